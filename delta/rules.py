@@ -1,0 +1,162 @@
+"""The delta rules (nrc-ivm, figure 4 and section 5.2).
+
+Law (proposition 4.1, theorem 5): ``h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR]``. The engine adds the right-hand side to what it
+stored instead of evaluating the left. One rule serves both forms of the product rule: with ``e⁺ = e ⊎ δ(e)`` it is
+the paper's three terms, over the old state only; with ``e⁺`` reading the state after the batch it is the telescoped
+form, which needs no cross terms and takes any number of changed parts at once.
+"""
+
+from typing import assert_never
+
+from attrs import field, frozen
+
+from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.syntax import (
+    Apply,
+    At,
+    DictEmpty,
+    DictExpr,
+    DictLit,
+    DictPlus,
+    DictRel,
+    DictUnion,
+    Empty,
+    Expr,
+    Flatten,
+    For,
+    Let,
+    LetVar,
+    Neg,
+    Plus,
+    Pred,
+    Product,
+    Rel,
+    Sng,
+    SngBag,
+)
+from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.types import Label, Type
+from ripplenest.nrc.walk import rebuild, rebuild_dict, unique_binders, unique_dict_binders
+
+Changed = frozenset[str]
+
+
+@frozen
+class Scope:
+    """What changes (``parts``, and let-variables by name) and the types of the free variables."""
+
+    parts: Changed
+    telescoped: bool
+    lets: frozenset[str] = frozenset()
+    gamma: dict[str, Type] = field(factory=dict)
+    pi: dict[str, Type] = field(factory=dict)
+
+    def with_let(self, name: str, t: Type) -> "Scope":
+        gamma = {**self.gamma, name: t, delta_name(name): t, new_name(name): t}
+        return Scope(self.parts, self.telescoped, self.lets | {name}, gamma, self.pi)
+
+    def with_var(self, name: str, t: Type) -> "Scope":
+        return Scope(self.parts, self.telescoped, self.lets, self.gamma, {**self.pi, name: t})
+
+
+def delta_name(x: str) -> str:
+    return At.DELTA.show(x)
+
+
+def new_name(x: str) -> str:
+    return At.NEW.show(x)
+
+
+def delta(e: Expr, parts: Changed, telescoped: bool = False) -> Expr:
+    """δ(e) for changes of the stored ``parts`` (flat bags and dictionaries by name), simplified.
+
+    Reads R and ΔR, and R⁺ when ``telescoped``. Raises QueryError on ``sng_ι(e)`` that depends on a changed part: its
+    change is a deep one, so it is shredded first.
+    """
+    return simplify(_delta(unique_binders(e), Scope(parts, telescoped)))  # δ(let …) puts e₁ where X is bound
+
+
+def _delta(e: Expr, s: Scope) -> Expr:
+    match e:
+        case Rel(name, row, _):                     # δ(R) = ΔR          δ(S) = ∅
+            return Rel(name, row, At.DELTA) if name in s.parts else Empty(row)
+        case LetVar(name):                          # δ(X) = ΔX, or ∅ when X does not change
+            return LetVar(delta_name(name)) if name in s.lets else _nothing(e, s)
+        case Let(name, bound, body):                # let X := e₁, ΔX := δ(e₁) in δ_{R,X}(e₂)
+            inner = s.with_let(name, expr_type(bound, s.gamma, s.pi))
+            changed = Let(delta_name(name), _delta(bound, s), Let(new_name(name), after(bound, s), _delta(body, inner)))
+            return Let(name, bound, changed)
+        case For(var, source, body):                # for x in δ(e₁) union e₂ ⊎ for x in e₁⁺ union δ(e₂)
+            inner = s.with_var(var, expr_type(source, s.gamma, s.pi).row)
+            return Plus(For(var, _delta(source, s), body), For(var, after(source, s), _delta(body, inner)))
+        case Pred() | Sng() | Empty():              # δ(p) = δ(sng(x)) = δ(inL_ι) = δ(∅) = ∅
+            return _nothing(e, s)
+        case SngBag(site, body):                    # δ(sng*(e)) = ∅, e input-independent
+            if not isinstance(simplify(_delta(body, s), s.gamma, s.pi), Empty):
+                raise QueryError(f"the change of the inner bag {site} is a deep one: shred the term first")
+            return _nothing(e, s)
+        case Flatten(of):                           # δ(flatten(e)) = flatten(δ(e))
+            return Flatten(_delta(of, s))
+        case Product(left, right):                  # δ(e₁) × e₂ ⊎ e₁⁺ × δ(e₂)
+            return Plus(Product(_delta(left, s), right), Product(after(left, s), _delta(right, s)))
+        case Plus(left, right):                     # δ(e₁ ⊎ e₂) = δ(e₁) ⊎ δ(e₂)
+            return Plus(_delta(left, s), _delta(right, s))
+        case Neg(of):                               # δ(⊖e) = ⊖δ(e)
+            return Neg(_delta(of, s))
+        case Apply(dictionary, label):              # δ(d(l)) = δ(d)(l)
+            return Apply(_delta_dict(dictionary, s), label)
+        case _:
+            assert_never(e)
+
+
+def delta_dict(d: DictExpr, s: Scope) -> DictExpr:
+    """δ(d) for a dictionary."""
+    return _delta_dict(unique_dict_binders(d), s)
+
+
+def _delta_dict(d: DictExpr, s: Scope) -> DictExpr:
+    match d:
+        case DictRel(name, row, _):                 # δ(R^Γ) = ΔR^Γ
+            return DictRel(name, row, At.DELTA) if name in s.parts else DictEmpty(row)
+        case DictLit(site, var, body):              # δ([l ↦ e]) = [l ↦ δ(e)]
+            return DictLit(site, var, _delta(body, s.with_var(var, Label((site,)))))
+        case DictPlus(left, right):                 # δ(d₁ ⊎ d₂) = δ(d₁) ⊎ δ(d₂)
+            return DictPlus(_delta_dict(left, s), _delta_dict(right, s))
+        case DictUnion(left, right):                # δ(d₁ ∪ d₂) = δ(d₁) ∪ δ(d₂)
+            return DictUnion(_delta_dict(left, s), _delta_dict(right, s))
+        case DictEmpty():
+            return d
+        case _:
+            assert_never(d)
+
+
+def after(e: Expr, s: Scope) -> Expr:
+    """e⁺: what ``e`` stands for after the change."""
+    return at_new(e, s.parts, s.lets) if s.telescoped else Plus(e, _delta(e, s))
+
+
+def at_new(e: Expr, parts: Changed, lets: frozenset[str] = frozenset()) -> Expr:
+    """``e`` reading the state after the batch for ``parts``: R ⟶ R⁺."""
+
+    def dictionary(d: DictExpr) -> DictExpr:
+        if isinstance(d, DictRel) and d.name in parts and d.at is At.OLD:
+            return DictRel(d.name, d.row, At.NEW)
+        return rebuild_dict(d, again, dictionary)
+
+    def again(c: Expr) -> Expr:
+        return at_new(c, parts, lets)
+
+    match e:
+        case Rel(name, row, At.OLD) if name in parts:
+            return Rel(name, row, At.NEW)
+        case LetVar(name) if name in lets:
+            return LetVar(new_name(name))
+        case Let(name, bound, body):
+            return Let(name, again(bound), at_new(body, parts, lets - {name}))
+        case _:
+            return rebuild(e, again, lambda t: t, dictionary)
+
+
+def _nothing(e: Expr, s: Scope) -> Expr:
+    return Empty(expr_type(e, s.gamma, s.pi).row)

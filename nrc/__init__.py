@@ -1,0 +1,1 @@
+"""What a query means: types, terms, typing, the reference interpreter, the normal form and the Python DSL."""

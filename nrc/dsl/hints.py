@@ -1,0 +1,141 @@
+"""What a view cannot contain, and the nearest form that it can: tables from Python to a hint."""
+
+import ast
+import builtins
+import datetime
+
+from ripplenest.nrc.errors import Unsupported
+
+AGGREGATE = "aggregates are not part of the calculus yet; keep the rows as an inner bag, `[... for x in xs]`"
+CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
+
+NODES: dict[type[ast.AST], tuple[str, str]] = {
+    ast.GeneratorExp: ("a generator expression", "a list comprehension, `[... for x in xs]`"),
+    ast.SetComp: ("a set comprehension", "`[... for x in xs]`; bags keep duplicates"),
+    ast.DictComp: ("a dict comprehension", "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`"),
+    ast.Set: ("a set", "`[a, b]`; after `in`, a tuple `(a, b)`"),
+    ast.Lambda: ("a lambda", "a function written with def, outside of the view"),
+    ast.NamedExpr: ("an assignment expression", "an assignment before the return, or a helper function"),
+    ast.Slice: ("a slice", "`.startswith(...)` or `.endswith(...)` for strings; bags have no order"),
+    ast.Subscript: ("a subscript", "a field, `x.name`, or `for x in xs` for the rows of a bag"),
+    ast.Starred: ("a starred expression", "`+` between bags"),
+    ast.Await: ("await", "a plain expression"),
+    ast.Yield: ("yield", "`return [... for x in xs]`"),
+    ast.YieldFrom: ("yield from", "`return [... for x in xs]`"),
+    ast.For: ("a for statement", "a comprehension, `[... for x in xs]`"),
+    ast.AsyncFor: ("an async for statement", "a comprehension, `[... for x in xs]`"),
+    ast.While: ("a while statement", "a comprehension, `[... for x in xs]`; views have no loops"),
+    ast.If: ("an if statement", CONDITIONAL),
+    ast.Match: ("a match statement", CONDITIONAL),
+    ast.AugAssign: ("an augmented assignment", "`x = x + ...`"),
+    ast.FunctionDef: ("a function inside of the function", "a function written with def, outside of the view"),
+    ast.ClassDef: ("a class", "a dict, `{'name': ...}`, for the rows of the result"),
+    ast.Try: ("a try statement", "a condition that keeps the failing rows out"),
+    ast.With: ("a with statement", "assignments and one return"),
+    ast.Raise: ("a raise statement", "a condition that keeps the rows out"),
+    ast.Assert: ("an assert statement", "a condition, `if ...`, in the comprehension"),
+    ast.Import: ("an import", "the import at the top of the module"),
+    ast.ImportFrom: ("an import", "the import at the top of the module"),
+    ast.Delete: ("a del statement", "assignments and one return"),
+    ast.Global: ("a global statement", "a constant, read by its name"),
+    ast.Nonlocal: ("a nonlocal statement", "a constant, read by its name"),
+    ast.Pass: ("a pass statement", "`return [...]`"),
+}
+
+OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
+    ast.FloorDiv: ("//", "`int(a / b)`, which cuts toward zero"),
+    ast.Pow: ("**", "`x * x`"),
+    ast.MatMult: ("@", "`[... for a in A for b in B if ...]`"),
+    ast.LShift: ("<<", "`x * 2`"),
+    ast.RShift: (">>", "`x / 2`"),
+    ast.BitOr: ("|", "`or` between conditions, `+` between bags"),
+    ast.BitAnd: ("&", "`and` between conditions"),
+    ast.BitXor: ("^", "`!=` between conditions"),
+    ast.Invert: ("~", "`not` before a condition"),
+}
+
+CALLS: dict[object, str] = {
+    **dict.fromkeys((sum, min, max, any, all), AGGREGATE),
+    sorted: "the bag itself; bags have no order",
+    reversed: "the bag itself; bags have no order",
+    enumerate: "the bag itself; bags have no order",
+    list: "`[]`, or a bag",
+    tuple: "the bag itself, or `[x for x in xs]`",
+    set: "the bag itself; removing duplicates is not part of the calculus yet",
+    frozenset: "the bag itself; removing duplicates is not part of the calculus yet",
+    dict: "`{'name': ...}`",
+    bool: "a comparison, as in `x != 0`",
+    round: "the number itself",
+    range: "a relation that holds the numbers",
+    zip: "`A * B`, or two `for`s with a condition; bags have no order",
+    map: "`[f(x) for x in xs]`",
+    filter: "`[x for x in xs if ...]`",
+    isinstance: "`x is None`; the types of all fields are known",
+    print: "nothing; views have no side effects",
+    pow: "`x * x`",
+    divmod: "`int(a / b)` and `a % b`",
+    getattr: "`x.name`",
+}
+
+METHODS = {
+    "strip": "`.strip(' ')`; without an argument Python strips all kinds of white space, the calculus spaces only",
+    "lstrip": "`.strip(' ')`",
+    "rstrip": "`.strip(' ')`",
+    "find": "`s in t`",
+    "index": "`s in t`",
+    "count": AGGREGATE,
+    "format": "an f-string, `f'{a} {b}'`",
+    "join": "`a + b`, or an f-string",
+    "split": "a field that holds the parts as a bag",
+    "append": "`xs + [x]`",
+    "extend": "`xs + ys`",
+    "items": "`for x in xs`",
+    "get": "`x.name`",
+    "casefold": "`.lower()`",
+    "title": "`.upper()` or `.lower()`",
+    "capitalize": "`.upper()` or `.lower()`",
+}
+
+NOT_DETERMINISTIC = "a field or a constant; a view gives the same rows for the same input, whenever it runs"
+_CHANCE = ("random", "secrets", "uuid", "time", "numpy.random")
+
+
+def unsupported(what: str, hint: str) -> Unsupported:
+    """The error for Python that a view cannot contain, with the nearest supported form."""
+    return Unsupported(f"a view cannot contain {what}", possible=[hint])
+
+
+def of_node(node: ast.AST) -> Unsupported:
+    what, hint = NODES.get(type(node), (type(node).__name__, "comprehensions, dicts, tuples, fields and operators"))
+    return unsupported(what, hint)
+
+
+def of_operator(op: ast.AST) -> Unsupported:
+    what, hint = OPERATORS[type(op)]
+    return unsupported(f"the operator {what}", hint)
+
+
+def of_call(function: object) -> Unsupported:
+    """For a call of something that is neither a view, nor a helper, nor known."""
+    name = getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__))
+    for known, hint in CALLS.items():
+        if known is function:
+            return unsupported(f"{name}(...)", hint)
+    if is_chance(function):
+        return unsupported(f"{name}(...), which is non-deterministic,", NOT_DETERMINISTIC)
+    if isinstance(function, type):
+        return unsupported(f"a new {name}", "a dict, `{'name': ...}`, for the rows of the result")
+    return unsupported(f"a call of {name}", "operators, other views, and helper functions written with def")
+
+
+def is_chance(function: object) -> bool:
+    """True for functions of clocks and random generators."""
+    owner = getattr(function, "__self__", None)
+    if owner is datetime.date or owner is datetime.datetime:
+        return getattr(function, "__name__", "") in ("now", "today", "utcnow")
+    module = getattr(function, "__module__", None) or type(owner).__module__
+    if module == builtins.__name__ or not isinstance(module, str):
+        module = getattr(owner, "__name__", "")
+    if owner is not None and type(owner).__module__ in _CHANCE:
+        return True
+    return module in _CHANCE

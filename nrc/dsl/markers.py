@@ -1,0 +1,65 @@
+"""What annotations are written with: ``Bag[Movie]``, ``Int``, ``Decimal[10, 2]``."""
+
+import decimal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Generic, NoReturn, TypeVar
+
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.types import INT, Base
+
+T_co = TypeVar("T_co", covariant=True)
+MAX_DIGITS = 38
+
+
+class Bag(Generic[T_co]):
+    """The annotation of a bag whose rows are ``T_co``; a value is any iterable of rows, not an instance.
+
+    The methods are what type checkers see inside of a view: iteration, ⊎ (``+``), ⊖ (unary ``-``) and × (``*``).
+    """
+
+    def __init__(self) -> None:
+        raise TypeMismatch("Bag is an annotation only", possible=["a list of rows"])
+
+    def __iter__(self) -> Iterator[T_co]:
+        self._never()
+
+    def __add__(self, other: Iterable[object]) -> "Bag[Any]":
+        self._never()
+
+    def __radd__(self, other: Iterable[object]) -> "Bag[Any]":
+        self._never()
+
+    def __sub__(self, other: Iterable[object]) -> "Bag[Any]":
+        self._never()
+
+    def __rsub__(self, other: Iterable[object]) -> "Bag[Any]":
+        self._never()
+
+    def __neg__(self) -> "Bag[T_co]":
+        self._never()
+
+    def __mul__(self, other: Iterable[object]) -> "Bag[Any]":
+        self._never()
+
+    def __rmul__(self, other: Iterable[object]) -> "Bag[Any]":
+        self._never()
+
+    def _never(self) -> NoReturn:
+        raise TypeMismatch("Bag is an annotation only", possible=["a list of rows"])
+
+
+Int = Annotated[int, INT]
+"""A 32-bit integer column; a plain ``int`` is 64 bits wide."""
+
+
+class Decimal:
+    """``Decimal[p, s]``: p digits, s of them after the point (p at most 38). Type checkers know it as
+    ``Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]``, which may be written instead."""
+
+    def __class_getitem__(cls, digits: object) -> Any:
+        match digits:
+            case (int() as p, int() as s) if 0 <= s <= p <= MAX_DIGITS and p > 0:
+                return Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]
+            case _:
+                wanted = f"Decimal[p, s] with 0 <= s <= p <= {MAX_DIGITS}"
+                raise TypeMismatch("a decimal needs its digits", wanted=wanted, got=digits)

@@ -1,0 +1,274 @@
+"""What Python expressions are read as, and the few ways in which these become terms.
+
+An *element* may need inner bags: ``{"n": x, "bs": [...]}`` is ⟨n: x, bs: b⟩ under ``for b in sng_ι(e) union``. Its
+``binds`` are such prefixes: each is a ``for`` over exactly one row, or a ``let``, so writing one around a bag never
+changes a multiplicity, and one that is not used may be left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Empty,
+    Expr,
+    Flatten,
+    For,
+    Let,
+    LetVar,
+    Plus,
+    Pred,
+    Proj,
+    Sng,
+    SngBag,
+    Term,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.types import Bag, Base, Record, Type, join
+from ripplenest.nrc.walk import Names, nodes
+
+
+@frozen
+class Bind:
+    """``for name in expr union …`` with exactly one row, or ``let name := expr in …``."""
+
+    kind: Literal["for", "let"]
+    name: str
+    expr: Expr
+
+    def around(self, body: Expr) -> Expr:
+        if self.kind == "let":
+            return Let(self.name, self.expr, body)
+        if body == Sng(Var(self.name)):  # for b in e union sng(b) = e
+            return self.expr
+        if isinstance(self.expr, SngBag) and body == Flatten(Sng(Var(self.name))):  # flatten(sng(e)) = e
+            return self.expr.body
+        return For(self.name, self.expr, body)
+
+
+@frozen
+class Element:
+    """One value: an element with its type, under the prefixes it needs."""
+
+    elem: Elem
+    type: Type
+    binds: tuple[Bind, ...] = ()
+
+
+@frozen
+class BagTerm:
+    """A bag with its type."""
+
+    expr: Expr
+    type: Bag
+
+
+@frozen
+class Untyped:
+    """``None`` or ``[]``: takes the type of a neighbour."""
+
+    text: Literal["None", "[]"]
+
+
+@frozen
+class Static:
+    """A Python object that is known while reading: a constant, function, module or class."""
+
+    value: object
+
+
+Reading = Element | BagTerm | Untyped | Static
+
+
+def merge(elements: Iterable[Element]) -> tuple[Bind, ...]:
+    """The prefixes of several elements, each once."""
+    return _once(b for e in elements for b in e.binds)
+
+
+def _once(binds: Iterable[Bind]) -> tuple[Bind, ...]:
+    """By name: hashing a term would unfold what it shares."""
+    return tuple({b.name: b for b in binds}.values())
+
+
+def wrap(binds: Sequence[Bind], body: Expr) -> Expr:
+    """``body`` under those of ``binds`` that it needs. All binders are named apart, so names alone decide."""
+    used = _mentions(body)
+    for bind in reversed(binds):
+        if bind.name in used:
+            body = bind.around(body)
+            used |= _mentions(bind.expr)
+    return body
+
+
+def _mentions(term: Term) -> set[str]:
+    return {n.name for n in nodes(term) if isinstance(n, Var | LetVar)}
+
+
+def enclose(binds: tuple[Bind, ...], result: Reading) -> Reading:
+    """``result`` in the scope of ``binds``."""
+    match result:
+        case BagTerm(expr, type_):
+            return BagTerm(wrap(binds, expr), type_)
+        case Element():
+            return evolve(result, binds=_once((*binds, *result.binds)))
+        case Untyped() | Static():
+            return result
+
+
+def project(of: Element, name: str) -> Element:
+    """of.name. Raises UnknownName with the fields there are."""
+    if not isinstance(of.type, Record):
+        raise TypeMismatch(f"only records have fields, and this is none: .{name}", wanted="a record", got=of.type)
+    found = of.type.get(name)
+    if found is None:
+        raise UnknownName(f"there is no field {name!r}", got=name, possible=of.type.names)
+    inside = of.elem.get(name) if isinstance(of.elem, Tuple) else None
+    return Element(inside or Proj(of.elem, name), found, of.binds)
+
+
+def describe(reading: Reading) -> str:
+    """What a message calls a reading."""
+    match reading:
+        case Element(_, type_) | BagTerm(_, type_):
+            return str(type_)
+        case Untyped(text):
+            return text
+        case Static(value):
+            name = getattr(value, "__qualname__", getattr(value, "__name__", ""))
+            return f"the {type(value).__name__} {name}".strip()
+
+
+def untyped(reading: Untyped) -> Unsupported:
+    """The error for a ``None`` or ``[]`` without a neighbour to take a type from."""
+    if reading.text == "None":
+        hint = "a value beside it that has a type, as in `m.gen if m.year > 2000 else None`"
+    else:
+        hint = "a variable with a type, as in `none: Bag[str] = []`, or a bag beside it, joined with +"
+    return Unsupported(f"{reading.text} has no type here", got=reading.text, possible=[hint])
+
+
+def is_bag(reading: Reading) -> bool:
+    return isinstance(reading, BagTerm) or (isinstance(reading, Element) and isinstance(reading.type, Bag))
+
+
+def as_bag(reading: Reading) -> BagTerm:
+    """A bag, or an element that is an inner bag as flatten(sng(x)). Raises TypeMismatch."""
+    match reading:
+        case BagTerm():
+            return reading
+        case Element(elem, Bag(row), binds):
+            return BagTerm(wrap(binds, Flatten(Sng(elem))), Bag(row))
+        case Untyped():
+            raise untyped(reading)
+        case Element() | Static():
+            raise TypeMismatch("this must be a bag", wanted="a relation, an inner bag or [...]", got=describe(reading))
+
+
+def singleton(reading: Element | BagTerm, site: str) -> BagTerm:
+    """sng(t), or sng_ι(e) for a bag."""
+    match reading:
+        case Element(elem, type_, binds):
+            return BagTerm(wrap(binds, Sng(elem)), Bag(type_))
+        case BagTerm(expr, type_):
+            return BagTerm(SngBag(site, expr), Bag(type_))
+
+
+def as_element(reading: Element | BagTerm, site: str, names: Names) -> Element:
+    """An element; a bag becomes the variable of a ``for`` over sng_ι of it."""
+    match reading:
+        case Element():
+            return reading
+        case BagTerm(expr, type_):
+            name = names.fresh("b")
+            return Element(Var(name), type_, (Bind("for", name, SngBag(site, expr)),))
+
+
+def guard(cond: Element, body: Expr, names: Names) -> Expr:
+    """for _ in p(cond) union body, for a boolean ``cond``."""
+    return wrap(cond.binds, For(names.fresh("_"), Pred(cond.elem), body))
+
+
+def not_true(cond: Element) -> Element:
+    """True where ``cond`` is false or NULL: what ``else`` means."""
+    test: Elem = Call("is_true", (cond.elem,)) if isinstance(cond.type, Base) and cond.type.nullable else cond.elem
+    return Element(Call("not", (test,)), Base("bool"), cond.binds)
+
+
+def plus(parts: Sequence[BagTerm], what: str) -> BagTerm:
+    """The ⊎ of one bag or more, as a balanced tree. Raises TypeMismatch when their rows differ."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    left, right = plus(parts[:half], what), plus(parts[half:], what)
+    both = join(left.type, right.type)
+    if not isinstance(both, Bag):
+        where = difference(left.type.row, right.type.row)
+        hint = ["`int(x)`, which makes a long of an int"] if {"int", "long"} == set(where[1:]) else None
+        what = f"{what} must have the same rows{where[0]}"
+        raise TypeMismatch(what, wanted=left.type, got=right.type, possible=hint)
+    return BagTerm(Plus(left.expr, right.expr), both)
+
+
+def difference(a: Type, b: Type, path: str = "") -> tuple[str, str, str]:
+    """Where two types that do not join differ, in words, and the two types there."""
+    match a, b:
+        case Record(fs), Record(gs) if a.names == b.names:
+            name, f, g = next((n, f, g) for (n, f), (_, g) in zip(fs, gs, strict=True) if join(f, g) is None)
+            return difference(f, g, f"{path}.{name}" if path else name)
+        case Bag(r), Bag(s):
+            return difference(r, s, path)
+        case Record(), Record() if set(a.names) == set(b.names):
+            return f"; the fields{f' of {path}' if path else ''} are in another order", "", ""
+        case _:
+            return f"; {path} is {a} and {b}" if path else "", str(a).rstrip("?"), str(b).rstrip("?")
+
+
+def alike(readings: Sequence[Reading]) -> list[BagTerm]:
+    """All as bags; ``[]`` becomes the ∅ of the first that has a type."""
+    typed = [as_bag(r) for r in readings if not isinstance(r, Untyped)]
+    if not typed:
+        raise untyped(Untyped("[]"))
+    if any(r == Untyped("None") for r in readings):
+        raise TypeMismatch("a bag cannot be joined with None", possible=["[]"])
+    empty = BagTerm(Empty(typed[0].type.row), Bag(typed[0].type.row))
+    return [empty if isinstance(r, Untyped) else as_bag(r) for r in readings]
+
+
+def choose_bag(cond: Element, yes: BagTerm, no: BagTerm, names: Names) -> BagTerm:
+    """yes if cond else no = for _ in p(c) union yes ⊎ for _ in p(c is not true) union no."""
+    parts = [
+        BagTerm(guard(cond, yes.expr, names), yes.type),
+        BagTerm(guard(not_true(cond), no.expr, names), no.type),
+    ]
+    return plus(parts, "the two sides of a conditional expression")
+
+
+def choose_element(cond: Element, yes: Element, no: Element, names: Names) -> Element:
+    """Like ``choose_bag``, for records and inner bags that may be NULL: the one row of either side."""
+    one = choose_bag(cond, singleton(yes, ""), singleton(no, ""), names)
+    name = names.fresh("c")
+    return Element(Var(name), one.type.row, (Bind("for", name, one.expr),))
+
+
+def same_type(wanted: Type, got: Type) -> bool:
+    """True when each value of ``got`` is one of ``wanted``."""
+    return join(wanted, got) == wanted
+
+
+def fit(reading: Reading, wanted: Type, what: str) -> Reading:
+    """``reading``, checked against a declared type, from which ``[]`` takes its own. Raises TypeMismatch."""
+    match reading:
+        case Untyped("[]") if isinstance(wanted, Bag):
+            return BagTerm(Empty(wanted.row), Bag(wanted.row))
+        case Untyped():
+            raise untyped(reading)
+        case Element(_, type_) | BagTerm(_, type_) if same_type(wanted, type_):
+            return reading
+        case Element() | BagTerm() | Static():
+            raise TypeMismatch(f"{what} has another type", wanted=wanted, got=describe(reading))
+

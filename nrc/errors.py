@@ -1,0 +1,153 @@
+"""Every error a user can meet: one base class, and what each message must say.
+
+A message has five parts: where it happened, what was wrong, what was wanted, what came, and what was possible.
+Errors are raised where they are noticed and never caught on the way; nothing is changed before all checks have passed.
+"""
+
+from collections.abc import Iterable
+
+
+class RipplenestError(Exception):
+    """Base of every error of Ripplenest. ``where`` is a path such as ``rows[17].items[2].qty`` or ``films.py:3:14``."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        wanted: object = None,
+        got: object = None,
+        possible: Iterable[object] | None = None,
+    ) -> None:
+        self.what, self.where, self.wanted, self.got = what, where, wanted, got
+        self.possible = None if possible is None else tuple(str(p) for p in possible)
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        lines = [f"{self.where}: {self.what}" if self.where else self.what]
+        if self.wanted is not None:
+            lines.append(f"  wanted   {self.wanted}")
+        if self.got is not None:
+            lines.append(f"  got      {self.got}")
+        if self.possible is not None:
+            lines.append(f"  possible {', '.join(self.possible) or '(none)'}")
+        return "\n".join(lines)
+
+    def at(self, where: str) -> "RipplenestError":
+        """The same error, found deeper: ``where`` is put before its own path."""
+        self.where = f"{where}{self.where}" if self.where.startswith(("[", ".")) else where + (
+            f".{self.where}" if self.where else ""
+        )
+        return self
+
+
+class QueryError(RipplenestError):
+    """A view that has no meaning: wrong types, unknown names, unsupported Python."""
+
+
+class TypeMismatch(QueryError):
+    """A term has another type than its place wants."""
+
+
+class UnknownName(QueryError):
+    """A relation, field, variable or function that is not declared."""
+
+
+class Unsupported(QueryError):
+    """Python (or a construct) that a view cannot contain."""
+
+
+class TooDeep(QueryError):
+    """More nesting than the limit."""
+
+
+class TooBig(QueryError):
+    """More nodes or bytes than the limit."""
+
+
+class EvaluationError(RipplenestError):
+    """A scalar without a value: overflow, division by zero, a cast that fails."""
+
+
+class DataError(RipplenestError):
+    """Rows that do not fit: the batch is refused and nothing changes."""
+
+
+class WrongColumns(DataError):
+    """Missing or extra columns or fields, at any depth."""
+
+
+class WrongValue(DataError):
+    """A value of another type than its column, or a NULL where none is allowed."""
+
+
+class RowNotThere(DataError):
+    """A delete of a row that is not in the relation or bag, or more often than it is there."""
+
+
+class DuplicateKey(DataError):
+    """Two rows with the same key."""
+
+
+class NoKey(DataError):
+    """An operation that needs a key on a relation without one."""
+
+
+class UnknownKey(DataError):
+    """A deep update whose owner does not exist."""
+
+
+class UnknownLabel(DataError):
+    """A deep update through a label that nobody holds."""
+
+
+class Ambiguous(DataError):
+    """A deep update whose address fits several rows."""
+
+
+class UnknownRelation(DataError):
+    """A batch or a view names a relation that the database does not have."""
+
+
+class StateError(RipplenestError):
+    """The state directory cannot be used as asked."""
+
+
+class BatchConflict(StateError):
+    """The same (source, seq) came again with other content."""
+
+
+class BatchGap(StateError):
+    """A batch older than the last one of its source, or one whose predecessor is missing."""
+
+
+class ViewChanged(StateError):
+    """The state was built by a view of another definition."""
+
+
+class RelationChanged(StateError):
+    """The state holds the relation with other fields or another key."""
+
+
+class NameTaken(StateError):
+    """A name that another relation or view of the database has."""
+
+
+class UnknownView(StateError):
+    """A view that the database does not keep."""
+
+
+class AlreadyLoaded(StateError):
+    """A load into a relation that has rows; changes go through batches."""
+
+
+class BatchMisuse(StateError):
+    """A batch used outside its ``with`` block, or with half of a (source, seq)."""
+
+
+class CorruptState(StateError):
+    """Stored bytes are not the bytes that were written."""
+
+
+class EnvironmentProblem(RipplenestError):
+    """Java, Spark or a setting that the engine relies on is missing or wrong."""

@@ -1,0 +1,238 @@
+"""The normal form of flat terms: a sum of comprehensions over stored parts.
+
+``⊎ᵢ wᵢ · (for x₁ in R₁, …, xₙ in Rₙ where c₁ and … union sng(t))``. Every flat term (no ``sng_ι``, no ``flatten``:
+that is, every term that shredding makes) has one: the calculus is multilinear in its generators, which is why deltas,
+degrees and join plans can all be read off it. Theory: for is associative, distributes over ⊎ and ⊖, let and
+dictionaries are substituted. Labels are resolved statically: applying [(ι,Π) ↦ e] to ⟨ι,ε⟩ is e[ε]; applying a stored
+dictionary is a join on its label.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+from attrs import evolve, field, frozen
+
+from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.syntax import (
+    TRUE,
+    UNIT_ELEM,
+    Apply,
+    Call,
+    DictEmpty,
+    DictExpr,
+    DictLit,
+    DictPlus,
+    DictRel,
+    DictUnion,
+    Elem,
+    Empty,
+    Expr,
+    Flatten,
+    For,
+    IsSite,
+    Let,
+    LetVar,
+    Lit,
+    Neg,
+    OutL,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Rel,
+    Sng,
+    SngBag,
+    Tuple,
+    Var,
+    dict_row,
+    input_site,
+)
+from ripplenest.nrc.types import Type
+from ripplenest.nrc.walk import Names, replace_elem
+
+
+@frozen
+class Comprehension:
+    """weight · (for x₁ in R₁, … where conditions union sng(head)); generators are stored parts, as flat bags."""
+
+    generators: tuple[tuple[str, Rel], ...]
+    conditions: tuple[Elem, ...]
+    head: Elem
+    weight: int = 1
+
+    def variables(self) -> dict[str, Type]:
+        """Π of the head and the conditions."""
+        return {name: rel.row for name, rel in self.generators}
+
+
+@frozen
+class _Scope:
+    """What variables stand for: for-variables elements, let-variables terms with the scope of their definition."""
+
+    names: Names
+    pi: Mapping[str, Elem] = field(factory=dict)
+    gamma: Mapping[str, tuple[Expr, "_Scope"]] = field(factory=dict)
+
+    def elem(self, t: Elem) -> Elem:
+        return simplify_elem(replace_elem(t, self.pi))
+
+
+def normal(e: Expr, free: Mapping[str, Type] | None = None) -> tuple[Comprehension, ...]:
+    """The normal form of the flat term ``e``, whose free for-variables are ``free``.
+
+    Law: ⟦e⟧ = ⊎ ⟦comprehensions⟧. Raises QueryError when ``e`` still has ``sng_ι`` or ``flatten``.
+    """
+    names = Names(frozenset(free or {}))
+    return tuple(c for c in (_tidy(c) for c in _normal(e, _Scope(names))) if c is not None)
+
+
+def term(comprehensions: tuple[Comprehension, ...], row: Type) -> Expr:
+    """The comprehensions as a term again: nested ``for``s, predicates where their variables are bound first."""
+    total: Expr = Empty(row)
+    for c in comprehensions:
+        total = _term(c) if isinstance(total, Empty) else Plus(total, _term(c))
+    return total
+
+
+def _term(c: Comprehension) -> Expr:
+    body: Expr = Sng(c.head)
+    for cond in reversed(c.conditions):
+        body = For("_", Pred(cond), body)
+    for var, rel in reversed(c.generators):
+        body = For(var, rel, body)
+    total = body
+    for _ in range(abs(c.weight) - 1):
+        total = Plus(total, body)
+    return Neg(total) if c.weight < 0 else total
+
+
+def _normal(e: Expr, scope: _Scope) -> Iterator[Comprehension]:
+    match e:
+        case Rel():
+            var = scope.names.fresh("x")
+            yield Comprehension(((var, e),), (), Var(var))
+        case LetVar(name):
+            bound, outer = scope.gamma[name]
+            yield from _normal(bound, outer)
+        case Let(name, bound, body):
+            yield from _normal(body, evolve(scope, gamma={**scope.gamma, name: (bound, scope)}))
+        case For(var, source, body):
+            yield from _for(var, source, body, scope)
+        case Pred(cond):
+            yield Comprehension((), (scope.elem(cond),), UNIT_ELEM)
+        case Sng(elem):
+            yield Comprehension((), (), scope.elem(elem))
+        case Product(left, right):
+            yield from _product(left, right, scope)
+        case Plus(left, right):
+            yield from _normal(left, scope)
+            yield from _normal(right, scope)
+        case Neg(of):
+            yield from (evolve(c, weight=-c.weight) for c in _normal(of, scope))
+        case Empty():
+            return
+        case Apply(dictionary, label):
+            yield from _apply(dictionary, scope.elem(label), scope)
+        case SngBag() | Flatten():
+            raise QueryError("only shredded terms have a normal form", got=type(e).__name__)
+        case _:
+            assert_never(e)
+
+
+def _for(var: str, source: Expr, body: Expr, scope: _Scope) -> Iterator[Comprehension]:
+    for outer in _normal(source, scope):
+        hinted = _rename(outer, var, scope.names)
+        inner_scope = evolve(scope, pi={**scope.pi, var: hinted.head})
+        for inner in _normal(body, inner_scope):
+            yield _both(hinted, inner, inner.head)
+
+
+def _rename(c: Comprehension, hint: str, names: Names) -> Comprehension:
+    """A lone generator takes the name that the user gave to its rows."""
+    if len(c.generators) == 1 and c.head == Var(c.generators[0][0]) and hint != "_":
+        old, rel = c.generators[0]
+        new = Var(names.fresh(hint))
+        conditions = tuple(replace_elem(t, {old: new}) for t in c.conditions)
+        return evolve(c, generators=((new.name, rel),), conditions=conditions, head=new)
+    return c
+
+
+def _product(left: Expr, right: Expr, scope: _Scope) -> Iterator[Comprehension]:
+    for a in _normal(left, scope):
+        for b in _normal(right, scope):
+            yield _both(a, b, Tuple((("_1", a.head), ("_2", b.head))))
+
+
+def _both(a: Comprehension, b: Comprehension, head: Elem) -> Comprehension:
+    return Comprehension(a.generators + b.generators, a.conditions + b.conditions, head, a.weight * b.weight)
+
+
+# ---------------------------------------------------------------- dictionaries
+
+
+def definitions(d: DictExpr) -> dict[str, tuple[DictRel | DictLit, ...]]:
+    """site ↦ the definitions whose sum d holds for labels of that site.
+
+    d₁ ∪ d₂ takes one of two equal definitions, d₁ ⊎ d₂ both. Sites are unique, so equal sites mean equal definitions.
+    """
+    match d:
+        case DictRel(name):
+            return {name: (d,)}
+        case DictLit(site):
+            return {site.name: (d,)}
+        case DictUnion(left, right):
+            return {**definitions(right), **definitions(left)}
+        case DictPlus(left, right):
+            a, b = definitions(left), definitions(right)
+            return {site: a.get(site, ()) + b.get(site, ()) for site in {**a, **b}}
+        case DictEmpty():
+            return {}
+        case _:
+            assert_never(d)
+
+
+def _apply(d: DictExpr, label: Elem, scope: _Scope) -> Iterator[Comprehension]:
+    for parts in definitions(d).values():
+        for part in parts:
+            if isinstance(part, DictRel):
+                yield _look_up(part, label, scope)
+            else:
+                yield from _substitute(part, label, scope)
+
+
+def _look_up(d: DictRel, label: Elem, scope: _Scope) -> Comprehension:
+    """R(l) = for ⟨l', x⟩ in R where l' = l union sng(x)"""
+    var, site = scope.names.fresh("d"), input_site(d.name)
+    stored = OutL(Proj(Var(var), "label"), site, "id")
+    same = Call("eq", (stored, simplify_elem(OutL(label, site, "id"))))
+    here = simplify_elem(IsSite(label, site.name))
+    return Comprehension(((var, Rel(d.name, dict_row(d.row, d.name), d.at)),), (here, same), Proj(Var(var), "row"))
+
+
+def _substitute(d: DictLit, label: Elem, scope: _Scope) -> Iterator[Comprehension]:
+    here = simplify_elem(IsSite(label, d.site.name))
+    if isinstance(here, Lit) and here.value is not True:
+        return
+    for c in _normal(d.body, evolve(scope, pi={**scope.pi, d.var: label})):
+        yield evolve(c, conditions=(here, *c.conditions))
+
+
+def _tidy(c: Comprehension) -> Comprehension | None:
+    """Conjunctions split, constants and repetitions dropped; None when a condition can never be true."""
+    conditions: dict[Elem, None] = {}
+    for cond in c.conditions:
+        conditions.update(dict.fromkeys(conjuncts(cond)))
+    if any(isinstance(t, Lit) and t.value is not True for t in conditions):
+        return None
+    return evolve(c, conditions=tuple(t for t in conditions if t != TRUE))
+
+
+def conjuncts(t: Elem) -> Iterator[Elem]:
+    """p₁, …, pₙ with ``t is true ⇔ every pᵢ is true``."""
+    match t:
+        case Call("and", args):
+            for a in args:
+                yield from conjuncts(a)
+        case _:
+            yield t

@@ -1,0 +1,399 @@
+"""The scalar functions: one table with the type rule and the reference meaning of each (``SCALARS``).
+
+``ripplenest/spark/scalars.py`` has the same keys, and a test runs every entry on both sides. Meanings need no types:
+where a meaning depends on the type (overflow), the type is in the name (``add_int``, ``add_long``). ``coerce`` turns
+the generic spelling (``add``) with typed arguments into such a name and writes every implicit promotion as a cast.
+
+What is the same on both sides, and where the obvious definition would not have been:
+
+- Arguments and results are canonical (``nrc/values.py``): one NaN, no -0.0. NaN equals NaN and is above every number.
+- Unless an entry says otherwise, NULL in any argument gives NULL.
+- Errors are not values. Where an argument is NULL and another one fails, or a conjunct before it is false, Spark may
+  skip or reorder what fails; a term that must not be evaluated is guarded with ``if``, never with ``and``.
+- Strings are compared by code point. ``length`` and ``substring`` count code points. ``trim`` takes off U+0020 only.
+- ``upper`` and ``lower`` map the letters below U+0530 (Latin, Greek, Cyrillic) that have a one-letter counterpart
+  there, by one table for both sides; ß and all else stay. Java and Python disagree elsewhere, and releases move it.
+- ``to_long`` of 2^63 fails: Spark's own cast of a double gives 2^63 - 1. ``to_int`` of a decimal truncates exactly:
+  Spark's own cast goes through a double when there are more than 18 digits.
+- ``to_date`` takes yyyy-MM-dd, years 0001 to 9999, and nothing else: Spark's cast also takes 2024, 2024-1 and blanks.
+- Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
+- Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
+  round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
+- The minimum of an integer type modulo -1 is 0; ``mod`` has the sign of its first argument.
+- Nothing here depends on time, place or chance.
+"""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from operator import add, mul, neg, sub
+from typing import Any
+
+from attrs import frozen
+
+from ripplenest.nrc import meanings
+from ripplenest.nrc.errors import TypeMismatch, UnknownName
+from ripplenest.nrc.syntax import Call, Elem, Lit
+from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, STRING, Base, join, nullable
+from ripplenest.nrc.values import MAX_DIGITS, canonical, canonical_float, literal_type
+
+Rule = Callable[[Sequence[Base]], Base | None]
+
+
+@frozen
+class Scalar:
+    """One function. ``rule`` gives the result type, or None when the arguments do not fit ``takes``.
+
+    ``strict``: NULL in any argument gives NULL, and ``meaning`` and ``rule`` need not think of it.
+    ``lazy``: ``meaning`` gets unevaluated arguments, and evaluates from left to right what it needs.
+    """
+
+    name: str
+    takes: tuple[str, ...]
+    rule: Rule
+    meaning: Callable[..., object]
+    strict: bool = True
+    lazy: bool = False
+
+
+def result_type(fn: str, args: Sequence[Base]) -> Base:
+    """The type of ``fn`` of arguments of exactly these types; nothing is promoted.
+
+    Raises UnknownName for a function that does not exist, TypeMismatch when it does not take these types.
+    """
+    scalar = _look_up(fn)
+    result = scalar.rule(args)
+    if result is None:
+        got = f"({', '.join(map(str, args))})"
+        raise TypeMismatch(f"{fn} does not take these types", got=got, possible=[f"({t})" for t in scalar.takes])
+    return _maybe_null(result, any(t.nullable for t in args)) if scalar.strict else result
+
+
+def evaluate(fn: str, args: Sequence[meanings.Thunk]) -> object:
+    """The value of ``fn`` of the arguments, each given as a function without parameters.
+
+    Only ``and``, ``or``, ``if`` and ``coalesce`` leave arguments unevaluated. Raises EvaluationError on overflow,
+    division by zero and failing casts.
+    """
+    scalar = _look_up(fn)
+    if scalar.lazy:
+        return scalar.meaning(*args)
+    values = [arg() for arg in args]
+    if scalar.strict and any(v is None for v in values):
+        return None
+    return scalar.meaning(*values)
+
+
+def apply(fn: str, *values: object) -> object:
+    """``evaluate`` of arguments that are values."""
+    return evaluate(fn, [_constant(v) for v in values])
+
+
+def _constant(value: object) -> meanings.Thunk:
+    return lambda: value
+
+
+def _look_up(fn: str) -> Scalar:
+    if fn not in SCALARS:
+        raise UnknownName("there is no such function", got=ascii(fn), possible=SCALARS)
+    return SCALARS[fn]
+
+
+def _maybe_null(t: Base, flag: bool) -> Base:
+    result = nullable(t, flag)
+    assert isinstance(result, Base)
+    return result
+
+
+# ---------------------------------------------------------------- type rules
+
+
+def _fixed(result: Base, *kinds: str) -> Rule:
+    """Arguments of exactly these kinds."""
+    return lambda args: result if [t.kind for t in args] == list(kinds) else None
+
+
+def _any_of(result: Base, *kinds: str) -> Rule:
+    """One argument of one of these kinds."""
+    return lambda args: result if len(args) == 1 and args[0].kind in kinds else None
+
+
+def _variadic(result: Base, kind: str) -> Rule:
+    return lambda args: result if args and all(t.kind == kind for t in args) else None
+
+
+def _comparable(args: Sequence[Base]) -> Base | None:
+    """Two of one kind; decimals of different scales too, if one type of 38 digits holds both."""
+    if len(args) != 2 or args[0].kind != args[1].kind:
+        return None
+    return BOOL if args[0].kind != "decimal" or wider_decimal(args) else None
+
+
+def wider_decimal(types: Sequence[Base]) -> Base | None:
+    """The least decimal type that holds all of ``types``, or None beyond 38 digits."""
+    scale = max(t.scale for t in types)
+    return _decimal(max(t.precision - t.scale for t in types) + scale, scale)
+
+
+def _decimal(precision: int, scale: int) -> Base | None:
+    return Base("decimal", False, precision, scale) if precision <= MAX_DIGITS else None
+
+
+def _decimals(rule: Callable[[Base, Base], Base | None]) -> Rule:
+    return lambda args: rule(*args) if [t.kind for t in args] == ["decimal", "decimal"] else None
+
+
+def _decimal_sum(a: Base, b: Base) -> Base | None:
+    scale = max(a.scale, b.scale)
+    return _decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
+
+
+def _decimal_product(a: Base, b: Base) -> Base | None:
+    return _decimal(a.precision + b.precision + 1, a.scale + b.scale)
+
+
+def _itself(kind: str) -> Rule:
+    """One argument of this kind, and a result of its very type."""
+    return lambda args: args[0] if [t.kind for t in args] == [kind] else None
+
+
+def _decimal_sign(args: Sequence[Base]) -> Base | None:
+    """One decimal, and a result of its very type; it needs one digit to spare, as 0 - x does."""
+    return args[0] if [t.kind for t in args] == ["decimal"] and args[0].precision < MAX_DIGITS else None
+
+
+def _to_decimal_rule(args: Sequence[Base]) -> Base | None:
+    if len(args) != 1:
+        return None
+    digits = {"int": _decimal(10, 0), "long": _decimal(20, 0), "decimal": args[0]}
+    return digits.get(args[0].kind)
+
+
+def _joined(args: Sequence[Base]) -> Base | None:
+    """The one type of all arguments, NULL allowed when any of them allows it."""
+    result: Base | None = args[0] if args else None
+    for t in args[1:]:
+        wider = None if result is None else join(result, t)
+        result = wider if isinstance(wider, Base) else None
+    return result
+
+
+def _coalesce_rule(args: Sequence[Base]) -> Base | None:
+    result = _joined(args)
+    return None if result is None else _maybe_null(result, all(t.nullable for t in args))
+
+
+def _if_rule(args: Sequence[Base]) -> Base | None:
+    return _joined(args[1:]) if len(args) == 3 and args[0].kind == "bool" else None
+
+
+def _logic(args: Sequence[Base]) -> Base | None:
+    result = _fixed(BOOL, "bool", "bool")(args)
+    return None if result is None else _maybe_null(result, any(t.nullable for t in args))
+
+
+# ---------------------------------------------------------------- the table
+
+_COMPARABLE = ("two of one kind; decimals within 38 digits together",)
+_BASE = ("bool", "int", "long", "double", "decimal", "string", "date", "timestamp", "binary")
+_NUMBERS = ("int", "long", "double", "decimal")
+_PRINTABLE = ("bool", "int", "long", "date", "string")
+_ARITHMETIC: dict[str, Callable[..., Any]] = {"add": add, "sub": sub, "mul": mul}
+# Python's own operators on decimals, also - and abs, round to 28 digits.
+_EXACTLY = {"add": meanings.EXACT.add, "sub": meanings.EXACT.subtract, "mul": meanings.EXACT.multiply}
+_DECIMAL_RULES = {"add": _decimal_sum, "sub": _decimal_sum, "mul": _decimal_product}
+
+
+def _unary(name: str, kind: str, meaning: Callable[..., object]) -> Scalar:
+    return Scalar(f"{name}_{kind}", (kind,), _itself(kind), meaning)
+
+
+def _binary(name: str, t: Base, meaning: Callable[..., object]) -> Scalar:
+    return Scalar(f"{name}_{t.kind}", (f"{t.kind}, {t.kind}",), _fixed(t, t.kind, t.kind), meaning)
+
+
+def _arithmetic() -> list[Scalar]:
+    table: list[Scalar] = []
+    for name, f in _ARITHMETIC.items():
+        table += [_binary(name, t, meanings.integer(t.kind, f)) for t in (INT, LONG)]
+        table.append(_binary(name, DOUBLE, meanings.double(f)))
+        takes = (f"two decimals whose {name} has at most {MAX_DIGITS} digits",)
+        table.append(Scalar(f"{name}_decimal", takes, _decimals(_DECIMAL_RULES[name]), meanings.exact(_EXACTLY[name])))
+    for name, g, exactly in (("neg", neg, meanings.EXACT.minus), ("abs", abs, meanings.EXACT.abs)):
+        table += [_unary(name, kind, meanings.integer(kind, g)) for kind in ("int", "long")]
+        table.append(_unary(name, "double", meanings.double(g)))
+        takes = (f"a decimal of less than {MAX_DIGITS} digits",)
+        table.append(Scalar(f"{name}_decimal", takes, _decimal_sign, meanings.exact(exactly)))
+    table += [_binary("mod", t, meanings.mod) for t in (INT, LONG)]
+    table.append(_binary("div", DOUBLE, meanings.double(meanings.div)))
+    return table
+
+
+_ENTRIES = (
+    Scalar("eq", _COMPARABLE, _comparable, meanings.equal),
+    Scalar("ne", _COMPARABLE, _comparable, lambda a, b: not meanings.equal(a, b)),
+    Scalar("lt", _COMPARABLE, _comparable, meanings.less),
+    Scalar("le", _COMPARABLE, _comparable, lambda a, b: not meanings.less(b, a)),
+    Scalar("gt", _COMPARABLE, _comparable, lambda a, b: meanings.less(b, a)),
+    Scalar("ge", _COMPARABLE, _comparable, lambda a, b: not meanings.less(a, b)),
+    Scalar("same", _COMPARABLE, _comparable, meanings.same, strict=False),
+    Scalar("and", ("bool, bool",), _logic, meanings.and_, strict=False, lazy=True),
+    Scalar("or", ("bool, bool",), _logic, meanings.or_, strict=False, lazy=True),
+    Scalar("not", ("bool",), _fixed(BOOL, "bool"), lambda a: not a),
+    Scalar("is_null", ("anything",), _any_of(BOOL, *_BASE), lambda a: a is None, strict=False),
+    Scalar("is_true", ("bool",), _fixed(BOOL, "bool"), lambda a: a is True, strict=False),
+    Scalar("if", ("bool, t, t",), _if_rule, meanings.if_, strict=False, lazy=True),
+    Scalar("coalesce", ("t, t, ...",), _coalesce_rule, meanings.coalesce, strict=False, lazy=True),
+    *_arithmetic(),
+    Scalar("to_int", _NUMBERS, _any_of(INT, *_NUMBERS), meanings.to_integer("int")),
+    Scalar("to_long", _NUMBERS, _any_of(LONG, *_NUMBERS), meanings.to_integer("long")),
+    Scalar("to_double", _NUMBERS, _any_of(DOUBLE, *_NUMBERS), meanings.double(float)),
+    Scalar("to_decimal", ("int", "long", "decimal"), _to_decimal_rule, Decimal),
+    Scalar("to_string", _PRINTABLE, _any_of(STRING, *_PRINTABLE), meanings.to_string),
+    Scalar("to_date", ("string",), _fixed(Base("date"), "string"), meanings.to_date),
+    Scalar("concat", ("string, ...",), _variadic(STRING, "string"), lambda *args: "".join(args)),
+    Scalar("upper", ("string",), _fixed(STRING, "string"), lambda a: a.translate(meanings.UPPER_TABLE)),
+    Scalar("lower", ("string",), _fixed(STRING, "string"), lambda a: a.translate(meanings.LOWER_TABLE)),
+    Scalar("length", ("string",), _fixed(INT, "string"), len),
+    Scalar("trim", ("string",), _fixed(STRING, "string"), lambda a: a.strip(" ")),
+    Scalar("substring", ("string, int, int",), _fixed(STRING, "string", "int", "int"), meanings.substring),
+    Scalar("starts_with", ("string, string",), _fixed(BOOL, "string", "string"), str.startswith),
+    Scalar("ends_with", ("string, string",), _fixed(BOOL, "string", "string"), str.endswith),
+    Scalar("contains", ("string, string",), _fixed(BOOL, "string", "string"), lambda a, b: b in a),
+    Scalar("year", ("date",), _fixed(INT, "date"), lambda a: a.year),
+    Scalar("month", ("date",), _fixed(INT, "date"), lambda a: a.month),
+    Scalar("day", ("date",), _fixed(INT, "date"), lambda a: a.day),
+)
+
+SCALARS: dict[str, Scalar] = {entry.name: entry for entry in _ENTRIES}
+
+# ---------------------------------------------------------------- generic spellings
+
+Typed = tuple[Elem, Base]
+Spelling = Callable[[Sequence[Typed]], tuple[str, Sequence[Typed]]]  # the entry meant, and its promoted arguments
+
+_RANK = ("int", "long", "decimal", "double")
+
+
+def coerce(op: str, args: Sequence[Typed]) -> Typed:
+    """The generic operator ``op`` on typed elements as a Call of the table, with the promotions written as casts.
+
+    int → long → decimal → double where kinds differ (an int is a decimal(10,0), a long a decimal(20,0)). Constants are
+    rewritten instead of cast, and the constant NULL takes the type of its neighbours. Raises UnknownName, TypeMismatch.
+    """
+    if op not in OPERATORS:
+        raise UnknownName("there is no such operator", got=ascii(op), possible=OPERATORS)
+    fn, promoted = OPERATORS[op](args)
+    types = [t for _, t in promoted]
+    if fn in SCALARS and SCALARS[fn].rule(types) is not None:
+        return Call(fn, tuple(e for e, _ in promoted)), result_type(fn, types)
+    names = [name for name in SCALARS if name == op or name.rpartition("_")[0] == op]
+    got = f"({', '.join(str(t) for _, t in args)})"
+    possible = [f"({t})" for name in names for t in SCALARS[name].takes]
+    raise TypeMismatch(f"{op} does not take these types", got=got, possible=possible)
+
+
+def _promote(arg: Typed, target: Base) -> Typed:
+    """``arg`` as a value of target's kind; decimals keep their own precision; what has no promotion stays."""
+    elem, t = arg
+    match elem:
+        case Lit(None, _):
+            null = _maybe_null(target, True)
+            return Lit(None, null), null
+        case _ if t.kind == target.kind or t.kind not in _RANK or target.kind not in _RANK:
+            return arg
+        case Lit(value, _):
+            return _constant_as(value, target)
+        case _:
+            fn = f"to_{target.kind}"
+            return Call(fn, (elem,)), result_type(fn, [t])
+
+
+def _constant_as(value: Any, target: Base) -> Typed:
+    """A number written as a constant of a wider kind; as a decimal it has the fewest digits."""
+    match target.kind:
+        case "double":
+            return Lit(canonical_float(float(value)), DOUBLE), DOUBLE
+        case "decimal":
+            tight = literal_type(Decimal(value))
+            assert tight is not None  # 64 bits are 19 digits
+            return Lit(Decimal(value), tight), tight
+        case _:
+            sure = _maybe_null(target, False)
+            return Lit(value, sure), sure
+
+
+def _unify(args: Sequence[Typed], default: Base) -> Sequence[Typed]:
+    """All arguments of the widest kind among them; ``default`` types the NULLs that have no neighbour."""
+    known = [t for e, t in args if not _is_null(e)]
+    kinds = {t.kind for t in known}
+    if len(kinds) > 1 and not kinds <= set(_RANK):
+        return args
+    widest = max(kinds, key=_RANK.index) if len(kinds) > 1 else None
+    target = next((t for t in known if widest in (None, t.kind)), default)
+    return [_promote(arg, target) for arg in args]
+
+
+def _one_type(args: Sequence[Typed], default: Base) -> Sequence[Typed]:
+    """Like ``_unify``, and decimal constants take the precision of the others."""
+    unified = _unify(args, default)
+    if not unified or any(t.kind != "decimal" for _, t in unified):
+        return unified
+    wide = wider_decimal([t for _, t in unified])
+    return unified if wide is None else [_with_scale(e, t, wide) for e, t in unified]
+
+
+def _with_scale(elem: Elem, t: Base, wide: Base) -> Typed:
+    if not isinstance(elem, Lit):
+        return elem, t
+    retyped = _maybe_null(wide, t.nullable)
+    return Lit(canonical(elem.value, retyped), retyped), retyped
+
+
+def _alike(fn: str) -> Spelling:
+    return lambda args: (fn, _unify(args, BOOL))
+
+
+def _by_kind(op: str) -> Spelling:
+    """The entry named after the common kind of the arguments."""
+
+    def spell(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
+        unified = _unify(args, INT)
+        return f"{op}_{unified[0][1].kind if unified else ''}", unified
+
+    return spell
+
+
+def _given(fn: str, *types: Base) -> Spelling:
+    """Arguments as they are; types are for the constants NULL, the last of them for all that follow."""
+    return lambda args: (fn, [_null_as(arg, types[min(i, len(types) - 1)]) for i, arg in enumerate(args)])
+
+
+def _null_as(arg: Typed, t: Base) -> Typed:
+    return _promote(arg, t) if _is_null(arg[0]) else arg
+
+
+def _is_null(elem: Elem) -> bool:
+    return isinstance(elem, Lit) and elem.value is None
+
+
+def _spell_div(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
+    return "div_double", [_promote(arg, DOUBLE) for arg in args]
+
+
+def _spell_if(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
+    return "if", [*(_null_as(arg, BOOL) for arg in args[:1]), *_one_type(args[1:], BOOL)]
+
+
+OPERATORS: dict[str, Spelling] = {
+    **{op: _alike(op) for op in ("eq", "ne", "lt", "le", "gt", "ge", "same")},
+    **{op: _by_kind(op) for op in ("add", "sub", "mul", "mod", "neg", "abs")},
+    "div": _spell_div,
+    "if": _spell_if,
+    "coalesce": lambda args: ("coalesce", _one_type(args, BOOL)),
+    **{op: _given(op, BOOL) for op in ("and", "or", "not", "is_true", "is_null")},
+    **{op: _given(op, INT) for op in ("to_int", "to_long", "to_double", "to_decimal")},
+    **{op: _given(op, STRING) for op in ("to_string", "to_date", "concat", "upper", "lower", "length", "trim")},
+    **{op: _given(op, STRING) for op in ("starts_with", "ends_with", "contains")},
+    "substring": _given("substring", STRING, INT),
+    **{op: _given(op, Base("date")) for op in ("year", "month", "day")},
+}

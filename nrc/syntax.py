@@ -1,0 +1,284 @@
+"""The terms of NRC⁺ and of its label extension as one closed union (nrc-ivm, figure 3 and section 5.2).
+
+Three sorts. *Elements* stand for one value and sit in heads and predicates. *Expressions* stand for a bag.
+*Dictionaries* stand for 𝕃 ↦ Bag(C). Every node is frozen; a pass is one ``match`` over a sort, ended by
+``assert_never``, so that mypy names each pass that a new construct has not reached.
+"""
+
+from enum import Enum
+
+from attrs import field, frozen
+
+from ripplenest.nrc.types import Base, Label, Record, Site, Type
+
+
+class At(Enum):
+    """Which state of a stored part a term reads: before the batch, the change itself, or after it."""
+
+    OLD = ""
+    DELTA = "Δ"
+    NEW = "⁺"
+
+    def show(self, name: str) -> str:
+        return f"Δ{name}" if self is At.DELTA else name + self.value
+
+
+# ---------------------------------------------------------------- elements
+
+
+@frozen
+class Var:
+    """x, bound by a ``for`` (context Π) or by a dictionary's parameters."""
+
+    name: str
+
+
+@frozen
+class Proj:
+    """t.f, the field f of a record."""
+
+    of: "Elem"
+    field: str
+
+
+@frozen
+class Lit:
+    """A constant of a base type; ``None`` is NULL."""
+
+    value: object
+    type: Base
+
+
+@frozen
+class Call:
+    """fn(t₁, …): an entry of the table of scalar functions (``nrc/scalars.py``)."""
+
+    fn: str
+    args: tuple["Elem", ...]
+
+
+@frozen
+class Tuple:
+    """⟨f₁: t₁, …⟩."""
+
+    fields: tuple[tuple[str, "Elem"], ...]
+
+    def get(self, name: str) -> "Elem | None":
+        return dict(self.fields).get(name)
+
+
+@frozen
+class InL:
+    """inL_{ι,Π}(ε): the label ⟨ι, ε⟩."""
+
+    site: str
+    args: tuple[tuple[str, "Elem"], ...]
+
+
+@frozen
+class OutL:
+    """outL_ι(l).p: the value of parameter p of the label l, NULL when l was made elsewhere."""
+
+    label: "Elem"
+    site: Site
+    param: str
+
+
+@frozen
+class IsSite:
+    """l ∈ ι: true when the label l was made at site ι; false for other labels and for NULL."""
+
+    label: "Elem"
+    site: str
+
+
+Elem = Var | Proj | Lit | Call | Tuple | InL | OutL | IsSite
+
+# ---------------------------------------------------------------- bags
+
+
+@frozen
+class Rel:
+    """R, a stored bag of rows ``row``."""
+
+    name: str
+    row: Type
+    at: At = At.OLD
+
+    @property
+    def key(self) -> str:
+        """What the part is called in a database of values: ``M``, ``ΔM`` or ``M⁺``."""
+        return self.at.show(self.name)
+
+
+@frozen
+class LetVar:
+    """X, bound by ``let`` (context Γ)."""
+
+    name: str
+
+
+@frozen
+class Let:
+    """let X := e₁ in e₂."""
+
+    name: str
+    bound: "Expr"
+    body: "Expr"
+
+
+@frozen
+class For:
+    """for x in e₁ union e₂."""
+
+    var: str
+    source: "Expr"
+    body: "Expr"
+
+
+@frozen
+class Pred:
+    """p(x): Bag(1), {⟨⟩} where the scalar is true, {} where it is false or NULL."""
+
+    cond: Elem
+
+
+@frozen
+class Sng:
+    """sng(t) for an element t: a record of scalars and variables. sng(inL_ι(ε)) is the paper's inL_ι(ε)."""
+
+    elem: Elem
+
+
+@frozen
+class SngBag:
+    """sng_ι(e), the unrestricted singleton; ι is unique among the sites of a query."""
+
+    site: str
+    body: "Expr"
+
+
+@frozen
+class Flatten:
+    """flatten(e): the union of the inner bags of e; NULL bags add nothing."""
+
+    of: "Expr"
+
+
+@frozen
+class Product:
+    """e₁ × e₂, rows ⟨_1: t₁, _2: t₂⟩."""
+
+    left: "Expr"
+    right: "Expr"
+
+
+@frozen
+class Plus:
+    """e₁ ⊎ e₂."""
+
+    left: "Expr"
+    right: "Expr"
+
+
+@frozen
+class Neg:
+    """⊖e."""
+
+    of: "Expr"
+
+
+@frozen
+class Empty:
+    """∅ : Bag(row)."""
+
+    row: Type
+
+
+@frozen
+class Apply:
+    """d(l): the bag that the dictionary d holds for the label l; {} when it holds none or l is NULL."""
+
+    dictionary: "DictExpr"
+    label: Elem
+
+
+Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus | Neg | Empty | Apply
+
+# ---------------------------------------------------------------- dictionaries
+
+
+@frozen
+class DictRel:
+    """A stored dictionary of an input relation. Its labels have the one site ``name`` with the parameter ``id``."""
+
+    name: str
+    row: Type
+    at: At = At.OLD
+
+    @property
+    def key(self) -> str:
+        return self.at.show(self.name)
+
+
+@frozen
+class DictLit:
+    """[(ι,Π) ↦ e]: the parameters are read in e as outL_ι(var).p."""
+
+    site: Site
+    var: str
+    body: Expr
+
+
+@frozen
+class DictPlus:
+    """d₁ ⊎ d₂: the bags of a label are added."""
+
+    left: "DictExpr"
+    right: "DictExpr"
+
+
+@frozen
+class DictUnion:
+    """d₁ ∪ d₂: label union; what both define must agree."""
+
+    left: "DictExpr"
+    right: "DictExpr"
+
+
+@frozen
+class DictEmpty:
+    """[] : 𝕃 ↦ Bag(row), with empty support."""
+
+    row: Type
+
+
+DictExpr = DictRel | DictLit | DictPlus | DictUnion | DictEmpty
+
+Term = Expr | DictExpr | Elem
+
+TRUE = Lit(True, Base("bool"))
+UNIT_ELEM = Tuple(())
+
+
+def input_site(name: str) -> Site:
+    """The site of the labels of a stored dictionary: one opaque, non-null string."""
+    return Site(name, (("id", Base("string")),))
+
+
+def input_label(name: str, nullable: bool) -> Label:
+    return Label((input_site(name),), nullable)
+
+
+def dict_row(row: Type, name: str) -> Record:
+    """The rows by which a stored dictionary is one flat bag: ⟨label, row⟩."""
+    return Record((("label", input_label(name, False)), ("row", row)))
+
+
+@frozen
+class Query:
+    """A view before compilation: its name, its term, and the relations that it reads with their row types."""
+
+    name: str
+    body: Expr
+    relations: tuple[tuple[str, Type], ...] = field(factory=tuple)

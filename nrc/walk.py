@@ -1,0 +1,252 @@
+"""Children, rebuilding, substitution and free variables: the one place that knows the shape of every node.
+
+Passes that treat most constructs alike use ``rebuild``; no other module matches on all constructs just to recurse.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import assert_never
+
+from attrs import evolve, field, frozen
+
+from ripplenest.nrc.syntax import (
+    Apply,
+    Call,
+    DictEmpty,
+    DictExpr,
+    DictLit,
+    DictPlus,
+    DictRel,
+    DictUnion,
+    Elem,
+    Empty,
+    Expr,
+    Flatten,
+    For,
+    InL,
+    IsSite,
+    Let,
+    LetVar,
+    Lit,
+    Neg,
+    OutL,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Rel,
+    Sng,
+    SngBag,
+    Term,
+    Tuple,
+    Var,
+)
+
+
+def rebuild_elem(t: Elem, f: Callable[[Elem], Elem]) -> Elem:
+    """``t`` with ``f`` applied to its direct children."""
+    match t:
+        case Var() | Lit():
+            return t
+        case Proj(of, name):
+            return Proj(f(of), name)
+        case Call(fn, args):
+            return Call(fn, tuple(f(a) for a in args))
+        case Tuple(fields):
+            return Tuple(tuple((n, f(a)) for n, a in fields))
+        case InL(site, args):
+            return InL(site, tuple((n, f(a)) for n, a in args))
+        case OutL(label, site, param):
+            return OutL(f(label), site, param)
+        case IsSite(label, site):
+            return IsSite(f(label), site)
+        case _:
+            assert_never(t)
+
+
+def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Callable[[DictExpr], DictExpr]) -> Expr:
+    """``e`` with ``f``, ``t`` and ``d`` applied to its direct children of each sort. Binders are not renamed."""
+    match e:
+        case Rel() | LetVar() | Empty():
+            return e
+        case Let(name, bound, body):
+            return Let(name, f(bound), f(body))
+        case For(var, source, body):
+            return For(var, f(source), f(body))
+        case Pred(cond):
+            return Pred(t(cond))
+        case Sng(elem):
+            return Sng(t(elem))
+        case SngBag(site, body):
+            return SngBag(site, f(body))
+        case Flatten(of):
+            return Flatten(f(of))
+        case Product(left, right):
+            return Product(f(left), f(right))
+        case Plus(left, right):
+            return Plus(f(left), f(right))
+        case Neg(of):
+            return Neg(f(of))
+        case Apply(dictionary, label):
+            return Apply(d(dictionary), t(label))
+        case _:
+            assert_never(e)
+
+
+def rebuild_dict(e: DictExpr, f: Callable[[Expr], Expr], d: Callable[[DictExpr], DictExpr]) -> DictExpr:
+    """``e`` with ``f`` and ``d`` applied to its direct children."""
+    match e:
+        case DictRel() | DictEmpty():
+            return e
+        case DictLit(site, var, body):
+            return DictLit(site, var, f(body))
+        case DictPlus(left, right):
+            return DictPlus(d(left), d(right))
+        case DictUnion(left, right):
+            return DictUnion(d(left), d(right))
+        case _:
+            assert_never(e)
+
+
+def children(term: Term) -> tuple[Term, ...]:
+    """The direct children of a term, in the order of its fields."""
+    found: list[Term] = []
+
+    def keep_elem(t: Elem) -> Elem:
+        found.append(t)
+        return t
+
+    def keep_expr(e: Expr) -> Expr:
+        found.append(e)
+        return e
+
+    def keep_dict(e: DictExpr) -> DictExpr:
+        found.append(e)
+        return e
+
+    if isinstance(term, Elem):
+        rebuild_elem(term, keep_elem)
+    elif isinstance(term, DictExpr):
+        rebuild_dict(term, keep_expr, keep_dict)
+    else:
+        rebuild(term, keep_expr, keep_elem, keep_dict)
+    return tuple(found)
+
+
+def nodes(term: Term) -> Iterator[Term]:
+    """Every node of ``term``, parents first. Iterative, so that deep terms do not exhaust the stack."""
+    todo = [term]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo.extend(reversed(children(node)))
+
+
+def replace_elem(t: Elem, env: Mapping[str, Elem]) -> Elem:
+    """``t`` with variables replaced by ``env``."""
+    if isinstance(t, Var):
+        return env.get(t.name, t)
+    return rebuild_elem(t, lambda a: replace_elem(a, env))
+
+
+def replace(e: Expr, env: Mapping[str, Elem]) -> Expr:
+    """``e[env]``: for-variables replaced. Binders inside ``e`` must not bind names that are free in ``env``'s terms."""
+    inner = env
+    match e:
+        case For(var, _, _):
+            inner = {n: t for n, t in env.items() if n != var}
+            return For(var, replace(e.source, env), replace(e.body, inner))
+        case _:
+            return rebuild(e, lambda c: replace(c, env), lambda t: replace_elem(t, env), lambda d: replace_dict(d, env))
+
+
+def replace_dict(e: DictExpr, env: Mapping[str, Elem]) -> DictExpr:
+    """``e[env]`` for a dictionary."""
+    if isinstance(e, DictLit):
+        inner = {n: t for n, t in env.items() if n != e.var}
+        return DictLit(e.site, e.var, replace(e.body, inner))
+    return rebuild_dict(e, lambda c: replace(c, env), lambda d: replace_dict(d, env))
+
+
+def free_vars(term: Term) -> frozenset[str]:
+    """The for-variables (context Π) that occur free in ``term``."""
+    match term:
+        case Var(name):
+            return frozenset((name,))
+        case For(var, source, body):
+            return free_vars(source) | (free_vars(body) - {var})
+        case DictLit(_, var, body):
+            return free_vars(body) - {var}
+        case _:
+            return frozenset().union(*(free_vars(c) for c in children(term)))
+
+
+def free_lets(term: Term) -> frozenset[str]:
+    """The let-variables (context Γ) that occur free in ``term``."""
+    match term:
+        case LetVar(name):
+            return frozenset((name,))
+        case Let(name, bound, body):
+            return free_lets(bound) | (free_lets(body) - {name})
+        case _:
+            return frozenset().union(*(free_lets(c) for c in children(term)))
+
+
+class Names:
+    """Fresh names that do not depend on hashing or on earlier runs: x, x1, x2, …"""
+
+    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def fresh(self, hint: str) -> str:
+        base = hint.rstrip("0123456789") or hint
+        name = hint
+        while name in self._taken:
+            self._next[base] = self._next.get(base, 0) + 1
+            name = f"{base}{self._next[base]}"
+        self._taken.add(name)
+        return name
+
+
+@frozen
+class _Apart:
+    """The renaming that is in force at one place of a term."""
+
+    names: Names
+    pi: Mapping[str, Elem] = field(factory=dict)
+    gamma: Mapping[str, str] = field(factory=dict)
+
+    def bind(self, var: str, name: str) -> "_Apart":
+        return evolve(self, pi={**self.pi, var: Var(name)})
+
+    def elem(self, t: Elem) -> Elem:
+        return replace_elem(t, self.pi)
+
+    def expr(self, e: Expr) -> Expr:
+        match e:
+            case For(var, source, body):
+                name = self.names.fresh(var)
+                return For(name, self.expr(source), self.bind(var, name).expr(body))
+            case Let(old, bound, body):
+                name = self.names.fresh(old)
+                return Let(name, self.expr(bound), evolve(self, gamma={**self.gamma, old: name}).expr(body))
+            case LetVar(old):
+                return LetVar(self.gamma.get(old, old))
+            case _:
+                return rebuild(e, self.expr, self.elem, self.dictionary)
+
+    def dictionary(self, d: DictExpr) -> DictExpr:
+        if isinstance(d, DictLit):
+            name = self.names.fresh(d.var)
+            return DictLit(d.site, name, self.bind(d.var, name).expr(d.body))
+        return rebuild_dict(d, self.expr, self.dictionary)
+
+
+def unique_binders(e: Expr) -> Expr:
+    """``e`` with every bound variable named apart, so that later substitutions cannot capture."""
+    return _Apart(Names(free_vars(e) | free_lets(e))).expr(e)
+
+
+def unique_dict_binders(d: DictExpr) -> DictExpr:
+    """``unique_binders`` for a dictionary."""
+    return _Apart(Names(free_vars(d) | free_lets(d))).dictionary(d)

@@ -1,0 +1,68 @@
+"""The tables of a version as a batch sees them: the stored rows and, on top, what the batch has changed so far."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from ripplenest.engine import Reader
+from ripplenest.nrc.bags import checked
+from ripplenest.nrc.types import Base
+from ripplenest.rows import Row, Rows
+
+Columns = tuple[int, ...]
+Found = dict[Row, int]
+
+
+class Overlay:
+    """Reads through to ``reader``, fetching only the keys that are asked for, each once."""
+
+    def __init__(self, reader: Reader, types: Mapping[str, tuple[Base, ...]]) -> None:
+        self._reader, self._types = reader, types
+        self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
+        self._pending: dict[str, Found] = defaultdict(dict)
+        self._by_key: dict[tuple[str, Columns], dict[Row, dict[Row, None]]] = {}
+
+    def fetch(self, table: str, columns: Columns, keys: Iterable[Row]) -> None:
+        """Read the stored rows of many keys at once, for the ``rows`` that follow."""
+        stored = self._stored[table, columns]
+        missing = [k for k in dict.fromkeys(keys) if k not in stored]
+        if not missing:
+            return
+        stored.update((k, {}) for k in missing)
+        for row, n in self._reader.probe(table, columns, missing).counts().items():
+            stored[tuple(row[c] for c in columns)][row] = n
+
+    def rows(self, table: str, columns: Columns, key: Row) -> Found:
+        """row ↦ multiplicity for the rows that have ``key`` now."""
+        self.fetch(table, columns, [key])
+        found = dict(self._stored[table, columns][key])
+        for row in self._index(table, columns).get(key, ()):
+            found[row] = found.get(row, 0) + self._pending[table].get(row, 0)
+        return {row: n for row, n in found.items() if n}
+
+    def scan(self, table: str) -> Found:
+        """Every row as it is now."""
+        found = dict(self._reader.scan(table).counts())
+        for row, n in self._pending[table].items():
+            found[row] = found.get(row, 0) + n
+        return {row: n for row, n in found.items() if n}
+
+    def add(self, table: str, row: Row, n: int) -> None:
+        """Change the multiplicity of ``row`` by ``n``."""
+        pending = self._pending[table]
+        pending[row] = checked(pending.get(row, 0) + n)
+        for (name, columns), index in self._by_key.items():
+            if name == table:
+                index.setdefault(tuple(row[c] for c in columns), {})[row] = None
+
+    def changes(self) -> dict[str, Rows]:
+        """The signed rows of every changed table."""
+        found = {t: {row: n for row, n in rows.items() if n} for t, rows in self._pending.items()}
+        return {t: Rows.of_counts(self._types[t], rows).consolidated() for t, rows in found.items() if rows}
+
+    def _index(self, table: str, columns: Columns) -> dict[Row, dict[Row, None]]:
+        if (table, columns) not in self._by_key:
+            index: dict[Row, dict[Row, None]] = {}
+            for row in self._pending[table]:
+                index.setdefault(tuple(row[c] for c in columns), {})[row] = None
+            self._by_key[table, columns] = index
+        return self._by_key[table, columns]

@@ -1,0 +1,1 @@
+"""Engine-neutral plans: sums of products over stored tables."""

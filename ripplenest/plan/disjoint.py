@@ -1,0 +1,51 @@
+"""Disjunctions of equalities as disjoint equi-joins.
+
+``[p ∧ (c₁ ∨ c₂)] = [p ∧ c₁] ⊎ [p ∧ c₂ ∧ (c₁ is not true)]``: a join on a disjunction is a nested loop over both
+tables, each summand here is a hash join, and no row is counted twice.
+"""
+
+from attrs import evolve
+
+from ripplenest.nrc.types import BOOL
+from ripplenest.plan.product import Col, Op, Product, Scalar, sources_of
+
+
+def disjoint(p: Product) -> tuple[Product, ...]:
+    """``p`` as products whose disjunctions of joins are split; one product when there are none."""
+    for i, condition in enumerate(p.conditions):
+        branches = _disjuncts(condition)
+        if len(branches) > 1 and all(any(is_join(c) for c in _conjuncts(b)) for b in branches):
+            rest = p.conditions[:i] + p.conditions[i + 1 :]
+            return tuple(q for part in _split(p, rest, branches) for q in disjoint(part))
+    return (p,)
+
+
+def is_join(s: Scalar) -> bool:
+    """True for ``column = scalar`` between two different sources."""
+    if not (isinstance(s, Op) and s.fn in ("eq", "same")):
+        return False
+    left, right = s.args
+    a, b = sources_of(left), sources_of(right)
+    return bool(a and b) and not (a & b) and (isinstance(left, Col) or isinstance(right, Col))
+
+
+def _split(p: Product, rest: tuple[Scalar, ...], branches: tuple[Scalar, ...]) -> list[Product]:
+    parts = []
+    for n, branch in enumerate(branches):
+        earlier = tuple(Op("not", (Op("is_true", (b,), BOOL),), BOOL) for b in branches[:n])
+        parts.append(evolve(p, conditions=(*_conjuncts(branch), *rest, *earlier)))
+    return parts
+
+
+def _disjuncts(s: Scalar) -> tuple[Scalar, ...]:
+    return _parts(s, "or")
+
+
+def _conjuncts(s: Scalar) -> tuple[Scalar, ...]:
+    return _parts(s, "and")
+
+
+def _parts(s: Scalar, fn: str) -> tuple[Scalar, ...]:
+    if isinstance(s, Op) and s.fn == fn:
+        return tuple(part for a in s.args for part in _parts(a, fn))
+    return (s,)

@@ -1,0 +1,209 @@
+"""Comprehensions to products: records and labels become columns, variables become sources."""
+
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from attrs import frozen
+
+from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.scalars import result_type
+from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
+from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Site, Type, nullable
+from ripplenest.plan.columns import SITE, base_types, width
+from ripplenest.plan.disjoint import disjoint
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
+
+
+@frozen
+class RecordOf:
+    fields: tuple[tuple[str, "Lowered"], ...]
+
+
+@frozen
+class LabelOf:
+    """A label of ``type`` as the scalars of its columns."""
+
+    type: Label
+    leaves: tuple[Scalar, ...]
+
+
+Lowered = Scalar | RecordOf | LabelOf
+
+
+def lower(c: Comprehension, row: Type) -> tuple[Product, ...]:
+    """The products of one comprehension, whose rows have the columns of ``row``; none when it has no rows.
+
+    A disjunction of equalities becomes several products that never overlap (``disjoint``).
+    """
+    sources = tuple(Source(rel.name, rel.at, base_types(rel.row)) for _, rel in c.generators)
+    env = {var: _table(i, rel.row) for i, (var, rel) in enumerate(c.generators)}
+    conditions = [_scalar(_elem(t, env)) for t in c.conditions]
+    if any(isinstance(t, Const) and t.value is not True for t in conditions):
+        return ()
+    kept = tuple(t for t in conditions if not isinstance(t, Const))
+    return disjoint(Product(sources, kept, _leaves(_elem(c.head, env), row), c.weight))
+
+
+def lower_all(cs: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
+    return tuple(p for c in cs for p in lower(c, row))
+
+
+# ---------------------------------------------------------------- elements
+
+
+def _elem(t: Elem, env: Mapping[str, Lowered]) -> Lowered:
+    match t:
+        case Var(name):
+            return env[name]
+        case Proj(of, name):
+            record = _elem(of, env)
+            assert isinstance(record, RecordOf)
+            return dict(record.fields)[name]
+        case Lit(value, base):
+            return Const(value, nullable_base(base) if value is None else base)
+        case Call(fn, args):
+            scalars = tuple(_scalar(_elem(a, env)) for a in args)
+            return Op(fn, scalars, result_type(fn, [s.type for s in scalars]))
+        case Tuple(fields):
+            return RecordOf(tuple((n, _elem(a, env)) for n, a in fields))
+        case InL(site, args):
+            return _make_label(site, [(n, _elem(a, env)) for n, a in args])
+        case OutL(label, site, param):
+            return _read_label(_label(_elem(label, env)), site, param)
+        case IsSite(label, site):
+            return _is_site(_label(_elem(label, env)), site)
+        case _:
+            assert_never(t)
+
+
+def _make_label(site: str, args: list[tuple[str, Lowered]]) -> LabelOf:
+    params = tuple((n, _type(a)) for n, a in args)
+    leaves = tuple(leaf for (_, a), (_, t) in zip(args, params, strict=True) for leaf in _leaves(a, t))
+    return LabelOf(Label((Site(site, params),)), leaves)
+
+
+def _read_label(label: LabelOf, site: Site, param: str) -> Lowered:
+    own = label.type.site(site.name)
+    if own is None:
+        return _view(_nulls(dict(site.params)[param]), dict(site.params)[param])
+    start = _offset(label.type, site.name)
+    for name, t in own.params:
+        if name == param:
+            return _view(label.leaves[start : start + width(t)], t)
+        start += width(t)
+    raise AssertionError(f"the site {site} has no parameter {param}")
+
+
+def _is_site(label: LabelOf, site: str) -> Scalar:
+    """Whether the label was made at ``site``: never NULL, false for a NULL label."""
+    if label.type.site(site) is None:
+        return Const(False, BOOL)
+    if len(label.type.sites) > 1:
+        return Op("same", (label.leaves[0], Const(site, SITE)), BOOL)
+    if label.type.nullable and label.leaves:
+        return Op("not", (Op("is_null", (label.leaves[0],), BOOL),), BOOL)
+    return Const(True, BOOL)
+
+
+# ---------------------------------------------------------------- columns
+
+
+def _table(source: int, row: Type) -> Lowered:
+    return _view(tuple(Col(source, i, t) for i, t in enumerate(base_types(row))), row)
+
+
+def _view(leaves: Sequence[Scalar], t: Type) -> Lowered:
+    """The value of type ``t`` that ``leaves`` are the columns of."""
+    match t:
+        case Base():
+            return leaves[0]
+        case Record(fields):
+            out, start = [], 0
+            for name, inner in fields:
+                out.append((name, _view(leaves[start : start + width(inner)], inner)))
+                start += width(inner)
+            return RecordOf(tuple(out))
+        case Label():
+            return LabelOf(t, tuple(leaves))
+        case Bag() | Dict():
+            raise AssertionError(f"only flat types have columns, not {t}")
+        case _:
+            assert_never(t)
+
+
+def _leaves(value: Lowered, t: Type) -> tuple[Scalar, ...]:
+    """The columns of ``value`` in the storage of type ``t``, which may allow more sites and NULLs."""
+    match t:
+        case Base():
+            return (_scalar(value),)
+        case Record(fields):
+            assert isinstance(value, RecordOf)
+            own = dict(value.fields)
+            return tuple(leaf for name, inner in fields for leaf in _leaves(own[name], inner))
+        case Label():
+            return _widen(_label(value), t)
+        case Bag() | Dict():
+            raise AssertionError(f"only flat types have columns, not {t}")
+        case _:
+            assert_never(t)
+
+
+def _widen(label: LabelOf, t: Label) -> tuple[Scalar, ...]:
+    tag: tuple[Scalar, ...] = (_tag(label),) if len(t.sites) > 1 else ()
+    return (*tag, *(leaf for site in t.sites for leaf in _site_columns(label, site)))
+
+
+def _tag(label: LabelOf) -> Scalar:
+    sites = label.type.sites
+    if len(sites) != 1:
+        return label.leaves[0] if sites else Const(None, SITE)
+    name = Const(sites[0].name, SITE)
+    if label.type.nullable and label.leaves:
+        absent = Op("is_null", (label.leaves[0],), BOOL)
+        return Op("if", (absent, Const(None, SITE), name), SITE)
+    return name
+
+
+def _site_columns(label: LabelOf, site: Site) -> tuple[Scalar, ...]:
+    return tuple(leaf for name, t in site.params for leaf in _leaves(_read_label(label, site, name), t))
+
+
+def _nulls(t: Type) -> tuple[Scalar, ...]:
+    return tuple(Const(None, nullable_base(b)) for b in base_types(t))
+
+
+def _offset(t: Label, site: str) -> int:
+    start = 1 if len(t.sites) > 1 else 0
+    for s in t.sites:
+        if s.name == site:
+            return start
+        start += sum(width(inner) for _, inner in s.params)
+    raise AssertionError(f"{t} has no site {site}")
+
+
+def _type(value: Lowered) -> Type:
+    match value:
+        case Col() | Const() | Op():
+            return value.type
+        case RecordOf(fields):
+            return Record(tuple((n, _type(f)) for n, f in fields))
+        case LabelOf(t):
+            return t
+        case _:
+            assert_never(value)
+
+
+def _scalar(value: Lowered) -> Scalar:
+    assert isinstance(value, Col | Const | Op)
+    return value
+
+
+def _label(value: Lowered) -> LabelOf:
+    assert isinstance(value, LabelOf)
+    return value
+
+
+def nullable_base(b: Base) -> Base:
+    t = nullable(b)
+    assert isinstance(t, Base)
+    return t

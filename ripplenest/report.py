@@ -1,0 +1,39 @@
+"""What a batch did: the report that ``with db.batch() as b`` leaves in ``b.report``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import asdict, field, frozen
+
+
+@frozen
+class Report:
+    """``rows_in`` by stored part and ``rows_out`` by map count changed rows; ``rows_read`` what was read to find out.
+
+    ``verdict`` says how views were kept fresh. ``applied`` is False for a retry of a batch that was applied before.
+    """
+
+    version: int
+    source: str
+    seq: int
+    rows_in: Mapping[str, int] = field(factory=dict)
+    rows_out: Mapping[str, int] = field(factory=dict)
+    rows_read: int = 0
+    jobs: int = 0
+    seconds: float = 0.0
+    verdict: str = "incremental"
+    applied: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if not self.applied:
+            return f"version {self.version}: {self.source}:{self.seq} was applied before, nothing changed"
+        rows_in = ", ".join(f"{n} {part}" for part, n in self.rows_in.items()) or "nothing"
+        rows_out = ", ".join(f"{n} {name}" for name, n in self.rows_out.items()) or "nothing"
+        return (
+            f"version {self.version}: {self.source}:{self.seq}, {self.verdict}, {self.seconds:.3f} s\n"
+            f"  in   {rows_in}\n  out  {rows_out}\n  read {self.rows_read} rows, {self.jobs} jobs"
+        )

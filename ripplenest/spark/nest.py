@@ -1,0 +1,184 @@
+"""u on Spark: flat tables and dictionaries back to nested DataFrames, and the tables as users read them.
+
+From the innermost bags outwards, each dictionary is grouped by its label into arrays, and the arrays are joined to
+the rows that hold the labels. Labels are joined null-safe: a label with a NULL parameter is one label.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_
+from typing import assert_never
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, StructType
+
+from ripplenest.delta.program import TriggerProgram
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.plan.columns import width
+from ripplenest.rows import WEIGHT, Rows
+from ripplenest.shape import Dictionary, dictionary
+from ripplenest.spark.frames import frame
+from ripplenest.spark.scalars import spark_type
+
+MULTIPLICITY = "_multiplicity"
+ROW = "row"
+Scan = Callable[[str], Rows]
+
+
+def nested(spark: SparkSession, program: TriggerProgram, scan: Scan) -> DataFrame:
+    """The view's rows as columns of its fields, inner bags as arrays."""
+    nester = _Nester(spark, program, scan)
+    rows = nester.rows(summed(frame(spark, scan(program.flat.name))), program.row, program.flat.row, 0)
+    repeated = rows.select(F.explode(_copies(F.col(ROW))).alias(ROW))
+    return _columns(repeated, program.row, F.col(ROW))
+
+
+def flat(spark: SparkSession, program: TriggerProgram, rows: Rows) -> DataFrame:
+    """Rows of the flat part: base fields, labels as structs, and the multiplicity."""
+    df = summed(frame(spark, rows))
+    t = program.flat.row
+    return df.select(*_named(_plain(t, 0), t), F.col(WEIGHT).alias(MULTIPLICITY))
+
+
+def entries(spark: SparkSession, d: Dictionary, rows: Rows) -> DataFrame:
+    """Rows of a dictionary: the label, the fields of its row, and the multiplicity."""
+    df = summed(frame(spark, rows))
+    label = _plain(Label((d.site,)), 0)
+    return df.select(
+        label.alias("label"), *_named(_plain(d.row, d.label_width), d.row), F.col(WEIGHT).alias(MULTIPLICITY)
+    )
+
+
+def summed(df: DataFrame) -> DataFrame:
+    """One row per distinct row, multiplicities summed, zeros left out."""
+    keys = [c for c in df.columns if c != WEIGHT]
+    return df.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
+
+
+class _Nester:
+    """Nests rows of one view at one version."""
+
+    def __init__(self, spark: SparkSession, program: TriggerProgram, scan: Scan) -> None:
+        self._spark, self._program, self._scan = spark, program, scan
+        self._count = 0
+
+    def rows(self, df: DataFrame, row: Type, stored: Type, start: int) -> DataFrame:
+        """``df`` with the column ``row``: the nested value of its columns from ``start``, which have type ``stored``."""
+        df, value = self._value(df, row, stored, start)
+        return df.withColumn(ROW, value)
+
+    def _value(self, df: DataFrame, a: Type, stored: Type, start: int) -> tuple[DataFrame, Column]:
+        match a, stored:
+            case Base(), _:
+                return df, F.col(f"c{start}")
+            case Record(fields), Record(flats):
+                columns = []
+                for (name, inner), (_, flat_type) in zip(fields, flats, strict=True):
+                    df, value = self._value(df, inner, flat_type, start)
+                    columns.append(value.alias(name))
+                    start += width(flat_type)
+                return df, F.struct(*columns or [F.lit(None).cast("int").alias("unit")])
+            case Bag(inner), Label():
+                return self._bag(df, inner, stored, start)
+            case _:
+                raise AssertionError(f"{stored} does not store {a}")
+
+    def _bag(self, df: DataFrame, row: Type, label: Label, start: int) -> tuple[DataFrame, Column]:
+        """The arrays of one bag: those of the site that made the label, empty without entries, NULL for NULL."""
+        tagged = len(label.sites) > 1
+        position = start + tagged
+        value = F.lit(None).cast(ArrayType(nested_type(row)))
+        chosen: list[tuple[Column, Column]] = []
+        for site in label.sites:
+            d = dictionary(self._program, site.name)
+            df, array = self._joined(df, d, row, position)
+            present = F.col(f"c{start}") == F.lit(site.name) if tagged else _present(label, position)
+            chosen.append((present, array))
+            position += d.label_width
+        for present, array in reversed(chosen):
+            value = F.when(present, array).otherwise(value)
+        return df, value
+
+    def _joined(self, df: DataFrame, d: Dictionary, row: Type, position: int) -> tuple[DataFrame, Column]:
+        self._count += 1
+        mine = f"b{self._count}_"
+        arrays = self._arrays(d, row, mine)
+        keys = [f"{mine}k{i}" for i in range(d.label_width)]
+        on = [F.col(f"c{position + i}").eqNullSafe(F.col(k)) for i, k in enumerate(keys)]
+        joined = df.join(arrays, reduce(and_, on), "left") if on else df.join(arrays, how="cross")
+        empty = F.array().cast(ArrayType(nested_type(row)))
+        return joined.drop(*keys), F.coalesce(F.col(f"{mine}a"), empty)
+
+    def _arrays(self, d: Dictionary, row: Type, mine: str) -> DataFrame:
+        """One row per label: its parameters and the array of its rows, each as often as its multiplicity."""
+        stored = summed(frame(self._spark, self._scan(d.table)))
+        rows = self.rows(stored, row, d.row, d.label_width)
+        keys = [F.col(f"c{i}").alias(f"{mine}k{i}") for i in range(d.label_width)]
+        grouped = rows.select(*keys, _copies(F.col(ROW)).alias("copies"))
+        collected = F.flatten(F.collect_list("copies")).alias(f"{mine}a")
+        return grouped.groupBy(*(f"{mine}k{i}" for i in range(d.label_width))).agg(collected)
+
+
+def nested_type(t: Type) -> DataType:
+    """Spark's type for a nested type: records are structs, bags arrays; the unit record has one field of NULL."""
+    match t:
+        case Base():
+            return spark_type(t)
+        case Record(fields):
+            inner = [StructField(name, nested_type(f)) for name, f in fields]
+            return StructType(inner or [StructField("unit", IntegerType())])
+        case Bag(row):
+            return ArrayType(nested_type(row))
+        case Label() | Dict():
+            raise AssertionError(f"{t} is no type of a view")
+        case _:
+            assert_never(t)
+
+
+def _present(label: Label, position: int) -> Column:
+    """Whether a label of one site is one: NULL labels are those of inputs whose bag is NULL."""
+    return F.col(f"c{position}").isNotNull() if label.nullable else F.lit(True)
+
+
+def _copies(value: Column) -> Column:
+    """An array with ``value`` as often as its multiplicity."""
+    what = F.lit("a row with a negative multiplicity has no nested form; read flat() and dictionaries()")
+    return F.when(F.col(WEIGHT) < 0, F.raise_error(what)).otherwise(F.array_repeat(value, F.col(WEIGHT).cast("int")))
+
+
+def _columns(df: DataFrame, row: Type, value: Column) -> DataFrame:
+    if isinstance(row, Record):
+        return df.select(*(value.getField(name).alias(name) for name, _ in row.fields))
+    return df.select(value.alias("value"))
+
+
+def _named(value: Column, t: Type) -> Sequence[Column]:
+    if isinstance(t, Record):
+        return [value.getField(name).alias(name) for name, _ in t.fields]
+    return [value.alias("value")]
+
+
+def _plain(t: Type, start: int) -> Column:
+    """The columns from ``start`` as one value of the flat type ``t``; labels are structs."""
+    match t:
+        case Base():
+            return F.col(f"c{start}")
+        case Record(fields):
+            parts = []
+            for name, inner in fields:
+                parts.append(_plain(inner, start).alias(name))
+                start += width(inner)
+            return F.struct(*parts)
+        case Label(sites):
+            parts = [F.col(f"c{start}").alias("site")] if len(sites) > 1 else []
+            start += len(sites) > 1
+            for site in sites:
+                for name, inner in site.params:
+                    parts.append(_plain(inner, start).alias(name if len(sites) == 1 else f"{site.name}.{name}"))
+                    start += width(inner)
+            return F.struct(*parts) if parts else F.struct(F.lit(sites[0].name if sites else None).alias("site"))
+        case Bag() | Dict():
+            raise AssertionError(f"only flat types have columns, not {t}")
+        case _:
+            assert_never(t)

@@ -1,0 +1,188 @@
+"""The scalar functions as Spark columns: the same keys as ``nrc/scalars.py``, with the same meanings.
+
+Only ``pyspark.sql.functions`` and column operators, so that nothing a user wrote becomes SQL and Spark Connect works.
+All of it needs ANSI mode and a UTC session. Doubles are canonical in and out: where an operation can make -0.0 of other
+numbers, adding 0.0 takes the sign off (Spark's joins and groups do so by themselves, its output does not).
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import assert_never
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+)
+
+from ripplenest.nrc.errors import UnknownName
+from ripplenest.nrc.meanings import LOWER, UPPER
+from ripplenest.nrc.types import Base
+from ripplenest.nrc.values import canonical
+
+Build = Callable[[Sequence[Column], Sequence[Base], Base], Column]
+
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+def spark_type(t: Base) -> DataType:
+    """Spark's type for a base type; base types are one to one with Spark's."""
+    match t.kind:
+        case "bool":
+            return BooleanType()
+        case "int":
+            return IntegerType()
+        case "long":
+            return LongType()
+        case "double":
+            return DoubleType()
+        case "decimal":
+            return DecimalType(t.precision, t.scale)
+        case "string":
+            return StringType()
+        case "date":
+            return DateType()
+        case "timestamp":
+            return TimestampType()
+        case "binary":
+            return BinaryType()
+        case _:
+            assert_never(t.kind)
+
+
+def literal(value: object, t: Base) -> Column:
+    """The canonical ``value`` of type ``t`` as a typed constant column; None is a typed NULL.
+
+    Dates and timestamps go as numbers since 1970: the driver's own conversions pass through the machine's zone and
+    through the Julian calendar, and move what lies before 1582.
+    """
+    match canonical(value, t):
+        case datetime() as moment:
+            since = moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)
+            return F.timestamp_micros(F.lit(since // timedelta(microseconds=1)).cast(LongType()))
+        case date() as day:
+            return F.date_from_unix_date(F.lit(day.toordinal() - _EPOCH_DAY))
+        case other:
+            return F.lit(other).cast(spark_type(t))
+
+
+def column(fn: str, args: Sequence[Column], types: Sequence[Base], result: Base) -> Column:
+    """The column of ``fn`` of ``args``, which have exactly ``types``; ``result`` is the type that the rule gave."""
+    if fn not in COLUMNS:
+        raise UnknownName("there is no such function", got=ascii(fn), possible=COLUMNS)
+    return COLUMNS[fn](args, types, result)
+
+
+def _function(f: Callable[..., Column]) -> Build:
+    return lambda args, _types, _result: f(*args)
+
+
+def _cast(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
+    return args[0].cast(spark_type(result))
+
+
+def _unsigned_zero(f: Callable[..., Column]) -> Build:
+    """-0.0 + 0.0 is 0.0."""
+    return lambda args, _types, _result: f(*args) + F.lit(0.0)
+
+
+def _neg_decimal(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
+    """0 - x, which is exact; Spark's own minus rounds to 34 digits, and its abs uses that."""
+    return (F.lit(Decimal(0)) - args[0]).cast(spark_type(result))
+
+
+def _abs_decimal(args: Sequence[Column], types: Sequence[Base], result: Base) -> Column:
+    return F.when(args[0] < F.lit(0), _neg_decimal(args, types, result)).otherwise(args[0])
+
+
+def _if(condition: Column, a: Column, b: Column) -> Column:
+    return F.when(condition, a).otherwise(b)
+
+
+def _fail(what: str) -> Column:
+    return F.raise_error(F.lit(what))
+
+
+def _to_int(args: Sequence[Column], types: Sequence[Base], _: Base) -> Column:
+    """A decimal goes through long, which truncates it exactly; Spark's direct cast goes through a double."""
+    x = args[0].cast(LongType()) if types[0].kind == "decimal" else args[0]
+    return x.cast(IntegerType())
+
+
+def _to_long(args: Sequence[Column], types: Sequence[Base], _: Base) -> Column:
+    """2^63 fails (NaN is above it); Spark's cast gives 2^63 - 1."""
+    x = args[0]
+    if types[0].kind != "double":
+        return x.cast(LongType())
+    return F.when(x >= F.lit(2.0**63), _fail("long overflow")).otherwise(x.cast(LongType()))
+
+
+def _to_date(text: Column) -> Column:
+    good = text.rlike(r"\A(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}\z")
+    return F.when(~good, _fail("not a date as yyyy-MM-dd")).otherwise(text.cast(DateType()))
+
+
+def _mapped(table: dict[str, str]) -> Build:
+    matching, replace = "".join(table), "".join(table.values())
+    return lambda args, _types, _result: F.translate(args[0], matching, replace)
+
+
+_ADD, _SUB = _function(lambda a, b: a + b), _function(lambda a, b: a - b)
+_MUL, _MOD = _function(lambda a, b: a * b), _function(lambda a, b: a % b)
+_NEG, _ABS = _function(lambda a: -a), _function(F.abs)
+
+COLUMNS: dict[str, Build] = {
+    "eq": _function(lambda a, b: a == b),
+    "ne": _function(lambda a, b: a != b),
+    "lt": _function(lambda a, b: a < b),
+    "le": _function(lambda a, b: a <= b),
+    "gt": _function(lambda a, b: a > b),
+    "ge": _function(lambda a, b: a >= b),
+    "same": _function(lambda a, b: a.eqNullSafe(b)),
+    "and": _function(lambda a, b: a & b),
+    "or": _function(lambda a, b: a | b),
+    "not": _function(lambda a: ~a),
+    "is_null": _function(lambda a: a.isNull()),
+    "is_true": _function(lambda a: F.coalesce(a, F.lit(False))),
+    "if": _function(_if),
+    "coalesce": _function(F.coalesce),
+    **{f"{op}_{kind}": f for op, f in (("add", _ADD), ("sub", _SUB)) for kind in ("int", "long", "double", "decimal")},
+    **{f"mul_{kind}": _MUL for kind in ("int", "long", "decimal")},
+    **{f"neg_{kind}": _NEG for kind in ("int", "long")},
+    **{f"abs_{kind}": _ABS for kind in ("int", "long", "double")},
+    "neg_decimal": _neg_decimal,
+    "abs_decimal": _abs_decimal,
+    "mul_double": _unsigned_zero(lambda a, b: a * b),
+    "neg_double": _unsigned_zero(lambda a: -a),
+    "div_double": _unsigned_zero(lambda a, b: a / b),
+    "mod_int": _MOD,
+    "mod_long": _MOD,
+    "to_int": _to_int,
+    "to_long": _to_long,
+    "to_double": _cast,
+    "to_decimal": _cast,
+    "to_string": _cast,
+    "to_date": _function(_to_date),
+    "concat": _function(F.concat),
+    "upper": _mapped(UPPER),
+    "lower": _mapped(LOWER),
+    "length": _function(F.length),
+    "trim": _function(F.trim),
+    "substring": _function(F.substring),
+    "starts_with": _function(F.startswith),
+    "ends_with": _function(F.endswith),
+    "contains": _function(F.contains),
+    "year": _function(F.year),
+    "month": _function(F.month),
+    "day": _function(F.dayofmonth),
+}

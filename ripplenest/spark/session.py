@@ -1,0 +1,188 @@
+"""The Spark session: a local one for those who bring none, and a check of those that are brought.
+
+``local_session`` starts Spark on this machine, for many small jobs. ``MEANING`` are the settings that change what a
+view means, so that they are set here and demanded of every other session (``check_session``). The rest only changes
+how fast or how private the work is, and stays the user's choice in a session of theirs.
+"""
+
+import atexit
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pyspark
+from attrs import frozen
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ripplenest.nrc.errors import EnvironmentProblem
+from ripplenest.spark.java import find_java, java_home
+
+OLDEST = (4, 1)
+DRIVER_MEMORY = "RIPPLENEST_DRIVER_MEMORY"
+
+
+@frozen
+class Setting:
+    """A setting that changes meaning: its key, the values that mean the same to the engine, and what it decides."""
+
+    key: str
+    wanted: tuple[str, ...]
+    why: str
+
+
+MEANING = (
+    Setting("spark.sql.ansi.enabled", ("true",), "overflow and failed casts raise"),
+    Setting(
+        "spark.sql.session.timeZone",
+        ("UTC", "Etc/UTC", "Z", "+00:00", "GMT", "Etc/GMT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"),
+        "dates and fields of timestamps",
+    ),
+    Setting("spark.sql.timestampType", ("TIMESTAMP_LTZ",), "what the type timestamp is"),
+    Setting("spark.sql.decimalOperations.allowPrecisionLoss", ("true",), "the types of decimal arithmetic"),
+)
+
+
+def local_session(app: str = "ripplenest") -> SparkSession:
+    """The active session when there is one, checked; else a local one on every core that this process may use.
+
+    The driver has 2g of memory, or RIPPLENEST_DRIVER_MEMORY such as ``512m`` (read when the JVM starts, once).
+    Raises EnvironmentProblem when Java is missing, Spark does not start, or the active session has another meaning.
+    """
+    active = _active()
+    if active is not None:
+        check_session(active)
+        return active
+    with _environment(_variables()):
+        return _start(app, _settings(_cores()))
+
+
+def check_session(spark: SparkSession) -> None:
+    """Raise EnvironmentProblem, which names all of them, when settings would give views another meaning."""
+    found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
+    if found < OLDEST:
+        raise EnvironmentProblem(
+            "this Spark is too old", where="spark.version", wanted=".".join(map(str, OLDEST)), got=spark.version
+        )
+    wrong = [(setting, got) for setting in MEANING if (got := spark.conf.get(setting.key)) not in setting.wanted]
+    if wrong:
+        raise EnvironmentProblem(
+            "the session would give views another meaning: " + "; ".join(s.why for s, _ in wrong),
+            where="spark.conf",
+            wanted=", ".join(f"{s.key}={s.wanted[0]}" for s, _ in wrong),
+            got=", ".join(f"{s.key}={got}" for s, got in wrong),
+            possible=("set them with spark.conf.set", "pass no session, and a local one is started"),
+        )
+
+
+def _active() -> SparkSession | None:
+    """The session of this thread, else of this process."""
+    try:
+        return SparkSession.active()
+    except PySparkException as error:
+        if error.getCondition() == "NO_ACTIVE_OR_DEFAULT_SESSION":
+            return None
+        raise
+
+
+def _start(app: str, settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.appName(app)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        raise EnvironmentProblem(
+            "Spark did not start (what it said is on stderr)",
+            where=os.environ.get("JAVA_HOME", "java on PATH"),
+            got=error,
+        ) from error
+
+
+def _cores() -> int:
+    """How many cores this process may use, which in a container is fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _settings(cores: int) -> dict[str, str]:
+    scratch = _scratch()
+    return {
+        "spark.master": f"local[{cores}]",
+        "spark.api.mode": "classic",
+        **{setting.key: setting.wanted[0] for setting in MEANING},
+        # Nothing listens beyond this machine, and no other user of it reads our files.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.hadoop.fs.permissions.umask-mode": "077",
+        "spark.local.dir": str(scratch / "local"),
+        # Nothing is left in the current folder.
+        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.sql.catalogImplementation": "in-memory",
+        # The terminal belongs to the program.
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+        "spark.driver.memory": _driver_memory(os.environ),
+        # Many small jobs: re-planning between stages and 200 partitions cost more than the work, and the engine's plans
+        # keep their shape from batch to batch, so that compiled code is worth keeping.
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.cache.maxEntries": "5000",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+
+
+_LOGGING = Path(__file__).resolve().with_name("log4j2.properties")
+
+
+def _driver_memory(environ: Mapping[str, str]) -> str:
+    memory = environ.get(DRIVER_MEMORY, "2g")
+    if not re.fullmatch(r"[1-9]\d*[kmgt]", memory):
+        raise EnvironmentProblem("not an amount of memory", where=DRIVER_MEMORY, wanted="such as 2g", got=memory)
+    return memory
+
+
+@cache
+def _scratch() -> Path:
+    """A private folder of this process for Spark's own files, removed at exit."""
+    folder = Path(tempfile.mkdtemp(prefix="ripplenest-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _variables() -> dict[str, str | None]:
+    """What the environment must say (None: not say) while Spark starts."""
+    home = java_home(find_java())
+    package = Path(pyspark.__file__).parent
+    return {
+        "JAVA_HOME": None if home is None else str(home),
+        "PYSPARK_PYTHON": sys.executable,
+        # Another Spark of the user must not lend its jars to this pyspark, unless it is where pyspark comes from.
+        "SPARK_HOME": str(package) if (package / "jars").is_dir() else os.environ.get("SPARK_HOME"),
+        "SPARK_REMOTE": None,
+    }
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    try:
+        _set(variables)
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

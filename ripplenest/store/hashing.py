@@ -1,0 +1,66 @@
+"""Hashes of access keys: 64 bits, the same in every process and on every machine, equal for equal keys.
+
+Fixed-width columns are mixed from their little-endian bits, text and bytes through blake2b of each distinct value. A
+hash only finds candidates: who probes compares the real values afterwards, so collisions cost time, never truth.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+U64 = npt.NDArray[np.uint64]
+_NULL = np.uint64(0x6E756C6C)
+
+
+def hash_columns(columns: Sequence[pa.Array], rows: int) -> U64:
+    """One hash per row of the key columns; NULL is a value like any other, and so is NaN (canonical columns only)."""
+    total = np.full(rows, len(columns), dtype=np.uint64)
+    for column in columns:
+        total = _mix(total * np.uint64(0x9E3779B97F4A7C15) + _hash_column(column))
+    return total
+
+
+def _mix(x: U64) -> U64:
+    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that spreads every bit."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    result: U64 = x ^ (x >> np.uint64(31))
+    return result
+
+
+def _hash_column(column: pa.Array) -> U64:
+    t = column.type
+    if pa.types.is_string(t) or pa.types.is_binary(t):
+        encoded = column.dictionary_encode()
+        unique = np.fromiter(map(_digest, encoded.dictionary.to_pylist()), np.uint64, len(encoded.dictionary))
+        hashes = unique[encoded.indices.fill_null(0).to_numpy()] if len(unique) else np.zeros(len(column), np.uint64)
+    else:
+        words = _words(column)
+        hashes = np.zeros(len(column), np.uint64)
+        for i in range(words.shape[1]):
+            hashes = _mix(hashes + words[:, i] + np.uint64(1))
+    if column.null_count:
+        hashes = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, hashes)
+    return hashes
+
+
+def _digest(value: str | bytes) -> int:
+    data = value.encode() if isinstance(value, str) else value
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def _words(column: pa.Array) -> U64:
+    """The bits of a fixed-width column as rows of 64-bit words; what NULL rows hold does not matter."""
+    t = column.type
+    if pa.types.is_boolean(t) or pa.types.is_date(t) or pa.types.is_int32(t):
+        narrow = column.cast(pa.int32()).fill_null(0).to_numpy()
+        signed: npt.NDArray[np.int64] = narrow.astype(np.int64)
+        return signed.view(np.uint64).reshape(-1, 1)
+    width = t.bit_width // 64
+    data = column.buffers()[1]
+    words = np.frombuffer(data, dtype="<u8", count=(column.offset + len(column)) * width) if data else np.empty(0)
+    result: U64 = words.astype(np.uint64, copy=False)[column.offset * width :].reshape(-1, width)
+    return result

@@ -1,0 +1,214 @@
+"""Immutable segments: rows of one table, and for each access key a sorted index of them.
+
+A commit writes its segments as *blobs* into at most two pack files, so that it costs two file fsyncs however many
+tables it touches. Every blob is an Arrow IPC file at a 64-byte boundary, so that it is used where it is mapped:
+
+- a segment: c0…, w, ordered by the hash of the first access key (the rows of one key are neighbours on disk);
+- an index on columns (i, j, …): h: uint64 ascending, the hash of the key; r: int64, the row. The metadata is i, j, ….
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import Factory, field, frozen
+
+from ripplenest.nrc.errors import CorruptState, StateError
+from ripplenest.nrc.types import Base
+from ripplenest.rows import Row, Rows, arrow_columns
+from ripplenest.store.disk import Blob, Disk, sha256
+from ripplenest.store.hashing import U64, hash_columns
+from ripplenest.store.seal import seal
+from ripplenest.store.specs import Columns
+
+ALIGNMENT = 64
+MAX_HANDLES = 4096  # open mappings; the kernel allows 65530 per process
+Places = npt.NDArray[np.int64]
+Index = tuple[U64, Places]
+T = TypeVar("T")
+
+
+@frozen
+class Segment:
+    """What the catalogue knows of a segment. It is part of the versions born ≤ v < died; ``died`` is not kept here."""
+
+    id: int
+    table: int
+    blob: Blob
+    rows: int
+    level: int
+    born: int
+    is_delta: bool
+    indexes: Mapping[Columns, Blob] = field(factory=dict, eq=False)
+    digest: str = Factory(lambda self: self.sealed(), takes_self=True)
+
+    def sealed(self) -> str:
+        """The digest of every fixed field; indexes can be added later and carry their own digests."""
+        b = self.blob
+        place = (b.file, b.offset, b.bytes, b.sha256)
+        return seal(self.id, self.table, *place, self.rows, self.level, self.born, int(self.is_delta))
+
+
+# ---------------------------------------------------------------- writing
+
+
+class Pack:
+    """A file in the making: blobs one after another."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._chunks: list[bytes | pa.Buffer] = []
+        self._size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._chunks)
+
+    def add(self, table: pa.Table) -> Blob:
+        """Append ``table`` as an Arrow IPC file."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        data = sink.getvalue()
+        blob = Blob(self.file, self._size, data.size, sha256(data))
+        padding = bytes(-data.size % ALIGNMENT)
+        self._chunks += [data, padding]
+        self._size += data.size + len(padding)
+        return blob
+
+    def write(self, disk: Disk) -> None:
+        disk.write_bytes(self.file, self._chunks)
+
+
+def clustered(table: pa.Table, indexes: Sequence[Columns]) -> pa.Table:
+    """``table`` as one chunk, ordered by the hash of its first access key."""
+    if indexes and table.num_rows > 1:
+        table = table.take(pa.array(np.argsort(key_hashes(table, indexes[0]), kind="stable")))
+    return table.combine_chunks()
+
+
+def index_of(table: pa.Table, columns: Columns) -> pa.Table:
+    """The index blob of ``table`` on ``columns``: h, r."""
+    hashes = key_hashes(table, columns)
+    order = np.argsort(hashes, kind="stable")
+    index = pa.table({"h": hashes[order], "r": order.astype(np.int64)})
+    return index.replace_schema_metadata({"columns": _column_text(columns)})
+
+
+def key_hashes(table: pa.Table, columns: Columns) -> U64:
+    parts = [hash_columns([b.column(i) for i in columns], b.num_rows) for b in table.to_batches()]
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def _column_text(columns: Columns) -> str:
+    return ",".join(map(str, columns))
+
+
+# ---------------------------------------------------------------- reading
+
+
+class Reader:
+    """Verified, memory-mapped blobs. Each is checked against its digest when this process first opens it."""
+
+    def __init__(self, disk: Disk, handles: int = MAX_HANDLES) -> None:
+        self.disk = disk
+        self._handles = handles
+        self._open: OrderedDict[Blob, object] = OrderedDict()
+        self._verified: set[Blob] = set()
+        self._lock = Lock()
+
+    def table(self, segment: Segment) -> pa.Table:
+        """The rows of ``segment``, not copied. Raises CorruptState."""
+        return self._cached(segment.blob, lambda: self._load(segment.blob), pa.Table)
+
+    def index(self, segment: Segment, columns: Columns) -> Index:
+        """(h, r) of ``segment`` on ``columns``. Raises StateError when it has no such index, CorruptState."""
+        blob = segment.indexes.get(columns)
+        if blob is None:
+            possible = map(_column_text, segment.indexes)
+            raise StateError("a segment has no such index", where=segment.blob.file, got=columns, possible=possible)
+        return self._cached(blob, lambda: self._load_index(blob, columns), tuple)
+
+    def close(self) -> None:
+        """Forget every mapping; tables that are still in use keep theirs."""
+        with self._lock:
+            self._open.clear()
+
+    def _cached(self, blob: Blob, load: Callable[[], T], _: type) -> T:
+        with self._lock:
+            if blob in self._open:
+                self._open.move_to_end(blob)
+                return self._open[blob]  # type: ignore[return-value]
+        loaded = load()
+        with self._lock:
+            self._open[blob] = loaded
+            while len(self._open) > self._handles:
+                self._open.popitem(last=False)
+        return loaded
+
+    def _load(self, blob: Blob) -> pa.Table:
+        data = self.disk.map(blob)
+        if blob not in self._verified:
+            self.disk.verify(blob, data)
+            self._verified.add(blob)
+        return pa.ipc.open_file(pa.BufferReader(data)).read_all()
+
+    def _load_index(self, blob: Blob, columns: Columns) -> Index:
+        table = self._load(blob)
+        got = (table.schema.metadata or {}).get(b"columns", b"").decode()
+        if got != _column_text(columns):
+            raise CorruptState("an index of other columns", where=blob.file, wanted=_column_text(columns), got=got)
+        hashes, rows = (table.column(name).combine_chunks() for name in ("h", "r"))
+        return hashes.to_numpy(), rows.to_numpy()
+
+
+class Keys:
+    """The distinct keys of a probe, as columns, in the order of their hashes."""
+
+    def __init__(self, types: tuple[Base, ...], columns: Columns, keys: Iterable[Row]) -> None:
+        """``types`` are those of ``columns``. Raises WrongValue or WrongColumns for a key that is not of ``types``."""
+        self.columns = columns
+        distinct = list(Rows.of_counts(types, dict.fromkeys(keys, 1)).counts())
+        arrays = arrow_columns(types, distinct)
+        hashes = hash_columns(arrays, len(distinct))
+        order = np.argsort(hashes, kind="stable")
+        self.hashes = hashes[order]
+        self.arrays = [a.take(pa.array(order)) for a in arrays]
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+def probe(reader: Reader, segment: Segment, keys: Keys) -> pa.Table | None:
+    """The rows of ``segment`` whose key is one of ``keys`` (NULL is NULL, NaN is NaN); None when there are none.
+
+    Cost: keys × log(rows) + rows with an equal hash. Raises StateError without an index, CorruptState.
+    """
+    hashes, rows = reader.index(segment, keys.columns)
+    first = np.searchsorted(hashes, keys.hashes, "left")
+    many = np.searchsorted(hashes, keys.hashes, "right") - first
+    total = int(many.sum())
+    if not total:
+        return None
+    which = np.repeat(np.arange(len(keys)), many)
+    places = np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)
+    found = reader.table(segment).take(pa.array(rows[places]))
+    same = np.ones(total, dtype=np.bool_)
+    for column, key in zip(keys.columns, keys.arrays, strict=True):
+        same &= _same(found.column(column).combine_chunks(), key.take(pa.array(which)))
+    return found if same.all() else found.filter(pa.array(same))
+
+
+def _same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    """a <=> b by element: NULL equals NULL, and NaN NaN, because canonical doubles are equal when their bits are."""
+    if pa.types.is_floating(a.type):
+        a, b = a.view(pa.int64()), b.view(pa.int64())
+    equal = pc.equal(a, b)
+    if equal.null_count:
+        equal = pc.if_else(equal.is_null(), pc.and_(a.is_null(), b.is_null()), equal)
+    result: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    return result

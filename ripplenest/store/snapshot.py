@@ -1,0 +1,87 @@
+"""A reader's view: one version, whatever is committed meanwhile."""
+
+import json
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+from attrs import frozen
+
+from ripplenest.nrc.errors import StateError
+from ripplenest.rows import Row, Rows
+from ripplenest.store.catalogue import Catalogue, Live, Schema
+from ripplenest.store.commit import unknown_table
+from ripplenest.store.segments import Keys, Reader, Segment, probe
+from ripplenest.store.specs import Columns, TableSpec
+
+
+@frozen
+class Snapshot:
+    """The tables as they were at ``version``. Rows come as sums: the same row may come in several entries.
+
+    Every method raises StateError for a table that does not exist, and CorruptState for bytes that have changed.
+    """
+
+    version: int
+    _schema: Schema
+    _live: Live
+    _catalogue: Catalogue
+    _reader: Reader
+
+    def scan(self, table: str) -> Rows:
+        """All rows of ``table``; those of a table made after this version are none."""
+        spec = self._spec(table)
+        segments = self._live.get(self._schema.ids[table], ())
+        return _rows(spec, [self._reader.table(s) for s in segments])
+
+    def probe(self, table: str, columns: Columns, keys: Collection[Row]) -> Rows:
+        """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
+
+        Costs keys · segments · log(rows) and the rows found. Raises StateError when ``columns`` is no access key,
+        WrongValue or WrongColumns for a key of other types.
+        """
+        spec = self._spec(table)
+        if columns not in spec.indexes:
+            raise StateError("not an access key of this table", where=table, got=columns, possible=spec.indexes)
+        if not keys:
+            return Rows.empty(spec.types)
+        wanted = Keys(tuple(spec.types[i] for i in columns), columns, keys)
+        segments = self._live.get(self._schema.ids[table], ())
+        found = [probe(self._reader, segment, wanted) for segment in segments]
+        return _rows(spec, [t for t in found if t is not None])
+
+    def delta(self, table: str, since: int) -> Rows:
+        """The changes of ``table`` in the versions (since, version], so that scan(since) ⊎ delta(since) = scan."""
+        spec = self._spec(table)
+        self._check(since)
+        with self._catalogue.transaction() as c:
+            segments = self._catalogue.deltas(c, since, self.version)
+        table_id = self._schema.ids[table]
+        return _rows(spec, [self._reader.table(s) for s in segments if s.table == table_id])
+
+    def note(self, version: int) -> Mapping[str, object]:
+        """The note that ``version`` was committed with."""
+        self._check(version)
+        with self._catalogue.transaction() as c:
+            note: Mapping[str, object] = json.loads(self._catalogue.version(c, version).note)
+        return note
+
+    def segments(self, table: str) -> tuple[Segment, ...]:
+        """The segments that ``table`` is made of, oldest first."""
+        self._spec(table)
+        return self._live.get(self._schema.ids[table], ())
+
+    def _spec(self, table: str) -> TableSpec:
+        if table not in self._schema.tables:
+            raise unknown_table(table, self._schema.tables)
+        return self._schema.tables[table]
+
+    def _check(self, version: int) -> None:
+        if not 0 <= version <= self.version:
+            raise StateError("a version outside this snapshot", wanted=f"0 to {self.version}", got=version)
+
+
+def _rows(spec: TableSpec, tables: list[pa.Table]) -> Rows:
+    """The sum of stored tables; a single one is a sum already."""
+    if not tables:
+        return Rows.empty(spec.types)
+    return Rows(spec.types, table=pa.concat_tables(tables), summed=len(tables) == 1)

@@ -1,0 +1,231 @@
+"""sh^F and sh^Γ: a nested query becomes flat queries and dictionaries (nrc-ivm, figure 6).
+
+Theory of operation. ``Bag(C)`` is replaced by a label, and what a label stands for is kept apart. Only ``sng_ι(e)``
+makes labels: ⟨ι, the values of the free variables that e^F really uses⟩, so a label is a function of data and a
+retried task makes the same one. Only ``flatten`` looks labels up. The figure binds contexts by ``let x^Γ := …``;
+dictionaries are closed (their parameters capture all free variables, and the lets they use are put inside), so here
+x^Γ is kept in the environment and substituted. When you touch this: the dictionary of a site must stay closed, and ι
+unique.
+"""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from attrs import evolve, field, frozen
+
+from ripplenest.nrc.syntax import (
+    Apply,
+    Call,
+    DictLit,
+    Elem,
+    Empty,
+    Expr,
+    Flatten,
+    For,
+    InL,
+    IsSite,
+    Let,
+    LetVar,
+    Lit,
+    Neg,
+    OutL,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Rel,
+    Sng,
+    SngBag,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.typecheck import elem_type, expr_type
+from ripplenest.nrc.types import Record, Site, Type
+from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, rebuild, rebuild_elem, unique_binders
+from ripplenest.shred.contexts import (
+    BagContext,
+    Context,
+    NoContext,
+    RecordContext,
+    empty_context,
+    flat_row,
+    rows_context,
+    union,
+)
+
+Leaf = Callable[[Elem], Elem]
+
+
+@frozen
+class Shredded:
+    """⟨h^F, h^Γ⟩: the flat term and the tree of dictionaries of its labels."""
+
+    flat: Expr
+    context: Context
+
+
+@frozen
+class _LetBound:
+    flat: Expr
+    context: Context
+
+
+@frozen
+class _Env:
+    """x ↦ x^Γ and the type of x^F; X ↦ X^F, X^Γ and its type."""
+
+    pi: dict[str, tuple[Type, Context]] = field(factory=dict)
+    gamma: dict[str, tuple[Type, _LetBound]] = field(factory=dict)
+
+    @property
+    def pi_types(self) -> dict[str, Type]:
+        return {x: t for x, (t, _) in self.pi.items()}
+
+    @property
+    def gamma_types(self) -> dict[str, Type]:
+        return {x: t for x, (t, _) in self.gamma.items()}
+
+
+def shred(e: Expr) -> Shredded:
+    """⟨sh^F(e), sh^Γ(e)⟩ for a closed term.
+
+    Law (theorem 8): nesting the shredded result gives ⟦e⟧. The flat term has no ``sng_ι`` and no ``flatten``.
+    """
+    return _shred(unique_binders(e), _Env())
+
+
+def _shred(e: Expr, env: _Env) -> Shredded:
+    match e:
+        case Rel(name, row, at):                    # sh^F(R) = R^F                     sh^Γ(R) = R^Γ
+            return Shredded(Rel(name, flat_row(row, name), at), rows_context(row, name))
+        case LetVar(name):                          # sh^F(X) = X^F                     sh^Γ(X) = X^Γ
+            return Shredded(e, env.gamma[name][1].context)
+        case Let(name, bound, body):                # let X^F := e₁^F, X^Γ := e₁^Γ in …
+            one = _shred(bound, env)
+            bag = expr_type(one.flat, env.gamma_types, env.pi_types)
+            two = _shred(body, evolve(env, gamma={**env.gamma, name: (bag, _LetBound(one.flat, one.context))}))
+            return Shredded(Let(name, one.flat, two.flat), two.context)
+        case For(var, source, body):                # let x^Γ := e₁^Γ in for x^F in e₁^F union e₂^F
+            one = _shred(source, env)
+            row = expr_type(one.flat, env.gamma_types, env.pi_types).row
+            two = _shred(body, evolve(env, pi={**env.pi, var: (row, one.context)}))
+            return Shredded(For(var, one.flat, two.flat), two.context)
+        case Pred():                                # sh^F(p(x)) = p(x)                 sh^Γ = ⟨⟩
+            return Shredded(e, RecordContext(()))
+        case Sng(elem):                             # sh^F(sng(x)) = sng(x^F)           sh^Γ(sng(x)) = x^Γ
+            return Shredded(e, _elem_context(elem, env))
+        case SngBag(site, body):                    # inL_{ι,Π}(ε)                      ⟨[(ι,Π) ↦ e^F], e^Γ⟩
+            inner = _shred(body, env)
+            label, dictionary = _close(site, inner.flat, env)
+            return Shredded(Sng(label), BagContext(dictionary, inner.context))
+        case Flatten(of):                           # for l in e^F union e^Γ₁(l)        e^Γ₂
+            inner = _shred(of, env)
+            assert isinstance(inner.context, BagContext)
+            var = Names(free_vars(inner.flat)).fresh("l")
+            return Shredded(For(var, inner.flat, Apply(inner.context.dictionary, Var(var))), inner.context.rows)
+        case Product(left, right):                  # e₁^F × e₂^F                       ⟨e₁^Γ, e₂^Γ⟩
+            a, b = _shred(left, env), _shred(right, env)
+            return Shredded(Product(a.flat, b.flat), RecordContext((("_1", a.context), ("_2", b.context))))
+        case Plus(left, right):                     # e₁^F ⊎ e₂^F                       e₁^Γ ∪ e₂^Γ
+            a, b = _shred(left, env), _shred(right, env)
+            return Shredded(Plus(a.flat, b.flat), union(a.context, b.context))
+        case Neg(of):                               # ⊖(e^F)                            e^Γ
+            inner = _shred(of, env)
+            return Shredded(Neg(inner.flat), inner.context)
+        case Empty(row):                            # ∅                                 ∅_{B^Γ}
+            return Shredded(Empty(flat_row(row, None)), empty_context(row))
+        case Apply():
+            raise AssertionError("a term is shredded once: dictionary applications come from shredding")
+        case _:
+            assert_never(e)
+
+
+def _elem_context(t: Elem, env: _Env) -> Context:
+    """x^Γ, (x.f)^Γ = x^Γ.f, ⟨f: t⟩^Γ = ⟨f: t^Γ⟩; base values have none."""
+    match t:
+        case Var(name):
+            return env.pi[name][1]
+        case Proj(of, name):
+            context = _elem_context(of, env)
+            return context.get(name) if isinstance(context, RecordContext) else NoContext()
+        case Tuple(fields):
+            return RecordContext(tuple((n, _elem_context(a, env)) for n, a in fields))
+        case Lit() | Call() | InL() | OutL() | IsSite():
+            return NoContext()
+        case _:
+            assert_never(t)
+
+
+# ---------------------------------------------------------------- labels
+
+
+def _close(site_name: str, flat: Expr, env: _Env) -> tuple[InL, DictLit]:
+    """The label ⟨ι, ε⟩ of a singleton and its closed definition [(ι,Π) ↦ e^F], with only the variables it uses."""
+    body = _with_lets(flat, env)
+    params = _Parameters(env.pi_types, Names(), {})
+    params.collect(body, free_vars(body))
+    site = Site(site_name, tuple((name, elem_type(path, env.pi_types)) for path, name in params.names.items()))
+    label = InL(site_name, tuple((name, path) for path, name in params.names.items()))
+    binders = frozenset(node.var for node in nodes(body) if isinstance(node, For))  # they would capture outL(l).p
+    var = Names(frozenset(env.pi) | free_vars(body) | binders).fresh("l")
+    return label, DictLit(site, var, params.abstract(body, free_vars(body), site, var))
+
+
+def _with_lets(flat: Expr, env: _Env) -> Expr:
+    """``flat`` inside the lets that it uses, so that it stands for the same bag outside their scope."""
+    for name in sorted(free_lets(flat)):
+        if name in env.gamma:
+            flat = Let(name, _with_lets(env.gamma[name][1].flat, env), flat)
+    return flat
+
+
+@frozen
+class _Parameters:
+    """Π of one site: the paths x.f.g of base or label type that a body uses, in order of first use."""
+
+    types: dict[str, Type]
+    taken: Names
+    names: dict[Elem, str]
+
+    def collect(self, e: Expr, free: frozenset[str]) -> None:
+        """Names every used path of the variables ``free``."""
+        self._walk(e, free, self._add)
+
+    def abstract(self, e: Expr, free: frozenset[str], site: Site, var: str) -> Expr:
+        """``e`` with each used path read from the label ``var``: x.f ⟶ outL_ι(var).p"""
+        return self._walk(e, free, lambda path: OutL(Var(var), site, self.names[path]))
+
+    def _add(self, path: Elem) -> Elem:
+        if path not in self.names:
+            self.names[path] = self.taken.fresh(_path_name(path))
+        return path
+
+    def _walk(self, e: Expr, free: frozenset[str], leaf: Leaf) -> Expr:
+        match e:
+            case For(var, source, body):
+                return For(var, self._walk(source, free, leaf), self._walk(body, free - {var}, leaf))
+            case _:  # dictionaries are closed, so no free path is inside them
+                return rebuild(e, lambda c: self._walk(c, free, leaf), lambda t: self._elem(t, free, leaf), lambda d: d)
+
+    def _elem(self, t: Elem, free: frozenset[str], leaf: Leaf) -> Elem:
+        if _root(t) in free:
+            return self._expand(t, elem_type(t, self.types), leaf)
+        return rebuild_elem(t, lambda a: self._elem(a, free, leaf))
+
+    def _expand(self, path: Elem, t: Type, leaf: Leaf) -> Elem:
+        """A record that is used whole is the record of its fields."""
+        if isinstance(t, Record):
+            return Tuple(tuple((n, self._expand(Proj(path, n), f, leaf)) for n, f in t.fields))
+        return leaf(path)
+
+
+def _root(t: Elem) -> str | None:
+    """x for x.f.g, else None."""
+    while isinstance(t, Proj):
+        t = t.of
+    return t.name if isinstance(t, Var) else None
+
+
+def _path_name(t: Elem) -> str:
+    return f"{_path_name(t.of)}.{t.field}" if isinstance(t, Proj) else t.name if isinstance(t, Var) else "?"
+

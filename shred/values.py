@@ -1,0 +1,154 @@
+"""s and u on values (nrc-ivm, figure 9): nested rows to flat rows with labels and back.
+
+The paper leaves the association D_C between bags and labels open. Here a label names the *place* of a bag, not its
+contents: two equal bags in two rows have two labels, so that a deep update reaches one of them. The caller says how
+a place is named (``Namer``); the store names it from the key, or from the batch and the content.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from attrs import frozen
+
+from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.errors import CorruptState
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.shred.contexts import child_path, stored_parts
+
+
+class Namer(Protocol):
+    """How places and the rows of inner bags are identified. Answers must not depend on the order of rows."""
+
+    def place(self, path: str, identity: str) -> str:
+        """The id of the bag at ``path`` of the row ``identity``: what its label holds."""
+
+    def row(self, path: str, place: str, value: Value) -> str:
+        """The identity of one row of the bag at ``place``; asked once per occurrence, and only for rows with bags."""
+
+
+Resolve = Callable[[LabelValue], BagValue | None]
+
+
+@frozen
+class Entry:
+    """One flat row of one stored dictionary: under ``label``, ``row`` with multiplicity ``count``."""
+
+    part: str
+    label: LabelValue
+    row: Value
+    count: int
+
+
+def shred_row(value: Value, row: Type, path: str, identity: str, name: Namer) -> tuple[Value, list[Entry]]:
+    """s^F(value) and the entries of s^Γ for one row of the bag stored under ``path``.
+
+    ``identity`` says which row of its bag this is; labels of its inner bags are named from it.
+    """
+    entries: list[Entry] = []
+    flat = _shred(value, row, child_path(path, "[]") if isinstance(row, Bag) else path, identity, name, entries)
+    return flat, entries
+
+
+def _shred(value: Value, a: Type, path: str, identity: str, name: Namer, entries: list[Entry]) -> Value:
+    match a:
+        case Record(fields):
+            return tuple(
+                (n, _shred(field_of(value, n), t, child_path(path, n), identity, name, entries)) for n, t in fields
+            )
+        case Bag(row):
+            if not isinstance(value, BagValue):
+                return None
+            place = name.place(path, identity)
+            label = LabelValue(path, (place,))
+            for inner, n in occurrences(value, row):
+                below_identity = name.row(path, place, inner) if has_bag(row) else ""
+                flat, below = shred_row(inner, row, path, below_identity, name)
+                entries.append(Entry(path, label, flat, n))
+                entries.extend(below)
+            if not value:
+                entries.append(Entry(path, label, None, 0))  # an empty bag is defined, and has no rows
+            return label
+        case Base() | Label() | Dict():
+            return value
+
+
+def occurrences(bag: BagValue, row: Type) -> Iterator[tuple[Value, int]]:
+    """The rows of ``bag``; a row with inner bags comes once per occurrence, because each has its own labels."""
+    for value, n in bag:
+        if has_bag(row) and n > 0:
+            yield from ((value, 1) for _ in range(n))
+        else:
+            yield value, n
+
+
+def has_bag(t: Type) -> bool:
+    """True when values of ``t`` hold inner bags."""
+    match t:
+        case Bag():
+            return True
+        case Record(fields):
+            return any(has_bag(f) for _, f in fields)
+        case _:
+            return False
+
+
+def nest(flat: BagValue, row: Type, resolve: Resolve) -> BagValue:
+    """u: the nested bag of rows ``row`` that the flat bag stands for. Raises CorruptState on an undefined label.
+
+    Law (lemma 6): nest(s^F(v), s^Γ) = v.
+    """
+    memo: dict[LabelValue, BagValue] = {}
+    return BagValue.weighted((_nest(value, row, resolve, memo), n) for value, n in flat)
+
+
+def _nest(value: Value, a: Type, resolve: Resolve, memo: dict[LabelValue, BagValue]) -> Value:
+    match a:
+        case Record(fields):
+            return tuple((n, _nest(field_of(value, n), t, resolve, memo)) for n, t in fields)
+        case Bag(row):
+            if not isinstance(value, LabelValue):
+                return None
+            if value not in memo:
+                found = resolve(value)
+                if found is None:
+                    raise CorruptState("a label without definition (nrc-ivm, definition 1)", got=value)
+                memo[value] = BagValue.weighted((_nest(v, row, resolve, memo), n) for v, n in found)
+            return memo[value]
+        case Base() | Label() | Dict():
+            return value
+
+
+Parts = dict[str, BagValue | dict[LabelValue, BagValue]]
+
+
+def shred_relation(bag: BagValue, row: Type, relation: str, identities: Callable[[int], str], name: Namer) -> Parts:
+    """⟨R^F, R^Γ⟩ of a whole relation: its flat bag under ``relation`` and each dictionary under its path."""
+    flats: list[tuple[Value, int]] = []
+    entries: list[Entry] = []
+    for i, (value, n) in enumerate(occurrences(bag, row)):
+        flat, below = shred_row(value, row, relation, identities(i), name)
+        flats.append((flat, n))
+        entries.extend(below)
+    parts: Parts = {part: {} for part in stored_parts(relation, row)}
+    return {**parts, relation: BagValue.weighted(flats), **gather(entries)}
+
+
+def gather(entries: list[Entry]) -> dict[str, dict[LabelValue, BagValue]]:
+    """Entries as dictionaries; a label with an empty bag is in the support."""
+    rows: dict[str, dict[LabelValue, list[tuple[Value, int]]]] = {}
+    for e in entries:
+        rows.setdefault(e.part, {}).setdefault(e.label, []).append((e.row, e.count))
+    return {
+        part: {label: BagValue.weighted(pairs) for label, pairs in labels.items()} for part, labels in rows.items()
+    }
+
+
+def resolver(parts: Mapping[str, object]) -> Resolve:
+    """Looks labels up in the dictionaries of ``parts``, which are named like the labels' sites."""
+
+    def resolve(label: LabelValue) -> BagValue | None:
+        part = parts.get(label.site)
+        found = part.get(label) if isinstance(part, Mapping) else None
+        return found if isinstance(found, BagValue) else None
+
+    return resolve

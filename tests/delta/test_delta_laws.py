@@ -1,0 +1,130 @@
+"""Law 1: ``h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR]`` (nrc-ivm, proposition 4.1 and theorem 5), for both parts of a shredded query."""
+
+import pytest
+from hypothesis import given
+from support.counts import Counts
+from support.nesting import agrees, labels_in_use, value_or_empty
+from support.strategies import LAW, LONG, Case, cases
+from support.updates import Batch
+
+from ripplenest.delta.rules import Scope, delta, delta_dict
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.interpret import evaluate, look_up
+from ripplenest.nrc.simplify import simplify_dict
+from ripplenest.nrc.syntax import Empty, For, Let, LetVar, Proj, Rel, Sng, SngBag, Var
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import LONG as INTEGER
+from ripplenest.nrc.types import Record
+from ripplenest.shred.terms import Shredded, shred
+from ripplenest.shred.values import Parts
+
+COUNTS = Counts()
+
+
+def flat_law(s: Shredded, parts: Parts, batch: Batch, telescoped: bool) -> None:
+    """h^F[R ⊎ ΔR] = h^F[R] ⊎ δ(h^F)"""
+    change = delta(s.flat, batch.parts, telescoped)
+    after = evaluate(s.flat, batch.after(parts))
+    assert after == evaluate(s.flat, parts) + evaluate(change, batch.state(parts))
+    assert agrees(check(change).row, check(s.flat).row)
+
+
+def dictionary_law(s: Shredded, parts: Parts, batch: Batch, telescoped: bool) -> None:
+    """d[R ⊎ ΔR](l) = d[R](l) ⊎ δ(d)(l) for every label in use before or after"""
+    state, after = batch.state(parts), batch.after(parts)
+    for d, labels in labels_in_use(s, parts, after):
+        change = delta_dict(d, Scope(batch.parts, telescoped))
+        for changed in (change, simplify_dict(change)):
+            for label in labels:
+                old, step = (value_or_empty(look_up(x, label, state, {}, {})) for x in (d, changed))
+                assert value_or_empty(look_up(d, label, after, {}, {})) == old + step
+
+
+def law_1(case: Case, telescoped: bool) -> None:
+    s = shred(case.query)
+    COUNTS.query(case.query)
+    for parts, batch in case.steps():
+        COUNTS.batch(batch)
+        COUNTS.result(evaluate(s.flat, batch.after(parts)))
+        flat_law(s, parts, batch, telescoped)
+        dictionary_law(s, parts, batch, telescoped)
+
+
+@pytest.mark.parametrize("telescoped", [False, True])
+@LAW
+@given(case=cases(batches=2))
+def test_law_1(telescoped: bool, case: Case) -> None:
+    """h[R ⊎ ΔR] = h[R] ⊎ δ(h), for batches that change several parts at once, one after the other."""
+    law_1(case, telescoped)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("telescoped", [False, True])
+@LONG
+@given(case=cases(batches=5))
+def test_law_1_long(telescoped: bool, case: Case) -> None:
+    """As above, on more cases and longer histories."""
+    law_1(case, telescoped)
+
+
+@LAW
+@given(cases())
+def test_law_1_part_by_part(case: Case) -> None:
+    """h[P ⊎ ΔP] = h[P] ⊎ δ_P(h) for each single part P of the database, flat or dictionary."""
+    s = shred(case.query)
+    (batch,) = case.batches
+    for part in batch.delta:
+        for telescoped in (False, True):
+            flat_law(s, case.parts, batch.only(part), telescoped)
+
+
+@LAW
+@given(cases())
+def test_terms_without_sites_need_no_shredding(case: Case) -> None:
+    """Law 1 on the nested database itself, for terms whose sng_ι do not depend on what changes."""
+    (batch,) = case.batches
+    before, after = case.db, batch.nested_after(case.schema, case.parts)
+    changed = frozenset(name for name in before if before[name] != after[name])
+    try:
+        change = delta(case.query, changed)
+    except QueryError:  # a deep change
+        return
+    state = {**before, **{f"Δ{n}": after[n] - before[n] for n in changed}}
+    assert evaluate(case.query, after) == evaluate(case.query, before) + evaluate(change, state)
+
+
+# ---------------------------------------------------------------- single rules
+
+ROW = Record((("a", INTEGER),))
+R, S = Rel("R", ROW), Rel("S", ROW)
+
+
+def test_unchanged_relations_have_no_delta() -> None:
+    """Lemma 1: input-independent terms have delta ∅."""
+    assert delta(For("x", R, Sng(Proj(Var("x"), "a"))), frozenset({"S"})) == Empty(INTEGER)
+
+
+def test_a_deep_change_is_refused() -> None:
+    """δ(sng*(e)) = ∅ holds only where e does not depend on the change."""
+    with pytest.raises(QueryError, match="deep"):
+        delta(SngBag("ι", R), frozenset({"R"}))
+    assert isinstance(delta(SngBag("ι", R), frozenset({"S"})), Empty)
+
+
+def test_a_let_that_shadows() -> None:
+    """let X := e in let X := f(X) in g: the delta of f(X) is about the outer X."""
+    e = Let("X", R, Let("X", For("x", LetVar("X"), S), For("y", LetVar("X"), LetVar("X"))))
+    one, two = (("a", 1),), (("a", 2),)
+    old = {"R": BagValue({one: 1}), "S": BagValue({two: 2})}
+    changes = {"ΔR": BagValue({two: 1}), "ΔS": BagValue({one: 1})}
+    new = {n: old[n] + changes[f"Δ{n}"] for n in old}
+    state = {**old, **changes, **{f"{n}⁺": bag for n, bag in new.items()}}
+    for telescoped in (False, True):
+        change = delta(e, frozenset({"R", "S"}), telescoped)
+        assert evaluate(e, new) == evaluate(e, old) + evaluate(change, state)
+
+
+def test_coverage() -> None:
+    """The cases above were not empty ones."""
+    COUNTS.check()

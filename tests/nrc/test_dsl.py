@@ -1,0 +1,474 @@
+"""The Python surface: each supported form, by its term or by its rows; scoping; and agreement with plain Python."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import importlib.util
+import linecache
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripplenest.nrc import types as t
+from ripplenest.nrc.dsl import Bag, Decimal, Int, View, record, record_type, view
+from ripplenest.nrc.errors import UnknownRelation, WrongValue
+from ripplenest.nrc.syntax import (
+    Call,
+    Empty,
+    Flatten,
+    For,
+    Let,
+    LetVar,
+    Lit,
+    Neg,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Rel,
+    Sng,
+    SngBag,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.walk import nodes
+
+
+@record
+class Movie:
+    name: str
+    gen: str | None
+    dir: str | None
+
+
+@record
+class Order:
+    n: int
+    items: Bag[str]
+
+
+@record
+class Customer:
+    name: str
+    small: Int
+    day: dt.date
+    price: Decimal[10, 2]
+    rate: float
+    orders: Bag[Order]
+    tags: Bag[str] | None
+
+
+MOVIE, STR = record_type(Movie), t.STRING
+M = Rel("M", MOVIE)
+DRIVE, SKYFALL = Movie("Drive", "Drama", "Refn"), Movie("Skyfall", "Action", "Mendes")
+RUSH = Movie("Rush", "Action", None)
+ANN = {
+    "name": "Ann", "small": 1, "day": dt.date(2020, 2, 29), "price": decimal.Decimal("1.50"), "rate": 0.5,
+    "orders": [{"n": 1, "items": ["a", "a", "b"]}, {"n": 20, "items": []}], "tags": ["x"],
+}  # fmt: skip
+BOB = {**ANN, "name": "bob ", "small": 7, "orders": [], "tags": None}
+
+# ---------------------------------------------------------------- terms
+
+
+def field(var: str, *names: str) -> Any:
+    elem: Any = Var(var)
+    for name in names:
+        elem = Proj(elem, name)
+    return elem
+
+
+def test_related_is_the_paper_s_term() -> None:
+    @view
+    def related(M: Bag[Movie]):  # type: ignore[no-untyped-def]
+        """A docstring."""
+        # a comment
+        return [
+            {"name": m.name,
+             "related": [m2.name for m2 in M
+                         if m2.name != m.name and (m2.gen == m.gen or m2.dir == m.dir)]}
+            for m in M
+        ]  # fmt: skip
+
+    eq = [Call("eq", (field("m2", f), field("m", f))) for f in ("gen", "dir")]
+    cond = Call("and", (Call("ne", (field("m2", "name"), field("m", "name"))), Call("or", tuple(eq))))
+    inner = For("m2", M, For("_", Pred(cond), Sng(field("m2", "name"))))
+    head = Sng(Tuple((("name", field("m", "name")), ("related", Var("b")))))
+    assert related.query.body == For("m", M, For("b", SngBag("related.related", inner), head))
+    assert related.query.relations == (("M", MOVIE),)
+    assert (related.name, str(related.row)) == ("related", "⟨name: string, related: Bag(string)⟩")
+    rows = related([DRIVE, SKYFALL, RUSH])
+    assert rows == [
+        {"name": "Drive", "related": []},
+        {"name": "Rush", "related": ["Skyfall"]},
+        {"name": "Skyfall", "related": ["Rush"]},
+    ]
+
+
+def body(function: Callable[..., object]) -> Any:
+    made = view(function)
+    check(made.query.body)
+    return made.query.body
+
+
+def test_terms_of_bag_operators() -> None:
+    def sums(A: Bag[str], B: Bag[str]):  # type: ignore[no-untyped-def]
+        return A + B - A + -B
+
+    a, b = Rel("A", STR), Rel("B", STR)
+    assert body(sums) == Plus(Plus(Plus(a, b), Neg(a)), Neg(b))
+
+    def pairs(A: Bag[str], B: Bag[str]):  # type: ignore[no-untyped-def]
+        return [x + y for x, y in A * B]
+
+    assert body(pairs) == For(
+        "row", Product(a, b), Sng(Call("concat", (field("row", "_1"), field("row", "_2"))))
+    )
+
+    def conditional(A: Bag[str], N: Bag[Movie]):  # type: ignore[no-untyped-def]
+        return [x for n in N for x in (A if n.gen == "x" else [])]
+
+    test = Call("eq", (field("n", "gen"), Lit("x", STR)))
+    otherwise = Call("not", (Call("is_true", (test,)),))
+    source = Plus(For("_", Pred(test), a), For("_1", Pred(otherwise), Empty(STR)))
+    assert body(conditional) == For("n", Rel("N", MOVIE), For("x", source, Sng(Var("x"))))
+
+
+def test_terms_of_inner_bags_and_let() -> None:
+    def inner(C: Bag[Order]):  # type: ignore[no-untyped-def]
+        names = [i for c in C for i in c.items]
+        return [[n] for n in names]
+
+    items = Flatten(Sng(field("c", "items")))
+    bound = For("c", Rel("C", record_type(Order)), For("i", items, Sng(Var("i"))))
+    head = SngBag("inner.item", Sng(Var("n")))
+    assert body(inner) == Let("names", bound, For("n", LetVar("names"), head))
+
+
+def test_an_int_literal_is_a_long_or_an_int_beside_an_int() -> None:
+    def literals(C: Bag[Customer]):  # type: ignore[no-untyped-def]
+        return [{"a": 1, "b": -2, "c": c.small + 1} for c in C if c.small > 0]
+
+    assert {n.type for n in nodes(body(literals)) if isinstance(n, Lit) and n.value == 1} == {t.LONG, t.INT}
+    assert str(view(literals).row) == "⟨a: long, b: long, c: int⟩"
+
+
+def test_sites_and_binders_are_named_apart() -> None:
+    def again(N: Bag[str]):  # type: ignore[no-untyped-def]
+        row = {"x": list(N)}
+        names: Bag[str] = []
+        both = [{"a": row, "b": list(N), "b2": [m for m in N if m > ""],
+                 "d": {"b": [m for m in N if m > ""]}} for n in N]
+        return both + [{"a": row, "b": names, "b2": N, "d": {"b": [n]}} for n in N]  # fmt: skip
+
+    found = list(nodes(body(again)))
+    sites = [n.site for n in found if isinstance(n, SngBag)]
+    binders = [n.var for n in found if isinstance(n, For)]
+    assert len(set(sites)) == len(sites) and len(set(binders)) == len(binders)
+    assert {"again.b", "again.b2", "again.d.b"} <= set(sites)
+
+
+# ---------------------------------------------------------------- values
+
+TEMPLATE = """\
+import datetime
+import datetime as dt
+import decimal
+import math
+from ripplenest.nrc.dsl import *
+from test_dsl_data import Customer, Movie, Order
+
+LIMIT = 5
+NAMES = ("Ann", "Cid")
+NAN = float("nan")
+
+class Config:
+    prefix = "A"
+
+def shout(text, mark="!"):
+    \"\"\"A helper with a let before its return.\"\"\"
+    loud = text.upper()
+    return loud + mark
+
+def items_of(c):
+    found = [i for o in c.orders for i in o.items]
+    return found
+
+def pack(c):
+    xs = [o.n for o in c.orders]
+    return {"xs": xs, "twice": xs + xs}
+
+def keep(rows, test):
+    return [r for r in rows if test(r)]
+
+def is_ann(c):
+    return c.name == "Ann"
+
+@view
+def names(C: Bag[Customer]):
+    x = [c.name for c in C]
+    return x
+
+@view
+def it(C: Bag[Customer]):
+    return EXPR
+"""
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Any]]:
+    """A module with the view ``it``, whose result is the expression."""
+    folder, count = tmp_path_factory.mktemp("views"), iter(range(10_000))
+    sys.modules["test_dsl_data"] = sys.modules[__name__]
+
+    def make(expr: str) -> Any:
+        path: Path = folder / f"v{next(count)}.py"
+        path.write_text(TEMPLATE.replace("EXPR", expr), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    yield make
+    del sys.modules["test_dsl_data"]
+
+
+ROWS = [
+    ("C", [ANN, BOB]),
+    ("[c for c in C if c.small == 1]", [ANN]),
+    ("[c.name for c in C for d in C]", ["Ann", "Ann", "bob ", "bob "]),
+    ("[(c.name, o.n) for c in C for o in c.orders if o.n > 1 if o.n < 30]", [{"_1": "Ann", "_2": 20}]),
+    ("[o.n for o in [p for c in C for p in c.orders]]", [1, 20]),
+    ("[x for c in C for x in items_of(c)]", ["a", "a", "b"]),
+    ("[x for xs in [[1, 2], [3]] for x in xs]", [1, 2, 3]),
+    ("[{'n': c.name, 'bag': [c.name, 'z'], 'nested': {'t': c.tags}} for c in C]",
+     [{"n": "Ann", "bag": ["Ann", "z"], "nested": {"t": ["x"]}},
+      {"n": "bob ", "bag": ["bob ", "z"], "nested": {"t": None}}]),
+    ("[{**o, 'n': 0, 'more': c['name']} for c in C for o in c.orders if o.n == 1]",
+     [{"n": 0, "items": ["a", "a", "b"], "more": "Ann"}]),
+    ("[r.b for c in C for r in [{'a': c.name, 'b': [c.small]}]]", [[1], [7]]),
+    ("[*names(C), 'x']", ["Ann", "bob ", "x"]),
+    ("flatten([c.orders for c in C]) - [o for c in C for o in c.orders if o.n == 1]", [{"n": 20, "items": []}]),
+    ("[t for c in C for t in (c.tags if c.small == 1 else [c.name])]", ["bob ", "x"]),
+    ("[{'t': c.tags if c.name != '' else c.tags} for c in C]", [{"t": None}, {"t": ["x"]}]),
+    ("[({'k': 1, 'v': c.orders} if c.name == 'Ann' else {'k': 2, 'v': list(c.orders)})['k'] for c in C]", [1, 2]),
+    ("[{'n': c.name} for c in C if c.small == 1] + [{'n': None if c.small > 1 else c.name} for c in C]",
+     [{"n": None}, {"n": "Ann"}, {"n": "Ann"}]),
+    # calls of views and helpers, with shadowed and repeated names
+    ("[{'a': names(C), 'b': names([c])} for c in C if c.small == 7]", [{"a": ["Ann", "bob "], "b": ["bob "]}]),
+    ("[(x, c.name) for c in C for x in names([d for d in C if d.name != c.name])]",
+     [{"_1": "Ann", "_2": "bob "}, {"_1": "bob ", "_2": "Ann"}]),
+    ("[{**pack(c), 'again': pack(c)} for c in C if is_ann(c)]",
+     [{"xs": [1, 20], "twice": [1, 1, 20, 20], "again": {"xs": [1, 20], "twice": [1, 1, 20, 20]}}]),
+    ("[c.name for c in keep(C, is_ann)]", ["Ann"]),
+    ("[shout(c.name) + shout(mark='?', text=c.name) for c in C]", ["ANN!ANN?", "BOB !BOB ?"]),
+    ("[c for c in [c.name for c in C]]", ["Ann", "bob "]),
+    ("[[c.n for c in c.orders] for c in C]", [[], [1, 20]]),
+]  # fmt: skip
+
+SCALARS = [
+    ("c.small + 1 - 2 * 3", [-4, 2]),
+    ("c.small / 2", [0.5, 3.5]),
+    ("c.small % 2", [1, 1]),
+    ("-c.small", [-7, -1]),
+    ("abs(-c.small)", [1, 7]),
+    ("0 < c.small <= LIMIT", [False, True]),
+    ("c.name == 'Ann' and not c.small > 3 or False", [False, True]),
+    ("c.name in ('Ann', 'Cid')", [False, True]),
+    ("c.name in NAMES", [False, True]),
+    ("c.name not in {'Ann'}", [False, True]),
+    ("c.small in ()", [False, False]),
+    ("'n' in c.name", [False, True]),
+    ("c.name.startswith(Config.prefix) or c.name.endswith(' ')", [True, True]),
+    ("c.name.upper() + c.name.lower().strip(' ')", ["ANNann", "BOB bob"]),
+    ("len(c.name)", [3, 4]),
+    ("f'{c.name}-{str(c.small)}!'", ["Ann-1!", "bob -7!"]),
+    ("f'{c.small!s}'", ["1", "7"]),
+    ("f''", ["", ""]),
+    ("int(c.rate) + int(2.9)", [2, 2]),
+    ("float(c.small)", [1.0, 7.0]),
+    ("c.name if c.small == 1 else None", [None, "Ann"]),
+    ("coalesce(c.name if c.small == 1 else None, 'none')", ["Ann", "none"]),
+    ("(c.name if c.small == 1 else None) is None", [False, True]),
+    ("(c.name if c.small == 1 else None) is not None", [False, True]),
+    ("(c.name if c.small == 1 else None) == 'Ann'", [None, True]),
+    ("1 if (c.name if c.small == 1 else None) == 'Ann' else 2", [1, 2]),
+    ("not (c.name if c.small == 1 else None) == 'Ann'", [None, False]),
+    ("c.day.year + c.day.month + c.day.day", [2051, 2051]),
+    ("c.day == datetime.date(2020, 2, 29)", [True, True]),
+    ("c.day < dt.date(year=2020, month=3, day=1)", [True, True]),
+    ("dt.datetime(2020, 1, 1)", [dt.datetime(2020, 1, 1, tzinfo=dt.UTC)] * 2),
+    ("c.price == decimal.Decimal('1.50')", [True, True]),
+    ("c.rate < math.pi", [True, True]),
+    ("NAN == NAN", [True, True]),
+    ("b'ab'", [b"ab"] * 2),
+    ("-9223372036854775808", [-(2**63)] * 2),
+    ("True if c.small > 2 else c.name == 'Ann'", [True, True]),
+]
+
+
+@pytest.mark.parametrize(("expr", "rows"), ROWS, ids=[e for e, _ in ROWS])
+def test_bags(load: Callable[[str], Any], expr: str, rows: list[object]) -> None:
+    it = load(expr).it
+    check(it.query.body)
+    assert it([ANN, BOB]) == rows
+
+
+@pytest.mark.parametrize(("expr", "rows"), SCALARS, ids=[e for e, _ in SCALARS])
+def test_scalars(load: Callable[[str], Any], expr: str, rows: list[object]) -> None:
+    assert load(f"[{expr} for c in C]").it(C=[ANN, BOB]) == rows
+
+
+def test_constants_are_canonical(load: Callable[[str], Any]) -> None:
+    rows = load("[NAN for c in C] + [-0.0 for c in C]").it([ANN])
+    assert math.copysign(1, rows[0]) == 1.0 and math.isnan(rows[1])
+
+
+# ---------------------------------------------------------------- scoping
+
+
+def test_shadowing_in_order_and_closures() -> None:
+    limit = 2
+    names: Any = "not used"
+
+    @view
+    def shadowed(N: Bag[int]):  # type: ignore[no-untyped-def]
+        x = [n for n in N if n > limit]
+        x = [n + 1 for n in x]
+        N = [n for n in N if n < limit]
+        n = 100
+        return x + [n + y for y in N for n in [n]] + x
+
+    assert shadowed([1, 5]) == [6, 6, 101]
+    assert [n.name for n in nodes(shadowed.query.body) if isinstance(n, Let)] == ["x", "x1", "N1"]
+    assert names == "not used"
+
+
+def inner_m(rows: Any) -> Any:
+    return [m for m in rows for n in rows if m == n]
+
+
+def test_an_inlined_function_captures_nothing() -> None:
+    @view
+    def outer(N: Bag[int]):  # type: ignore[no-untyped-def]
+        return [{"m": m, "n": n, "in": inner_m([n, m])} for m in N for n in N]
+
+    assert outer([1, 2]) == sorted(
+        [{"m": m, "n": n, "in": sorted([n, m] if n != m else [n] * 4)} for m in (1, 2) for n in (1, 2)],
+        key=lambda r: (r["m"], r["n"]),
+    )
+
+
+def test_a_comprehension_does_not_hide_a_global() -> None:
+    @view
+    def both(N: Bag[int]):  # type: ignore[no-untyped-def]
+        return [FIVE + n for n in N] + [FIVE for FIVE in N if FIVE > 0]
+
+    assert both([1]) == [1, 6]
+
+
+FIVE = 5
+
+
+def test_names_that_are_defined_further_down() -> None:
+    @view
+    def early(N: Bag[Later]):  # type: ignore[no-untyped-def]
+        return [plus_one(n.x) for n in N]
+
+    @record
+    class Later:
+        x: int
+
+    def plus_one(x: Any) -> Any:
+        return x + 1
+
+    assert early([Later(1)]) == [2]
+
+
+def test_typed_empties_and_empty_arguments() -> None:
+    @view
+    def empties(N: Bag[str]):  # type: ignore[no-untyped-def]
+        none: Bag[str] = []
+        return [{"n": n, "e": none, "f": typed([]), "g": whole([])} for n in N]
+
+    assert empties(["a"]) == [{"n": "a", "e": [], "f": ["f"], "g": []}]
+
+
+def typed(xs: Bag[str]) -> Any:
+    return [*xs, "f"]
+
+
+@view
+def whole(xs: Bag[Movie]):  # type: ignore[no-untyped-def]
+    return [x.name for x in xs]
+
+
+def test_a_notebook_cell_is_a_source() -> None:
+    text = "@view\ndef cell(N: Bag[str]):\n    return [n.upper() for n in N]\n"
+    linecache.cache["<cell-1>"] = (len(text), None, text.splitlines(keepends=True), "<cell-1>")
+    scope: dict[str, Any] = {"view": view, "Bag": Bag, "__name__": "__main__"}
+    exec(compile(text, "<cell-1>", "exec"), scope)
+    assert scope["cell"](["a"]) == ["A"]
+
+
+def test_null_follows_three_valued_logic() -> None:
+    @view
+    def not_drama(N: Bag[Movie]):  # type: ignore[no-untyped-def]
+        return [n.name for n in N if not (n.gen == "Drama" or n.dir == "x") and n.dir not in ("Refn", "x")]
+
+    assert not_drama([DRIVE, SKYFALL, RUSH, Movie("y", None, "a")]) == ["Skyfall"]
+
+
+def test_calling_a_view_with_what_does_not_fit() -> None:
+    for call in (whole, lambda: whole([], []), lambda: whole(ys=[]), lambda: whole([], xs=[])):
+        with pytest.raises(UnknownRelation, match="whole: other arguments"):
+            call()
+    with pytest.raises(WrongValue) as caught:
+        whole([{"name": 1, "gen": None, "dir": None}])
+    assert caught.value.where == "xs[0].name"
+    assert repr(whole) == f"<view whole(xs: Bag({MOVIE}))>"
+
+
+# ---------------------------------------------------------------- agreement with plain Python
+
+
+def joined(A: Bag[Order], B: Bag[Order]):  # type: ignore[no-untyped-def]
+    return [{"n": a.n, "same": [i for b in B if b.n == a.n for i in b.items if i in ("a", "b") or i > a_limit(a.n)]}
+            for a in A if -2 < a.n <= 3 and a.n != 0]  # fmt: skip
+
+
+def a_limit(n: Any) -> Any:
+    return "a" if n % 2 == 0 else "b" + "a"
+
+
+def flat(A: Bag[Order], B: Bag[Order]):  # type: ignore[no-untyped-def]
+    named = [{"who": f"{i}{a.n!s}", "n": a.n} for a in A for i in a.items]
+    return [{"x": p["who"], "y": q.n} for p in named for q in B if p["n"] == q.n and p["who"].startswith("a")]
+
+
+items = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
+orders = st.lists(st.builds(Order, st.integers(-3, 4), items), max_size=4)
+
+
+def canonical(value: Any) -> Any:
+    """Bags have no order."""
+    if isinstance(value, list):
+        return sorted((canonical(v) for v in value), key=repr)
+    return {k: canonical(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("function", [joined, flat])
+@given(a=orders, b=orders)
+def test_a_view_agrees_with_python_where_nothing_is_null(function: Any, a: list[Order], b: list[Order]) -> None:
+    made: View = view(function)
+    assert canonical(made(a, b)) == canonical(function(a, b))
+

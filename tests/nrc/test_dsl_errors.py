@@ -1,0 +1,323 @@
+"""What a view cannot contain: each error has the user's file, line and column, a caret line and the nearest form."""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripplenest.nrc import types as t
+from ripplenest.nrc.dsl import Bag, view
+from ripplenest.nrc.errors import QueryError, TooBig, TooDeep, TypeMismatch, UnknownName, Unsupported
+from ripplenest.nrc.limits import MAX_SOURCE, check_limits, check_source
+from ripplenest.nrc.syntax import Empty, Expr, Neg, Plus
+
+HEAD = """\
+import datetime, random, time, uuid
+from ripplenest.nrc.dsl import *
+
+@record
+class Movie:
+    name: str
+    year: int
+    made: datetime.date
+    gen: str | None
+    tags: Bag[str]
+
+PAIRS = [(1, 2)]
+
+def loop(x):
+    return loop(x)
+
+def broken(m):
+    return m.nam
+
+def lazy(*args):
+    return args
+
+def nothing(x):
+    y = x
+
+@view
+def names(N: Bag[Movie]):
+    return [n.name for n in N]
+
+"""
+VIEW = HEAD + "@view\ndef v(M: Bag[Movie]):\n    return "
+
+# expression; what the caret underlines; error; part of the message
+EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
+    # bags and rows
+    ("sum(m.year for m in M)", "sum(m.year for m in M)", Unsupported, "aggregates are not part of the calculus yet"),
+    ("[len(m.tags) for m in M]", "len(m.tags)", Unsupported, "aggregates"),
+    ("[x for x in (m for m in M)]", "(m for m in M)", Unsupported, "a list comprehension"),
+    ("{m.name for m in M}", "{m.name for m in M}", Unsupported, "bags keep duplicates"),
+    ("{m.name: 1 for m in M}", "{m.name: 1 for m in M}", Unsupported, "'key'"),
+    ("[{m.name} for m in M]", "{m.name}", Unsupported, "a set"),
+    ("[m for m in sorted(M)]", "sorted(M)", Unsupported, "bags have no order"),
+    ("[m.name[1:2] for m in M]", "m.name[1:2]", Unsupported, "startswith"),
+    ("[M[0] for m in M]", "M[0]", Unsupported, "for x in xs"),
+    ("[a for a, b in M]", "a, b", Unsupported, "one name"),
+    ("[1 for m.name in M]", "m.name", Unsupported, "target"),
+    ("[1 for m in 'abc']", "'abc'", TypeMismatch, "this must be a bag"),
+    ("[1 for m in M for n in m.name]", "m.name", TypeMismatch, "this must be a bag"),
+    ("[[] for m in M]", "[]", Unsupported, "none: Bag[str] = []"),
+    ("[{'a': None} for m in M]", "None", Unsupported, "has no type"),
+    ("[{m.name: 1} for m in M]", "m.name", Unsupported, "literal string"),
+    ("[{**m.name} for m in M]", "m.name", TypeMismatch, "a record"),
+    ("[{'f': names} for m in M]", "names", TypeMismatch, "not a value"),
+    ("M + 1", "M + 1", TypeMismatch, "the bag of one row"),
+    ("M / M", "M / M", Unsupported, "operator / between bags"),
+    ("M + [m.name for m in M]", "M + [m.name for m in M]", TypeMismatch, "same rows"),
+    ("[{'a': [m.made.year]} for m in M] + [{'a': [1]}]", "[{'a': [m.made.year]} for m in M] + [{'a': [1]}]",
+     TypeMismatch, "; a is int and long"),
+    ("[{'a': 1, 'b': 2}, {'b': 1, 'a': 2}]", "[{'a': 1, 'b': 2}, {'b': 1, 'a': 2}]", TypeMismatch, "another order"),
+    ("[1, 'a']", "[1, 'a']", TypeMismatch, "same rows"),
+    ("M if 1 == 1 else None", "M if 1 == 1 else None", TypeMismatch, "joined with None"),
+    ("M.name", "M.name", TypeMismatch, "[x.name for x in xs]"),
+    ("M.append(1)", "M.append(1)", Unsupported, "xs + [x]"),
+    ("flatten(M)", "flatten(M)", TypeMismatch, "bag of bags"),
+    # scalars
+    ("[1 for m in M if m.gen == None]", "m.gen == None", Unsupported, "`is None`"),
+    ("[1 for m in M if None != m.gen]", "None != m.gen", Unsupported, "`is not None`"),
+    ("[1 for m in M if m.name is m.gen]", "m.name is m.gen", Unsupported, "`==`"),
+    ("[1 for m in M if m.gen in ('a', None)]", "m.gen in ('a', None)", Unsupported, "is None or x in"),
+    ("[1 for m in M if m.name]", "m.name", TypeMismatch, "a condition must be a boolean"),
+    ("[1 for m in M if m.tags]", "m.tags", TypeMismatch, "base values only"),
+    ("[1 for m in M if m.tags == m.tags]", "m.tags == m.tags", TypeMismatch, "base values only"),
+    ("[1 for m in M if m == m]", "m == m", TypeMismatch, "`.name`"),
+    ("[1 for m in M if m.name in m.tags]", "m.name in m.tags", TypeMismatch, "a second `for`"),
+    ("[1 for m in M if m.name and m.year]", "m.name", TypeMismatch, "a condition must be a boolean"),
+    ("[m.name + m.year for m in M]", "m.name + m.year", TypeMismatch, "str(b)"),
+    ("[f'{m.year}' for m in M]", "f'{m.year}'", TypeMismatch, "{str(x)}"),
+    ("[f'{m.name!r}' for m in M]", "m.name", Unsupported, "format in an f-string"),
+    ("['%s' % m.name for m in M]", "'%s' % m.name", Unsupported, "f-string"),
+    ("[m.year // 2 for m in M]", "m.year // 2", Unsupported, "int(a / b)"),
+    ("[m.year ** 2 for m in M]", "m.year ** 2", Unsupported, "x * x"),
+    ("[~m.year for m in M]", "~m.year", Unsupported, "operator ~"),
+    ("[m.name.strip() for m in M]", "m.name.strip()", Unsupported, ".strip(' ')"),
+    ("[m.name.split(',') for m in M]", "m.name.split(',')", Unsupported, "parts as a bag"),
+    ("[m.made.hour for m in M]", "m.made.hour", TypeMismatch, ".year"),
+    ("[m.name.x for m in M]", "m.name.x", TypeMismatch, "only records have fields"),
+    ("[m.year < 'a' for m in M]", "m.year < 'a'", TypeMismatch, ""),
+    ("[99999999999999999999 for m in M]", "99999999999999999999", TypeMismatch, "beyond 64 bits"),
+    ("[1j for m in M]", "1j", Unsupported, "1j"),
+    ("[datetime.date(2020, 13, 1) for m in M]", "datetime.date(2020, 13, 1)", Unsupported, "month must be in 1..12"),
+    ("[datetime.date(m.year, 1, 1) for m in M]", "datetime.date(m.year, 1, 1)", Unsupported, "made of constants"),
+    ("[PAIRS for m in M]", "PAIRS", TypeMismatch, "not a value"),
+    # calls and names
+    ("[m.nam for m in M]", "m.nam", UnknownName, "name, year, made, gen, tags"),
+    ("[datetime.dat for m in M]", "datetime.dat", UnknownName, "has no 'dat'"),
+    ("[loop(m) for m in M]", "loop(x)", Unsupported, "calls itself"),
+    ("[lazy(m) for m in M]", "lazy(m)", Unsupported, "takes *args"),
+    ("[loop(m, 1) for m in M]", "loop(m, 1)", Unsupported, "does not fit loop(x)"),
+    ("[loop(*m) for m in M]", "*m", Unsupported, "starred"),
+    ("[loop(**m) for m in M]", "**m", Unsupported, "** in a call"),
+    ("names([1])", "names([1])", TypeMismatch, "the argument N of names"),
+    ("names(M, M)", "names(M, M)", Unsupported, "does not fit names(N)"),
+    ("[m(1) for m in M]", "m(1)", TypeMismatch, "only functions can be called"),
+    ("[random.random() for m in M]", "random.random()", Unsupported, "non-deterministic"),
+    ("[datetime.datetime.now() for m in M]", "datetime.datetime.now()", Unsupported, "non-deterministic"),
+    ("[datetime.date.today() for m in M]", "datetime.date.today()", Unsupported, "non-deterministic"),
+    ("[str(uuid.uuid4()) for m in M]", "uuid.uuid4()", Unsupported, "non-deterministic"),
+    ("[time.time() for m in M]", "time.time()", Unsupported, "non-deterministic"),
+    ("[bool(m.year) for m in M]", "bool(m.year)", Unsupported, "x != 0"),
+    ("[abs(m.year, 1) for m in M]", "abs(m.year, 1)", Unsupported, "one argument"),
+    ("[str(object=m.year) for m in M]", "str(object=m.year)", Unsupported, "without keywords"),
+    ("[Movie(m.name) for m in M]", "Movie(m.name)", Unsupported, "a dict"),
+    ("[eval('1') for m in M]", "eval('1')", Unsupported, "a call of eval"),
+    ("[(lambda x: x)(m) for m in M]", "lambda x: x", Unsupported, "written with def"),
+    ("[y for m in M if (y := m.name) == 'a']", "y := m.name", Unsupported, "assignment expression"),
+    ("'é' + [m.nam for m in M]", "m.nam", UnknownName, "no field"),
+    ("1", "return 1", TypeMismatch, "this must be a bag"),
+]
+
+STATEMENTS: list[tuple[str, str, type[QueryError], str]] = [
+    ("for m in M:\n        pass\n    return M", "for m in M:", Unsupported, "a comprehension"),
+    ("if 1 == 1:\n        return M\n    return M", "if 1 == 1:", Unsupported, "a if c else b"),
+    ("x = M\n    x += M\n    return x", "x += M", Unsupported, "x = x + ..."),
+    ("x, y = M, M\n    return x", "x, y", Unsupported, "one name"),
+    ("def f(x):\n        return x\n    return M", "def f(x):", Unsupported, "outside of the view"),
+    ("M\n    return M", "M", Unsupported, "not used"),
+    ("return M\n    x = M", "return M", Unsupported, "as the last statement"),
+    ("y = [x for m in M]\n    x = 1\n    return y", "x", UnknownName, "further down"),
+    ("x: Bag[str] = M\n    return x", "x: Bag[str] = M", TypeMismatch, "another type"),
+    ("x = [nothing(m) for m in M]\n    return x", "def nothing(x):", Unsupported, "does not return anything"),
+    ("return", "return", Unsupported, "Return"),
+]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], Any]:
+    def make(text: str) -> Any:
+        path = tmp_path / "films.py"
+        path.write_text(text, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("films", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return make
+
+
+def caret(text: str, error: QueryError) -> str:
+    """What the caret line underlines; checks that ``where`` says the same place."""
+    _, line, column = error.where.rsplit(":", 2)
+    source = text.splitlines()[int(line) - 1]
+    _, shown, under, *_ = str(error).splitlines()
+    assert shown.strip() == source.strip()
+    start, width = under.index("^"), under.count("^")
+    assert shown[start:] == source[int(column) - 1 :]
+    return shown[start : start + width]
+
+
+@pytest.mark.parametrize(("expr", "place", "kind", "part"), EXPRESSIONS, ids=[e[0] for e in EXPRESSIONS])
+def test_expressions(load: Callable[[str], Any], expr: str, place: str, kind: type[QueryError], part: str) -> None:
+    text = VIEW + expr + "\n"
+    with pytest.raises(kind) as caught:
+        load(text)
+    assert caret(text, caught.value) == place
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(("body", "place", "kind", "part"), STATEMENTS, ids=[s[3] for s in STATEMENTS])
+def test_statements(load: Callable[[str], Any], body: str, place: str, kind: type[QueryError], part: str) -> None:
+    text = VIEW.removesuffix("return ") + body + "\n"
+    with pytest.raises(kind) as caught:
+        load(text)
+    assert caret(text, caught.value) == place
+    assert part in str(caught.value)
+
+
+def test_the_whole_message(load: Callable[[str], Any]) -> None:
+    with pytest.raises(UnknownName) as caught:
+        load(VIEW + "[\n        broken(m) for m in M\n    ]\n")
+    lines = str(caught.value).splitlines()
+    head = HEAD.count("\n")
+    assert lines[0].endswith("films.py:18:12: there is no field 'nam'")
+    assert lines[1:3] == ["    return m.nam", "           ^^^^^"]
+    assert lines[3].startswith("  called at ") and lines[3].endswith(f"films.py:{head + 4}:9")
+    assert lines[4:] == ["  got      nam", "  possible name, year, made, gen, tags"]
+
+
+def test_columns_count_characters(load: Callable[[str], Any]) -> None:
+    with pytest.raises(UnknownName) as caught:
+        load(VIEW + "[('é∅😀', m.nam) for m in M]\n")
+    assert caught.value.where.endswith(f":{HEAD.count(chr(10)) + 3}:{len('    return [(') + len(repr('é∅😀, ')) + 1}")
+
+
+def test_unknown_names_wait_for_the_end_of_the_module(load: Callable[[str], Any]) -> None:
+    module = load(VIEW + "[nam(m) for m in M]\n")
+    with pytest.raises(UnknownName, match="no such name") as caught:
+        _ = module.v.query
+    assert "films.py:" in caught.value.where and {"M", "m", "names"} <= set(caught.value.possible or ())
+    module.nam = module.names
+    with pytest.raises(TypeMismatch, match="must be a bag"):
+        _ = module.v.query
+
+
+@pytest.mark.parametrize(
+    ("signature", "place", "part"),
+    [
+        ("M", "M", "needs a type"),
+        ("M: Movie", "M: Movie", "a parameter is a relation"),
+        ("M: Bag[Movie] | None", "M: Bag[Movie] | None", "a parameter is a relation"),
+        ("M: list[Movie]", "M: list[Movie]", "possible Bag[...]"),
+        ("M: Bag[Movie] = ()", "def v(M: Bag[Movie] = ()):", "no defaults"),
+        ("*M: Bag[Movie]", "def v(*M: Bag[Movie]):", "no defaults"),
+    ],
+)
+def test_parameters(load: Callable[[str], Any], signature: str, place: str, part: str) -> None:
+    text = HEAD + f"@view\ndef v({signature}):\n    return M\n"
+    with pytest.raises(QueryError) as caught:
+        load(text)
+    assert caret(text, caught.value) == place and part in str(caught.value)
+
+
+def test_what_has_no_source() -> None:
+    scope: dict[str, Any] = {"Bag": Bag}
+    exec("def made(N: Bag[str]):\n    return N", scope)
+    with pytest.raises(Unsupported, match="cannot be read"):
+        view(scope["made"])
+    with pytest.raises(Unsupported, match="a lambda"):
+        view(lambda M: M)
+    for other in (len, inspect, 3):
+        with pytest.raises(Unsupported, match="not a function"):
+            view(other)  # type: ignore[arg-type]
+
+
+def test_a_file_that_was_edited_since(load: Callable[[str], Any], tmp_path: Path) -> None:
+    module = load(HEAD + "def f(M: Bag[Movie]):\n    return M\n")
+    (tmp_path / "films.py").write_text(HEAD + "def g(M: Bag[Movie]):\n    return M + M\n", encoding="utf-8")
+    with pytest.raises(Unsupported, match="cannot be read"):
+        view(module.f)
+
+
+# ---------------------------------------------------------------- limits
+
+
+def negated(levels: int) -> Expr:
+    e: Expr = Empty(t.STRING)
+    for _ in range(levels - 1):
+        e = Neg(e)
+    return e
+
+
+def test_limits_of_terms() -> None:
+    check_limits(negated(100))
+    with pytest.raises(TooDeep):
+        check_limits(negated(101))
+    shared: Expr = Empty(t.STRING)
+    for _ in range(14):
+        shared = Plus(shared, shared)
+    check_limits(shared)
+    for _ in range(60):
+        shared = Plus(shared, shared)
+    with pytest.raises(TooBig):
+        check_limits(shared)
+
+
+def test_limits_of_sources() -> None:
+    check_source("é" * (MAX_SOURCE // 2))
+    with pytest.raises(TooBig, match="too big"):
+        check_source("é" * (MAX_SOURCE // 2) + "x")
+
+
+@pytest.mark.parametrize(
+    ("expr", "kind"),
+    [
+        ("[" + "(" * 90 + "m.year" + " + 1)" * 90 + " for m in M]", None),
+        ("[" + "m.year" + " + 1" * 110 + " for m in M]", TooDeep),
+        ("[1 " + "for m in M " * 120 + "]", TooDeep),
+        ("[1 for m in M" + " if m.year > 1" * 120 + "]", TooDeep),
+        ("[" + "-" * 150 + "m.year for m in M]", TooDeep),
+        ("[m.year in (" + "1, " * 9_000 + ") for m in M]", None),
+        ("[m.year in (" + "1, " * 60_000 + ") for m in M]", TooBig),
+        ("[" + ", ".join(["m"] * 9) + " for m in M]", None),
+    ],
+    ids=["deep", "sum", "fors", "ifs", "minus", "in", "big in", "tuple"],
+)
+def test_limits_of_views(load: Callable[[str], Any], expr: str, kind: type[QueryError] | None) -> None:
+    if kind is None:
+        load(VIEW + expr.replace("m, m, m, m, m, m, m, m, m", "(m, m)")).v.query  # noqa: B018
+        return
+    with pytest.raises(kind):
+        load(VIEW + expr + "\n")
+
+
+def test_limits_of_helpers(load: Callable[[str], Any]) -> None:
+    """Helpers that unfold into more than the limits, and deeper than Python's stack."""
+    double = "".join(f"def d{i}(x):\n    return d{i - 1}(x) + d{i - 1}(x)\n\n" for i in range(1, 30))
+    with pytest.raises(TooBig):
+        load(HEAD + "def d0(x):\n    return x\n\n" + double + "@view\ndef v(M: Bag[Movie]):\n    return d29(M)\n")
+    chain = "".join(f"def d{i}(x):\n    return d{i - 1}(x)\n\n" for i in range(1, 400))
+    with pytest.raises(TooDeep):
+        load(HEAD + "def d0(x):\n    return x\n\n" + chain + "@view\ndef v(M: Bag[Movie]):\n    return d399(M)\n")
+    lets = "".join("    x = x + x\n" for _ in range(60))
+    with pytest.raises(TooBig):
+        load(HEAD + f"def big(x):\n{lets}    return x\n\n" + VIEW.removeprefix(HEAD) + "[big(m.year) for m in M]\n")
+    assert sys.getrecursionlimit() <= 1000

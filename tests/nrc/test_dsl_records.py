@@ -1,0 +1,108 @@
+"""``@record``: the type of every annotation, where names are found, and what cannot be a field."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import Annotated
+
+import pytest
+
+from ripplenest.nrc import types as t
+from ripplenest.nrc.dsl import Bag, Decimal, Int, record, record_type
+from ripplenest.nrc.errors import TypeMismatch, Unsupported
+
+
+@record
+class Movie:
+    name: str
+    gen: str | None
+    dir: str | None
+
+
+MOVIE, DRIVE = record_type(Movie), Movie("Drive", "Drama", "Refn")
+
+
+
+def test_record_types() -> None:
+    @record
+    class All:
+        a: bool
+        b: int
+        c: Int
+        d: float | None
+        e: str
+        f: bytes
+        g: dt.date
+        h: dt.datetime
+        i: Decimal[10, 2] | None
+        j: Annotated[decimal.Decimal, t.Base("decimal", precision=5, scale=1)]
+        k: Bag[Bag[str | None]]
+        m: Bag[Movie] | None
+        o: Movie
+
+    assert str(record_type(All)) == (
+        "⟨a: bool, b: long, c: int, d: double?, e: string, f: binary, g: date, h: timestamp, i: decimal(10,2)?, "
+        f"j: decimal(5,1), k: Bag(Bag(string?)), m: Bag({MOVIE})?, o: {MOVIE}⟩"
+    )
+
+
+def test_a_record_is_a_frozen_attrs_class() -> None:
+    assert Movie(name="Drive", gen="Drama", dir="Refn") == DRIVE
+    assert hash(DRIVE) == hash(Movie("Drive", "Drama", "Refn"))
+    with pytest.raises(AttributeError):
+        DRIVE.name = "x"  # type: ignore[misc]
+
+
+def test_local_records_forward_references_and_inheritance() -> None:
+    @record
+    class Outer:
+        inner: Bag[Inner]
+
+    @record
+    class Inner:
+        x: int
+
+    @record
+    class Longer(Inner):
+        y: str
+
+    assert record_type(Outer) == t.Record((("inner", t.Bag(t.Record((("x", t.LONG),)))),))
+    assert record_type(Longer) == t.Record((("x", t.LONG), ("y", t.STRING)))
+
+
+def _annotated(annotation: object) -> type:
+    return type("Bad", (), {"__annotations__": {"x": annotation}})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "error", "hint"),
+    [
+        (list[int], Unsupported, "Bag[...]"),
+        (decimal.Decimal, Unsupported, "Decimal[p, s]"),
+        (Bag, TypeMismatch, "Bag[Movie]"),
+        (int | str, Unsupported, "X | None"),
+        (Movie | None, Unsupported, "Bag[...]"),
+        (complex, Unsupported, "Bag[X]"),
+        ("int +", Unsupported, "Bag[X]"),
+    ],
+)
+def test_bad_annotations_name_class_and_field(annotation: object, error: type[Exception], hint: str) -> None:
+    with pytest.raises(error) as caught:
+        record(_annotated(annotation))
+    assert str(caught.value).startswith("Bad.x: ") and hint in str(caught.value)
+
+
+def test_records_that_have_no_type() -> None:
+    @record
+    class Node:
+        children: Bag[Node]
+
+    with pytest.raises(Unsupported, match="contains itself"):
+        record_type(Node)
+    with pytest.raises(Unsupported, match="decorated with @record"):
+        record_type(int)
+    with pytest.raises(Unsupported, match="annotated fields"):
+        record(type("NoFields", (), {}))
+    with pytest.raises(TypeMismatch, match="digits"):
+        _ = Decimal[2, 3]

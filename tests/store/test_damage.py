@@ -1,0 +1,236 @@
+"""Damage and failing disks: a changed bit is named and never believed; a failed commit leaves nothing behind."""
+
+import random
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from ripplenest.nrc.errors import CorruptState, RipplenestError, StateError
+from ripplenest.nrc.types import Base
+from ripplenest.rows import Rows
+from ripplenest.store import Change, Disk, Store, TableSpec
+from ripplenest.store.catalogue import Catalogue
+from ripplenest.store.tables import SEGMENT_INDEXES, SEGMENTS
+
+TYPES = (Base("long"), Base("string", True))
+KEYS = ((0,), (1,))
+
+
+def rows(*pairs):
+    return Rows.of_pairs(TYPES, pairs)
+
+
+def build(folder: Path) -> None:
+    with Store.open(folder) as s:
+        s.commit(Change(tables=(TableSpec("t", TYPES, KEYS), TableSpec("u", TYPES)), meta={"program": "p" * 50}), 0)
+        for i in range(1, 12):
+            deltas = {"t": rows(((i, "a"), 1), ((i // 2, None), 1)), "u": rows(((i, "b"), -1))}
+            s.commit(Change(deltas, source="shop", seq=i, digest=f"d{i}", note={"i": i}), i)
+
+
+def everything(folder: Path) -> object:
+    """All that a reader can ask, from a process that has nothing cached."""
+    with Store.open(folder) as s:
+        snapshots = [s.snapshot(n) for n in range(s.version + 1)]
+        return (
+            [[x.scan(t).counts() for t in ("t", "u")] for x in snapshots],
+            [x.probe("t", k, [(1,) if k == (0,) else ("a",)]).counts() for x in snapshots for k in KEYS],
+            [snapshots[-1].delta(t, n).counts() for t in ("t", "u") for n in range(s.version)],
+            [snapshots[-1].note(n) for n in range(s.version + 1)],
+            [s.applied("shop", i) for i in range(14)],
+            (s.last_seq("shop"), s.meta("program"), s.tables(), s.version),
+        )
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("good") / "state"
+    build(folder)
+    return folder, everything(folder)
+
+
+FLIPS, FLIP_SEED = 40, 1
+
+
+def blobs(folder: Path) -> list[tuple[str, int, int]]:
+    catalogue = Catalogue(folder)
+    with catalogue.transaction() as c:
+        queries = [sa.select(t.c.file, t.c.offset, t.c.bytes) for t in (SEGMENTS, SEGMENT_INDEXES)]
+        found = [tuple(row) for query in queries for row in c.execute(query)]
+    catalogue.close()
+    return found
+
+
+def flip(path: Path, place: int, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def test_a_flipped_bit_in_a_segment_or_index_is_named(good, tmp_path):
+    found = blobs(good[0])
+    assert len(found) > 40 and {Path(f).suffix for f, _, _ in found} == {".deltas", ".merges"}
+    chance = random.Random(1)
+    for i, (file, offset, size) in enumerate(chance.sample(found, 24)):
+        state = tmp_path / str(i)
+        shutil.copytree(good[0], state)
+        place = offset + chance.choice([0, size - 1, chance.randrange(size)])
+        flip(state / "segments" / file, place, chance.randrange(8))
+        with pytest.raises(CorruptState) as caught:
+            everything(state)
+        assert str(state / "segments" / file) in caught.value.where
+        assert len(str(caught.value.wanted)) == len(str(caught.value.got)) == 64
+
+
+@pytest.mark.parametrize("damage", ["missing", "short", "empty"])
+def test_a_missing_or_short_file_is_named(good, tmp_path, damage):
+    state = tmp_path / "state"
+    shutil.copytree(good[0], state)
+    file = sorted((state / "segments").iterdir())[0]
+    if damage == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-100] if damage == "short" else b"")
+    with pytest.raises(CorruptState) as caught:
+        everything(state)
+    assert caught.value.where == str(file)
+
+
+def test_a_flipped_bit_in_the_catalogue_is_named_or_harmless(good, tmp_path):
+    """Harmless is a bit in free space; every other must be noticed, as it decides which segments are read."""
+    size = (good[0] / "catalogue.sqlite").stat().st_size
+    chance = random.Random(FLIP_SEED)
+    named = 0
+    for i in range(FLIPS):
+        state = tmp_path / str(i)
+        shutil.copytree(good[0], state)
+        flip(state / "catalogue.sqlite", chance.randrange(size), chance.randrange(8))
+        try:
+            assert everything(state) == good[1]
+        except StateError as e:
+            named += 1
+            assert e.where == str(state / "catalogue.sqlite") or "/segments/" in e.where
+        shutil.rmtree(state)
+    assert named > FLIPS // 10
+
+
+def test_a_changed_catalogue_row_is_named(good, tmp_path):
+    """What SQLite itself cannot notice: rows changed, lost or swapped by well-formed writes."""
+    for i, sql in enumerate(
+        [
+            "UPDATE segments SET died = NULL WHERE died IS NOT NULL AND table_id = 1",
+            "UPDATE segments SET died = 11 WHERE id = 20",
+            "DELETE FROM segment_indexes WHERE segment_id = 3",
+            "UPDATE segments SET is_delta = 0 WHERE id = 3",
+            "UPDATE segments SET file = (SELECT file FROM segments WHERE id = 5) WHERE id = 3",
+            "DELETE FROM versions WHERE n = 12",
+            "DELETE FROM versions WHERE n = 5",
+            "UPDATE versions SET seq = 99 WHERE seq = 4",
+            "UPDATE versions SET note = '{}' WHERE n = 4",
+            "UPDATE meta SET value = 'q' WHERE key = 'program'",
+            "UPDATE meta SET value = '11' WHERE key = 'newest'",
+            "UPDATE tables SET columns = replace(columns, 'true', 'false')",
+            "DELETE FROM indexes WHERE position = 1",
+        ]
+    ):
+        state = tmp_path / str(i)
+        shutil.copytree(good[0], state)
+        catalogue = Catalogue(state)
+        with catalogue.transaction(write=True) as c:
+            assert c.exec_driver_sql(sql).rowcount, sql
+        catalogue.close()
+        with pytest.raises(StateError):
+            everything(state)
+            pytest.fail(f"not noticed: {sql}")
+
+
+# ---------------------------------------------------------------- failing writes
+
+
+class FullDisk(Disk):
+    """Fails at the operation number ``fail_at``, half way through a write."""
+
+    fail_at = 10**9
+    done = 0
+
+    def _step(self) -> None:
+        self.done += 1
+        if self.done == self.fail_at:
+            raise OSError(28, "No space left on device")
+
+    def write_bytes(self, file, chunks):
+        chunks = list(chunks)
+        super().write_bytes(file, chunks[: len(chunks) // 2] if self.done + 1 == self.fail_at else chunks)
+        self._step()
+
+    def sync_folder(self):
+        self._step()
+        super().sync_folder()
+
+
+@pytest.mark.parametrize("fail_at", [1, 2, 3])
+def test_a_failed_write_changes_nothing(tmp_path, fail_at):
+    build(tmp_path / "state")
+    want = everything(tmp_path / "state")
+    files = sorted(p.name for p in (tmp_path / "state" / "segments").iterdir())
+    change = Change({"t": rows(((1, "x"), 1))}, indexes={"u": ((0,),)}, meta={"program": "other"})
+    with Store.open(tmp_path / "state", FullDisk) as s:
+        assert isinstance(s._disk, FullDisk)
+        s._disk.fail_at = fail_at
+        before = s.snapshot().scan("t").counts()
+        with pytest.raises(OSError, match="No space left"):
+            s.commit(change, s.version)
+        assert s.snapshot().scan("t").counts() == before
+        assert sorted(p.name for p in (tmp_path / "state" / "segments").iterdir()) == files
+        assert everything(tmp_path / "state") == want
+        assert s.commit(change, s.version) == 13
+        assert s.snapshot().scan("t").counts() == {**before, (1, "x"): 1}
+
+
+@pytest.mark.parametrize("error", [RipplenestError("no"), KeyboardInterrupt()], ids=["error", "interrupt"])
+def test_a_failed_catalogue_write_changes_nothing(tmp_path, monkeypatch, error):
+    build(tmp_path / "state")
+    want = everything(tmp_path / "state")
+    files = sorted(p.name for p in (tmp_path / "state" / "segments").iterdir())
+    advance = Catalogue.advance
+
+    def failing(*args):
+        advance(*args)
+        raise error
+
+    with Store.open(tmp_path / "state") as s:
+        monkeypatch.setattr(Catalogue, "advance", failing)
+        with pytest.raises(type(error)):
+            s.commit(Change({"t": rows(((1, "x"), 1))}), s.version)
+    assert everything(tmp_path / "state") == want
+    assert sorted(p.name for p in (tmp_path / "state" / "segments").iterdir()) == files
+
+
+def test_files_of_a_commit_that_happened_after_all_are_kept(store, monkeypatch):
+    """The commit is durable but reports an error: the files that it names must not be removed."""
+    plain = Catalogue.transaction
+
+    @contextmanager
+    def transaction(self, write=False):
+        with plain(self, write) as c:
+            yield c
+        if write:
+            raise StateError("the answer was lost")
+
+    monkeypatch.setattr(Catalogue, "transaction", transaction)
+    with pytest.raises(StateError, match="lost"):
+        store.commit(Change({"pair": rows(((1, "a"), 1))}), 1)
+    assert store.version == 2 and store.snapshot().scan("pair").counts() == {(1, "a"): 1}
+
+
+def test_files_of_a_writer_that_died_are_removed(store, tmp_path):
+    stray = tmp_path / "state" / "segments" / "0000000009-dead.deltas"
+    stray.write_bytes(b"x")
+    store.close()
+    with Store.open(tmp_path / "state") as s:
+        assert stray.exists()
+        s.commit(Change({"pair": rows(((1, "a"), 1))}), 1)
+        assert not stray.exists() and s.snapshot().scan("pair").counts() == {(1, "a"): 1}

@@ -1,0 +1,208 @@
+"""Commits, merging, pinned versions, batches by (source, seq), and who may read the files."""
+
+import os
+import stat
+import threading
+from datetime import date
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from ripplenest.nrc.errors import BatchConflict, StateError, WrongColumns, WrongValue
+from ripplenest.nrc.types import Base
+from ripplenest.rows import Rows
+from ripplenest.store import Change, Store, TableSpec, commit
+from ripplenest.store.hashing import hash_columns
+from ripplenest.store.segments import Reader
+
+TYPES = (Base("long"), Base("string", True))
+
+
+def rows(*pairs):
+    return Rows.of_pairs(TYPES, pairs)
+
+
+def test_merging_bounds_segments_and_keeps_answers(store, monkeypatch):
+    monkeypatch.setattr(commit, "TIER_ROWS", 8)
+    total, pinned = {}, []
+    for i in range(1, 301):
+        delta = {(i, f"k{i % 7}"): 1, (i - 5, f"k{(i - 5) % 7}"): -1 if i > 5 and i % 2 else 1}
+        store.commit(Change({"pair": rows(*delta.items())}), i)
+        total = Rows.of_counts(TYPES, total).plus(rows(*delta.items())).counts()
+        bound = 7 * (2 + commit.tier(len(total) + 1))
+        assert len(store.snapshot().segments("pair")) <= bound <= 35
+        if i % 60 == 0:
+            pinned.append((store.snapshot(), total))
+    for snapshot, want in pinned:
+        assert snapshot.scan("pair").counts() == want
+        mine = {r: n for r, n in want.items() if r[1] in ("k1", "k3")}
+        assert snapshot.probe("pair", (1,), [("k1",), ("k3",), ("none",)]).counts() == mine
+    assert store.snapshot().delta("pair", 1).counts() == total
+    assert max(commit.tier(s.rows) for s in store.snapshot().segments("pair")) > 1
+
+
+def test_everything_cancelled_leaves_no_segment(store):
+    for i in range(1, 17):
+        store.commit(Change({"pair": rows(((1, "a"), 1 if i % 2 else -1))}), i)
+    assert store.snapshot().segments("pair") == ()
+    assert store.snapshot().delta("pair", 16).counts() == {(1, "a"): -1}
+
+
+def test_an_empty_delta_writes_nothing(store, tmp_path):
+    store.commit(Change({"pair": rows(((1, "a"), 1), ((1, "a"), -1))}, note={"rows": 0}), 1)
+    assert os.listdir(tmp_path / "state" / "segments") == []
+    assert store.version == 2 and store.snapshot().note(2) == {"rows": 0}
+
+
+def test_one_commit_costs_few_fsyncs(store, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    tables = tuple(TableSpec(f"t{i}", TYPES, ((0,), (1,))) for i in range(20))
+    store.commit(Change({t.name: rows(((1, "a"), 1)) for t in tables}, tables), 1)
+    assert len(synced) == 2
+
+
+def test_batches_are_found_again(store, tmp_path):
+    change = Change({"pair": rows(((1, "a"), 1))}, source="shop", seq=7, digest="d", note={"n": [1, None]})
+    assert store.last_seq("shop") is None and store.applied("shop", 7) is None
+    store.commit(change, 1)
+    with pytest.raises(BatchConflict):
+        store.commit(change, 2)
+    with Store.open(tmp_path / "state") as again:
+        applied = again.applied("shop", 7)
+        assert applied is not None and (applied.version, applied.digest, applied.note) == (2, "d", {"n": [1, None]})
+        assert again.last_seq("shop") == 7 and again.applied("shop", 8) is None and again.version == 2
+
+
+def test_meta_and_tables_survive(store, tmp_path, pair):
+    store.commit(Change(meta={"a": "1", "b": "\0é"}), 1)
+    store.commit(Change(meta={"a": "2"}, indexes={"pair": ((0,), (1,))}), 2)
+    with Store.open(tmp_path / "state") as again:
+        for s in (store, again):
+            assert (s.meta("a"), s.meta("b"), s.meta("c")) == ("2", "\0é", None)
+            assert s.tables() == {"pair": TableSpec("pair", pair.types, (*pair.indexes, (0,)))}
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (Change({"other": rows(((1, "a"), 1))}), StateError),
+        (Change({"pair": Rows.of_counts((Base("long"),), {(1,): 1})}), WrongColumns),
+        (Change({"pair": rows((("x", "a"), 1))}), WrongValue),
+        (Change(tables=(TableSpec("pair", TYPES),)), StateError),
+        (Change(tables=(TableSpec("new", TYPES, ((2,),)),)), StateError),
+        (Change(indexes={"other": ((0,),)}), StateError),
+        (Change(meta={"newest": "9"}), StateError),
+        (Change(note={"x": object()}), StateError),
+        (Change(source="shop"), StateError),
+    ],
+)
+def test_a_change_that_does_not_fit_changes_nothing(store, tmp_path, change, error):
+    before = store.tables()
+    with pytest.raises(error):
+        store.commit(change, 1)
+    assert store.version == 1 and store.tables() == before and os.listdir(tmp_path / "state" / "segments") == []
+    assert store.commit(Change({"pair": rows(((1, "a"), 1))}), 1) == 2
+
+
+def test_wrong_questions_are_named(store):
+    snapshot = store.snapshot()
+    for ask in (
+        lambda: snapshot.scan("other"),
+        lambda: snapshot.probe("pair", (0,), [(1,)]),
+        lambda: snapshot.delta("pair", 2),
+        lambda: snapshot.note(-1),
+        lambda: store.snapshot(2),
+    ):
+        with pytest.raises(StateError):
+            ask()
+    with pytest.raises(WrongValue):
+        snapshot.probe("pair", (1,), [(1,)])
+
+
+def test_the_loser_of_a_race_changes_nothing(store, tmp_path):
+    with Store.open(tmp_path / "state") as other:
+        store.commit(Change({"pair": rows(((1, "a"), 1))}), 1)
+        with pytest.raises(StateError, match="another commit came first"):
+            other.commit(Change({"pair": rows(((2, "b"), 1))}), 1)
+        assert other.version == 2 and other.snapshot().scan("pair").counts() == {(1, "a"): 1}
+        assert other.commit(Change({"pair": rows(((2, "b"), 1))}), 2) == 3
+    assert store.snapshot().scan("pair").counts() == {(1, "a"): 1, (2, "b"): 1}
+
+
+def test_concurrent_writers_never_fork(store, tmp_path):
+    outcomes = []
+
+    def work(k: int) -> None:
+        with Store.open(tmp_path / "state") as mine:
+            for i in range(1, 9):
+                try:
+                    outcomes.append((k, mine.commit(Change({"pair": rows(((k, str(i)), 1))}), i)))
+                except StateError:
+                    outcomes.append((k, None))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    won = [(k, n) for k, n in outcomes if n is not None]
+    assert sorted(n for _, n in won) == list(range(2, store.version + 1)) and len(outcomes) == 24
+    assert store.snapshot().scan("pair").counts() == {(k, str(n - 1)): 1 for k, n in won}
+
+
+def test_only_the_owner_may_read(tmp_path):
+    old = os.umask(0)
+    try:
+        with Store.open(tmp_path / "state") as s:
+            s.commit(Change({"t": rows(((1, "a"), 1))}, (TableSpec("t", TYPES, ((0,),)),)), 0)
+            for folder, _, files in os.walk(tmp_path / "state"):
+                assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+                assert {stat.S_IMODE(os.stat(os.path.join(folder, f)).st_mode) for f in files} == {0o600}
+    finally:
+        os.umask(old)
+
+
+def test_handles_are_bounded(store):
+    store._reader = Reader(store._disk, handles=3)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    for i in range(1, 40):
+        store.commit(Change({"pair": rows(((i, "a"), 1))}), i)
+        store.snapshot().probe("pair", (1,), [("a",)])
+    assert len(store.snapshot().delta("pair", 1)) == 39
+    assert len(store._reader._open) <= 3
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 1
+
+
+def test_a_scanned_table_outlives_the_store(store):
+    store.commit(Change({"pair": rows(((1, "a"), 1))}), 1)
+    kept = store.snapshot().scan("pair")
+    store.close()
+    assert kept.counts() == {(1, "a"): 1}
+    with pytest.raises(StateError, match="closed"):
+        store.snapshot()
+
+
+def test_other_folders_and_formats_are_refused(tmp_path, store):
+    with store._catalogue.transaction(write=True) as c:
+        c.exec_driver_sql("UPDATE meta SET value = '2' WHERE key = 'format'")
+    with pytest.raises(StateError, match="format"):
+        Store.open(tmp_path / "state")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter.txt").touch()
+    with pytest.raises(StateError, match=r"letter\.txt"):
+        Store.open(tmp_path / "home")
+
+
+def test_hashes_are_the_same_everywhere():
+    """Indexes on disk hold these numbers: another hash function is another state format."""
+    numbers = [pa.array([1, None, -1]), pa.array([0.5, None, 1.0]), pa.array([True, None, False])]
+    money = pa.array([Decimal("1.5"), None, Decimal("-2.25")], pa.decimal128(20, 2))
+    columns = [*numbers, money, pa.array(["a", None, "\0"]), pa.array([date(2020, 2, 29), None, date(1, 1, 1)])]
+    assert hash_columns(columns, 3).tolist() == GOLDEN
+    sliced = [pa.concat_arrays([c[1:], c]).slice(2) for c in columns]
+    assert hash_columns(sliced, 3).tolist() == GOLDEN
+
+
+GOLDEN = [10268507319685550195, 10181361808531197615, 5193837504080177211]

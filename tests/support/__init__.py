@@ -1,0 +1,1 @@
+"""What the property tests share: random schemas, queries, databases and batches, and what they covered."""

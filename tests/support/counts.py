@@ -1,0 +1,52 @@
+"""What random tests covered. A law that only ever saw empty bags holds for nothing: the last test of a module asks."""
+
+from collections import Counter
+from typing import get_args
+
+import pytest
+from support.updates import Batch
+
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.syntax import Apply, Expr
+from ripplenest.nrc.walk import nodes
+
+CONSTRUCTS = frozenset(c.__name__ for c in get_args(Expr)) - {Apply.__name__}  # Apply comes from shredding only
+ENOUGH = 100
+
+
+class Counts:
+    """Counts what the tests of one module met."""
+
+    def __init__(self) -> None:
+        self.queries = self.results = self.filled = self.batches = 0
+        self.constructs: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+
+    def query(self, e: Expr) -> None:
+        self.queries += 1
+        self.constructs.update({type(node).__name__ for node in nodes(e)})
+
+    def result(self, bag: BagValue) -> None:
+        self.results += 1
+        self.filled += bool(bag)
+
+    def batch(self, batch: Batch) -> None:
+        self.batches += 1
+        self.kinds.update(batch.kinds)
+        self.kinds["deletes"] += any(k.startswith(("delete", "deep delete", "deep empty")) for k in batch.kinds)
+        self.kinds["deep"] += any(k.startswith("deep") for k in batch.kinds)
+
+    def share(self, kind: str) -> float:
+        return self.kinds[kind] / self.batches
+
+    def check(self) -> None:
+        """Every construct in 1 % of the queries, half of the results filled, 30 % deletes, 10 % deep updates."""
+        if max(self.queries, self.results, self.batches) < ENOUGH:
+            pytest.skip("the tests of this module did not all run")
+        if self.queries:
+            rare = {c for c in CONSTRUCTS if self.constructs[c] < self.queries / 100}
+            assert not rare, f"in less than 1 % of {self.queries} queries"
+        if self.results:
+            assert self.filled >= self.results / 2, f"{self.filled} of {self.results} results have rows"
+        if self.batches:
+            assert self.share("deletes") >= 0.3 and self.share("deep") >= 0.1, self.kinds

@@ -1,0 +1,302 @@
+"""Random well-typed closed terms of the source calculus, made from the wanted type downwards.
+
+``Queries.bag(T, …)`` makes a term whose rows fit ``T`` (they may be less nullable); ``source`` makes one of any rows. Each
+step spends fuel, and without fuel the smallest fitting term is taken, so hardly any draw is rejected. Alternatives are
+listed simplest first, which is the way hypothesis shrinks.
+"""
+
+from collections.abc import Callable, Iterator
+
+from attrs import evolve, field, frozen
+from support.choices import Choices
+from support.schemas import FIELDS, KINDS, MAX_DEPTH, Schema, base_type, base_value, record_type
+
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Empty,
+    Expr,
+    Flatten,
+    For,
+    Let,
+    LetVar,
+    Lit,
+    Neg,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Rel,
+    Sng,
+    SngBag,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.types import UNIT, Bag, Base, Record, Type, join
+
+VARIABLES = ("x", "y", "m", "l", "d", "b")  # few, so that binders shadow; l and d are also what passes call theirs
+LETS = ("X", "Y")
+FUEL = 9
+LARGE = 12  # steps, of two or three nodes each
+
+
+@frozen
+class Scope:
+    """The variables that a term may use: Π, Γ and the relations."""
+
+    schema: Schema
+    pi: dict[str, Type] = field(factory=dict)
+    gamma: dict[str, Bag] = field(factory=dict)
+
+    def bind(self, var: str, row: Type) -> "Scope":
+        return evolve(self, pi={**{n: t for n, t in self.pi.items() if n != var}, var: row})
+
+    def bind_let(self, name: str, bag: Bag) -> "Scope":
+        return evolve(self, gamma={**self.gamma, name: bag})
+
+    def paths(self) -> Iterator[tuple[Elem, Type]]:
+        """Every x.f.g, those of the innermost variable first."""
+        for name, t in reversed(self.pi.items()):
+            yield from _paths(Var(name), t)
+
+    def fitting(self, t: Type) -> list[Elem]:
+        return [path for path, found in self.paths() if join(found, t) == t]
+
+    def base_paths(self) -> list[tuple[Elem, Base]]:
+        return [(path, t) for path, t in self.paths() if isinstance(t, Base)]
+
+
+def _paths(elem: Elem, t: Type) -> Iterator[tuple[Elem, Type]]:
+    yield elem, t
+    if isinstance(t, Record):
+        for name, inner in t.fields:
+            yield from _paths(Proj(elem, name), inner)
+
+
+def has_bag_leaf(t: Type) -> bool:
+    return isinstance(t, Bag) or (isinstance(t, Record) and any(has_bag_leaf(f) for _, f in t.fields))
+
+
+class Queries:
+    """One query in the making. Sites are numbered, so that each occurrence of ``sng_ι`` has its own."""
+
+    def __init__(self, c: Choices, schema: Schema) -> None:
+        self.c = c
+        self.schema = schema
+        self.sites = 0
+        self.steps = 0
+
+    def spend(self, fuel: int) -> int:
+        """The fuel that is left: none once the whole term has become large."""
+        self.steps += 1
+        return fuel if self.steps <= LARGE else 0
+
+    def pick(self, options: list[Callable[[], Expr]]) -> Expr:
+        return self.c.pick(options)()
+
+    def site(self) -> str:
+        self.sites += 1
+        return f"ι{self.sites}"
+
+    def variable(self) -> str:
+        return self.c.pick(VARIABLES)
+
+    # ------------------------------------------------------------ types
+
+    def row(self, depth: int) -> Type:
+        """The rows of a result: its bags nest at most ``depth`` deep."""
+        choice = self.c.number(12)
+        if choice < 7:
+            return self.record(depth)
+        if choice < 9:
+            return self.c.pick([row for _, row in self.schema.relations])
+        if choice == 9:
+            return Record((("_1", self.row(depth - 1)), ("_2", self.row(0)))) if depth > 0 else UNIT
+        return Bag(self.row(depth - 1), False) if choice == 10 and depth > 0 else base_type(self.c)
+
+    def record(self, depth: int) -> Record:
+        fields: list[tuple[str, Type]] = []
+        for name in FIELDS[: 1 + self.c.number(3)]:
+            inner = depth > 0 and self.c.number(5) >= 2
+            t = Bag(self.row(depth - 1), self.c.number(4) == 3) if inner else Base(self.c.pick(KINDS), self.c.number(3) > 0)
+            fields.append((name, t))
+        return Record(tuple(fields))
+
+    # ------------------------------------------------------------ bags of wanted rows
+
+    def bag(self, t: Type, scope: Scope, fuel: int) -> Expr:
+        """A term whose rows fit ``t``."""
+        fuel = self.spend(fuel)
+        if self.steps > 2 * LARGE:
+            return Empty(t)
+        options: list[Callable[[], Expr]] = [lambda: self.one(t, scope, fuel)] * 2
+        options += [lambda e=e: e for e in self.stored(t, scope)]  # type: ignore[misc]
+        if t == UNIT:
+            options += [lambda: Pred(self.condition(scope, 2))] * 2
+        if fuel <= 0:
+            return self.pick(options)
+        options += [lambda: self.comprehension(t, scope, fuel)] * 8
+        options += [lambda: Plus(self.bag(t, scope, fuel // 2), self.bag(t, scope, fuel // 2))] * 2
+        options += [lambda: Neg(self.bag(t, scope, fuel - 1))]
+        options += [lambda: Empty(t) if self.c.one_in(4) else Plus(Empty(t), self.bag(t, scope, fuel - 1))]
+        options += [lambda: Flatten(self.bag(Bag(t, self.c.number(2) == 1), scope, fuel - 1))]
+        options += [lambda: self.let(lambda inner, left: self.bag(t, inner, left), scope, fuel)]
+        if isinstance(t, Record) and t.names == ("_1", "_2"):
+            pair = t.fields
+            options += [lambda: Product(*(self.bag(f, scope, fuel // 2) for _, f in pair))] * 8
+        return self.pick(options)
+
+    def stored(self, t: Type, scope: Scope) -> list[Expr]:
+        """Relations, let-variables and inner bags of variables whose rows fit."""
+        found: list[Expr] = [Rel(name, row) for name, row in self.schema.relations if join(row, t) == t]
+        found += [LetVar(name) for name, bag in scope.gamma.items() if join(bag.row, t) == t]
+        return found + [Flatten(Sng(path)) for path in scope.fitting(Bag(t, True))]
+
+    def comprehension(self, t: Type, scope: Scope, fuel: int) -> Expr:
+        """for x in e₁ [where p] union e₂"""
+        var, source = self.variable(), self.source(scope, fuel // 2)
+        inner = scope.bind(var, expr_type(source, scope.gamma, scope.pi).row)
+        where = self.condition(inner, 2) if self.c.number(3) == 0 else None
+        body = self.bag(t, inner, fuel // 2)
+        return For(var, source, body if where is None else For("_", Pred(where), body))
+
+    def let(self, body: Callable[[Scope, int], Expr], scope: Scope, fuel: int) -> Expr:
+        """let X := e₁ in e₂"""
+        name, bound = self.c.pick(LETS), self.source(scope, fuel // 2)
+        return Let(name, bound, body(scope.bind_let(name, expr_type(bound, scope.gamma, scope.pi)), fuel // 2))
+
+    def one(self, t: Type, scope: Scope, fuel: int) -> Expr:
+        """sng(t), or sng_ι(e), or a head whose inner bags are bound first: for b in sng_ι(e) union sng(⟨…, f: b⟩)"""
+        if isinstance(t, Bag) and not (scope.fitting(t) and self.c.number(2)):
+            return SngBag(self.site(), self.bag(t.row, scope, fuel - 1))
+        bound: list[tuple[str, Expr]] = []
+        elem, scope = self.head(t, scope, fuel, bound)
+        result: Expr = Sng(elem)
+        for var, source in reversed(bound):
+            result = For(var, source, result)
+        return result
+
+    def head(self, t: Type, scope: Scope, fuel: int, bound: list[tuple[str, Expr]]) -> tuple[Elem, Scope]:
+        """An element that fits ``t``; ``bound`` gets the inner bags that it needs, and the scope their variables."""
+        known = scope.fitting(t)
+        if known and not isinstance(t, Base) and self.c.number(3):
+            return self.c.pick(known), scope
+        match t:
+            case Record(fields):
+                elems: list[tuple[str, Elem]] = []
+                for name, f in fields:
+                    elem, scope = self.head(f, scope, fuel // 2, bound)
+                    elems.append((name, elem))
+                return Tuple(tuple(elems)), scope
+            case Bag(row):
+                bag = SngBag(self.site(), self.bag(row, scope, fuel // 2))
+                var = f"b{self.sites}"  # a head reads all that it binds and what is outside, so this must not shadow
+                bound.append((var, bag))
+                return Var(var), scope.bind(var, expr_type(bag, scope.gamma, scope.pi).row)
+            case Base():
+                return self.scalar(t, scope, 1), scope
+            case _:
+                raise AssertionError(f"not a type of nested data: {t}")
+
+    # ------------------------------------------------------------ bags of any rows
+
+    def source(self, scope: Scope, fuel: int) -> Expr:
+        """What a ``for`` or ``let`` ranges over."""
+        fuel = self.spend(fuel)
+        options: list[Callable[[], Expr]] = [lambda r=r: Rel(*r) for r in self.schema.relations]  # type: ignore[misc]
+        inner = [path for path, t in scope.paths() if isinstance(t, Bag)]
+        options += [lambda p=p: Flatten(Sng(p)) for p in inner[:4]] * 3  # type: ignore[misc]
+        options += [lambda n=n: LetVar(n) for n in scope.gamma] * 2  # type: ignore[misc]
+        if fuel <= 0:
+            return self.pick(options)
+        options *= 3
+        options += [lambda: Product(self.source(scope, fuel // 2), self.source(scope, fuel // 2))]
+        options += [lambda: self.filtered(scope, fuel), lambda: self.doubled(scope, fuel)]
+        options += [lambda: self.let(self.source, scope, fuel)]
+        options += [lambda: SngBag(self.site(), self.source(scope, fuel - 1))]
+        options += [lambda: self.bag(record_type(self.c, 1, 2), scope, fuel // 2)]
+        return self.pick(options)
+
+    def filtered(self, scope: Scope, fuel: int) -> Expr:
+        """for x in e where p union sng(x)"""
+        var, source = self.variable(), self.source(scope, fuel // 2)
+        inner = scope.bind(var, expr_type(source, scope.gamma, scope.pi).row)
+        return For(var, source, For("_", Pred(self.condition(inner, 1)), Sng(Var(var))))
+
+    def doubled(self, scope: Scope, fuel: int) -> Expr:
+        """e₁ ⊎ e₂ with the rows of e₁"""
+        source = self.source(scope, fuel // 2)
+        return Plus(source, self.bag(expr_type(source, scope.gamma, scope.pi).row, scope, fuel // 2))
+
+    # ------------------------------------------------------------ scalars
+
+    def literal(self, t: Base) -> Elem:
+        return Lit(base_value(self.c, t), t)
+
+    def scalar(self, t: Base, scope: Scope, depth: int) -> Elem:
+        """A base value that fits ``t``: mostly a field. Arithmetic grows by one literal at a time, so it cannot overflow."""
+        known = scope.fitting(t)
+        choice = self.c.number(10)
+        if not known or choice == 0:
+            return self.literal(t)
+        if depth == 0 or choice < 7:
+            return self.c.pick(known)
+        return self.call(t, scope)
+
+    def call(self, t: Base, scope: Scope) -> Elem:
+        a, b = self.scalar(t, scope, 0), self.literal(t)
+        choice = self.c.number(3)
+        if choice == 0:
+            return Call("if", (self.condition(scope, 0), a, b))
+        if choice == 1:
+            return Call("coalesce", (a, b))
+        match t.kind:
+            case "long":
+                return Call(self.c.pick(("add_long", "sub_long", "mul_long")), (a, b))
+            case "double":
+                return Call("add_double", (a, b))
+            case "string":
+                return Call("concat", (a, b))
+            case _:
+                return self.condition(scope, 0) if t.nullable else Call("is_true", (self.condition(scope, 0),))
+
+    def condition(self, scope: Scope, depth: int) -> Elem:
+        """Mostly equalities between fields of one kind, of different variables where there are some."""
+        paths = scope.base_paths()
+        if not paths:
+            return Lit(self.c.pick((True, True, True, None, False)), Base("bool", True))
+        choice = self.c.number(12)
+        if depth > 0 and choice >= 7:
+            if choice == 7:
+                return Call("not", (self.condition(scope, depth - 1),))
+            fn = "and" if choice == 8 else "or"
+            return Call(fn, (self.condition(scope, depth - 1), self.condition(scope, depth - 1)))
+        a, t = self.c.pick(paths)
+        if choice == 6:
+            null = Call("is_null", (a,))
+            return self.c.pick((Call("not", (null,)), null)) if t.kind != "bool" else a
+        b = self.partner(a, t, paths)
+        fn = "eq" if choice < 4 else self.c.pick(("eq", "same", "ne", "le", "lt", "ge", "gt"))
+        return Call(fn, (a, b))
+
+    def partner(self, a: Elem, t: Base, paths: list[tuple[Elem, Base]]) -> Elem:
+        """What to compare ``a`` with: a field of another variable, else of its own, else a constant."""
+        same = [path for path, other in paths if other.kind == t.kind and path != a]
+        far = [path for path in same if _root(path) != _root(a)]
+        if self.c.number(5) == 0 or not same:
+            return self.literal(t if self.c.one_in(6) else Base(t.kind))
+        return self.c.pick(far or same)
+
+
+def _root(t: Elem) -> Elem:
+    while isinstance(t, Proj):
+        t = t.of
+    return t
+
+
+def random_query(c: Choices, schema: Schema, fuel: int = FUEL) -> Expr:
+    """A closed term over ``schema`` whose result nests at most 3 deep."""
+    make = Queries(c, schema)
+    row = make.row(c.number(MAX_DEPTH))
+    return make.comprehension(row, Scope(schema), fuel) if c.number(4) else make.bag(row, Scope(schema), fuel)

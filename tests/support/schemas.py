@@ -1,0 +1,104 @@
+"""Random schemas and nested databases. Domains are small so that joins hit, and have NULL, NaN and -0.0 in them."""
+
+from typing import assert_never
+
+from attrs import frozen
+from support.choices import Choices
+
+from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.nrc.types import Bag, Base, Dict, Kind, Label, Record, Type
+from ripplenest.nrc.values import NAN, canonical_float
+
+DOMAIN: dict[Kind, tuple[object, ...]] = {
+    "long": (0, 1, 2),
+    "string": ("a", ""),
+    "double": (0.0, canonical_float(-0.0), 1.5, NAN, float("inf")),
+    "bool": (True, False),
+}
+KINDS: tuple[Kind, ...] = ("long", "long", "string", "string", "double", "bool")
+FIELDS = ("a", "b", "c", "d")
+MAX_DEPTH = 3
+
+Database = dict[str, BagValue]
+
+
+@frozen
+class Schema:
+    """Relation names with the types of their rows, in order of declaration."""
+
+    relations: tuple[tuple[str, Type], ...]
+
+    def __getitem__(self, name: str) -> Type:
+        return dict(self.relations)[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.relations)
+
+
+def base_type(c: Choices) -> Base:
+    return Base(c.pick(KINDS), c.number(2) == 1)
+
+
+def field_type(c: Choices, depth: int) -> Type:
+    """A field below which bags nest at most ``depth`` deep."""
+    choice = c.number(10)
+    if choice < 5 or (depth == 0 and choice < 9):
+        return base_type(c)
+    if choice < 9:
+        return Bag(row_type(c, depth - 1), c.one_in(4))
+    return record_type(c, depth, 2)  # a nested record
+
+
+def record_type(c: Choices, depth: int, most: int = 4) -> Record:
+    size = 1 + c.number(most)
+    return Record(tuple((name, field_type(c, depth)) for name in FIELDS[:size]))
+
+
+def row_type(c: Choices, depth: int) -> Type:
+    """The rows of a bag: mostly records, sometimes base values, now and then bags."""
+    choice = c.number(16)
+    if choice >= 14:
+        return base_type(c)
+    if choice == 13 and depth > 0:
+        return Bag(row_type(c, depth - 1), c.number(2) == 1)
+    return record_type(c, depth)
+
+
+def random_schema(c: Choices) -> Schema:
+    """1 to 3 relations ``R``, ``S``, ``T`` with bags nested to depth 3; a later one often has the rows of the first."""
+    rows = [row_type(c, MAX_DEPTH)]
+    for _ in range(c.number(3)):
+        rows.append(rows[0] if c.one_in(3) else row_type(c, 2))
+    return Schema(tuple(zip("RST", rows, strict=False)))
+
+
+def base_value(c: Choices, t: Base) -> object:
+    domain = DOMAIN[t.kind]
+    return c.pick((*domain, None) if t.nullable else domain)
+
+
+def random_value(c: Choices, t: Type, size: int) -> Value:
+    """A value of ``t`` whose bags have at most ``size`` different rows, fewer the deeper they are."""
+    match t:
+        case Base():
+            return base_value(c, t)
+        case Record(fields):
+            return tuple((name, random_value(c, f, size)) for name, f in fields)
+        case Bag(row, nullable):
+            return None if nullable and c.one_in(5) else random_bag(c, row, size)
+        case Label() | Dict():
+            raise AssertionError(f"not a type of nested data: {t}")
+        case _:
+            assert_never(t)
+
+
+def random_bag(c: Choices, row: Type, size: int) -> BagValue:
+    """At most ``size`` rows, one in four of them twice."""
+    n = c.pick((*range(1, size + 1), *range(1, size + 1), 0))
+    return BagValue.weighted((random_value(c, row, max(size - 1, 1)), 2 if c.one_in(4) else 1) for _ in range(n))
+
+
+def random_database(c: Choices, schema: Schema, size: int = 5) -> Database:
+    """Nested bags with multiplicities of one or more."""
+    return {name: random_bag(c, row, size) for name, row in schema.relations}

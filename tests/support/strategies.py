@@ -1,0 +1,83 @@
+"""The strategies that tests draw from: a schema, a query over it, a shredded database and batches against it."""
+
+from attrs import frozen
+from hypothesis import settings
+from hypothesis import strategies as st
+from support.choices import Choices, Draw, drawn
+from support.queries import FUEL, random_query
+from support.schemas import Database, Schema, random_database, random_schema
+from support.updates import Batch, nested_database, random_batch, shredded_database
+
+from ripplenest.nrc.syntax import Expr
+from ripplenest.shred.values import Parts
+
+LAW = settings(max_examples=200, deadline=None, print_blob=True)
+LONG = settings(LAW, max_examples=3000)
+
+
+@frozen
+class Case:
+    """One instance of a law: ``batches`` apply one after the other, from ``parts`` on."""
+
+    schema: Schema
+    query: Expr
+    parts: Parts
+    batches: tuple[Batch, ...]
+
+    @property
+    def db(self) -> Database:
+        """The nested database before the batches."""
+        return nested_database(self.schema, self.parts)
+
+    def steps(self) -> list[tuple[Parts, Batch]]:
+        """Each batch with the parts that it meets."""
+        found, parts = [], self.parts
+        for batch in self.batches:
+            found.append((parts, batch))
+            parts = batch.after(parts)
+        return found
+
+
+def random_case(c: Choices, batches: int = 1, fuel: int = FUEL) -> Case:
+    """A case with exactly ``batches`` batches; from ``seeded(n)`` when shrinking is not needed."""
+    schema = random_schema(c)
+    query = random_query(c, schema, fuel)
+    parts = shredded_database(schema, random_database(c, schema))
+    found: list[Batch] = []
+    now = parts
+    for i in range(batches):
+        found.append(random_batch(c, schema, now, f"Δ{i}-"))
+        now = found[-1].after(now)
+    return Case(schema, query, parts, tuple(found))
+
+
+@st.composite
+def cases(draw: Draw, batches: int = 1) -> Case:
+    """Random cases that shrink: fewer relations, smaller terms, fewer rows."""
+    return random_case(drawn(draw), batches)
+
+
+@st.composite
+def choices(draw: Draw) -> Choices:
+    """For tests that make something of their own: draw from it while the test runs."""
+    return drawn(draw)
+
+
+@st.composite
+def schemas(draw: Draw) -> Schema:
+    return random_schema(drawn(draw))
+
+
+@st.composite
+def queries(draw: Draw, schema: Schema) -> Expr:
+    return random_query(drawn(draw), schema)
+
+
+@st.composite
+def databases(draw: Draw, schema: Schema) -> Database:
+    return random_database(drawn(draw), schema)
+
+
+@st.composite
+def batches(draw: Draw, schema: Schema, parts: Parts) -> Batch:
+    return random_batch(drawn(draw), schema, parts)

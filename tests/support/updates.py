@@ -1,0 +1,180 @@
+"""Shredded databases and random valid batches against them.
+
+A batch inserts and deletes flat rows (with their dictionaries, or leaving those of deleted rows behind), and changes
+inner bags that some row still holds. Fresh places get labels that no other row has, as the store gives them.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from attrs import field, frozen
+from support.choices import Choices
+from support.schemas import Database, Schema, random_value
+
+from ripplenest.nrc.bags import BagValue, LabelValue, Value
+from ripplenest.nrc.syntax import At
+from ripplenest.nrc.types import Bag, Record, Type
+from ripplenest.shred.consistency import add, labels_of
+from ripplenest.shred.contexts import child_path
+from ripplenest.shred.values import Parts, gather, has_bag, nest, resolver, shred_relation, shred_row
+
+KINDS = ("insert", "deep insert", "delete", "deep delete", "deep empty", "delete and drop")
+
+
+class Places:
+    """A namer that looks at nothing: ``tag`` and a number, in the order of asking."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag, self.count = tag, 0
+
+    def place(self, path: str, identity: str) -> str:  # noqa: ARG002
+        self.count += 1
+        return f"{self.tag}{self.count}"
+
+    def row(self, path: str, place: str, value: Value) -> str:  # noqa: ARG002
+        return place
+
+
+def shredded_database(schema: Schema, db: Database) -> Parts:
+    """⟨R^F, R^Γ⟩ of every relation, in one map of parts."""
+    parts: Parts = {}
+    for name, row in schema.relations:
+        parts |= shred_relation(db[name], row, name, str, Places(f"{name}-"))
+    return parts
+
+
+def nested_database(schema: Schema, parts: Parts) -> Database:
+    """u: the database that ``parts`` stand for."""
+    rows: dict[str, BagValue] = {}
+    for name, row in schema.relations:
+        flat = parts[name]
+        assert isinstance(flat, BagValue)
+        rows[name] = nest(flat, row, resolver(parts))
+    return rows
+
+
+@frozen
+class Batch:
+    """ΔR^F and ΔR^Γ of the parts that change, and what kinds of change are in it."""
+
+    delta: Parts
+    kinds: frozenset[str] = field(factory=frozenset)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        return frozenset(self.delta)
+
+    def only(self, part: str) -> "Batch":
+        """The change of one part, without the rest."""
+        return Batch({part: self.delta[part]})
+
+    def after(self, parts: Parts) -> Parts:
+        return add(parts, self.delta)
+
+    def nested_after(self, schema: Schema, parts: Parts) -> Database:
+        """The nested database after the batch."""
+        return nested_database(schema, self.after(parts))
+
+    def state(self, parts: Parts) -> Parts:
+        """What deltas read: R, and ΔR and R⁺ of what changes."""
+        new = self.after(parts)
+        changes = {At.DELTA.show(p): change for p, change in self.delta.items()}
+        return {**parts, **changes, **{At.NEW.show(p): new[p] for p in self.delta}}
+
+
+def bag_rows(path: str, row: Type) -> Iterator[tuple[str, Type]]:
+    """(path, nested row type) of every bag stored below the rows of ``path``."""
+    yield from _bags(row, child_path(path, "[]") if isinstance(row, Bag) else path)
+
+
+def _bags(t: Type, path: str) -> Iterator[tuple[str, Type]]:
+    if isinstance(t, Record):
+        for name, f in t.fields:
+            yield from _bags(f, child_path(path, name))
+    elif isinstance(t, Bag):
+        yield path, t.row
+        yield from bag_rows(path, t.row)
+
+
+def held(parts: Parts, rows: BagValue) -> dict[LabelValue, None]:
+    """The labels that ``rows`` hold, directly or in the bags of labels they hold; in a fixed order."""
+    found: dict[LabelValue, None] = {}
+    todo = [label for row, _ in rows for label in labels_of(row)]
+    while todo:
+        label = todo.pop(0)
+        if label not in found:
+            found[label] = None
+            todo += [inner for row, _ in definition(parts, label) for inner in labels_of(row)]
+    return found
+
+
+def definition(parts: Parts, label: LabelValue) -> BagValue:
+    part = parts[label.site]
+    assert isinstance(part, Mapping)
+    return part[label]
+
+
+class _Updates:
+    """A batch in the making: the state that it has reached, and the change so far."""
+
+    def __init__(self, c: Choices, schema: Schema, parts: Parts, tag: str) -> None:
+        self.c, self.schema, self.now = c, schema, parts
+        self.delta: Parts = {}
+        self.kinds: set[str] = set()
+        self.places = Places(tag)
+        self.rows = {p: t for name, row in schema.relations for p, t in ((name, row), *bag_rows(name, row))}
+
+    def change(self, kind: str, *deltas: Parts) -> None:
+        for delta in deltas:
+            self.now, self.delta = add(self.now, delta), add(self.delta, delta)
+        self.kinds.add(kind)
+
+    def step(self) -> None:
+        labels = [label for name in self.schema.names for label in held(self.now, self.flat(name))]
+        kinds = KINDS if labels else ("insert", "delete", "delete and drop")
+        kind = self.c.pick(kinds)
+        if kind.startswith("deep"):
+            self.deep(kind, self.c.pick(labels))
+        else:
+            self.top(kind, self.c.pick(self.schema.names))
+
+    def flat(self, name: str) -> BagValue:
+        bag = self.now[name]
+        assert isinstance(bag, BagValue)
+        return bag
+
+    def top(self, kind: str, name: str) -> None:
+        bag = self.flat(name)
+        if kind == "insert" or not bag:
+            row, below = self.fresh(name)
+            self.change("insert", {name: row}, below)
+            return
+        gone = self.some_of(bag)  # rows with labels are there once: nobody else holds what they hold
+        labels = held(self.now, gone) if kind == "delete and drop" else {}
+        self.change(kind, {name: gone}, *({x.site: {x: -definition(self.now, x)}} for x in labels))
+
+    def deep(self, kind: str, label: LabelValue) -> None:
+        bag = definition(self.now, label)
+        if kind == "deep insert" or not bag:
+            row, below = self.fresh(label.site)
+            self.change("deep insert", {label.site: {label: row}}, below)
+        else:
+            self.change(kind, {label.site: {label: -bag if kind == "deep empty" else self.some_of(bag)}})
+
+    def fresh(self, path: str) -> tuple[BagValue, Parts]:
+        """A new row for the bag under ``path``, and the dictionary entries that come with it."""
+        row = self.rows[path]
+        flat, entries = shred_row(random_value(self.c, row, 2), row, path, "", self.places)
+        return BagValue({flat: 1 if has_bag(row) else 1 + self.c.number(2)}), {**gather(entries)}
+
+    def some_of(self, bag: BagValue) -> BagValue:
+        """⊖ of one row of ``bag``, all or some of its occurrences."""
+        row, n = self.c.pick(list(bag))
+        return BagValue({row: -n if self.c.number(2) == 0 else -1})
+
+
+def random_batch(c: Choices, schema: Schema, parts: Parts, tag: str = "Δ", most: int = 4) -> Batch:
+    """1 to ``most`` changes, each valid after those before it. ``tag`` must differ from batch to batch."""
+    updates = _Updates(c, schema, parts, tag)
+    for _ in range(1 + c.number(most)):
+        updates.step()
+    return Batch(updates.delta, frozenset(updates.kinds))
