@@ -107,14 +107,15 @@ def _term(c: Comprehension) -> Expr:
     return Neg(total) if c.weight < 0 else total
 
 
-def _normal(e: Expr, scope: _Scope) -> Iterator[Comprehension]:
+def _normal(e: Expr, scope: _Scope, hint: str = "x") -> Iterator[Comprehension]:
+    """``hint`` is the name that the user gave to the rows of ``e``."""
     match e:
         case Rel():
-            var = scope.names.fresh("x")
+            var = scope.names.fresh(hint)
             yield Comprehension(((var, e),), (), Var(var))
         case LetVar(name):
             bound, outer = scope.gamma[name]
-            yield from _normal(bound, outer)
+            yield from _normal(bound, outer, hint)
         case Let(name, bound, body):
             yield from _normal(body, evolve(scope, gamma={**scope.gamma, name: (bound, scope)}))
         case For(var, source, body):
@@ -126,10 +127,10 @@ def _normal(e: Expr, scope: _Scope) -> Iterator[Comprehension]:
         case Product(left, right):
             yield from _product(left, right, scope)
         case Plus(left, right):
-            yield from _normal(left, scope)
-            yield from _normal(right, scope)
+            yield from _normal(left, scope, hint)
+            yield from _normal(right, scope, hint)
         case Neg(of):
-            yield from (evolve(c, weight=-c.weight) for c in _normal(of, scope))
+            yield from (evolve(c, weight=-c.weight) for c in _normal(of, scope, hint))
         case Empty():
             return
         case Apply(dictionary, label):
@@ -141,21 +142,10 @@ def _normal(e: Expr, scope: _Scope) -> Iterator[Comprehension]:
 
 
 def _for(var: str, source: Expr, body: Expr, scope: _Scope) -> Iterator[Comprehension]:
-    for outer in _normal(source, scope):
-        hinted = _rename(outer, var, scope.names)
-        inner_scope = evolve(scope, pi={**scope.pi, var: hinted.head})
+    for outer in _normal(source, scope, "x" if var == "_" else var):
+        inner_scope = evolve(scope, pi={**scope.pi, var: outer.head})
         for inner in _normal(body, inner_scope):
-            yield _both(hinted, inner, inner.head)
-
-
-def _rename(c: Comprehension, hint: str, names: Names) -> Comprehension:
-    """A lone generator takes the name that the user gave to its rows."""
-    if len(c.generators) == 1 and c.head == Var(c.generators[0][0]) and hint != "_":
-        old, rel = c.generators[0]
-        new = Var(names.fresh(hint))
-        conditions = tuple(replace_elem(t, {old: new}) for t in c.conditions)
-        return evolve(c, generators=((new.name, rel),), conditions=conditions, head=new)
-    return c
+            yield _both(outer, inner, inner.head)
 
 
 def _product(left: Expr, right: Expr, scope: _Scope) -> Iterator[Comprehension]:

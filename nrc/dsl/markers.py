@@ -6,9 +6,9 @@ from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.types import INT, Base
+from ripplenest.nrc.values import MAX_DIGITS
 
 T_co = TypeVar("T_co", covariant=True)
-MAX_DIGITS = 38
 
 
 class Bag(Generic[T_co]):

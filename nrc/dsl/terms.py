@@ -97,7 +97,7 @@ def _once(binds: Iterable[Bind]) -> tuple[Bind, ...]:
 
 def wrap(binds: Sequence[Bind], body: Expr) -> Expr:
     """``body`` under those of ``binds`` that it needs. All binders are named apart, so names alone decide."""
-    used = _mentions(body)
+    used = _mentions(body) if binds else set()
     for bind in reversed(binds):
         if bind.name in used:
             body = bind.around(body)

@@ -13,7 +13,7 @@ Writers are serialised by BEGIN IMMEDIATE: whoever holds it is the only one with
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.nrc.types import Base
-from ripplenest.store.disk import Blob
+from ripplenest.store.disk import Blob, refusals
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
@@ -112,14 +112,17 @@ class Catalogue:
         self.path = folder / FILE
         self._engine = _engine(self.path)
 
-    def prepare(self) -> None:
+    def prepare(self, stored: Callable[[], Collection[str]]) -> None:
         """Make the tables and version 0 when the file is new, check all of it when it is not.
 
-        Raises StateError for another format, CorruptState. The check is for what digests of rows cannot see: rows that
-        are there but that an index of SQLite's does not find. It reads the file once.
+        Raises StateError for another format; CorruptState, also when the file is new but there are ``stored`` segment
+        files, which the first writer would remove. The check is for what digests of rows cannot see: rows that are
+        there but that an index of SQLite's does not find. It reads the file once.
         """
         with self.transaction(write=True) as c:
             if not sa.inspect(c).has_table("meta"):
+                if stored():
+                    raise self._corrupt("it is empty, but there are segments", "a catalogue", "an empty file")
                 nothing = segments_digest(())
                 ALL.create_all(c)
                 c.execute(sa.insert(META), [{"key": "format", "value": str(FORMAT)}, {"key": "newest", "value": "0"}])
@@ -340,7 +343,8 @@ def _insert(c: Connection, table: sa.Table, rows: list[dict[str, object]]) -> No
 
 def _engine(path: Path) -> Engine:
     """An engine whose transactions begin as asked and whose commits are durable; the file is its owner's alone."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    with refusals(path):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     url = URL.create("sqlite", database=str(path))
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
 

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +22,15 @@ class Blob:
     sha256: str
 
 
+@contextlib.contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """What the operating system refuses (no space, no permission, …) as a StateError that names ``path``."""
+    try:
+        yield
+    except OSError as e:
+        raise StateError("the file system refuses", where=str(path), got=e.strerror or e) from e
+
+
 def sha256(data: bytes | pa.Buffer | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -34,27 +43,27 @@ class Disk:
 
     def create(self) -> None:
         """Make the folder for its owner alone; raises StateError when the file system refuses."""
-        try:
+        with refusals(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as e:
-            raise StateError("the folder cannot be made", where=str(self.folder), got=e.strerror) from e
 
     def write_bytes(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it."""
-        fd = os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(fd, "wb") as out:
-            for chunk in chunks:
-                out.write(chunk)
-            out.flush()
-            os.fsync(out.fileno())
+        with refusals(self.folder / file):
+            fd = os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with open(fd, "wb") as out:
+                for chunk in chunks:
+                    out.write(chunk)
+                out.flush()
+                os.fsync(out.fileno())
 
     def sync_folder(self) -> None:
         """Make the names of all files written so far durable."""
-        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        with refusals(self.folder):
+            fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
     def map(self, blob: Blob) -> pa.Buffer:
         """The bytes of ``blob`` as a memory mapping that holds no descriptor.
@@ -83,9 +92,10 @@ class Disk:
 
     def list(self) -> set[str]:
         """The names of all files in the folder."""
-        return {entry.name for entry in os.scandir(self.folder)}
+        with refusals(self.folder):
+            return set(os.listdir(self.folder))
 
     def remove(self, file: str) -> None:
         """Remove a file that nothing names; that it is gone already is fine."""
-        with contextlib.suppress(FileNotFoundError):
+        with refusals(self.folder / file), contextlib.suppress(FileNotFoundError):
             os.unlink(self.folder / file)

@@ -45,7 +45,7 @@ class Store:
         """
         folder = Path(path).absolute()
         if folder.exists() and not (folder / FILE).exists():
-            foreign = sorted(set(os.listdir(folder)) - {SEGMENTS})
+            foreign = sorted(Disk(folder).list() - {SEGMENTS, f"{FILE}-journal"})
             if foreign:
                 wanted = f"a folder with {FILE}, or an empty one"
                 raise StateError("not a state directory", where=str(folder), wanted=wanted, got=foreign[0])
@@ -55,7 +55,7 @@ class Store:
         catalogue = Catalogue(folder)
         store = cls(folder, catalogue, files)
         try:
-            catalogue.prepare()
+            catalogue.prepare(files.list)
             store._head()
         except BaseException:
             store.close()

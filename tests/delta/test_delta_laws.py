@@ -1,4 +1,4 @@
-"""Law 1: ``h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR]`` (nrc-ivm, proposition 4.1 and theorem 5), for both parts of a shredded query."""
+"""Law 1 (nrc-ivm, proposition 4.1 and theorem 5): ``h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR]``, for h^F and every dictionary."""
 
 import pytest
 from hypothesis import given

@@ -193,6 +193,21 @@ def test_statements(load: Callable[[str], Any], body: str, place: str, kind: typ
     assert part in str(caught.value)
 
 
+def test_an_indented_function_keeps_its_place() -> None:
+    with pytest.raises(UnknownName) as caught:
+
+        @view
+        def inside(N: Bag[str]):  # type: ignore[no-untyped-def]
+            """A docstring
+        with less indentation."""
+            return [
+                n + no for n in N for no in none]  # fmt: skip  # noqa: F821
+
+        _ = inside.query
+    line = inspect.getsourcelines(test_an_indented_function_keeps_its_place)[1] + 8
+    assert caught.value.where == f"{__file__}:{line}:{16 + len('n + no for n in N for no in ') + 1}"
+
+
 def test_the_whole_message(load: Callable[[str], Any]) -> None:
     with pytest.raises(UnknownName) as caught:
         load(VIEW + "[\n        broken(m) for m in M\n    ]\n")
@@ -317,7 +332,8 @@ def test_limits_of_helpers(load: Callable[[str], Any]) -> None:
     chain = "".join(f"def d{i}(x):\n    return d{i - 1}(x)\n\n" for i in range(1, 400))
     with pytest.raises(TooDeep):
         load(HEAD + "def d0(x):\n    return x\n\n" + chain + "@view\ndef v(M: Bag[Movie]):\n    return d399(M)\n")
-    lets = "".join("    x = x + x\n" for _ in range(60))
-    with pytest.raises(TooBig):
+    lets = "".join("    x = x + x\n" for _ in range(18))
+    with pytest.raises(TooBig) as caught:
         load(HEAD + f"def big(x):\n{lets}    return x\n\n" + VIEW.removeprefix(HEAD) + "[big(m.year) for m in M]\n")
+    assert "    x = x + x\n" in str(caught.value)
     assert sys.getrecursionlimit() <= 1000

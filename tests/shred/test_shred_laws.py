@@ -1,10 +1,10 @@
-"""Shredding keeps meaning (nrc-ivm, lemmas 6 and 7, theorem 8) and consistency (definitions 1 and 2, lemmas 11 to 13)."""
+"""Shredding keeps meaning (nrc-ivm, lemmas 6 and 7, theorem 8) and consistency (definitions 1, 2, lemmas 11 to 13)."""
 
 import pytest
 from hypothesis import given
 from support.choices import Choices
 from support.counts import Counts
-from support.nesting import agrees, collect, erase, labels_in_use, nested
+from support.nesting import collect, erase, labels_in_use, nested
 from support.schemas import random_database, random_schema
 from support.strategies import LAW, LONG, Case, cases, choices
 from support.updates import nested_database, shredded_database
@@ -49,7 +49,7 @@ def test_theorem_8_long(case: Case) -> None:
 
 
 @LAW
-@given(choices())
+@given(choices)
 def test_lemma_6_and_lemma_11(c: Choices) -> None:
     """nest(s^F(v), s^Γ) = v, and what s makes is consistent."""
     schema = random_schema(c)
@@ -77,15 +77,14 @@ def test_shredded_types(case: Case) -> None:
 def test_lemma_12(case: Case) -> None:
     """Results of shredded queries are consistent: every label in them, at any depth, has a definition of flat rows."""
     s = shred(case.query)
-    for d, labels in labels_in_use(s, case.parts):
-        assert agrees(flat_row(dict_type(d, {}, {}).row, None), flat_row(dict_type(d, {}, {}).row, None))
-        assert all(isinstance(label, LabelValue) for label in labels)
+    uses = labels_in_use(s, case.parts)  # asserts the definitions
+    COUNTS.labels += sum(len(labels) for _, labels in uses)
 
 
 @LAW
 @given(cases(batches=2))
 def test_lemma_13(case: Case) -> None:
-    """Batches are consistent updates, and so are the changes that they make: labels in δ(h^F) are defined afterwards."""
+    """Batches are consistent updates, and so is the change of a result: labels in δ(h^F) are defined afterwards."""
     s = shred(case.query)
     for parts, batch in case.steps():
         assert not list(inconsistent_update(parts, batch.delta))

@@ -99,6 +99,18 @@ def test_a_missing_or_short_file_is_named(good, tmp_path, damage):
     assert caught.value.where == str(file)
 
 
+@pytest.mark.parametrize("damage", ["missing", "empty"])
+def test_segments_without_a_catalogue_are_not_taken_for_a_new_state(good, tmp_path, damage):
+    state = tmp_path / "state"
+    shutil.copytree(good[0], state)
+    files = sorted((state / "segments").iterdir())
+    (state / "catalogue.sqlite").write_bytes(b"") if damage == "empty" else (state / "catalogue.sqlite").unlink()
+    for _ in range(2):
+        with pytest.raises(CorruptState, match=r"catalogue\.sqlite: it is empty"):
+            Store.open(state)
+    assert sorted((state / "segments").iterdir()) == files
+
+
 def test_a_flipped_bit_in_the_catalogue_is_named_or_harmless(good, tmp_path):
     """Harmless is a bit in free space; every other must be noticed, as it decides which segments are read."""
     size = (good[0] / "catalogue.sqlite").stat().st_size
@@ -169,6 +181,16 @@ class FullDisk(Disk):
     def sync_folder(self):
         self._step()
         super().sync_folder()
+
+
+def test_what_the_file_system_refuses_is_a_state_error(store, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StateError, match="Not a directory"):
+        Store.open(tmp_path / "file")
+    shutil.rmtree(tmp_path / "state" / "segments")
+    with pytest.raises(StateError, match="segments"):
+        store.commit(Change({"pair": rows(((1, "a"), 1))}), 1)
+    assert store.version == 1
 
 
 @pytest.mark.parametrize("fail_at", [1, 2, 3])

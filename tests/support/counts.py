@@ -4,11 +4,11 @@ from collections import Counter
 from typing import get_args
 
 import pytest
-from support.updates import Batch
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.syntax import Apply, Expr
 from ripplenest.nrc.walk import nodes
+from support.updates import Batch
 
 CONSTRUCTS = frozenset(c.__name__ for c in get_args(Expr)) - {Apply.__name__}  # Apply comes from shredding only
 ENOUGH = 100
@@ -18,7 +18,7 @@ class Counts:
     """Counts what the tests of one module met."""
 
     def __init__(self) -> None:
-        self.queries = self.results = self.filled = self.batches = 0
+        self.queries = self.results = self.filled = self.batches = self.labels = 0
         self.constructs: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
 

@@ -1,15 +1,13 @@
 """Random well-typed closed terms of the source calculus, made from the wanted type downwards.
 
 ``Queries.bag(T, …)`` makes a term whose rows fit ``T`` (they may be less nullable); ``source`` makes one of any rows. Each
-step spends fuel, and without fuel the smallest fitting term is taken, so hardly any draw is rejected. Alternatives are
-listed simplest first, which is the way hypothesis shrinks.
+step spends fuel, and without fuel the smallest fitting term is taken, so no draw is rejected. Alternatives are listed
+simplest first, which is the way hypothesis shrinks.
 """
 
 from collections.abc import Callable, Iterator
 
 from attrs import evolve, field, frozen
-from support.choices import Choices
-from support.schemas import FIELDS, KINDS, MAX_DEPTH, Schema, base_type, base_value, record_type
 
 from ripplenest.nrc.syntax import (
     Call,
@@ -34,6 +32,8 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import UNIT, Bag, Base, Record, Type, join
+from support.choices import Choices
+from support.schemas import FIELDS, KINDS, MAX_DEPTH, Schema, base_type, base_value, record_type
 
 VARIABLES = ("x", "y", "m", "l", "d", "b")  # few, so that binders shadow; l and d are also what passes call theirs
 LETS = ("X", "Y")
@@ -119,8 +119,8 @@ class Queries:
         fields: list[tuple[str, Type]] = []
         for name in FIELDS[: 1 + self.c.number(3)]:
             inner = depth > 0 and self.c.number(5) >= 2
-            t = Bag(self.row(depth - 1), self.c.number(4) == 3) if inner else Base(self.c.pick(KINDS), self.c.number(3) > 0)
-            fields.append((name, t))
+            bag = inner and Bag(self.row(depth - 1), self.c.one_in(4))
+            fields.append((name, bag or Base(self.c.pick(KINDS), self.c.number(3) > 0)))
         return Record(tuple(fields))
 
     # ------------------------------------------------------------ bags of wanted rows
@@ -235,7 +235,7 @@ class Queries:
         return Lit(base_value(self.c, t), t)
 
     def scalar(self, t: Base, scope: Scope, depth: int) -> Elem:
-        """A base value that fits ``t``: mostly a field. Arithmetic grows by one literal at a time, so it cannot overflow."""
+        """A base value that fits ``t``: mostly a field."""
         known = scope.fitting(t)
         choice = self.c.number(10)
         if not known or choice == 0:
@@ -245,6 +245,7 @@ class Queries:
         return self.call(t, scope)
 
     def call(self, t: Base, scope: Scope) -> Elem:
+        """One function of a field and a literal: values grow by a small constant, so that nothing overflows."""
         a, b = self.scalar(t, scope, 0), self.literal(t)
         choice = self.c.number(3)
         if choice == 0:

@@ -3,11 +3,11 @@
 from typing import assert_never
 
 from attrs import frozen
-from support.choices import Choices
 
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Kind, Label, Record, Type
 from ripplenest.nrc.values import NAN, canonical_float
+from support.choices import Choices
 
 DOMAIN: dict[Kind, tuple[object, ...]] = {
     "long": (0, 1, 2),

@@ -3,13 +3,13 @@
 from attrs import frozen
 from hypothesis import settings
 from hypothesis import strategies as st
-from support.choices import Choices, Draw, drawn
-from support.queries import FUEL, random_query
-from support.schemas import Database, Schema, random_database, random_schema
-from support.updates import Batch, nested_database, random_batch, shredded_database
 
 from ripplenest.nrc.syntax import Expr
 from ripplenest.shred.values import Parts
+from support.choices import Choices, Draw, drawn, seeded
+from support.queries import FUEL, random_query
+from support.schemas import Database, Schema, random_database, random_schema
+from support.updates import Batch, nested_database, random_batch, shredded_database
 
 LAW = settings(max_examples=200, deadline=None, print_blob=True)
 LONG = settings(LAW, max_examples=3000)
@@ -57,10 +57,8 @@ def cases(draw: Draw, batches: int = 1) -> Case:
     return random_case(drawn(draw), batches)
 
 
-@st.composite
-def choices(draw: Draw) -> Choices:
-    """For tests that make something of their own: draw from it while the test runs."""
-    return drawn(draw)
+SEEDS = st.integers(0, 2**32 - 1)
+choices = SEEDS.map(seeded)  # for tests that make something of their own; these do not shrink, and are fast
 
 
 @st.composite

@@ -7,8 +7,6 @@ inner bags that some row still holds. Fresh places get labels that no other row 
 from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
-from support.choices import Choices
-from support.schemas import Database, Schema, random_value
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Value
 from ripplenest.nrc.syntax import At
@@ -16,6 +14,8 @@ from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.shred.consistency import add, labels_of
 from ripplenest.shred.contexts import child_path
 from ripplenest.shred.values import Parts, gather, has_bag, nest, resolver, shred_relation, shred_row
+from support.choices import Choices
+from support.schemas import Database, Schema, random_value
 
 KINDS = ("insert", "deep insert", "delete", "deep delete", "deep empty", "delete and drop")
 

@@ -1,0 +1,110 @@
+"""The normal form: ``⟦e⟧ = ⊎ ⟦comprehensions⟧`` for every flat term that shredding makes."""
+
+import pytest
+from hypothesis import given
+from support.counts import Counts
+from support.nesting import agrees, labels_in_use
+from support.strategies import LAW, Case, cases
+
+from ripplenest.delta.rules import delta
+from ripplenest.nrc.bags import LabelValue
+from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.normal import Comprehension, normal, term
+from ripplenest.nrc.syntax import TRUE, Call, DictLit, Flatten, For, Lit, Neg, Pred, Proj, Rel, Sng, SngBag, Var
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import BOOL, LONG, Label, Record
+from ripplenest.nrc.walk import free_vars
+from ripplenest.shred.terms import shred
+
+COUNTS = Counts()
+
+
+def well_formed(c: Comprehension, free: frozenset[str] = frozenset()) -> bool:
+    """Generators have different names, and nothing else is free."""
+    names = [name for name, _ in c.generators]
+    used = free_vars(c.head).union(*(free_vars(t) for t in c.conditions))
+    return len(set(names)) == len(names) and used <= free.union(names)
+
+
+@LAW
+@given(cases())
+def test_normal_form_of_flat_terms(case: Case) -> None:
+    """⟦h^F⟧ = ⊎ᵢ ⟦wᵢ · (for x₁ in R₁, … where c₁ … union sng(t))⟧, of the same type."""
+    flat = shred(case.query).flat
+    row = check(flat).row
+    comprehensions = normal(flat)
+    again = term(comprehensions, row)
+    direct = evaluate(flat, case.parts)
+    assert evaluate(again, case.parts) == direct
+    assert agrees(check(again).row, row)
+    assert all(well_formed(c) for c in comprehensions)
+    COUNTS.query(case.query)
+    COUNTS.result(direct)
+
+
+@LAW
+@given(cases())
+def test_normal_form_of_definitions(case: Case) -> None:
+    """The same for the body of [(ι,Π) ↦ e], whose label is free, at every label in use."""
+    for d, labels in labels_in_use(shred(case.query), case.parts):
+        if isinstance(d, DictLit):
+            free = {d.var: Label((d.site,))}
+            row = check(d.body, None, free).row
+            comprehensions = normal(d.body, free)
+            again = term(comprehensions, row)
+            assert agrees(check(again, None, free).row, row)
+            assert all(well_formed(c, frozenset(free)) for c in comprehensions)
+            for label in labels:
+                assert isinstance(label, LabelValue)
+                pi = {d.var: label}
+                assert evaluate(again, case.parts, None, pi) == evaluate(d.body, case.parts, None, pi)
+
+
+@LAW
+@given(cases())
+def test_normal_form_of_deltas(case: Case) -> None:
+    """The same for δ(h^F), telescoped: what trigger statements are planned from."""
+    (batch,) = case.batches
+    change = delta(shred(case.query).flat, batch.parts, telescoped=True)
+    row, state = check(change).row, batch.state(case.parts)
+    again = term(normal(change), row)
+    assert evaluate(again, state) == evaluate(change, state)
+    assert agrees(check(again).row, row)
+
+
+# ---------------------------------------------------------------- by hand
+
+ROW = Record((("a", LONG),))
+R, A = Rel("R", ROW), Proj(Var("m"), "a")
+SMALL, LARGE = Call("lt", (A, Lit(1, LONG))), Call("gt", (A, Lit(5, LONG)))
+
+
+def test_a_conjunction_is_split_and_repetitions_go() -> None:
+    """t is true ⇔ every conjunct is true; p and p is p; the constant true is no condition."""
+    cond = Call("and", (SMALL, Call("and", (LARGE, SMALL))))
+    (found,) = normal(For("m", R, For("_", Pred(cond), For("_", Pred(TRUE), Sng(A)))))
+    assert found == Comprehension((("m", R),), (SMALL, LARGE), A)
+
+
+@pytest.mark.parametrize("value", [False, None])
+def test_what_can_never_be_true_is_dropped(value: bool | None) -> None:
+    """A predicate that is false or NULL adds nothing."""
+    assert normal(For("m", R, For("_", Pred(Lit(value, BOOL)), Sng(A)))) == ()
+
+
+def test_weights_multiply() -> None:
+    """for m in ⊖R union ⊖sng(m) = R"""
+    assert [c.weight for c in normal(For("m", Neg(R), Neg(Sng(A))))] == [1]
+    assert [c.weight for c in normal(For("m", Neg(R), Sng(A)))] == [-1]
+
+
+@pytest.mark.parametrize("e", [SngBag("ι", R), Flatten(SngBag("ι", R))])
+def test_only_shredded_terms_have_one(e: SngBag | Flatten) -> None:
+    with pytest.raises(QueryError, match="shredded"):
+        normal(e)
+
+
+def test_coverage() -> None:
+    """The cases above were not empty ones."""
+    COUNTS.check()
