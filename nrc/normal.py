@@ -49,7 +49,7 @@ from ripplenest.nrc.syntax import (
     input_site,
 )
 from ripplenest.nrc.types import Type
-from ripplenest.nrc.walk import Names, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, replace_elem
 
 
 @frozen
@@ -96,11 +96,14 @@ def term(comprehensions: tuple[Comprehension, ...], row: Type) -> Expr:
 
 
 def _term(c: Comprehension) -> Expr:
+    place = {var: i for i, (var, _) in enumerate(c.generators)}
+    ready = [max((place.get(x, -1) for x in free_vars(cond)), default=-1) for cond in c.conditions]
     body: Expr = Sng(c.head)
-    for cond in reversed(c.conditions):
-        body = For("_", Pred(cond), body)
-    for var, rel in reversed(c.generators):
-        body = For(var, rel, body)
+    for i in reversed(range(-1, len(c.generators))):
+        for cond in reversed([cond for cond, at in zip(c.conditions, ready, strict=True) if at == i]):
+            body = For("_", Pred(cond), body)
+        if i >= 0:
+            body = For(*c.generators[i], body)
     total = body
     for _ in range(abs(c.weight) - 1):
         total = Plus(total, body)

@@ -1,7 +1,8 @@
 """Names, constants and types as text that is safe to print: the leaves of ``pretty``.
 
-A name that is a plain word or path is printed as it is. Any other is quoted, with its control, invisible and
-direction-changing characters escaped, so that it cannot look like notation or change what a terminal shows.
+A name that is a plain word or path is printed as it is. Any other is put in backticks, with its control, invisible and
+direction-changing characters escaped, so that it cannot look like notation or change what a terminal shows. Strings
+are in double quotes.
 """
 
 import json
@@ -21,18 +22,34 @@ def plain_name(name: str) -> bool:
 
 
 def path(name: str) -> str:
-    """A field, parameter or site: as it is when it is a path of identifiers, else quoted."""
-    return name if all(plain_name(p) for p in name.split(".")) else quoted(name)
+    """A field, parameter or site: as it is when it is a path of identifiers, else in backticks."""
+    return name if all(plain_name(p) for p in name.split(".")) else quoted_name(name)
 
 
 def part(name: str) -> str:
-    """A relation, map or variable: as it is when it looks like one, else quoted."""
-    return name if _PART.fullmatch(name) and name.isprintable() else quoted(name)
+    """A relation, map or variable: as it is when it looks like one, else in backticks."""
+    return name if _PART.fullmatch(name) and name.isprintable() else quoted_name(name)
+
+
+def variable(name: str) -> str:
+    """A variable: as it is when it is an identifier, else in backticks."""
+    return name if plain_name(name) else quoted_name(name)
+
+
+def quoted_name(name: str) -> str:
+    """``name`` in backticks; what does not print is escaped."""
+    inner = quoted(name)[1:-1].replace("`", "\\u0060")
+    return f"`{inner}`"
 
 
 def quoted(text: str) -> str:
     """``text`` in double quotes; what does not print is escaped."""
-    return "".join(c if c.isprintable() else _escape(c) for c in json.dumps(text, ensure_ascii=False))
+    return printable(json.dumps(text, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """``text`` with what does not print escaped."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
 def _escape(c: str) -> str:
@@ -40,7 +57,7 @@ def _escape(c: str) -> str:
 
 
 def literal(value: object, base: Base) -> str:
-    """A constant; the kinds that have no notation of their own are named: ``date "2024-02-29"``, ``7L`` is a long."""
+    """A constant; the kinds that have no notation of their own are named: ``date "2024-02-29"``."""
     match value:
         case None:
             return "null"
@@ -50,8 +67,6 @@ def literal(value: object, base: Base) -> str:
             return quoted(value)
         case bytes():
             return f"0x{value.hex()}"
-        case int() if base.kind == "long":
-            return f"{value}L"
         case _:
             text = f"{value}"
             return f'{base.kind} "{text}"' if base.kind in _QUOTED_KINDS else text

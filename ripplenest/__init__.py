@@ -13,6 +13,7 @@
 
 from ripplenest.database import Database
 from ripplenest.database import open_database as open
+from ripplenest.explain import Explanation, explain
 from ripplenest.nrc import errors
 from ripplenest.nrc.dsl import Bag, Decimal, Int, View, coalesce, flatten, record, view
 from ripplenest.nrc.errors import RipplenestError
@@ -22,12 +23,14 @@ __all__ = [
     "Bag",
     "Database",
     "Decimal",
+    "Explanation",
     "Int",
     "Report",
     "RipplenestError",
     "View",
     "coalesce",
     "errors",
+    "explain",
     "flatten",
     "open",
     "record",

@@ -6,12 +6,13 @@ insert adds them, delete finds the one stored row with equal contents and takes 
 update touches only the dictionary that holds the inner bag.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ripplenest.deep import Place, resolve
 from ripplenest.identity import BatchNames
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import DuplicateKey, RowNotThere
+from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.operations import Deep, Operation, Write
 from ripplenest.overlay import Found, Overlay
 from ripplenest.plan.columns import from_leaves, to_leaves
@@ -19,7 +20,7 @@ from ripplenest.relation import Part, Relation
 from ripplenest.rows import Row
 from ripplenest.shred.values import has_bag, nest, occurrences, shred_row
 
-HOLLOW = "hollow"
+Contents = dict[Value, list[tuple[Row, int]]]
 
 
 class Session:
@@ -48,7 +49,7 @@ class Session:
         if r.key:
             self._fetch_keys(r, rows)
         for i, value in enumerate(rows):
-            self._insert(r, value, f"{where}[{i}]")
+            self._insert(r, value, f"{where}: rows[{i}]")
 
     def _insert(self, r: Relation, value: Value, where: str) -> None:
         if r.key and self._holders(r, value):
@@ -67,17 +68,21 @@ class Session:
 
     def _delete_all(self, r: Relation, rows: tuple[Value, ...], where: str) -> None:
         part = r.parts[r.name]
-        columns = self._lookup(r, part)
-        self._fetch(part, columns, [self._probe_key(part, columns, v, None) for v in rows])
-        for i, value in enumerate(rows):
-            self._delete(r, part, columns, value, None, f"{where}[{i}]")
+        self._take(r, part, self._lookup(r, part), rows, None, where)
 
     def _upsert_all(self, r: Relation, rows: tuple[Value, ...], where: str) -> None:
         self._fetch_keys(r, rows)
+        seen: set[Row] = set()
+        self._fetch_below(r, r.parts[r.name], [stored for v in rows for stored in self._holders(r, v)])
         for i, value in enumerate(rows):
+            if (key := _key(r, value)) in seen:  # rows have no order, so that neither is the last
+                raise DuplicateKey(
+                    "two rows with this key", where=f"{where}: rows[{i}]", wanted=f"each {', '.join(r.key)} once"
+                )
+            seen.add(key)
             for stored in self._holders(r, value):
                 self._remove(r, r.parts[r.name], stored, 1)
-            self._insert(r, value, f"{where}[{i}]")
+            self._insert(r, value, f"{where}: rows[{i}]")
 
     # ------------------------------------------------------------ inner bags
 
@@ -100,23 +105,30 @@ class Session:
 
     def _delete_inner(self, r: Relation, place: Place, rows: tuple[Value, ...], where: str) -> None:
         part = r.parts[place.part]
-        self._fetch(part, part.scalars, [self._probe_key(part, part.scalars, v, place.id) for v in rows])
-        for i, value in enumerate(rows):
-            self._delete(r, part, part.scalars, value, place.id, f"{where}[{i}]")
+        self._take(r, part, part.scalars, rows, place.id, where)
 
     # ------------------------------------------------------------ finding and taking away
 
-    def _delete(
-        self, r: Relation, part: Part, columns: tuple[int, ...], value: Value, bag: str | None, where: str
+    def _take(
+        self, r: Relation, part: Part, columns: tuple[int, ...], rows: tuple[Value, ...], bag: str | None, where: str
     ) -> None:
-        key = self._probe_key(part, columns, value, bag)
-        found = self._candidates(part, columns, key)
-        equal = (row for row, n in found.items() if n > 0 and self.nested(r, part, row) == value)
-        stored = min(equal, key=str, default=None)
-        if stored is None:
-            near = "a row with these base values but other inner bags" if found else "no such row"
-            raise RowNotThere("a delete of a row that is not there", where=where, wanted="a row of the bag", got=near)
-        self._remove(r, part, stored, 1)
+        """Delete ``rows`` (of the inner bag ``bag``), found by ``columns``. Raises RowNotThere."""
+        keys = [self._probe_key(part, columns, v, bag) for v in rows]
+        self._fetch(part, columns, keys)
+        self._fetch_below(r, part, [row for key in dict.fromkeys(keys) for row in self._candidates(part, columns, key)])
+        there: dict[Row, Contents] = {}
+        for i, (value, key) in enumerate(zip(rows, keys, strict=True)):
+            if key not in there:
+                there[key] = self._contents(r, part, self._candidates(part, columns, key))
+            self._remove(r, part, _taken(there[key], value, f"{where}: rows[{i}]"), 1)
+
+    def _contents(self, r: Relation, part: Part, found: Found) -> Contents:
+        """Stored rows by the nested row that they stand for, the one to take first last."""
+        contents: Contents = {}
+        for row in sorted(found, key=str, reverse=True):
+            if found[row] > 0:
+                contents.setdefault(self.nested(r, part, row), []).append((row, found[row]))
+        return contents
 
     def _candidates(self, part: Part, columns: tuple[int, ...], key: Row) -> Found:
         return self.overlay.rows(part.name, columns, key) if columns else self.overlay.scan(part.name)
@@ -158,10 +170,18 @@ class Session:
 
     def _probe_key(self, part: Part, columns: tuple[int, ...], value: Value, bag: str | None) -> Row:
         """What ``columns`` of the stored row of ``value`` hold; no label is among them."""
-        flat, _ = shred_row(value, part.row, part.name, HOLLOW, _Hollow())
-        leaves = to_leaves(flat, part.flat)
-        stored = (bag, *leaves) if part.inner else leaves
+        stored = (bag, *_outline(value, part.row)) if part.inner else _outline(value, part.row)
         return tuple(stored[c] for c in columns)
+
+    def _fetch_below(self, r: Relation, part: Part, rows: Iterable[Row]) -> None:
+        """Read all that is below stored rows, level by level, for ``nested`` and ``_remove``."""
+        bags: dict[str, dict[Row, None]] = {}
+        for row in rows:
+            for below, bag in self._bags(r, part, row):
+                bags.setdefault(below.name, {})[(bag,)] = None
+        for name, keys in bags.items():
+            self.overlay.fetch(name, (0,), keys)
+            self._fetch_below(r, r.parts[name], [row for key in keys for row in self.overlay.rows(name, (0,), key)])
 
     def _fetch_keys(self, r: Relation, rows: tuple[Value, ...]) -> None:
         part = r.parts[r.name]
@@ -177,14 +197,28 @@ class Session:
         return list(self.overlay.rows(r.name, r.key_columns, key))
 
 
-class _Hollow:
-    """Names for a row whose labels nobody looks at."""
+def _taken(contents: Contents, value: Value, where: str) -> Row:
+    """One stored row that stands for ``value``, taken out of ``contents``. Raises RowNotThere."""
+    equal = contents.get(value)
+    if not equal:
+        got = "no such row" if not contents else "a row with these base values but other inner bags"
+        got = got if equal is None else "fewer such rows"
+        raise RowNotThere("a delete of a row that is not there", where=where, wanted="a row of the bag", got=got)
+    row, n = equal.pop()
+    if n > 1:
+        equal.append((row, n - 1))
+    return row
 
-    def place(self, path: str, identity: str) -> str:  # noqa: ARG002
-        return identity
 
-    def row(self, path: str, place: str, value: Value) -> str:  # noqa: ARG002
-        return place
+def _outline(value: Value, t: Type) -> Row:
+    """The columns of the flat row of ``value``, without the ids of inner bags."""
+    match t:
+        case Record(fields):
+            return tuple(leaf for name, inner in fields for leaf in _outline(field_of(value, name), inner))
+        case Bag():
+            return (None,)
+        case _:
+            return (value,)
 
 
 def _key(r: Relation, value: Value) -> Row:

@@ -6,10 +6,13 @@ from types import TracebackType
 from ripplenest.deep import Rows, start
 from ripplenest.ingest import read_rows
 from ripplenest.nrc.errors import BatchMisuse, NoKey, UnknownRelation
+from ripplenest.nrc.types import LONG, STRING
+from ripplenest.nrc.values import to_value
 from ripplenest.operations import Operation, Verb, Write
 from ripplenest.relation import Relation
 from ripplenest.report import Report
 
+LOADS = "load:"  # with the relation's name: the source of its load
 Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
 
 
@@ -20,12 +23,11 @@ class Batch:
     """
 
     def __init__(self, relations: Mapping[str, Relation], commit: Commit, source: str | None, seq: int | None) -> None:
-        if (source is None) != (seq is None):
-            raise BatchMisuse("a batch has both a source and a seq or neither", got=(source, seq))
+        _check_name(source, seq)
         self._relations, self._commit = relations, commit
         self._source, self._seq = source, seq
         self._operations: list[Operation] = []
-        self._open = False
+        self._open = self._used = False
         self._report: Report | None = None
 
     def insert(self, relation: str, rows: object) -> None:
@@ -43,16 +45,20 @@ class Batch:
             raise NoKey("upsert needs a key", where=relation, possible=["relation(name, record, key=...)", "insert"])
         self._write("upsert", relation, rows)
 
-    def at(self, relation: str, /, *, label: object = None, **fields: object) -> Rows:
-        """The one row with these fields (its key, or any base fields), or the holder of ``label``, for a deep update.
+    def at(self, relation: str, /, **fields: object) -> Rows:
+        """The one row with these fields (its key, or any base fields), or the holder of ``label=``, for a deep update.
 
-        ``b.at("Customers", custkey=7).orders.at(orderkey=11).items.insert([...])``
+            b.at("Customers", custkey=7).orders.at(orderkey=11).items.insert([...])
+            b.at("Customers", label=row.items).orders.items.delete([...])
+
+        A label is an id, or a value of a label column of ``flat()`` or ``dictionaries()``; only the latter where the
+        relation has a base field ``label``.
         """
-        return start(self._relation(relation), label, fields, False, self._record)
+        return start(self._relation(relation), fields, False, self._record)
 
     def at_all(self, relation: str, /, **fields: object) -> Rows:
         """Every row with these fields, for a deep update of all of them."""
-        return start(self._relation(relation), None, fields, True, self._record)
+        return start(self._relation(relation), fields, True, self._record)
 
     @property
     def report(self) -> Report:
@@ -62,9 +68,9 @@ class Batch:
         return self._report
 
     def __enter__(self) -> "Batch":
-        if self._open or self._report is not None:
-            raise BatchMisuse("a batch is used once")
-        self._open = True
+        if self._used:
+            raise BatchMisuse("a batch is used once", possible=["batch() for another one"])
+        self._open = self._used = True
         return self
 
     def __exit__(
@@ -85,6 +91,17 @@ class Batch:
 
     def _relation(self, name: str) -> Relation:
         return find_relation(self._relations, name)
+
+
+def _check_name(source: str | None, seq: int | None) -> None:
+    """Raises BatchMisuse for half a name or a reserved source, WrongValue for one that is no text with a number."""
+    if (source is None) != (seq is None):
+        raise BatchMisuse("a batch has both a source and a seq or neither", got=(source, seq))
+    if source is not None:
+        to_value(source, STRING, "batch source")
+        to_value(seq, LONG, "batch seq")
+        if source.startswith(LOADS):
+            raise BatchMisuse("this source is reserved for loads", where="batch source", got=source)
 
 
 def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:

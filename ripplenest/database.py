@@ -8,15 +8,15 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ripplenest.apply import Session
-from ripplenest.batch import Batch, find_relation
+from ripplenest.batch import LOADS, Batch, find_relation
 from ripplenest.delta.compile import compile_view
 from ripplenest.engine import Joiner, PythonJoiner, build, propagate
 from ripplenest.ingest import read_rows
-from ripplenest.nrc.dsl.records import record_type
+from ripplenest.nrc.dsl.records import annotation_type
 from ripplenest.nrc.errors import (
     AlreadyLoaded,
     BatchConflict,
@@ -25,19 +25,22 @@ from ripplenest.nrc.errors import (
     QueryError,
     RelationChanged,
     StateError,
+    TypeMismatch,
     UnknownRelation,
     UnknownView,
     ViewChanged,
 )
 from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.types import Base
+from ripplenest.nrc.types import STRING
+from ripplenest.nrc.values import to_value
 from ripplenest.operations import Operation, Write, content
 from ripplenest.overlay import Overlay
 from ripplenest.plan.planned import PlannedProgram, merged, plan
 from ripplenest.relation import Relation, declare
 from ripplenest.report import Report
 from ripplenest.rows import Rows
+from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change, TableSpec
 from ripplenest.store.store import Store
 from ripplenest.view import ViewHandle
@@ -57,7 +60,11 @@ class HasQuery(Protocol):
 
 
 class Database:
-    """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager."""
+    """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
+
+    Several may be open on one directory: each call works on the newest version, and when another object commits in the
+    middle of it, it raises StateError and changes nothing.
+    """
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine) -> None:
         self._store, self._engine = store, engine
@@ -66,7 +73,7 @@ class Database:
         self._relations: dict[str, Relation] = {}
         self._views: dict[str, PlannedProgram] = {}
         self._report: Report | None = None
-        self._read_catalogue()
+        self._refresh()
 
     # ------------------------------------------------------------ life
 
@@ -101,17 +108,20 @@ class Database:
 
     # ------------------------------------------------------------ what there is
 
-    def relation(self, name: str, record: type, key: str | tuple[str, ...] | None = None) -> None:
+    def relation(self, name: str, record: object, key: str | tuple[str, ...] | None = None) -> None:
         """Declare relation ``name`` with rows of the ``@record`` class, and the fields of its key if it has one.
 
-        Declaring it again is fine. Raises RelationChanged when the state holds it with other fields or another key.
+        Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. Declaring it
+        again is fine. Raises RelationChanged when the state holds it with other fields or another key, NameTaken.
         """
-        wanted = declare(name, record_type(record), key)
+        to_value(name, STRING, "relation name")
+        wanted = declare(name, annotation_type(record, f"relation {name}"), key)
+        version = self._refresh()
         known = self._relations.get(name)
         if known is None:
-            self._check_free(name)
+            self._check_free(wanted.parts)
             meta = {f"relation:{name}": json.dumps({"row": type_to_json(wanted.row), "key": wanted.key})}
-            self._commit(Change(tables=wanted.specs, meta=meta, note={"kind": "relation", "name": name}))
+            self._commit(Change(tables=wanted.specs, meta=meta, note={"kind": "relation", "name": name}), version)
             self._relations[name] = wanted
         elif known != wanted:
             what = f"the state holds {name} differently"
@@ -122,15 +132,19 @@ class Database:
 
         The same load again changes nothing. Raises AlreadyLoaded when the relation has other rows.
         """
+        snapshot = self._snapshot()
         r = find_relation(self._relations, name)
         write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows"))
-        source, digest = f"load {name}", _digest((write,))
+        source, digest = f"{LOADS}{name}", _digest((write,))
         applied = self._store.applied(source, 1)
         if applied is not None and applied.digest == digest:
             return applied.version
-        if applied is not None or not self._store.snapshot().scan(name).is_empty:
+        if applied is not None:
+            got = f"version {applied.version}"
+            raise AlreadyLoaded("the relation was loaded before", where=f"load {name}", got=got, possible=["batch"])
+        if len(snapshot.scan(name).consolidated()):
             raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
-        return self._load(write, source, digest)
+        return self._load(write, source, digest, snapshot)
 
     def create(self, view: HasQuery) -> ViewHandle:
         """Keep ``view`` fresh from now on, computed by an ordinary query first. Creating it again is fine.
@@ -138,13 +152,16 @@ class Database:
         Raises UnknownRelation or QueryError for a view that does not fit the relations, ViewChanged when the state
         holds a view of this name with another definition.
         """
-        query = view.query
+        query = getattr(view, "query", None)
+        if not isinstance(query, Query):
+            raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
+        snapshot = self._snapshot()
         self._check_relations(query)
         planned = plan(compile_view(query).program)
         known = self._views.get(query.name)
         if known is None:
-            self._check_free(query.name)
-            self._build(query, planned)
+            self._check_free((query.name, *(m.name for m in planned.maps)))
+            self._build(query, planned, snapshot)
         elif known.program.fingerprint != planned.program.fingerprint:
             raise ViewChanged(
                 f"the state was built by another definition of {query.name}",
@@ -157,6 +174,7 @@ class Database:
 
     def view(self, name: str) -> ViewHandle:
         """A handle on a view that is kept. Raises UnknownView."""
+        self._refresh()
         if name not in self._views:
             raise UnknownView("there is no such view", got=name, possible=self._views)
         return ViewHandle(self._views[name].program, self._store, lambda: self.spark)
@@ -164,11 +182,13 @@ class Database:
     @property
     def relations(self) -> tuple[str, ...]:
         """The names of the declared relations."""
+        self._refresh()
         return tuple(self._relations)
 
     @property
     def views(self) -> tuple[str, ...]:
         """The names of the views that are kept."""
+        self._refresh()
         return tuple(self._views)
 
     # ------------------------------------------------------------ change
@@ -179,19 +199,20 @@ class Database:
         The first seq of a source is free, then each is one more than the last. Without both, the batch is the next
         one of the source ``local``.
         """
+        self._refresh()
         return Batch(self._relations, self._apply, source, seq)
 
     def _apply(self, operations: tuple[Operation, ...], source: str | None, seq: int | None) -> Report:
         started = time.perf_counter()
-        snapshot = self._store.snapshot()
+        snapshot = self._snapshot()
         if source is None or seq is None:
             source, seq = LOCAL, (self._store.last_seq(LOCAL) or 0) + 1
         digest = _digest(operations)
         if self._check_sequence(source, seq, digest):
             return self._repeated(source, seq)
-        session = Session(self._relations, Overlay(snapshot, self._types()), (source, seq))
+        session = Session(self._relations, self._overlay(snapshot), (source, seq))
         for i, operation in enumerate(operations):
-            session.run(operation, f"operation {i} ({operation.verb} {operation.relation}): rows")
+            session.run(operation, f"operation {i} ({operation.verb} {operation.target})")
         changes = session.overlay.changes()
         done = propagate(merged(tuple(self._views.values())), snapshot, changes, self._engine_joiner())
         report = Report(
@@ -205,7 +226,9 @@ class Database:
             time.perf_counter() - started,
         )
         note = {"kind": "batch", **report.to_dict()}
-        self._commit(Change({**changes, **done.changes}, source=source, seq=seq, digest=digest, note=note))
+        deltas, found_by = {**changes, **done.changes}, session.overlay.missed
+        change = Change(deltas, indexes=found_by, source=source, seq=seq, digest=digest, note=note)
+        self._commit(change, snapshot.version)
         self._report = report
         return report
 
@@ -239,66 +262,75 @@ class Database:
                 self._joiner = SparkJoiner(self.spark)
         return self._joiner
 
-    def _commit(self, change: Change) -> int:
-        return self._store.commit(change, self._store.version)
+    def _commit(self, change: Change, parent: int) -> int:
+        """``parent`` is the version that the change was computed from; StateError when there is another by now."""
+        return self._store.commit(change, parent)
 
-    def _types(self) -> dict[str, tuple[Base, ...]]:
-        return {p.name: p.types for r in self._relations.values() for p in r.parts.values()}
+    def _snapshot(self) -> Snapshot:
+        """The newest version, with every relation and view that it has (or one that came this moment) known."""
+        snapshot = self._store.snapshot()
+        self._refresh()
+        return snapshot
 
-    def _check_free(self, name: str) -> None:
-        if name in self._relations or name in self._views:
-            raise NameTaken("the name is in use", where=name, possible=["another name"])
+    def _overlay(self, snapshot: Snapshot) -> Overlay:
+        types = {p.name: p.types for r in self._relations.values() for p in r.parts.values()}
+        return Overlay(snapshot, types, {name: spec.indexes for name, spec in self._store.tables().items()})
+
+    def _check_free(self, names: Iterable[str]) -> None:
+        """``names`` are a relation or a view and what is stored under it."""
+        for name in names:
+            if name in self._relations or name in self._views or name in self._store.tables():
+                raise NameTaken("the name is in use", where=name, possible=["another name"])
 
     def _check_relations(self, query: Query) -> None:
+        where = f"view {query.name}"
         for name, row in query.relations:
             if name not in self._relations:
-                raise UnknownRelation(
-                    f"view {query.name} reads a relation that is not declared", got=name, possible=self._relations
-                )
-            if self._relations[name].row != row:
-                raise QueryError(
-                    f"view {query.name} reads {name} with other fields than it was declared with",
-                    wanted=self._relations[name].row,
-                    got=row,
-                )
+                what = "the view reads a relation that is not declared"
+                raise UnknownRelation(what, where=where, got=name, possible=self._relations)
+            declared = self._relations[name].row
+            if declared != row:
+                what = f"the view reads {name} with other fields than it was declared with"
+                raise TypeMismatch(what, where=where, wanted=declared, got=row)
 
-    def _load(self, write: Write, source: str, digest: str) -> int:
-        snapshot = self._store.snapshot()
-        session = Session(self._relations, Overlay(snapshot, self._types()), (source, 1))
-        session.run(write, f"load {write.relation}: rows")
+    def _load(self, write: Write, source: str, digest: str, snapshot: Snapshot) -> int:
+        session = Session(self._relations, self._overlay(snapshot), (source, 1))
+        session.run(write, f"load {write.relation}")
         changes = session.overlay.changes()
         deltas = dict(changes)
         for planned in self._views.values():
             if write.relation in dict(planned.program.relations):
-                deltas.update(self._rebuilt(planned, changes))
+                deltas.update(self._rebuilt(planned, snapshot, changes))
         note = {"kind": "load", "name": write.relation}
-        return self._commit(Change(deltas, source=source, seq=1, digest=digest, note=note))
+        return self._commit(Change(deltas, source=source, seq=1, digest=digest, note=note), snapshot.version)
 
-    def _rebuilt(self, planned: PlannedProgram, changes: Mapping[str, Rows]) -> dict[str, Rows]:
+    def _rebuilt(self, planned: PlannedProgram, snapshot: Snapshot, changes: Mapping[str, Rows]) -> dict[str, Rows]:
         """The change of each map from what it holds to what its definition gives on the loaded relations."""
-        snapshot = self._store.snapshot()
         fresh = build(planned, Loaded(snapshot, changes), self._engine_joiner())
         return {name: rows.plus(negated(snapshot.scan(name))).consolidated() for name, rows in fresh.items()}
 
-    def _build(self, query: Query, planned: PlannedProgram) -> None:
-        maps = build(planned, self._store.snapshot(), self._engine_joiner())
+    def _build(self, query: Query, planned: PlannedProgram, snapshot: Snapshot) -> None:
+        maps = build(planned, snapshot, self._engine_joiner())
         tables = tuple(TableSpec(m.name, m.types, planned.indexes.get(m.name, ())) for m in planned.maps)
         own = {m.name for m in planned.maps}
         indexes = {table: found for table, found in planned.indexes.items() if table not in own}
         stored = {"query": query_to_json(query), "program": planned.program.fingerprint}
         meta = {f"view:{query.name}": json.dumps(stored)}
         note = {"kind": "create", "name": query.name}
-        self._commit(Change(maps, tables=tables, indexes=indexes, meta=meta, note=note))
+        self._commit(Change(maps, tables=tables, indexes=indexes, meta=meta, note=note), snapshot.version)
         self._views[query.name] = planned
 
-    def _read_catalogue(self) -> None:
+    def _refresh(self) -> int:
+        """Read what was declared since, here or by another object; the version from before. What is declared stays."""
+        version = self._store.version
         for key, text in sorted(self._store.all_meta().items()):
             kind, _, name = key.partition(":")
-            stored = json.loads(text)
-            if kind == "relation":
+            if kind == "relation" and name not in self._relations:
+                stored = json.loads(text)
                 self._relations[name] = Relation(name, type_from_json(stored["row"]), tuple(stored["key"]))
-            elif kind == "view":
-                self._views[name] = self._compiled(name, stored)
+            elif kind == "view" and name not in self._views:
+                self._views[name] = self._compiled(name, json.loads(text))
+        return version
 
     def _compiled(self, name: str, stored: Mapping[str, str]) -> PlannedProgram:
         planned = plan(compile_view(query_from_json(stored["query"])).program)
@@ -314,7 +346,7 @@ class Database:
 class Loaded:
     """A snapshot with rows on top that are not committed yet; read whole, as builds do."""
 
-    def __init__(self, snapshot: "Scans", changes: Mapping[str, Rows]) -> None:
+    def __init__(self, snapshot: Snapshot, changes: Mapping[str, Rows]) -> None:
         self._snapshot, self._changes = snapshot, changes
 
     def scan(self, table: str) -> Rows:
@@ -324,10 +356,6 @@ class Loaded:
 
     def probe(self, table: str, columns: tuple[int, ...], keys: object) -> Rows:  # noqa: ARG002
         raise StateError("a build reads whole tables", where=table)
-
-
-class Scans(Protocol):
-    def scan(self, table: str) -> Rows: ...
 
 
 def negated(rows: Rows) -> Rows:

@@ -4,10 +4,11 @@
 ``resolve`` finds the bags in the state when the batch runs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from attrs import evolve, frozen
 
+from ripplenest.ingest import read_rows
 from ripplenest.nrc.bags import LabelValue, Value, field_of
 from ripplenest.nrc.errors import Ambiguous, TypeMismatch, UnknownKey, UnknownLabel, UnknownName
 from ripplenest.nrc.types import Bag, Base, Record, Type
@@ -34,7 +35,7 @@ class _Address:
 
 
 class Rows:
-    """Rows chosen by ``at``: its fields lead to inner bags. ``["insert"]`` reaches a field with a method's name."""
+    """Rows chosen by ``at``: their fields lead to inner bags, ``.orders`` or ``["orders"]``."""
 
     def __init__(self, address: _Address) -> None:
         self._address = address
@@ -45,26 +46,32 @@ class Rows:
         return self[name]
 
     def __getitem__(self, name: str) -> "Rows | Inner":
-        a = self._address
-        fields = dict(a.type.fields) if isinstance(a.type, Record) else {}
-        if name not in fields:
-            raise UnknownName("there is no such field", where=a.path, got=name, possible=fields)
-        below = evolve(a, path=child_path(a.path, name), type=fields[name], steps=(*a.steps, Field(name)))
-        if isinstance(below.type, Record):
-            return Rows(below)
-        if isinstance(below.type, Bag):
-            return Inner(below)
-        raise TypeMismatch("a deep update reaches inner bags", where=below.path, wanted="a bag", got=below.type)
+        return _field(self._address, self._address.type, name)
+
+
+def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
+    fields = dict(row.fields) if isinstance(row, Record) else {}
+    if name not in fields:
+        raise UnknownName("there is no such field", where=a.path, got=name, possible=fields)
+    below = evolve(a, path=child_path(a.path, name), type=fields[name], steps=(*a.steps, Field(name)))
+    if isinstance(below.type, Record):
+        return Rows(below)
+    if isinstance(below.type, Bag):
+        return Inner(below)
+    raise TypeMismatch("a deep update reaches inner bags", where=below.path, wanted="a bag", got=below.type)
 
 
 class Inner:
-    """An inner bag: insert and delete its rows, or choose some of them and go deeper."""
+    """An inner bag: insert and delete its rows, or choose some of them and go deeper.
+
+    Below a label no rows are chosen: fields spell the path of the label's bag, ``["insert"]`` for a method's name.
+    """
 
     def __init__(self, address: _Address) -> None:
         self._address = address
 
     def insert(self, rows: object) -> None:
-        """Add ``rows`` (dicts, records or base values) to the bag."""
+        """Add ``rows`` to the bag: dicts, records, base values, a pyarrow.Table or a DataFrame."""
         self._write("insert", rows)
 
     def delete(self, rows: object) -> None:
@@ -79,12 +86,24 @@ class Inner:
         """Every row with these fields; an error when none matches."""
         return self._chosen(fields, many=True)
 
+    def __getattr__(self, name: str) -> "Rows | Inner":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> "Rows | Inner":
+        a = self._address
+        assert isinstance(a.type, Bag)
+        if a.label is None:
+            possible = ["insert", "delete", "at", "at_all"]
+            raise UnknownName("a bag has rows to choose, not fields", where=a.path, got=name, possible=possible)
+        return _field(a, a.type.row, name)
+
     def _write(self, verb: Verb, rows: object) -> None:
         a = self._address
         assert isinstance(a.type, Bag)
-        values = to_value(rows, Bag(a.type.row), "rows")
-        listed = tuple(row for row, n in values for _ in range(n))  # type: ignore[attr-defined]
-        a.emit(Deep(verb, a.relation.name, a.path, a.steps, a.label, listed))
+        values = read_rows(rows, a.type.row, f"{verb} {a.path}: rows")
+        a.emit(Deep(verb, a.relation.name, a.path, a.steps, a.label, values))
 
     def _chosen(self, fields: dict[str, object], many: bool) -> Rows:
         a = self._address
@@ -94,14 +113,21 @@ class Inner:
         return Rows(evolve(a, type=a.type.row, steps=(*a.steps, _where(a.type.row, fields, many, a.path))))
 
 
-def start(relation: Relation, label: object, fields: dict[str, object], many: bool, emit: Emit) -> Rows:
+def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit) -> Rows:
     """The rows of a relation that a batch's ``at`` chooses: by fields, or whichever row holds the bag ``label``."""
-    if label is not None:
-        if fields:
+    if not many and "label" in fields and not _is_field(relation.row, "label", fields["label"]):
+        if len(fields) > 1:
             raise TypeMismatch("either a label or fields", where=relation.name, got=sorted(fields))
-        return Rows(_Address(relation, relation.name, relation.row, (), label_id(label, relation.name), emit))
+        label = label_id(fields["label"], relation.name)
+        return Rows(_Address(relation, relation.name, relation.row, (), label, emit))
     step = _where(relation.row, fields, many, relation.name)
     return Rows(_Address(relation, relation.name, relation.row, (step,), None, emit))
+
+
+def _is_field(row: Type, name: str, value: object) -> bool:
+    """Whether ``value`` is for the base field ``name`` of the row, rather than a label's struct."""
+    base = isinstance(row, Record) and isinstance(dict(row.fields).get(name), Base)
+    return base and not isinstance(value, LabelValue | dict) and not hasattr(value, "asDict")
 
 
 def label_id(label: object, where: str) -> str:
@@ -110,9 +136,13 @@ def label_id(label: object, where: str) -> str:
         return label
     if isinstance(label, LabelValue) and len(label.args) == 1 and isinstance(label.args[0], str):
         return label.args[0]
-    found = label.get("id") if isinstance(label, dict) else getattr(label, "id", None)
-    if isinstance(found, str):
-        return found
+    as_dict = getattr(label, "asDict", None)  # a Spark row, without importing Spark
+    fields = as_dict() if callable(as_dict) else label
+    if isinstance(fields, dict):
+        # A label of several sites says which made it, and has the id as ``<site>.id``.
+        found = fields.get(f"{fields.get('site')}.id", fields.get("id"))
+        if isinstance(found, str):
+            return found
     raise UnknownLabel("not a label of an input relation", where=where, wanted="its id", got=type(label).__name__)
 
 
@@ -147,10 +177,11 @@ def resolve(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[Place]:
     for i, step in enumerate(o.steps):
         match step:
             case Where() if i == 0:
-                rows = _chosen(_top(overlay, r, step), step, f"{where}: {path}")
+                rows = _chosen(_found(overlay, r, path, step), step, f"{where}: {path}")
             case Where():
-                found = [row for row in rows for row in _bag_rows(overlay, r, path, row, where)]
-                rows = _chosen(iter(found), step, f"{where}: {path}")
+                bags = [_place(path, label, where).id for label in rows]
+                found = [row for bag in bags for row in _found(overlay, r, path, step, bag)]
+                rows = _chosen(found, step, f"{where}: {path}")
             case Field(name):
                 path = child_path(path, name)
                 rows = [field_of(row, name) for row in rows]
@@ -159,7 +190,8 @@ def resolve(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[Place]:
 
 def _place(path: str, label: Value, where: str) -> Place:
     if not isinstance(label, LabelValue):
-        raise UnknownLabel("this inner bag is NULL", where=f"{where}: {path}", wanted="a bag", possible=["upsert"])
+        possible = ["upsert", "delete"]
+        raise UnknownLabel("this inner bag is NULL", where=f"{where}: {path}", wanted="a bag", possible=possible)
     return Place(path, str(label.args[0]))
 
 
@@ -172,31 +204,28 @@ def _labelled(overlay: Overlay, r: Relation, path: str, label: str, where: str) 
     raise UnknownLabel("no row holds this label", where=f"{where}: {path}", got=label)
 
 
-def _top(overlay: Overlay, r: Relation, step: Where) -> Iterator[Value]:
-    part = r.parts[r.name]
-    if r.key and {n for n, _ in step.fields} == set(r.key):
-        values = dict(step.fields)
-        paths = columns(part.stored)
-        stored = overlay.rows(r.name, r.key_columns, tuple(values[paths[c].path] for c in r.key_columns))
-    else:
-        stored = overlay.scan(r.name)
-    return (from_leaves(row, part.stored) for row, n in stored.items() for _ in range(max(n, 0)))
-
-
-def _bag_rows(overlay: Overlay, r: Relation, path: str, label: Value, where: str) -> Iterator[Value]:
-    place = _place(path, label, where)
+def _found(overlay: Overlay, r: Relation, path: str, step: Where, bag: str | None = None) -> list[tuple[Value, int]]:
+    """The rows stored under ``path`` (of the inner bag ``bag``) that have the fields of ``step``."""
     part = r.parts[path]
-    for row, n in overlay.rows(path, (0,), (place.id,)).items():
-        for _ in range(max(n, 0)):
-            yield field_of(from_leaves(row, part.stored), "row")
+    paths = [c.path for c in columns(part.flat)]
+    values = {paths.index(name) + part.inner: value for name, value in step.fields}
+    if bag is not None:
+        values[0] = bag
+    by_key = bag is None and r.key and values.keys() >= set(r.key_columns)
+    wanted = r.key_columns if by_key else tuple(sorted(values))
+    stored = overlay.rows(part.name, wanted, tuple(values[c] for c in wanted))
+    # In tuples, the one NaN equals itself.
+    equal = ((row, n) for row, n in stored.items() if all((row[c],) == (v,) for c, v in values.items()))
+    rows = ((from_leaves(row, part.stored), n) for row, n in equal)
+    return [(field_of(row, "row") if part.inner else row, n) for row, n in rows]
 
 
-def _chosen(rows: Iterator[Value], step: Where, where: str) -> list[Value]:
-    found = [row for row in rows if all(field_of(row, n) == v for n, v in step.fields)]
+def _chosen(found: list[tuple[Value, int]], step: Where, where: str) -> list[Value]:
     names = ", ".join(n for n, _ in step.fields)
+    rows = sum(n for _, n in found)
     if not found:
         raise UnknownKey(f"no row has this {names}", where=where, wanted="one row", got="none")
-    if len(found) > 1 and not step.many:
-        got = f"{len(found)} rows"
+    if rows > 1 and not step.many:
+        got = f"{rows} rows"
         raise Ambiguous(f"several rows have this {names}", where=where, wanted="one row", got=got, possible=["at_all"])
-    return found
+    return [row for row, _ in found]

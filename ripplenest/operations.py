@@ -18,6 +18,11 @@ class Write:
     relation: str
     rows: tuple[Value, ...]
 
+    @property
+    def target(self) -> str:
+        """What it changes, for messages."""
+        return self.relation
+
 
 @frozen
 class Where:
@@ -47,6 +52,11 @@ class Deep:
     steps: tuple[Step, ...]
     label: str | None
     rows: tuple[Value, ...]
+
+    @property
+    def target(self) -> str:
+        """What it changes, for messages."""
+        return self.path
 
 
 Operation = Write | Deep

@@ -13,10 +13,20 @@ Found = dict[Row, int]
 
 
 class Overlay:
-    """Reads through to ``reader``, fetching only the keys that are asked for, each once."""
+    """Reads through to ``reader``, fetching only the keys that are asked for, each once.
 
-    def __init__(self, reader: Reader, types: Mapping[str, tuple[Base, ...]]) -> None:
-        self._reader, self._types = reader, types
+    ``keys`` are the access keys that stored tables have. A search by other columns reads the table whole, once, and
+    asks in ``missed`` for an access key, so that only the first such batch costs what the table costs.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        types: Mapping[str, tuple[Base, ...]],
+        keys: Mapping[str, tuple[Columns, ...]],
+    ) -> None:
+        self._reader, self._types, self._keys = reader, types, keys
+        self.missed: dict[str, tuple[Columns, ...]] = {}
         self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
         self._pending: dict[str, Found] = defaultdict(dict)
         self._by_key: dict[tuple[str, Columns], dict[Row, dict[Row, None]]] = {}
@@ -28,8 +38,13 @@ class Overlay:
         if not missing:
             return
         stored.update((k, {}) for k in missing)
-        for row, n in self._reader.probe(table, columns, missing).counts().items():
-            stored[tuple(row[c] for c in columns)][row] = n
+        if columns in self._keys[table]:
+            for row, n in self._reader.probe(table, columns, missing).counts().items():
+                stored[tuple(row[c] for c in columns)][row] = n
+        elif columns not in self.missed.get(table, ()):
+            self.missed[table] = (*self.missed.get(table, ()), columns)
+            for row, n in self._reader.scan(table).counts().items():
+                stored.setdefault(tuple(row[c] for c in columns), {})[row] = n
 
     def rows(self, table: str, columns: Columns, key: Row) -> Found:
         """row ↦ multiplicity for the rows that have ``key`` now."""
@@ -55,7 +70,7 @@ class Overlay:
                 index.setdefault(tuple(row[c] for c in columns), {})[row] = None
 
     def changes(self) -> dict[str, Rows]:
-        """The signed rows of every changed table."""
+        """The signed rows of every table that changed."""
         found = {t: {row: n for row, n in rows.items() if n} for t, rows in self._pending.items()}
         return {t: Rows.of_counts(self._types[t], rows).consolidated() for t, rows in found.items() if rows}
 

@@ -25,7 +25,7 @@ class Part:
     flat: Type
     inner: bool
 
-    @property
+    @cached_property
     def stored(self) -> Type:
         """The type whose columns the table has."""
         return dict_row(self.flat, self.name) if self.inner else self.flat

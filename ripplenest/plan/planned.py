@@ -47,13 +47,18 @@ class PlannedProgram:
 def plan(program: TriggerProgram) -> PlannedProgram:
     """The plans of a whole program."""
     levels = tuple(tuple(_map(m, program) for m in level) for level in program.levels)
-    indexes: dict[str, dict[Index, None]] = {}
+    return PlannedProgram(program, levels, access_keys(levels))
+
+
+def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[Index, ...]]:
+    """By table, the columns that statements probe, each once."""
+    found: dict[str, dict[Index, None]] = {}
     for table, index in _probes(levels):
-        indexes.setdefault(table, {})[index] = None
+        found.setdefault(table, {})[index] = None
     for m in (m for level in levels for m in level if m.kind is MapKind.DOMAIN):
         # The count of a label before the batch is looked up by the whole label.
-        indexes.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
-    return PlannedProgram(program, levels, {table: tuple(found) for table, found in indexes.items()})
+        found.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
+    return {table: tuple(indexes) for table, indexes in found.items()}
 
 
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:

@@ -1,6 +1,6 @@
-"""Products as DataFrames: sources are renamed apart, joined in access order, and projected on the head.
+"""Products as DataFrames: sources are aliased apart, joined in access order, and projected on the head.
 
-Every column name here is one of ours (``s0_c1``); user names never reach Spark.
+Every column name here is one of ours (``s0.c1``); user names never reach Spark.
 """
 
 from collections.abc import Sequence
@@ -23,30 +23,39 @@ SMALL_ROWS = 200_000
 """Inputs of up to this many rows are joined in one task: a shuffle costs more than it saves."""
 
 
-def frame(spark: SparkSession, rows: Rows, prefix: str = "") -> DataFrame:
-    """``rows`` with columns ``<prefix>c0``, …, ``<prefix>w``; one partition when they are few."""
-    table = rows.arrow()
-    df = spark.createDataFrame(table.rename_columns([prefix + name for name in table.column_names]))
+Structs = Sequence[Sequence[Base]]
+
+
+def frame(spark: SparkSession, rows: Rows) -> DataFrame:
+    """``rows`` with columns c0, …, w; one partition when they are few."""
+    df = spark.createDataFrame(rows.arrow())
     return df.coalesce(1) if len(rows) <= SMALL_ROWS else df
 
 
-def product_frame(spark: SparkSession, p: Product, inputs: Sequence[Rows], types: Sequence[Base]) -> DataFrame:
-    """The rows of a product: columns c0, … of ``types``, and w. Not summed."""
-    frames = [frame(spark, rows, f"s{i}_") for i, rows in enumerate(inputs)]
-    small = sum(map(len, inputs)) <= SMALL_ROWS
-    return projected(_joined(spark, p, frames, small), p, types)
+class Frames:
+    """DataFrames of the inputs of one job: rows that several products read go to Spark once."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._made: dict[int, tuple[Rows, DataFrame]] = {}
+
+    def of(self, rows: Rows) -> DataFrame:
+        if id(rows) not in self._made:
+            self._made[id(rows)] = (rows, frame(self._spark, rows))
+        return self._made[id(rows)][1]
+
+    def product(self, p: Product, inputs: Sequence[Rows], tag: int, maps: Structs) -> DataFrame:
+        """The rows of a product as rows of ``tagged``: those of map number ``tag``. Not summed."""
+        frames = [self.of(rows).alias(f"s{i}") for i, rows in enumerate(inputs)]
+        small = sum(map(len, inputs)) <= SMALL_ROWS
+        joined = _joined(p, frames, small) if frames else _filtered(self._spark.range(1).coalesce(1), p.conditions)
+        weights = [F.lit(p.weight).cast("bigint"), *(F.col(f"s{i}.{WEIGHT}") for i in range(len(frames)))]
+        head = [scalar(s).cast(spark_type(t)) for s, t in zip(p.head, maps[tag], strict=True)]
+        structs = [_struct(i, types, head if i == tag else None) for i, types in enumerate(maps)]
+        return joined.select(F.lit(tag).alias("tag"), *structs, reduce(mul, weights).alias(WEIGHT))
 
 
-def projected(joined: DataFrame, p: Product, types: Sequence[Base]) -> DataFrame:
-    """Head and weight of a product over its joined sources."""
-    weights = [F.lit(p.weight).cast("bigint"), *(F.col(f"s{i}_w") for i in range(len(p.sources)))]
-    head = [scalar(s).cast(spark_type(t)).alias(f"c{i}") for i, (s, t) in enumerate(zip(p.head, types, strict=True))]
-    return joined.select(*head, reduce(mul, weights).alias(WEIGHT))
-
-
-def _joined(spark: SparkSession, p: Product, frames: Sequence[DataFrame], small: bool) -> DataFrame:
-    if not frames:
-        return _filtered(spark.range(1).coalesce(1), p.conditions)
+def _joined(p: Product, frames: Sequence[DataFrame], small: bool) -> DataFrame:
     joined: DataFrame | None = None
     seen: set[int] = set()
     waiting = list(p.conditions)
@@ -73,10 +82,10 @@ def _filtered(df: DataFrame, conditions: Sequence[Scalar]) -> DataFrame:
 
 
 def scalar(s: Scalar) -> Column:
-    """A scalar over the renamed columns of a product's sources."""
+    """A scalar over the columns of a product's aliased sources."""
     match s:
         case Col(source, number):
-            return F.col(f"s{source}_c{number}")
+            return F.col(f"s{source}.c{number}")
         case Const(value, t):
             return literal(value, t)
         case Op(fn, args, t):
@@ -85,26 +94,22 @@ def scalar(s: Scalar) -> Column:
             assert_never(s)
 
 
-def tagged(frames: Sequence[tuple[int, DataFrame]], types: Sequence[Sequence[Base]]) -> DataFrame:
-    """Frames of several maps as one: ``tag``, one struct column per map (NULL in the rows of others), and w summed.
+def _struct(number: int, types: Sequence[Base], values: Sequence[Column] | None) -> Column:
+    """The column m<number>: the row of that map, or NULLs in the rows of other maps."""
+    own = values or [F.lit(None).cast(spark_type(t)) for t in types]
+    # A struct needs a field even when the map's rows have no column.
+    fields = [F.lit(0).alias("z"), *(value.alias(f"c{j}") for j, value in enumerate(own))]
+    return F.struct(*fields).alias(f"m{number}")
+
+
+def tagged(frames: Sequence[DataFrame], maps: Structs) -> DataFrame:
+    """Products of several maps as one frame: ``tag``, one struct column per map, and w summed.
 
     One job then computes all of them; grouping is null-safe.
     """
-    padded = [_padded(tag, df, types) for tag, df in frames]
-    union = reduce(DataFrame.unionAll, padded)
-    keys = ["tag", *(f"m{i}" for i in range(len(types)))]
-    return union.coalesce(1).groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
-
-
-def _padded(tag: int, df: DataFrame, types: Sequence[Sequence[Base]]) -> DataFrame:
-    structs = []
-    for i, columns in enumerate(types):
-        names = [f"c{j}" for j in range(len(columns))]
-        nulls = [F.lit(None).cast(spark_type(t)).alias(n) for t, n in zip(columns, names, strict=True)]
-        # A struct needs a field even when the map's rows have no column.
-        own = [F.col(n) for n in names] if i == tag else nulls
-        structs.append(F.struct(F.lit(0).alias("z"), *own).alias(f"m{i}"))
-    return df.select(F.lit(tag).alias("tag"), *structs, WEIGHT)
+    keys = ["tag", *(f"m{i}" for i in range(len(maps)))]
+    union = reduce(DataFrame.unionAll, frames).coalesce(1)
+    return union.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
 
 
 def untagged(table: pa.Table, tag: int, types: tuple[Base, ...]) -> Rows:

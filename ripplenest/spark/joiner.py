@@ -16,7 +16,7 @@ from ripplenest.engine import Task
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.rows import Rows
-from ripplenest.spark.frames import product_frame, tagged, untagged
+from ripplenest.spark.frames import Frames, tagged, untagged
 
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
@@ -31,11 +31,11 @@ class SparkJoiner:
         """By map, the sum of its tasks' rows, consolidated. One Spark job. Raises EvaluationError."""
         busy = [m for m in maps if any(t.map == m.name for t in tasks)]
         tags = {m.name: i for i, m in enumerate(busy)}
-        frames = [
-            (tags[t.map], product_frame(self.spark, t.product, t.inputs, busy[tags[t.map]].types)) for t in tasks
-        ]
+        types = [m.types for m in busy]
+        frames = Frames(self.spark)
+        products = [frames.product(t.product, t.inputs, tags[t.map], types) for t in tasks]
         with evaluation():
-            answer = tagged(frames, [m.types for m in busy]).toArrow()
+            answer = tagged(products, types).toArrow()
         found = {m.name: untagged(answer, tags[m.name], m.types) for m in busy}
         return {m.name: found.get(m.name, Rows.empty(m.types)) for m in maps}
 

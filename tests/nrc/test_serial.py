@@ -151,6 +151,12 @@ def test_deep_json_is_an_error_of_ours(levels: int) -> None:
             type_from_json(text)
 
 
+def test_a_stored_term_beyond_the_limits_is_corrupt_state() -> None:
+    body = '{"is":"Neg","of":' * 100 + '{"is":"LetVar","name":"X"}' + "}" * 100
+    with pytest.raises(CorruptState, match="nested too deeply"):
+        query_from_json(f'{{"format":1,"query":{{"name":"q","body":{body},"relations":[]}}}}')
+
+
 # ---------------------------------------------------------------- damage
 
 GOOD = json.loads(query_to_json(s.Query("q", s.For("x", R, s.Sng(s.Lit(1, t.INT))), (("R", ROW),))))

@@ -6,7 +6,7 @@ from support.choices import Choices
 from support.counts import Counts
 from support.nesting import collect, erase, labels_in_use, nested
 from support.schemas import random_database, random_schema
-from support.strategies import LAW, LONG, Case, cases, choices
+from support.strategies import LAW, LONG, Case, cases, choices, seeded_cases
 from support.updates import nested_database, shredded_database
 
 from ripplenest.delta.rules import delta
@@ -60,20 +60,21 @@ def test_lemma_6_and_lemma_11(c: Choices) -> None:
 
 
 @LAW
-@given(cases())
+@given(seeded_cases)
 def test_shredded_types(case: Case) -> None:
     """h : Bag(B) ⟹ h^F : Bag(B^F), flat, without sng_ι and flatten; every dictionary maps to flat rows too."""
     s, row = shred(case.query), check(case.query).row
     flat = check(s.flat).row
     assert is_flat(flat)
     assert erase(flat) == erase(flat_row(row, None))
+    COUNTS.query(case.query)
     for term in (s.flat, *dictionaries(s.context)):
         assert not [node for node in nodes(term) if isinstance(node, SngBag | Flatten)]
     assert all(is_flat(dict_type(d, {}, {}).row) for d in dictionaries(s.context))
 
 
 @LAW
-@given(cases())
+@given(seeded_cases)
 def test_lemma_12(case: Case) -> None:
     """Results of shredded queries are consistent: every label in them, at any depth, has a definition of flat rows."""
     s = shred(case.query)
@@ -82,7 +83,7 @@ def test_lemma_12(case: Case) -> None:
 
 
 @LAW
-@given(cases(batches=2))
+@given(seeded_cases)
 def test_lemma_13(case: Case) -> None:
     """Batches are consistent updates, and so is the change of a result: labels in δ(h^F) are defined afterwards."""
     s = shred(case.query)

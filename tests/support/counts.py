@@ -7,7 +7,7 @@ import pytest
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.syntax import Apply, Expr
-from ripplenest.nrc.walk import nodes
+from ripplenest.nrc.walk import children
 from support.updates import Batch
 
 CONSTRUCTS = frozenset(c.__name__ for c in get_args(Expr)) - {Apply.__name__}  # Apply comes from shredding only
@@ -20,11 +20,22 @@ class Counts:
     def __init__(self) -> None:
         self.queries = self.results = self.filled = self.batches = self.labels = 0
         self.constructs: Counter[str] = Counter()
+        self.pairs: set[tuple[str, str]] = set()  # (construct, one somewhere inside it)
         self.kinds: Counter[str] = Counter()
 
     def query(self, e: Expr) -> None:
         self.queries += 1
-        self.constructs.update({type(node).__name__ for node in nodes(e)})
+        self.constructs.update(self._names(e))
+
+    def _names(self, e: Expr) -> set[str]:
+        """The constructs of ``e``; those inside a construct are paired with it."""
+        inner: set[str] = set()
+        for child in children(e):
+            if isinstance(child, Expr):
+                inner |= self._names(child)
+        name = type(e).__name__
+        self.pairs.update((name, other) for other in inner)
+        return inner | {name}
 
     def result(self, bag: BagValue) -> None:
         self.results += 1
@@ -45,7 +56,7 @@ class Counts:
             pytest.skip("the tests of this module did not all run")
         if self.queries:
             rare = {c for c in CONSTRUCTS if self.constructs[c] < self.queries / 100}
-            assert not rare, f"in less than 1 % of {self.queries} queries"
+            assert not rare, f"{rare} in less than 1 % of {self.queries} queries"
         if self.results:
             assert self.filled >= self.results / 2, f"{self.filled} of {self.results} results have rows"
         if self.batches:

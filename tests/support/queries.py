@@ -1,6 +1,6 @@
 """Random well-typed closed terms of the source calculus, made from the wanted type downwards.
 
-``Queries.bag(T, …)`` makes a term whose rows fit ``T`` (they may be less nullable); ``source`` makes one of any rows. Each
+``Queries.bag(T, …)`` makes a term whose rows fit ``T`` (they may be less nullable); ``source`` one of any rows. Each
 step spends fuel, and without fuel the smallest fitting term is taken, so no draw is rejected. Alternatives are listed
 simplest first, which is the way hypothesis shrinks.
 """
@@ -206,8 +206,8 @@ class Queries:
         fuel = self.spend(fuel)
         options: list[Callable[[], Expr]] = [lambda r=r: Rel(*r) for r in self.schema.relations]  # type: ignore[misc]
         inner = [path for path, t in scope.paths() if isinstance(t, Bag)]
-        options += [lambda p=p: Flatten(Sng(p)) for p in inner[:4]] * 3  # type: ignore[misc]
-        options += [lambda n=n: LetVar(n) for n in scope.gamma] * 2  # type: ignore[misc]
+        options += [lambda p=p: Flatten(Sng(p)) for p in inner[:4]] * 3
+        options += [lambda n=n: LetVar(n) for n in scope.gamma] * 2
         if fuel <= 0:
             return self.pick(options)
         options *= 3
@@ -225,9 +225,11 @@ class Queries:
         return For(var, source, For("_", Pred(self.condition(inner, 1)), Sng(Var(var))))
 
     def doubled(self, scope: Scope, fuel: int) -> Expr:
-        """e₁ ⊎ e₂ with the rows of e₁"""
+        """e₁ ⊎ e₂ with the rows of e₁; or (R ⊎ e) ⊎ R, whose contexts unite what they partly share"""
         source = self.source(scope, fuel // 2)
-        return Plus(source, self.bag(expr_type(source, scope.gamma, scope.pi).row, scope, fuel // 2))
+        t = expr_type(source, scope.gamma, scope.pi).row
+        both = Plus(source, self.bag(t, scope, fuel // 2))
+        return Plus(both, source) if isinstance(source, Rel) and self.c.number(2) else both
 
     # ------------------------------------------------------------ scalars
 

@@ -57,8 +57,10 @@ def cases(draw: Draw, batches: int = 1) -> Case:
     return random_case(drawn(draw), batches)
 
 
+# From a seed: ten times as fast, but nothing shrinks. When one fails, ``cases`` in its place finds a small instance.
 SEEDS = st.integers(0, 2**32 - 1)
-choices = SEEDS.map(seeded)  # for tests that make something of their own; these do not shrink, and are fast
+choices = SEEDS.map(seeded)
+seeded_cases = SEEDS.map(lambda seed: random_case(seeded(seed)))
 
 
 @st.composite

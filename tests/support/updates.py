@@ -150,7 +150,8 @@ class _Updates:
             return
         gone = self.some_of(bag)  # rows with labels are there once: nobody else holds what they hold
         labels = held(self.now, gone) if kind == "delete and drop" else {}
-        self.change(kind, {name: gone}, *({x.site: {x: -definition(self.now, x)}} for x in labels))
+        drop: list[Parts] = [{x.site: {x: -definition(self.now, x)}} for x in labels]
+        self.change(kind, {name: gone}, *drop)
 
     def deep(self, kind: str, label: LabelValue) -> None:
         bag = definition(self.now, label)

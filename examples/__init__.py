@@ -1,0 +1,1 @@
+"""Small programs that use Ripplenest, each with what it prints beside it. They use public names only."""

@@ -1,0 +1,80 @@
+"""The demo from beginning to end."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from rich.console import Console
+
+import ripplenest as rn
+from ripplenest.demo import screen
+from ripplenest.demo.batches import KINDS
+from ripplenest.demo.runner import WATCHED, Built, Outcome, Runner
+from ripplenest.examples import films
+
+
+@frozen
+class Result:
+    """The views after the load, and the batches."""
+
+    built: tuple[Built, ...]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether every comparison found the view and its recomputation equal."""
+        return all(found.equal for found in (*self.built, *self.outcomes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """{"views": names, "batches": [{"seq", "kind", ...}]}."""
+        return {"views": [b.view for b in self.built], "batches": [o.to_dict() for o in self.outcomes]}
+
+
+def run(out: Console, log: Console, explain: bool = False, state: Path | None = None) -> Result:
+    """Run the demo; ``out`` shows it, ``log`` tells of progress where ``out`` is no terminal.
+
+    The state is in ``state`` and stays there, or in a folder of its own that is removed.
+    """
+    progress = screen.Progress(out, log)
+    rows = films.read_films()
+    out.print(screen.introduction(len(rows)))
+    for watched in WATCHED:
+        for part in screen.view(out, watched.view, explain):
+            out.print(part)
+    with _folder(state) as folder, rn.open(folder) as db:
+        with progress("Starting Spark"):
+            db.spark.range(1).count()
+        result = _all(Runner.of(db, rows), out, progress)
+    out.print(screen.summary(result.outcomes, sum(b.inner_rows for b in result.built)))
+    return result
+
+
+@contextmanager
+def _folder(state: Path | None) -> Iterator[Path]:
+    if state is not None:
+        yield state
+        return
+    with tempfile.TemporaryDirectory(prefix="ripplenest-demo-") as folder:
+        yield Path(folder)
+
+
+def _all(runner: Runner, out: Console, progress: screen.Progress) -> Result:
+    with progress("Loading the films"):
+        runner.load()
+    built = []
+    for watched in WATCHED:
+        with progress(f"Building {watched.view.name} and recomputing it"):
+            built.append(runner.build(watched))
+    out.print(screen.loaded(len(runner.loaded), built))
+    with progress("Warming up"):
+        runner.warm_up()
+    outcomes: list[Outcome] = []
+    with screen.board(progress, outcomes, len(KINDS)) as board:
+        for seq, step in enumerate(runner.steps(), start=1):
+            board.show(f"{step.kind}: {step.what}")
+            outcomes.append(runner.run(seq, step))
+        board.show(None)
+    return Result(tuple(built), tuple(outcomes))

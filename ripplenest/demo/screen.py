@@ -1,0 +1,182 @@
+"""What the demo shows: the views and what the compiler makes of them, progress, and the table of batches."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from attrs import frozen
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.segment import Segment, Segments
+from rich.spinner import Spinner
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+import ripplenest as rn
+from ripplenest.demo.runner import Built, Outcome
+
+SHOWN = ("2. ", "3. ")  # the sections of an explanation that are short: shredded queries and deltas
+
+
+@frozen
+class Progress:
+    """Says what is going on: in a terminal while it lasts, otherwise a line on stderr."""
+
+    console: Console
+    log: Console
+
+    def __call__(self, what: str) -> AbstractContextManager[object]:
+        """A context that lasts as long as the work."""
+        if self.console.is_terminal:
+            return self.console.status(f"{what} ...")
+        self.log.print(f"{what} ...", highlight=False, markup=False)
+        return nullcontext()
+
+
+@contextmanager
+def board(progress: Progress, outcomes: Sequence[Outcome], total: int) -> Iterator["Board"]:
+    """The table of batches: growing in a terminal, printed at the end otherwise."""
+    with Live(console=progress.console, refresh_per_second=8) as live:
+        yield Board(live, progress, outcomes, total)
+
+
+@frozen
+class Board:
+    """A table on the screen, with a line below it for the batch that runs."""
+
+    live: Live
+    progress: Progress
+    outcomes: Sequence[Outcome]
+    total: int
+
+    def show(self, running: str | None) -> None:
+        """Draw what there is; ``running`` is what happens now, None at the end."""
+        table = batches(self.outcomes)
+        line = f"batch {len(self.outcomes) + 1} of {self.total}, {running}"
+        if running is None:
+            self.live.update(table)
+        elif self.progress.console.is_terminal:
+            self.live.update(Group(table, Spinner("dots", Text(f"{line} ..."))))
+        else:
+            self.progress(line)
+
+
+def introduction(films: int) -> RenderableType:
+    """What is about to happen."""
+    return Text.assemble(
+        (f"Ripplenest: two nested views over {films:,} films, kept fresh on Spark\n", "bold"),
+        "Each view is a Python comprehension. It is compiled to flat tables and a program of joins, which a batch of "
+        "changes runs. After each batch, plain PySpark recomputes the view from all of the input: both must be equal.",
+    )
+
+
+def view(console: Console, it: rn.View, full: bool) -> Iterator[RenderableType]:
+    """A view: what it is, its source, and what the compiler makes of it."""
+    yield Text()
+    yield Rule(Text(f"{it.name}: {sentence(it)}", style="bold"), align="left", characters="─")
+    yield Padding(Syntax(source(it), "python", theme="ansi_dark", background_color="default", word_wrap=True), (0, 2))
+    explanation = rn.explain(it)
+    if full:
+        yield explanation
+        return
+    yield Padding(_sections(console, explanation), (0, 2))
+    yield Padding(_program(explanation), (0, 2))
+
+
+def sentence(it: rn.View) -> str:
+    """The first line of the view's docstring, without its full stop."""
+    first, *_ = (it.__doc__ or "").strip().splitlines() or [""]
+    return first[:1].lower() + first[1:].rstrip(".")
+
+
+def source(it: rn.View) -> str:
+    """The view as it is written, without its docstring."""
+    lines = textwrap.dedent("".join(it.source.lines)).splitlines()
+    return "\n".join(line for line in lines if not line.strip().startswith('"""'))
+
+
+def _sections(console: Console, explanation: rn.Explanation) -> Segments:
+    """The short sections of an explanation, as they are."""
+    width = console.width - 4
+    shown, lines = False, []
+    for line in console.render_lines(explanation, console.options.update(width=width), pad=False):
+        text = "".join(segment.text for segment in line)
+        if text[:1].isdigit():
+            shown = text.startswith(SHOWN)
+        if shown:
+            lines += [*line, Segment.line()]
+    return Segments(lines)
+
+
+def _program(explanation: rn.Explanation) -> RenderableType:
+    """The maps and statements in short: which table changes when which part does, in the order of the program."""
+    facts = explanation.json()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
+    table.add_column("step")
+    table.add_column("stored table (map)")
+    table.add_column("has statements for changes of")
+    for name in dict.fromkeys(s["map"] for s in facts["statements"]):
+        found = [s for s in facts["statements"] if s["map"] == name]
+        table.add_row(str(found[0]["step"]), Text(name), Text(", ".join(s["part"] for s in found)))
+    heading = f"Trigger program: {len(facts['maps'])} maps, {len(facts['statements'])} statements"
+    return Group(Text(heading, style="bold cyan"), Padding(table, (0, 2)))
+
+
+def loaded(films: int, found: Sequence[Built]) -> RenderableType:
+    """The views after the load."""
+    title = Text(f"\n{films:,} films are loaded, and the views are built by ordinary queries:", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("view")
+    for heading in ("rows", "rows in its bags", "built in", "recomputed in", "equal"):
+        table.add_column(heading, justify="right")
+    for b in found:
+        table.add_row(
+            b.view, f"{b.rows:,}", f"{b.inner_rows:,}", seconds(b.build_s), seconds(b.recompute_s), verdict(b.equal)
+        )
+    return Group(title, table)
+
+
+def batches(outcomes: Sequence[Outcome]) -> Table:
+    """The batches so far."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
+    table.add_column("#", justify="right")
+    table.add_column("batch", ratio=1, min_width=24, max_width=70)
+    for heading in ("rows\nin", "rows\nout", "incre-\nmental", "recom-\nputed", "equal"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for o in outcomes:
+        table.add_row(
+            str(o.seq), Text.assemble((o.kind, "bold"), ": ", o.what), f"{o.rows_in:,}", f"{o.rows_out:,}",
+            seconds(o.incremental_s), seconds(o.recompute_s), verdict(o.equal),
+        )  # fmt: skip
+    return table
+
+
+def summary(outcomes: Sequence[Outcome], inner_rows: int) -> RenderableType:
+    """What the table means."""
+    good = sum(o.equal for o in outcomes)
+    times = [sum(getattr(o, name) for o in outcomes) for name in ("incremental_s", "recompute_s")]
+    verdict_ = (
+        (f"All {good} batches are equal to Spark's own recomputation.\n", "bold green")
+        if good == len(outcomes)
+        else (f"{len(outcomes) - good} of {len(outcomes)} batches are NOT equal to the recomputation.\n", "bold red")
+    )
+    return Text.assemble(
+        verdict_,
+        f"rows in:  changed rows of the input; a deep update counts the rows of the inner bag only\n"
+        f"rows out: changed rows of the tables that the views are stored in, which hold more than {inner_rows:,}\n"
+        f"times:    a batch until it is committed to disk, {seconds(times[0])} in all; recomputing the views that read "
+        f"what changed, input and result in memory, {seconds(times[1])} in all. Both sides were warmed up.\n",
+        ("The views are in examples/films.py, their recomputation in examples/recompute.py. More: ripplenest demo --explain"),
+    )
+
+
+def seconds(s: float) -> str:
+    return f"{s:.2f} s"
+
+
+def verdict(equal: bool) -> Text:
+    return Text("yes", style="green") if equal else Text("NO", style="bold red")

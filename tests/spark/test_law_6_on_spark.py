@@ -1,0 +1,79 @@
+"""Law 6 on Spark: the trigger program after batches = recomputation, for many databases in each query's jobs.
+
+Families: the nested view = direct evaluation by the reference interpreter; every map = its definition computed from
+scratch in Python. Packing is checked by running it in Python too.
+"""
+
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+from support.choices import Choices, seeded
+from support.correlated import correlated_query
+from support.packed import Packed
+from support.programs import Running, planned, query_of
+from support.queries import random_query
+from support.schemas import random_database, random_schema
+from support.strategies import Case
+from support.updates import Batch, nested_database, random_batch, shredded_database
+
+from ripplenest.engine import Joiner, PythonJoiner
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.spark.joiner import SparkJoiner
+
+BATCHES = 2
+
+
+def cases_of_one_query(c: Choices, count: int) -> list[Case]:
+    """``count`` databases with batches for one random query; every second query is a correlated view."""
+    schema = random_schema(c)
+    query = correlated_query(c, schema) if c.number(2) else random_query(c, schema)
+    found = []
+    for _ in range(count):
+        now = parts = shredded_database(schema, random_database(c, schema))
+        batches: list[Batch] = []
+        for i in range(BATCHES):
+            batches.append(random_batch(c, schema, now, f"Δ{i}-"))
+            now = batches[-1].after(now)
+        found.append(Case(schema, query, parts, tuple(batches)))
+    return found
+
+
+def law_6(seed: int, count: int, joiner: Joiner) -> int:
+    """Checks one query on ``count`` databases; how many results have rows."""
+    cases = cases_of_one_query(seeded(seed), count)
+    query = query_of(cases[0].schema, cases[0].query)
+    _, program = planned(query)
+    packed = Packed(program, [case.parts for case in cases], joiner)
+    filled, states = 0, [case.parts for case in cases]
+    for i in range(BATCHES):
+        packed.apply([case.batches[i].delta for case in cases])
+        states = [case.batches[i].after(state) for case, state in zip(cases, states, strict=True)]
+        for n, (case, state) in enumerate(zip(cases, states, strict=True)):
+            own = packed.case(n, PythonJoiner())
+            result = evaluate(query.body, nested_database(case.schema, state))
+            assert own.nested() == result, f"seed {seed}, case {n}, batch {i}"
+            assert own.maps() == Running.start(program, state).maps(), f"seed {seed}, case {n}, batch {i}"
+            filled += bool(result)
+    return filled
+
+
+def test_packing_changes_nothing() -> None:
+    """The packed program in Python: the law holds for each case."""
+    for seed in range(20):
+        law_6(seed, 4, PythonJoiner())
+
+
+def test_law_6_on_spark(spark: SparkSession) -> None:
+    """15 queries on 30 databases each, with 2 batches, on Spark."""
+    base = Random(6).randrange(2**32)
+    filled = sum(law_6(base + i, 30, SparkJoiner(spark)) for i in range(15))
+    assert filled > 15 * 30 * BATCHES / 3
+
+
+@pytest.mark.long
+def test_law_6_on_spark_long(spark: SparkSession) -> None:
+    """150 queries on 30 databases each, with 2 batches, on Spark."""
+    base = Random(60).randrange(2**32)
+    filled = sum(law_6(base + i, 30, SparkJoiner(spark)) for i in range(150))
+    assert filled > 150 * 30 * BATCHES / 3

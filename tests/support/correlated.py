@@ -1,0 +1,120 @@
+"""Views as people write them: comprehensions nested in heads, each joined to the rows around it.
+
+Random terms (``queries.py``) cover the constructs; these cover what makes maintenance hard: inner bags that depend on
+outer rows by equalities, disjunctions of equalities and inequalities, over nullable columns, with labels of several
+sites where two such views are added.
+"""
+
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Plus, Pred, Proj, Rel, Sng, SngBag, Tuple, Var
+from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.types import Bag
+from support.choices import Choices, seeded
+from support.queries import Queries, Scope
+from support.schemas import MAX_DEPTH, Schema, random_database, random_schema
+from support.strategies import SEEDS, Case
+from support.updates import Batch, random_batch, shredded_database
+
+
+def correlated_query(c: Choices, schema: Schema) -> Expr:
+    """A closed term over ``schema`` whose result nests at most 3 deep."""
+    return _Correlated(c, schema).level(Scope(schema), c.number(MAX_DEPTH), "v")
+
+
+class _Correlated:
+    def __init__(self, c: Choices, schema: Schema) -> None:
+        self.c, self.schema = c, schema
+        self.make = Queries(c, schema)
+
+    def level(self, scope: Scope, depth: int, var: str) -> Expr:
+        """for v in e where (v joined to what is around it) union sng(⟨…⟩); sometimes ⊎ a term of the same rows."""
+        source = self.source(scope)
+        inner = scope.bind(var, expr_type(source, scope.gamma, scope.pi).row)
+        body = self.head(inner, depth, var)
+        for condition in self.links(inner, var):
+            body = For("_", Pred(condition), body)
+        term: Expr = For(var, source, body)
+        if self.c.one_in(4):
+            row = expr_type(term, scope.gamma, scope.pi).row
+            term = Plus(term, self.make.bag(row, scope, 4))
+        return term
+
+    def source(self, scope: Scope) -> Expr:
+        bags: list[Expr] = [Flatten(Sng(path)) for path, t in scope.paths() if isinstance(t, Bag)]
+        relations: list[Expr] = [Rel(name, row) for name, row in self.schema.relations]
+        return self.c.pick([*relations, *bags, *bags])
+
+    def links(self, scope: Scope, var: str) -> list[Elem]:
+        """Conditions between the newest variable and the others; none for the outermost."""
+        own = [(p, t) for p, t in scope.base_paths() if _root(p) == var]
+        others = [(p, t) for p, t in scope.base_paths() if _root(p) != var]
+        pairs = [(a, b) for a, t in own for b, u in others if t.kind == u.kind]
+        if not pairs:
+            return []
+        return [self.link(pairs) for _ in range(1 + self.c.number(2))]
+
+    def link(self, pairs: list[tuple[Elem, Elem]]) -> Elem:
+        def equal() -> Elem:
+            a, b = self.c.pick(pairs)
+            return Call("same" if self.c.one_in(8) else "eq", (a, b) if self.c.number(2) else (b, a))
+
+        choice = self.c.number(6)
+        if choice < 3:
+            return equal()
+        if choice < 5:
+            return Call("or", (equal(), equal() if self.c.number(3) else Call("or", (equal(), equal()))))
+        return Call(self.c.pick(("ne", "lt")), self.c.pick(pairs))
+
+    def head(self, scope: Scope, depth: int, var: str) -> Expr:
+        """sng(⟨base fields, inner bags⟩): made ones, and those that the rows bring along."""
+        bound: list[tuple[str, Expr]] = []
+        fields: list[tuple[str, Elem]] = []
+        for i in range(1 + self.c.number(2)):
+            elem = self.base(scope)
+            if elem is not None:
+                fields.append((f"f{i}", elem))
+        for i in range(self.c.number(2) + (depth > 0)):
+            fields.append((f"g{i}", self.bag(scope, depth, f"{var}{i}", bound)))
+        result: Expr = Sng(Tuple(tuple(fields)))
+        for name, source in reversed(bound):
+            result = For(name, source, result)
+        return result
+
+    def base(self, scope: Scope) -> Elem | None:
+        paths = scope.base_paths()
+        return self.c.pick(paths)[0] if paths else None
+
+    def bag(self, scope: Scope, depth: int, var: str, bound: list[tuple[str, Expr]]) -> Elem:
+        known = [path for path, t in scope.paths() if isinstance(t, Bag)]
+        if known and (depth == 0 or self.c.one_in(3)):
+            return self.c.pick(known)
+        if depth == 0:
+            base = self.base(scope)
+            return base if base is not None else Tuple(())
+        name = f"b{var}"
+        bound.append((name, SngBag(self.make.site(), self.level(scope, depth - 1, var))))
+        return Var(name)
+
+
+def _root(t: Elem) -> str | None:
+    while isinstance(t, Proj):
+        t = t.of
+    return t.name if isinstance(t, Var) else None
+
+
+
+
+def correlated_case(c: Choices, batches: int) -> Case:
+    """A correlated view with a database and batches against it."""
+    schema = random_schema(c)
+    query = correlated_query(c, schema)
+    parts = shredded_database(schema, random_database(c, schema))
+    found: list[Batch] = []
+    now = parts
+    for i in range(batches):
+        found.append(random_batch(c, schema, now, f"Δ{i}-"))
+        now = found[-1].after(now)
+    return Case(schema, query, parts, tuple(found))
+
+
+# From a seed: ten times as fast, but nothing shrinks.
+correlated_cases = SEEDS.map(lambda seed: correlated_case(seeded(seed), 3))

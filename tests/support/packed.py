@@ -1,0 +1,77 @@
+"""Many databases in one run: a program whose tables have a case number in front of joining.
+
+Spark takes as long for one row as for a thousand, so that a law is tried on many databases at once. Every source gets
+the case as its last column, every join equates it, every map keeps it; nothing else of the program changes.
+"""
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from ripplenest.engine import Joiner, build, propagate
+from ripplenest.nrc.syntax import At
+from ripplenest.nrc.types import BOOL, LONG, Base
+from ripplenest.plan.planned import PlannedMap, PlannedProgram, access_keys
+from ripplenest.plan.product import Col, Op, Product, Source
+from ripplenest.rows import Rows
+from ripplenest.shred.values import Parts
+from support.programs import Memory, Running, Tables, part_tables
+
+CASE = LONG
+CASES = "cases"
+
+
+def pack(p: PlannedProgram) -> PlannedProgram:
+    """The program over tables with a case column."""
+    levels = tuple(tuple(_map(m) for m in level) for level in p.levels)
+    return PlannedProgram(p.program, levels, access_keys(levels))
+
+
+def _map(m: PlannedMap) -> PlannedMap:
+    triggers = tuple((part, tuple(map(_product, products))) for part, products in m.triggers)
+    return evolve(m, types=(*m.types, CASE), build=tuple(map(_product, m.build)), triggers=triggers)
+
+
+def _product(p: Product) -> Product:
+    """A product without sources has its row in every case."""
+    sources = tuple(evolve(s, types=(*s.types, CASE)) for s in p.sources) or (Source(CASES, At.OLD, (CASE,)),)
+    columns = [Col(i, len(s.types) - 1, CASE) for i, s in enumerate(sources)]
+    same = tuple(Op("eq", (columns[0], c), BOOL) for c in columns[1:])
+    return evolve(p, sources=sources, conditions=(*same, *p.conditions), head=(*p.head, columns[0]))
+
+
+def packed_tables(p: PlannedProgram, cases: Sequence[Parts]) -> Tables:
+    """The stored tables of all cases together."""
+    each = [part_tables(p.program, parts) for parts in cases]
+    return {name: _together([tables[name] for tables in each]) for name in p.program.parts}
+
+
+def _together(cases: Sequence[Rows]) -> Rows:
+    types: tuple[Base, ...] = (*cases[0].types, CASE)
+    return Rows.of_pairs(types, [((*row, i), n) for i, rows in enumerate(cases) for row, n in rows.pairs()])
+
+
+class Packed:
+    """A packed program and everything it stores."""
+
+    def __init__(self, p: PlannedProgram, cases: Sequence[Parts], joiner: Joiner) -> None:
+        self.original, self.plan, self.count, self.joiner = p, pack(p), len(cases), joiner
+        numbers = Rows.of_pairs((CASE,), [((i,), 1) for i in range(len(cases))])
+        tables = {**packed_tables(p, cases), CASES: numbers}
+        self.tables: Tables = {**tables, **build(self.plan, Memory(tables, {}), joiner)}
+
+    def apply(self, deltas: Sequence[Parts]) -> None:
+        """One batch of every case, in one propagation."""
+        changes = {n: rows for n, rows in packed_tables(self.original, deltas).items() if len(rows)}
+        done = propagate(self.plan, Memory(self.tables, self.plan.indexes), changes, self.joiner)
+        for name, rows in {**changes, **done.changes}.items():
+            self.tables[name] = self.tables[name].plus(rows).consolidated()
+
+    def case(self, i: int, joiner: Joiner) -> Running:
+        """One of the cases on its own."""
+        return Running(self.original, {n: self._own(rows, i) for n, rows in self.tables.items() if n != CASES}, joiner)
+
+    def _own(self, rows: Rows, case: int) -> Rows:
+        return Rows.of_pairs(rows.types[:-1], [(r[:-1], n) for r, n in rows.counts().items() if r[-1] == case])
+
+

@@ -1,0 +1,112 @@
+"""Trigger programs over tables in memory: what the law tests run instead of a store."""
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from ripplenest.delta.compile import Stages, compile_view
+from ripplenest.delta.program import TriggerProgram
+from ripplenest.engine import Joiner, PythonJoiner, build, propagate
+from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.syntax import Expr, Query, dict_row
+from ripplenest.nrc.types import Type
+from ripplenest.plan.columns import base_types, from_leaves, to_leaves
+from ripplenest.plan.planned import PlannedProgram, plan
+from ripplenest.rows import Row, Rows
+from ripplenest.shape import dictionary, sites
+from ripplenest.shred.values import Parts, nest
+from support.schemas import Schema
+
+Tables = dict[str, Rows]
+
+
+@frozen
+class Memory:
+    """Tables as a ``Reader``; a probe may only ask for declared access keys."""
+
+    tables: Tables
+    indexes: Mapping[str, tuple[tuple[int, ...], ...]]
+
+    def scan(self, table: str) -> Rows:
+        return self.tables[table]
+
+    def probe(self, table: str, columns: tuple[int, ...], keys: Sequence[Row]) -> Rows:
+        assert columns in self.indexes[table], f"{table} has no index on {columns}"
+        wanted, rows = set(keys), self.tables[table]
+        found = ((row, n) for row, n in rows.counts().items() if tuple(row[c] for c in columns) in wanted)
+        return Rows.of_pairs(rows.types, found)
+
+
+def query_of(schema: Schema, body: Expr, name: str = "V") -> Query:
+    return Query(name, body, schema.relations)
+
+
+def planned(query: Query, force_domain: bool = False) -> tuple[Stages, PlannedProgram]:
+    stages = compile_view(query, force_domain)
+    return stages, plan(stages.program)
+
+
+def part_tables(program: TriggerProgram, parts: Parts) -> Tables:
+    """The stored tables of shredded relations; parts that are missing have no rows."""
+    return {name: _table(name, row, parts.get(name)) for name, row in program.parts.items()}
+
+
+def _table(name: str, row: Type, part: "BagValue | Mapping[LabelValue, BagValue] | None") -> Rows:
+    if isinstance(part, Mapping):
+        stored = dict_row(row, name)
+        pairs = [((("label", label), ("row", v)), n) for label, bag in part.items() for v, n in bag]
+        return Rows.of_pairs(base_types(stored), ((to_leaves(v, stored), n) for v, n in pairs))
+    is_dictionary = "." in name
+    types = base_types(dict_row(row, name)) if is_dictionary else base_types(row)
+    bag = part if isinstance(part, BagValue) else BagValue()
+    return Rows.of_pairs(types, ((to_leaves(v, row), n) for v, n in bag))
+
+
+@frozen
+class Running:
+    """A program and everything it stores."""
+
+    plan: PlannedProgram
+    tables: Tables
+    joiner: Joiner
+
+    @classmethod
+    def start(cls, p: PlannedProgram, parts: Parts, joiner: Joiner | None = None) -> "Running":
+        tables = part_tables(p.program, parts)
+        joiner = joiner or PythonJoiner()
+        return cls(p, {**tables, **build(p, Memory(tables, {}), joiner)}, joiner)
+
+    def apply(self, delta: Parts) -> "Running":
+        """The state after a batch, by the triggers."""
+        changes = {n: rows for n, rows in part_tables(self.plan.program, delta).items() if len(rows)}
+        done = propagate(self.plan, Memory(self.tables, self.plan.indexes), changes, self.joiner)
+        step = {**changes, **done.changes}
+        grown = {n: rows.plus(step[n]).consolidated() if n in step else rows for n, rows in self.tables.items()}
+        return Running(self.plan, grown, self.joiner)
+
+    def maps(self) -> dict[str, dict[Row, int]]:
+        return {m.name: self.tables[m.name].counts() for m in self.plan.maps}
+
+    def everything(self) -> dict[str, dict[Row, int]]:
+        return {name: rows.counts() for name, rows in self.tables.items()}
+
+    def nested(self) -> BagValue:
+        """The view as a nested value."""
+        return nested_of(self.plan.program, self.tables)
+
+
+def nested_of(program: TriggerProgram, tables: Tables) -> BagValue:
+    flat = BagValue.weighted(_values(tables[program.flat.name], program.flat.row))
+    found: dict[LabelValue, list[tuple[Value, int]]] = {}
+    for site in sites(program):
+        d = dictionary(program, site)
+        for entry, n in _values(tables[d.table], d.stored):
+            label = field_of(entry, "label")
+            assert isinstance(label, LabelValue)
+            found.setdefault(label, []).append((field_of(entry, "row"), n))
+    bags = {label: BagValue.weighted(rows) for label, rows in found.items()}
+    return nest(flat, program.row, lambda label: bags.get(label, BagValue()))
+
+
+def _values(rows: Rows, t: Type) -> list[tuple[Value, int]]:
+    return [(from_leaves(row, t), n) for row, n in rows.counts().items()]
