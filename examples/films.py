@@ -37,7 +37,11 @@ def related(M: Bag[Movie]):
     return [
         {
             "name": m.name,
-            "related": [m2.name for m2 in M if m2.name != m.name and (m2.gen == m.gen or m2.dir == m.dir)],
+            "related": [
+                m2.name
+                for m2 in M
+                if m2.name != m.name and (m2.gen == m.gen or m2.dir == m.dir)
+            ],
         }
         for m in M
     ]

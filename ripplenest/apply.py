@@ -201,7 +201,7 @@ def _taken(contents: Contents, value: Value, where: str) -> Row:
     """One stored row that stands for ``value``, taken out of ``contents``. Raises RowNotThere."""
     equal = contents.get(value)
     if not equal:
-        got = "no such row" if not contents else "a row with these base values but other inner bags"
+        got = "no such row" if not contents else "only rows with other inner bags"
         got = got if equal is None else "fewer such rows"
         raise RowNotThere("a delete of a row that is not there", where=where, wanted="a row of the bag", got=got)
     row, n = equal.pop()

@@ -141,7 +141,7 @@ SECTIONS: dict[str, Section] = {
     "Maps: the tables that are stored": _maps,
     "Trigger program: what a batch runs, in this order": _statements,
     "Dependencies: what each map is computed from": _graph,
-    "Fingerprint: stored with the state; a view with another one is rebuilt": _fingerprint,
+    "Fingerprint: stored with the state, which no other definition can open": _fingerprint,
 }
 
 

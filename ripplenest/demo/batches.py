@@ -97,18 +97,19 @@ def _empty(copy: Input, _: Arrivals) -> Made:
 def _several(copy: Input, arrivals: Arrivals) -> Made:
     films = tuple(map(movie, arrivals.last))
     concerts = _those(copy, lambda m: m.gen == "Concert/Performance")
-    sold, traffic = _bag(copy, "Polygram"), _films(copy, "Focus Features", "Traffic")
+    arriving, traffic = by_distributor(arrivals.last), _films(copy, "Focus Features", "Traffic")
+    sold = (*_bag(copy, "Polygram"), *arriving.get("Polygram", ()))  # what its bag holds by then
     operations = (
         Insert(films),
         Delete(concerts),
         Insert(tuple(evolve(m, gen="Documentary") for m in concerts)),
-        *(DeepInsert(name, tuple(found)) for name, found in by_distributor(arrivals.last).items()),
+        *(DeepInsert(name, tuple(found)) for name, found in arriving.items()),
         Remove("Polygram", sold),
         DeepInsert("Universal", sold),
         DeepDelete("Focus Features", traffic),
         DeepInsert("USA Films", traffic),
     )
-    return f"{len(films)} films arrive in M and D, Polygram is sold, genres", operations
+    return f"{len(films)} films arrive in M and D, Universal buys Polygram, genres are corrected", operations
 
 
 def _those(copy: Input, wanted: Callable[[Movie], bool]) -> Films:

@@ -1,5 +1,6 @@
 """What the demo shows: the views and what the compiler makes of them, progress, and the table of batches."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -77,7 +78,8 @@ def introduction(films: int) -> RenderableType:
 def view(console: Console, it: rn.View, full: bool) -> Iterator[RenderableType]:
     """A view: what it is, its source, and what the compiler makes of it."""
     yield Text()
-    yield Rule(Text(f"{it.name}: {sentence(it)}", style="bold"), align="left", characters="─")
+    yield Rule(Text(it.name, style="bold"), align="left")
+    yield Text((it.__doc__ or "").strip())
     yield Padding(Syntax(source(it), "python", theme="ansi_dark", background_color="default", word_wrap=True), (0, 2))
     explanation = rn.explain(it)
     if full:
@@ -85,12 +87,6 @@ def view(console: Console, it: rn.View, full: bool) -> Iterator[RenderableType]:
         return
     yield Padding(_sections(console, explanation), (0, 2))
     yield Padding(_program(explanation), (0, 2))
-
-
-def sentence(it: rn.View) -> str:
-    """The first line of the view's docstring, without its full stop."""
-    first, *_ = (it.__doc__ or "").strip().splitlines() or [""]
-    return first[:1].lower() + first[1:].rstrip(".")
 
 
 def source(it: rn.View) -> str:
@@ -108,22 +104,30 @@ def _sections(console: Console, explanation: rn.Explanation) -> Segments:
         if text[:1].isdigit():
             shown = text.startswith(SHOWN)
         if shown:
-            lines += [*line, Segment.line()]
+            lines += [*_without_number(line), Segment.line()]
     return Segments(lines)
+
+
+def _without_number(line: list[Segment]) -> list[Segment]:
+    """A heading without its number: the sections around it are left out."""
+    first, *rest = line or [Segment("")]
+    return [Segment(re.sub(r"^\d+\. ", "", first.text), first.style), *rest]
 
 
 def _program(explanation: rn.Explanation) -> RenderableType:
     """The maps and statements in short: which table changes when which part does, in the order of the program."""
     facts = explanation.json()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
-    table.add_column("step")
-    table.add_column("stored table (map)")
-    table.add_column("has statements for changes of")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("step", "map", "changes with"):
+        table.add_column(heading, overflow="fold")
     for name in dict.fromkeys(s["map"] for s in facts["statements"]):
         found = [s for s in facts["statements"] if s["map"] == name]
-        table.add_row(str(found[0]["step"]), Text(name), Text(", ".join(s["part"] for s in found)))
-    heading = f"Trigger program: {len(facts['maps'])} maps, {len(facts['statements'])} statements"
-    return Group(Text(heading, style="bold cyan"), Padding(table, (0, 2)))
+        parts = (s["part"].removeprefix(f"{facts['view']}/") for s in found)
+        short = name.removeprefix(f"{facts['view']}/")
+        table.add_row(str(found[0]["step"]), Text(short), Text(", ".join(parts)))
+    heading = f"Trigger program: {len(facts['maps'])} maps (stored tables), {len(facts['statements'])} statements"
+    note = "D[...] is a dictionary, Dom[...] the labels in use. All of it: ripplenest demo --explain"
+    return Group(Text(heading, style="bold cyan"), Padding(Group(table, Text(note, style="dim")), (0, 2)))
 
 
 def loaded(films: int, found: Sequence[Built]) -> RenderableType:

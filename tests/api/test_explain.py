@@ -217,6 +217,15 @@ def test_a_self_join_has_the_terms_of_the_paper_as_delta_and_the_telescoped_ones
     ]
 
 
+def test_deltas_of_definitions_read_no_state_after_the_batch() -> None:
+    r = Rel("R", Record((("a", LONG),)))
+    nested = For("b", SngBag("s", pairs(r, "eq", "a")), Sng(Tuple((("bag", Var("b")),))))
+    facts = explain(query_of(nested, r)).json()
+    assert [d["of"] for d in facts["deltas"]] == ["δ(v^Γ)(⟨ι[s]⟩)"]
+    assert "(R ⊎ ΔR)" in facts["deltas"][0]["term"]
+    assert "⁺" not in facts["deltas"][0]["term"]
+
+
 def test_explaining_a_query_and_its_view_is_the_same() -> None:
     assert str(explain(related.query)) == explain(related).text
 

@@ -22,8 +22,10 @@ from ripplenest.nrc.syntax import (
     DictUnion,
     Flatten,
     For,
+    InL,
     Lit,
     Neg,
+    OutL,
     Pred,
     Proj,
     Rel,
@@ -33,7 +35,7 @@ from ripplenest.nrc.syntax import (
     input_site,
 )
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import BOOL, LONG, Label, Record
+from ripplenest.nrc.types import BOOL, LONG, Label, Record, Site
 from ripplenest.nrc.walk import free_vars
 from ripplenest.shred.terms import shred
 
@@ -138,6 +140,14 @@ def test_a_label_union_takes_one_definition_and_a_sum_takes_both() -> None:
     ):
         found = normal(Apply(d, Var("l")), {"l": label})
         assert sorted(rel.name for c in found for _, rel in c.generators) == wanted
+
+
+def test_labels_are_resolved_statically() -> None:
+    """[(ι,Π) ↦ e](⟨ι,ε⟩) = e[ε]; a label that is made elsewhere joins with nothing, and is not planned at all."""
+    site = Site("ι", (("p", LONG),))
+    d = DictUnion(DictLit(site, "l", Sng(OutL(Var("l"), site, "p"))), DictRel("N", LONG))
+    assert normal(Apply(d, InL("ι", (("p", Lit(7, LONG)),)))) == (Comprehension((), (), Lit(7, LONG)),)
+    assert normal(Apply(d, InL("κ", ()))) == ()
 
 
 def test_coverage() -> None:

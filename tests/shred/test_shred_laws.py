@@ -1,5 +1,7 @@
 """Shredding keeps meaning (nrc-ivm, lemmas 6 and 7, theorem 8) and consistency (definitions 1, 2, lemmas 11 to 13)."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from support.choices import Choices
@@ -17,7 +19,7 @@ from ripplenest.nrc.syntax import Flatten, SngBag
 from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Bag, Base, is_flat
 from ripplenest.nrc.walk import nodes
-from ripplenest.shred.consistency import inconsistent_update, undefined
+from ripplenest.shred.consistency import inconsistent_update, labels_of, undefined
 from ripplenest.shred.contexts import dictionaries, flat_row
 from ripplenest.shred.terms import shred
 from ripplenest.shred.values import nest
@@ -57,6 +59,17 @@ def test_lemma_6_and_lemma_11(c: Choices) -> None:
     parts = shredded_database(schema, db)
     assert nested_database(schema, parts) == db
     assert not list(undefined(parts))
+
+
+@LAW
+@given(choices)
+def test_a_label_names_one_place(c: Choices) -> None:
+    """Equal rows have labels of their own, so that a deep update reaches one of them."""
+    schema = random_schema(c)
+    parts = shredded_database(schema, random_database(c, schema))
+    bags = [bag for part in parts.values() for bag in ([part] if isinstance(part, BagValue) else part.values())]
+    holders = Counter(label for bag in bags for row, n in bag for label in labels_of(row) for _ in range(n))
+    assert all(n == 1 for n in holders.values())
 
 
 @LAW

@@ -1,0 +1,234 @@
+"""Declaring, loading, creating and reopening: each once, in any order, by any process."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.shop import (
+    ANN,
+    BOB,
+    FILMS,
+    VIEWS,
+    Customer,
+    Movie,
+    customer,
+    customers,
+    item,
+    liked,
+    movie,
+    movies,
+    opened,
+    order,
+    parts,
+    related,
+    tags,
+)
+from support.states import recomputed, refused, state, unchanged
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+ALL = {view.name: view for view in VIEWS}
+
+
+def test_rows_and_views_are_there(db):
+    assert db.relations == ("C", "M")
+    assert sorted(db.views) == sorted(ALL)
+    assert db.version == 10
+    recomputed(db, ALL, {"C": [ANN, BOB], "M": FILMS})
+
+
+@pytest.mark.parametrize("steps", ["load create batch", "create load batch", "batch create", "create batch"])
+def test_any_order_of_load_create_and_batch(tmp_path, steps):
+    with opened(tmp_path) as db:
+        rows = {"C": [], "M": []}
+        for step in steps.split():
+            match step:
+                case "load":
+                    db.load("C", [ANN, BOB])
+                    db.load("M", FILMS)
+                    rows = {"C": [ANN, BOB], "M": list(FILMS)}
+                case "create":
+                    for view in VIEWS:
+                        db.create(view)
+                case "batch":
+                    with db.batch() as b:
+                        b.insert("C", [customer(1, "Drama", [order(1, item(1))])])
+                        b.insert("M", [movie("Jarhead", "Drama", "Mendes")])
+                    rows["C"] = [*rows["C"], customer(1, "Drama", [order(1, item(1))])]
+                    rows["M"] = [*rows["M"], movie("Jarhead", "Drama", "Mendes")]
+        recomputed(db, ALL, rows)
+
+
+def test_doing_it_again_changes_nothing(db):
+    with unchanged(db):
+        db.relation("C", Customer, key="custkey")
+        db.relation("M", Movie)
+        for view in VIEWS:
+            assert db.create(view).name == view.name
+        assert db.load("C", [BOB, ANN]) == db.load("C", [ANN, BOB])
+
+
+def test_a_load_into_rows_is_refused(db):
+    with refused(db, errors.AlreadyLoaded, "load C", "loaded before"):
+        db.load("C", [ANN])
+    db.relation("N", Movie)
+    with db.batch() as b:
+        b.insert("N", FILMS)
+    with refused(db, errors.AlreadyLoaded, "load N", "has rows already", "batch"):
+        db.load("N", FILMS)
+
+
+def test_a_load_after_everything_was_deleted(tmp_path):
+    with opened(tmp_path) as db:
+        db.create(movies)
+        for verb in ("insert", "delete"):
+            with db.batch() as b:
+                getattr(b, verb)("M", FILMS)
+        db.load("M", FILMS[:1])
+        assert db.view("movies").rows() == FILMS[:1]
+
+
+def test_relations_of_other_rows_than_records(tmp_path):
+    @rn.view
+    def words(W: Bag[str]):
+        return [{"w": w, "same": [x for x in W if x == w]} for w in W]
+
+    @rn.view
+    def cells(G: Bag[Bag[int | None]]):
+        return [c for row in G for c in row]
+
+    with rn.open(tmp_path, engine="python") as db:
+        db.relation("W", str)
+        db.relation("G", Bag[int | None])
+        db.load("W", ["a", "b", "a"])
+        db.create(words)
+        db.create(cells)
+        with db.batch() as b:
+            b.delete("W", ["a"])
+            b.insert("G", [[1, 2], [], [1, None], [1, 2]])
+        with db.batch() as b:
+            b.delete("G", [[2, 1], []])
+        assert db.view("words").rows() == words(["a", "b"])
+        assert db.view("cells").rows() == [None, 1, 1, 2]
+        with refused(db, errors.RowNotThere, "operation 0 (delete G): rows[0]", "other inner bags"), db.batch() as b:
+            b.delete("G", [[9]])
+
+
+PROCESS = """
+import json, sys
+sys.path.insert(0, {tests!r})
+from support.shop import *
+db = opened({state!r})
+with db.batch("files", {seq}) as b:
+    b.at("C", custkey=7).orders.at(orderkey=12).items.insert([item({seq})])
+print(json.dumps([db.version, db.view("parts").rows()]))
+"""
+
+
+def test_a_new_process_continues(db):
+    folder, tests = str(db._store.path), str(Path(__file__).parents[1])
+    with db.batch("files", 1) as b:
+        b.upsert("C", [ANN])
+    before = state(db)
+    db.close()
+    with opened(folder) as db:
+        assert state(db) == before
+    for seq in (2, 2, 3):
+        code = PROCESS.format(tests=tests, state=folder, seq=seq)
+        run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    rows = [customer(7, "Ann", [ANN["orders"][0], order(12, item(2), item(3))]), BOB]
+    with opened(folder) as db:
+        assert json.loads(run.stdout) == [db.version, parts(rows)]
+        recomputed(db, ALL, {"C": rows, "M": FILMS})
+
+
+def test_two_objects_on_one_directory(tmp_path):
+    """The older one sees what the other declares, and keeps the other's views fresh."""
+    with opened(tmp_path) as old, opened(tmp_path) as new:
+        new.load("M", FILMS)
+        new.create(related)
+        new.relation("N", Movie)
+        assert old.views == ("related",) and old.relations == ("C", "M", "N")
+        with old.batch() as b:
+            b.insert("M", [movie("Jarhead", "Drama", "Mendes")])
+            b.insert("N", FILMS)
+        with new.batch() as b:
+            b.delete("M", FILMS[:1])
+        rows = [*FILMS[1:], movie("Jarhead", "Drama", "Mendes")]
+        assert old.view("related").rows() == new.view("related").rows() == related(rows)
+
+
+def test_a_commit_in_between_is_refused_and_can_be_repeated(tmp_path, monkeypatch):
+    with opened(tmp_path) as db, opened(tmp_path) as other:
+        db.create(movies)
+        engine = db._engine_joiner
+
+        def meanwhile():
+            monkeypatch.undo()
+            other.create(tags)
+            return engine()
+
+        monkeypatch.setattr(db, "_engine_joiner", meanwhile)
+        with pytest.raises(errors.StateError, match="another commit came first"), db.batch("s", 1) as b:
+            b.insert("C", [ANN])
+        assert db.view("tags").rows() == []
+        with db.batch("s", 1) as b:
+            b.insert("C", [ANN])
+        assert db.view("tags").rows() == tags([ANN])
+
+
+def test_a_closed_database_says_so(db):
+    db.close()
+    for use in (lambda: db.version, lambda: db.view("tags"), db.batch, lambda: db.load("M", FILMS)):
+        with pytest.raises(errors.StateError, match="closed"):
+            use()
+
+
+HOSTILE = ("", "a.b", "a b", "`x`", "'; drop table version; --", "../up", "c0", "w", "é", "{0}", "%s", "\0", "N" * 500)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_hostile_relation_names(tmp_path, name):
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation(name, Customer, key="custkey")
+        db.load(name, [ANN])
+        with db.batch(name, 1) as b:
+            b.insert(name, [BOB])
+            b.at(name, custkey=7).orders.at(orderkey=12).items.insert([item(1)])
+        before = state(db)
+    with rn.open(tmp_path / "state", engine="python") as db:
+        assert state(db) == before
+        assert db.relations == (name,)
+        assert sum(before["tables"][name].values()) == 2
+        assert sum(before["tables"][f"{name}.orders.items"].values()) == 3
+    assert [p.name for p in tmp_path.iterdir()] == ["state"]
+
+
+@pytest.mark.parametrize("name", ["\ud800", 7, None])
+def test_names_that_are_no_text(db, name):
+    with refused(db, errors.WrongValue, "relation name"):
+        db.relation(name, Movie)
+
+
+def test_names_that_are_taken(db):
+    with refused(db, errors.NameTaken, "tags", "in use"):
+        db.relation("tags", Movie)
+    with refused(db, errors.NameTaken, "C.orders"):
+        db.relation("C.orders", Movie)
+    db.relation("D.orders", Movie)
+    with refused(db, errors.NameTaken, "D.orders"):
+        db.relation("D", Customer)
+
+    def customers_twice():
+        @rn.view
+        def C(M: Bag[Movie]):
+            return M
+
+        return C
+
+    with refused(db, errors.NameTaken, "C: "):
+        db.create(customers_twice())
+    assert customers.name in db.views and liked.name in db.views
