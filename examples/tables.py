@@ -7,6 +7,8 @@ The view is `related` of films.py. Labels stand for inner bags; a dictionary has
 
 import tempfile
 
+from pyspark.sql import functions as F
+
 import ripplenest as rn
 from ripplenest.examples.films import JARHEAD, THREE, Movie, related
 
@@ -20,8 +22,8 @@ def main() -> None:
         with db.batch() as b:
             b.insert("M", [JARHEAD])
 
-        print("nested()")
-        view.nested().orderBy("name").show(truncate=False)
+        print("nested(); bags have no order, so that they are sorted to be printed")
+        view.nested().select("name", F.sort_array("related").alias("related")).orderBy("name").show(truncate=False)
         print("flat()")
         view.flat().orderBy("name").show(truncate=False)
         for site, dictionary in view.dictionaries().items():

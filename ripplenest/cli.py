@@ -138,7 +138,8 @@ def changes(
 
 def _views(target: str) -> list[rn.View]:
     """The views of ``FILE`` or the one of ``FILE:VIEW``; typer.BadParameter when there is none."""
-    path, name = (Path(target), "") if Path(target).exists() else (Path(target.rpartition(":")[0]), target.rpartition(":")[2])
+    file, _, name = (target, "", "") if Path(target).exists() else target.rpartition(":")
+    path = Path(file)
     if not path.is_file():
         raise typer.BadParameter(f"there is no file {target}", param_hint="FILE[:VIEW]")
     views = {view.name: view for view in vars(_module(path)).values() if isinstance(view, rn.View)}

@@ -32,8 +32,6 @@ from ripplenest.nrc.errors import (
 )
 from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.types import STRING
-from ripplenest.nrc.values import to_value
 from ripplenest.operations import Operation, Write, content
 from ripplenest.overlay import Overlay
 from ripplenest.plan.planned import PlannedProgram, merged, plan
@@ -114,7 +112,6 @@ class Database:
         Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. Declaring it
         again is fine. Raises RelationChanged when the state holds it with other fields or another key, NameTaken.
         """
-        to_value(name, STRING, "relation name")
         wanted = declare(name, annotation_type(record, f"relation {name}"), key)
         version = self._refresh()
         known = self._relations.get(name)

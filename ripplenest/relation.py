@@ -8,9 +8,10 @@ from functools import cached_property
 
 from attrs import frozen
 
-from ripplenest.nrc.errors import NoKey, TypeMismatch, UnknownName
+from ripplenest.nrc.errors import NoKey, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.syntax import dict_row
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
+from ripplenest.nrc.values import to_value
 from ripplenest.plan.columns import base_types, columns, label_columns, scalar_columns
 from ripplenest.shred.contexts import child_path, stored_parts
 from ripplenest.store.specs import TableSpec
@@ -86,15 +87,23 @@ class Relation:
 
 
 def declare(name: str, row: Type, key: str | tuple[str, ...] | None) -> Relation:
-    """A relation whose key is checked: base fields of the row. Raises UnknownName or TypeMismatch."""
+    """A relation whose name and key are checked: text, and base fields of the row.
+
+    Raises WrongValue, UnknownName or TypeMismatch.
+    """
+    if to_value(name, STRING, "relation name") == "":
+        raise WrongValue("a relation needs a name", where="relation name", got="an empty string")
+    where = f"relation {name}"
+    if not isinstance(key, str | tuple | list | None):
+        raise WrongValue("not a key", where=where, wanted="the name of a field, or several", got=type(key).__name__)
     fields = (key,) if isinstance(key, str) else tuple(key or ())
     own = dict(row.fields) if isinstance(row, Record) else {}
     for field in fields:
         if field not in own:
-            raise UnknownName("the key is not a field", where=f"relation {name}", got=field, possible=own)
+            raise UnknownName("the key is not a field", where=where, got=field, possible=own)
         if not isinstance(own[field], Base):
             raise TypeMismatch("a key is made of base fields", where=f"{name}.{field}", wanted="Base", got=own[field])
-    return Relation(name, row, fields)
+    return Relation(name, row, tuple(field for field in own if field in fields))
 
 
 def _nested_rows(path: str, row: Type) -> dict[str, Type]:

@@ -5,7 +5,7 @@ They are computed one after the other from the films held back and from what the
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ripplenest.demo.operations import DeepDelete, DeepInsert, Delete, Films, Input, Insert, Operation, Remove, Upsert
 from ripplenest.examples.films import Movie, by_distributor, movie
@@ -59,13 +59,17 @@ def _delete(copy: Input, _: Arrivals) -> Made:
 
 def _correct(copy: Input, _: Arrivals) -> Made:
     old = _those(copy, lambda m: m.gen == "Black Comedy")
-    new = tuple(evolve(m, gen="Comedy") for m in old)
-    return f"{len(old)} black comedies become comedies", (Delete(old), Insert(new))
+    return f"{len(old)} black comedies become comedies", _corrected(old, "Comedy")
+
+
+def _corrected(films: Films, gen: str) -> tuple[Operation, ...]:
+    """M has no key: a correction takes the old rows away and adds the right ones."""
+    return Delete(films), Insert(tuple(Movie(name=m.name, gen=gen, dir=m.dir) for m in films))
 
 
 def _one_of_two(copy: Input, _: Arrivals) -> Made:
     twice = next(m for m, n in copy.films.items() if n == 2 and m.name == "Hamlet")
-    return "one of two equal rows of Hamlet leaves M", (Delete((twice,)),)
+    return "one of two equal rows of Hamlet leaves M, the other stays", (Delete((twice,)),)
 
 
 def _upsert(copy: Input, arrivals: Arrivals) -> Made:
@@ -99,10 +103,9 @@ def _several(copy: Input, arrivals: Arrivals) -> Made:
     concerts = _those(copy, lambda m: m.gen == "Concert/Performance")
     arriving, traffic = by_distributor(arrivals.last), _films(copy, "Focus Features", "Traffic")
     sold = (*_bag(copy, "Polygram"), *arriving.get("Polygram", ()))  # what its bag holds by then
-    operations = (
+    operations: tuple[Operation, ...] = (
         Insert(films),
-        Delete(concerts),
-        Insert(tuple(evolve(m, gen="Documentary") for m in concerts)),
+        *_corrected(concerts, "Documentary"),
         *(DeepInsert(name, tuple(found)) for name, found in arriving.items()),
         Remove("Polygram", sold),
         DeepInsert("Universal", sold),
@@ -128,7 +131,7 @@ MAKERS: dict[str, Callable[[Input, Arrivals], Made]] = {
     "insert": _insert,
     "delete": _delete,
     "correct": _correct,
-    "one of two": _one_of_two,
+    "duplicate": _one_of_two,
     "upsert": _upsert,
     "deep insert": _deep_insert,
     "deep delete": _deep_delete,

@@ -13,7 +13,17 @@ from attrs import field, frozen
 
 import ripplenest as rn
 from ripplenest.demo.batches import Arrivals, Film, Step, split, steps
-from ripplenest.demo.operations import DeepDelete, DeepInsert, Delete, Input, Insert, Operation, accumulate, reads, record
+from ripplenest.demo.operations import (
+    DeepDelete,
+    DeepInsert,
+    Delete,
+    Input,
+    Insert,
+    Operation,
+    accumulate,
+    reads,
+    record,
+)
 from ripplenest.examples import recompute
 from ripplenest.examples.films import Distributor, Movie, by_distributor, elsewhere, movie, related
 

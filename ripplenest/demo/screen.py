@@ -159,23 +159,23 @@ def batches(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
-def summary(outcomes: Sequence[Outcome], inner_rows: int) -> RenderableType:
+def summary(outcomes: Sequence[Outcome]) -> RenderableType:
     """What the table means."""
     good = sum(o.equal for o in outcomes)
-    times = [sum(getattr(o, name) for o in outcomes) for name in ("incremental_s", "recompute_s")]
-    verdict_ = (
-        (f"All {good} batches are equal to Spark's own recomputation.\n", "bold green")
+    headline = (
+        (f"All {good} batches are equal to Spark's own recomputation.", "bold green")
         if good == len(outcomes)
-        else (f"{len(outcomes) - good} of {len(outcomes)} batches are NOT equal to the recomputation.\n", "bold red")
+        else (f"{len(outcomes) - good} of {len(outcomes)} batches are NOT equal to the recomputation.", "bold red")
     )
-    return Text.assemble(
-        verdict_,
-        f"rows in:  changed rows of the input; a deep update counts the rows of the inner bag only\n"
-        f"rows out: changed rows of the tables that the views are stored in, which hold more than {inner_rows:,}\n"
-        f"times:    a batch until it is committed to disk, {seconds(times[0])} in all; recomputing the views that read "
-        f"what changed, input and result in memory, {seconds(times[1])} in all. Both sides were warmed up.\n",
-        ("The views are in examples/films.py, their recomputation in examples/recompute.py. More: ripplenest demo --explain"),
-    )
+    incremental = seconds(sum(o.incremental_s for o in outcomes))
+    recomputed = seconds(sum(o.recompute_s for o in outcomes))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_row("rows in", "changed rows of the input; of a deep update, only those in the inner bag")
+    table.add_row("rows out", "changed rows of the tables that the views are stored in")
+    table.add_row("incremental", f"from the first change until the batch is committed to disk: {incremental} in all")
+    table.add_row("recomputed", f"the views that read what changed, from and to memory: {recomputed} in all")
+    rest = "Both sides were warmed up. The views: examples/films.py. Their recomputation: examples/recompute.py."
+    return Group(Text(*headline), table, Text(rest))
 
 
 def seconds(s: float) -> str:

@@ -3,7 +3,7 @@
 Every column name here is one of ours (``s0.c1``); user names never reach Spark.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import and_, mul
 from typing import assert_never
@@ -26,10 +26,15 @@ SMALL_ROWS = 200_000
 Structs = Sequence[Sequence[Base]]
 
 
+def few(inputs: Iterable[Rows]) -> bool:
+    """True when joining ``inputs`` in one task beats a shuffle."""
+    return sum(map(len, inputs)) <= SMALL_ROWS
+
+
 def frame(spark: SparkSession, rows: Rows) -> DataFrame:
     """``rows`` with columns c0, …, w; one partition when they are few."""
     df = spark.createDataFrame(rows.arrow())
-    return df.coalesce(1) if len(rows) <= SMALL_ROWS else df
+    return df.coalesce(1) if few([rows]) else df
 
 
 class Frames:
@@ -38,6 +43,7 @@ class Frames:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._made: dict[int, tuple[Rows, DataFrame]] = {}
+        self._nulls: dict[Base, Column] = {}
 
     def of(self, rows: Rows) -> DataFrame:
         if id(rows) not in self._made:
@@ -47,12 +53,26 @@ class Frames:
     def product(self, p: Product, inputs: Sequence[Rows], tag: int, maps: Structs) -> DataFrame:
         """The rows of a product as rows of ``tagged``: those of map number ``tag``. Not summed."""
         frames = [self.of(rows).alias(f"s{i}") for i, rows in enumerate(inputs)]
-        small = sum(map(len, inputs)) <= SMALL_ROWS
-        joined = _joined(p, frames, small) if frames else _filtered(self._spark.range(1).coalesce(1), p.conditions)
+        joined = _joined(p, frames, few(inputs)) if frames else self._constant(p)
         weights = [F.lit(p.weight).cast("bigint"), *(F.col(f"s{i}.{WEIGHT}") for i in range(len(frames)))]
-        head = [scalar(s).cast(spark_type(t)) for s, t in zip(p.head, maps[tag], strict=True)]
-        structs = [_struct(i, types, head if i == tag else None) for i, types in enumerate(maps)]
+        structs = [self._struct(i, types, p.head if i == tag else None) for i, types in enumerate(maps)]
         return joined.select(F.lit(tag).alias("tag"), *structs, reduce(mul, weights).alias(WEIGHT))
+
+    def _constant(self, p: Product) -> DataFrame:
+        """The one row of a product without sources, if its conditions hold."""
+        return _filtered(self._spark.range(1).coalesce(1), p.conditions)
+
+    def _struct(self, number: int, types: Sequence[Base], head: Sequence[Scalar] | None) -> Column:
+        """The column m<number>: the row of that map, or NULLs in the rows of other maps."""
+        own = [self._null(t) for t in types] if head is None else [scalar(s) for s in head]
+        # A struct needs a field even when the map's rows have no column.
+        fields = [F.lit(0).alias("z"), *(value.alias(f"c{j}") for j, value in enumerate(own))]
+        return F.struct(*fields).alias(f"m{number}")
+
+    def _null(self, t: Base) -> Column:
+        if t not in self._nulls:
+            self._nulls[t] = F.lit(None).cast(spark_type(t).simpleString())
+        return self._nulls[t]
 
 
 def _joined(p: Product, frames: Sequence[DataFrame], small: bool) -> DataFrame:
@@ -94,21 +114,14 @@ def scalar(s: Scalar) -> Column:
             assert_never(s)
 
 
-def _struct(number: int, types: Sequence[Base], values: Sequence[Column] | None) -> Column:
-    """The column m<number>: the row of that map, or NULLs in the rows of other maps."""
-    own = values or [F.lit(None).cast(spark_type(t)) for t in types]
-    # A struct needs a field even when the map's rows have no column.
-    fields = [F.lit(0).alias("z"), *(value.alias(f"c{j}") for j, value in enumerate(own))]
-    return F.struct(*fields).alias(f"m{number}")
-
-
-def tagged(frames: Sequence[DataFrame], maps: Structs) -> DataFrame:
+def tagged(frames: Sequence[DataFrame], maps: Structs, small: bool) -> DataFrame:
     """Products of several maps as one frame: ``tag``, one struct column per map, and w summed.
 
-    One job then computes all of them; grouping is null-safe.
+    One job then computes all of them, in one task when they are ``small``; grouping is null-safe.
     """
     keys = ["tag", *(f"m{i}" for i in range(len(maps)))]
-    union = reduce(DataFrame.unionAll, frames).coalesce(1)
+    union = reduce(DataFrame.unionAll, frames)
+    union = union.coalesce(1) if small else union
     return union.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
 
 

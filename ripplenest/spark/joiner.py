@@ -16,7 +16,7 @@ from ripplenest.engine import Task
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.rows import Rows
-from ripplenest.spark.frames import Frames, tagged, untagged
+from ripplenest.spark.frames import Frames, few, tagged, untagged
 
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
@@ -35,7 +35,7 @@ class SparkJoiner:
         frames = Frames(self.spark)
         products = [frames.product(t.product, t.inputs, tags[t.map], types) for t in tasks]
         with evaluation():
-            answer = tagged(products, types).toArrow()
+            answer = tagged(products, types, few(rows for t in tasks for rows in t.inputs)).toArrow()
         found = {m.name: untagged(answer, tags[m.name], m.types) for m in busy}
         return {m.name: found.get(m.name, Rows.empty(m.types)) for m in maps}
 

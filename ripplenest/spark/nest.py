@@ -4,7 +4,7 @@ From the innermost bags outwards, each dictionary is grouped by its label into a
 the rows that hold the labels. Labels are joined null-safe: a label with a NULL parameter is one label.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from operator import and_
 from typing import assert_never
@@ -30,15 +30,18 @@ def nested(spark: SparkSession, program: TriggerProgram, scan: Scan) -> DataFram
     """The view's rows as columns of its fields, inner bags as arrays."""
     nester = _Nester(spark, program, scan)
     rows = nester.rows(summed(frame(spark, scan(program.flat.name))), program.row, program.flat.row, 0)
-    repeated = rows.select(F.explode(_copies(F.col(ROW))).alias(ROW))
-    return _columns(repeated, program.row, F.col(ROW))
+    copies = _copies(F.col(ROW))
+    if isinstance(program.row, Record) and program.row.fields:
+        return rows.select(F.inline(copies))  # by position: names of fields may differ in case only
+    value = F.explode(copies).alias("value")
+    return rows.select(value).select(*[] if isinstance(program.row, Record) else ["value"])
 
 
 def flat(spark: SparkSession, program: TriggerProgram, rows: Rows) -> DataFrame:
     """Rows of the flat part: base fields, labels as structs, and the multiplicity."""
     df = summed(frame(spark, rows))
     t = program.flat.row
-    return df.select(*_named(_plain(t, 0), t), F.col(WEIGHT).alias(MULTIPLICITY))
+    return df.select(*_named(t, 0), F.col(WEIGHT).alias(MULTIPLICITY))
 
 
 def entries(spark: SparkSession, d: Dictionary, rows: Rows) -> DataFrame:
@@ -46,7 +49,7 @@ def entries(spark: SparkSession, d: Dictionary, rows: Rows) -> DataFrame:
     df = summed(frame(spark, rows))
     label = _plain(Label((d.site,)), 0)
     return df.select(
-        label.alias("label"), *_named(_plain(d.row, d.label_width), d.row), F.col(WEIGHT).alias(MULTIPLICITY)
+        label.alias("label"), *_named(d.row, d.label_width), F.col(WEIGHT).alias(MULTIPLICITY)
     )
 
 
@@ -64,7 +67,7 @@ class _Nester:
         self._count = 0
 
     def rows(self, df: DataFrame, row: Type, stored: Type, start: int) -> DataFrame:
-        """``df`` with the column ``row``: the nested value of its columns from ``start``, which have type ``stored``."""
+        """``df`` with the column ``row``: the nested value of its columns from ``start``, of type ``stored``."""
         df, value = self._value(df, row, stored, start)
         return df.withColumn(ROW, value)
 
@@ -147,16 +150,15 @@ def _copies(value: Column) -> Column:
     return F.when(F.col(WEIGHT) < 0, F.raise_error(what)).otherwise(F.array_repeat(value, F.col(WEIGHT).cast("int")))
 
 
-def _columns(df: DataFrame, row: Type, value: Column) -> DataFrame:
-    if isinstance(row, Record):
-        return df.select(*(value.getField(name).alias(name) for name, _ in row.fields))
-    return df.select(value.alias("value"))
-
-
-def _named(value: Column, t: Type) -> Sequence[Column]:
-    if isinstance(t, Record):
-        return [value.getField(name).alias(name) for name, _ in t.fields]
-    return [value.alias("value")]
+def _named(t: Type, start: int) -> list[Column]:
+    """The columns from ``start`` as the fields of the flat row type ``t``; base rows are the column ``value``."""
+    if not isinstance(t, Record):
+        return [_plain(t, start).alias("value")]
+    found = []
+    for name, inner in t.fields:
+        found.append(_plain(inner, start).alias(name))
+        start += width(inner)
+    return found
 
 
 def _plain(t: Type, start: int) -> Column:
@@ -164,12 +166,8 @@ def _plain(t: Type, start: int) -> Column:
     match t:
         case Base():
             return F.col(f"c{start}")
-        case Record(fields):
-            parts = []
-            for name, inner in fields:
-                parts.append(_plain(inner, start).alias(name))
-                start += width(inner)
-            return F.struct(*parts)
+        case Record():
+            return F.struct(*_named(t, start))
         case Label(sites):
             parts = [F.col(f"c{start}").alias("site")] if len(sites) > 1 else []
             start += len(sites) > 1

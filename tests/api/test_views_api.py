@@ -1,0 +1,272 @@
+"""What users read: on Spark the same answers as in Python, and views of every shape of label, on both engines."""
+
+from itertools import islice
+
+import pytest
+from pyspark.sql import functions as F
+from support.shop import ANN, BOB, FILMS, VIEWS, Customer, Movie, customer, item, movie, opened, order, parts
+from support.states import refused
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+JARHEAD = movie("Jarhead", "Drama", "Mendes")
+
+
+# ---------------------------------------------------------------- labels of every shape
+
+
+@rn.view
+def either(M: Bag[Movie]):
+    """Labels of two sites in one column: a ⊎ of rows whose inner bags were made differently."""
+    by_gen = [{"n": m.name, "xs": [x.name for x in M if x.gen == m.gen]} for m in M]
+    by_dir = [{"n": m.name, "xs": [x.name for x in M if x.dir == m.dir]} for m in M if m.gen == "Action"]
+    return by_gen + by_dir
+
+
+@rn.view
+def both(M: Bag[Movie]):
+    """One inner bag that is the ⊎ of two comprehensions."""
+    return [
+        {"n": m.name, "xs": [x.name for x in M if x.gen == m.gen] + [x.name for x in M if x.dir == m.dir]}
+        for m in M
+    ]
+
+
+@rn.view
+def passed_or_made(C: Bag[Customer]):
+    """Labels of an input (NULL among them) ⊎ labels that are made."""
+    made = [
+        {"n": c.name, "os": [{"orderkey": o.orderkey, "items": o.items} for o in c.orders if o.orderkey > 11]}
+        for c in C
+    ]
+    return [{"n": c.name, "os": c.orders} for c in C] + made
+
+
+@rn.view
+def passed_and_made(C: Bag[Customer]):
+    """One inner bag that is an input's ⊎ a made one."""
+    return [{"k": c.custkey, "os": c.orders + [o for o in c.orders if o.orderkey > 11]} for c in C if c.custkey == 7]
+
+
+@rn.view
+def the_same_everywhere(C: Bag[Customer], M: Bag[Movie]):
+    """A label without parameters, and under it one that has some."""
+    return [
+        {"n": c.name, "films": [{"f": m.name, "fans": [d.custkey for d in C if d.name == m.gen]} for m in M]}
+        for c in C
+    ]
+
+
+@rn.view
+def bare(C: Bag[Customer]):
+    """Rows that are not records."""
+    return [[i.part for i in o.items] for c in C for o in c.orders]
+
+
+@rn.view
+def numbers(C: Bag[Customer]):
+    return [c.custkey for c in C if c.custkey > 0]
+
+
+@rn.view
+def odd_names(C: Bag[Customer]):
+    """Output names that are no identifiers, or those of physical columns, or differ in case."""
+    return [
+        {
+            "a.b": c.custkey,
+            "`x`": c.name,
+            "a b": {"c0": c.custkey, "w": 1},
+            "row": [
+                {"label": o.orderkey, "A": 1, "a": 2, "value": [{"tag": i.part, "TAG": 0} for i in o.items]}
+                for o in c.orders
+            ],
+            "A B": 1,
+        }
+        for c in C
+    ]
+
+
+SHAPES = (either, both, passed_or_made, passed_and_made, the_same_everywhere, bare, numbers, odd_names)
+
+
+def _changes(db):
+    """Batches that reach every view: the rows after each."""
+    c, m = [ANN, BOB], list(FILMS)
+    yield c, m
+    with db.batch() as b:
+        b.insert("M", [JARHEAD, JARHEAD])
+        b.at("C", custkey=7).orders.at(orderkey=12).items.insert([item(5, 5, ("x",)), item(5, 5, ("x",))])
+        b.insert("C", [customer(9, "Drama", [])])
+    second = order(12, item(5, 5, ("x",)), item(5, 5, ("x",)))
+    c = [customer(7, "Ann", [ANN["orders"][0], second]), BOB, customer(9, "Drama", [])]
+    m = [*m, JARHEAD, JARHEAD]
+    yield c, m
+    with db.batch() as b:
+        b.delete("M", [FILMS[1], JARHEAD])
+        b.upsert("C", [customer(8, None, [order(12, item(1))])])
+        b.at("C", custkey=7).orders.delete([c[0]["orders"][1]])
+    c = [customer(7, "Ann", c[0]["orders"][:1]), customer(8, None, [order(12, item(1))]), c[2]]
+    yield c, [FILMS[0], FILMS[2], JARHEAD]
+    with db.batch() as b:
+        b.delete("C", c)
+        b.delete("M", [FILMS[0], FILMS[2], JARHEAD])
+    yield [], []
+
+
+@pytest.mark.parametrize("view", SHAPES, ids=lambda v: v.name)
+def test_shapes(tmp_path, view):
+    with opened(tmp_path) as db:
+        db.load("C", [ANN, BOB])
+        db.load("M", FILMS)
+        db.create(view)
+        for c, m in _changes(db):
+            wanted = view(**{name: {"C": c, "M": m}[name] for name, _ in view.query.relations})
+            assert db.view(view.name).rows() == wanted
+
+
+# ---------------------------------------------------------------- on Spark
+
+
+def plain(value):
+    """A collected row as plain Python, arrays in a canonical order."""
+    if hasattr(value, "asDict"):
+        return {k: plain(value[i]) for i, k in enumerate(value.__fields__)}
+    return sorted(map(plain, value), key=repr) if isinstance(value, list) else value
+
+
+def ordered(value):
+    if isinstance(value, dict):
+        return {k: ordered(v) for k, v in value.items()}
+    return sorted(map(ordered, value), key=repr) if isinstance(value, list) else value
+
+
+def shown(df):
+    rows = plain(df.collect())
+    return [r["value"] for r in rows] if df.columns == ["value"] else rows
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory, spark):
+    """Every view after two batches on Spark, and what was there after each. Most are built in Python: it is faster."""
+    folder = tmp_path_factory.mktemp("spark")
+    with opened(folder, spark=spark, engine="spark") as db:
+        db.load("C", spark.createDataFrame([_struct(ANN), _struct(BOB)], CUSTOMERS))
+        db.load("M", spark.createDataFrame(FILMS, "name string, gen string, dir string").select("dir", "gen", "name"))
+        for view in (parts, passed_or_made, the_same_everywhere):
+            db.create(view)
+    with opened(folder) as db:
+        for view in (*VIEWS, *SHAPES):
+            db.create(view)
+    with opened(folder, spark=spark, engine="spark") as db:
+        after = islice(_changes(db), 3)
+        yield db, [(db.version, rows, {name: db.view(name).rows() for name in db.views}) for rows in after]
+
+
+ITEMS = "array<struct<part: long, qty: long, tags: array<string>>>"
+CUSTOMERS = f"custkey long, name string, orders array<struct<orderkey: long, items: {ITEMS}>>"
+
+
+def _struct(c):
+    """A customer with tuples for structs."""
+    orders = c["orders"] and [
+        (o["orderkey"], [(i["part"], i["qty"], i["tags"]) for i in o["items"]]) for o in c["orders"]
+    ]
+    return c["custkey"], c["name"], orders
+
+
+@pytest.mark.parametrize("view", (*VIEWS, *SHAPES), ids=lambda v: v.name)
+def test_spark_gives_the_same(shop, view):
+    db, steps = shop
+    for _, (c, m), answers in steps:
+        assert answers[view.name] == view(**{name: {"C": c, "M": m}[name] for name, _ in view.query.relations})
+    df = db.view(view.name).nested()
+    assert sorted(shown(df), key=repr) == ordered(steps[-1][2][view.name])
+    assert df.columns == (list(view.row.names) if hasattr(view.row, "names") else ["value"])
+
+
+def test_flat_and_dictionaries_are_what_nested_is_made_of(shop):
+    db, steps = shop
+    v = db.view("parts")
+    flat, d = v.flat(), v.dictionaries()
+    assert flat.columns == ["n", "big", "all", "_multiplicity"]
+    assert set(d) == {"parts.big", "parts.big.its", "C.orders", "C.orders.items", "C.orders.items.tags"}
+    assert d["parts.big"].columns == ["label", "o", "its", "_multiplicity"]
+    assert d["C.orders.items.tags"].columns == ["label", "value", "_multiplicity"]
+    big = d["parts.big"].alias("d")
+    joined = flat.alias("f").join(big, F.col("f.big").eqNullSafe(F.col("d.label")))
+    wanted = [{"n": r["n"], "o": b["o"]} for r in steps[-1][2]["parts"] for b in r["big"]]
+    assert sorted(plain(joined.select("f.n", "d.o").collect()), key=repr) == ordered(wanted)
+
+
+def test_a_label_from_spark_addresses_its_bag(shop):
+    db, steps = shop
+    row = next(r for r in db.view("parts").flat().collect() if r["n"] == "Ann")
+    inner = next(r for r in db.view("parts").dictionaries()["C.orders"].collect() if r["orderkey"] == 11)
+    rows = db.view("passed_or_made").flat().collect()
+    several = next(r for r in rows if r["n"] == "Ann" and r["os"]["site"] == "C.orders")
+    with db.batch() as b:
+        b.at("C", label=row["all"]).orders.insert([order(77)])
+        b.at("C", label=inner["items"]).orders.items.insert([item(77)])
+        b.at("C", label=several["os"]).orders.delete([order(77)])
+    assert 77 in [i["part"] for c in db.view("customers").rows() for o in c["orders"] or [] for i in o["items"]]
+    with db.batch() as b:
+        b.at("C", label=inner["items"]).orders.items.delete([item(77)])
+    assert {n: db.view(n).rows() for n in db.views} == steps[-1][2]
+
+
+@pytest.mark.parametrize("name", ["parts", "passed_or_made", "odd_names", "related"])
+def test_changes_add_up(shop, name):
+    """flat(since) ⊎ changes(since) = flat, and so for each dictionary."""
+    db, steps = shop
+    v = db.view(name)
+    created = steps[0][0]
+    for since in (created, steps[1][0], db.version):
+        changes = v.changes(since=since)
+        assert (changes.since, changes.version) == (since, db.version)
+        assert set(changes.dictionaries) == set(v.dictionaries())
+        if since == db.version:
+            assert changes.flat.isEmpty() and all(d.isEmpty() for d in changes.dictionaries.values())
+        elif since == created:
+            assert not changes.flat.isEmpty()
+    everything = v.changes(since=0)
+    assert sorted(plain(everything.flat.collect()), key=repr) == sorted(plain(v.flat().collect()), key=repr)
+    for site, d in v.dictionaries().items():
+        assert sorted(plain(everything.dictionaries[site].collect()), key=repr) == sorted(plain(d.collect()), key=repr)
+    for since in (-1, db.version + 1):
+        with refused(db, errors.StateError, "outside this snapshot"):
+            v.changes(since=since)
+
+
+def test_data_frames_in_every_place(shop, spark):
+    db, steps = shop
+    films = spark.createDataFrame([JARHEAD], "name string, gen string, dir string")
+    orders = spark.createDataFrame([(99, [(1, 5, ["t"])])], f"orderkey long, items {ITEMS}")
+    with db.batch() as b:
+        b.insert("M", films)
+        b.at("C", custkey=7).orders.insert(orders)
+    with db.batch() as b:
+        b.delete("M", films)
+        b.at("C", custkey=7).orders.delete([order(99, item(1, 5, ("t",)))])
+    assert {n: db.view(n).rows() for n in db.views} == steps[-1][2]
+    for frame, shown_ in [(films.drop("gen"), "['name', 'gen', 'dir']"), (films.withColumn("x", F.lit(1)), "x")]:
+        with refused(db, errors.WrongColumns, "insert M: rows", shown_), db.batch() as b:
+            b.insert("M", frame)
+
+
+def test_null_bags_are_null_on_spark(shop):
+    db, _ = shop
+    with db.batch() as b:
+        b.insert("C", [customer(50, "null", None), customer(51, "empty", [])])
+    rows = {r["n"]: r for r in db.view("parts").nested().collect()}
+    assert rows["null"]["all"] is None and rows["null"]["big"] == []
+    assert rows["empty"]["all"] == [] and rows["empty"]["big"] == []
+    with db.batch() as b:
+        b.delete("C", [customer(50, "null", None), customer(51, "empty", [])])
+
+
+def test_a_python_database_answers_on_spark(tmp_path, spark):
+    with opened(tmp_path, spark=spark) as db:
+        db.load("C", [ANN])
+        db.create(parts)
+        assert sorted(shown(db.view("parts").nested()), key=repr) == ordered(parts([ANN]))
