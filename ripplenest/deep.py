@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -40,12 +41,12 @@ class Rows:
     def __init__(self, address: _Address) -> None:
         self._address = address
 
-    def __getattr__(self, name: str) -> "Rows | Inner":
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return self[name]
 
-    def __getitem__(self, name: str) -> "Rows | Inner":
+    def __getitem__(self, name: str) -> Any:
         return _field(self._address, self._address.type, name)
 
 
@@ -86,12 +87,12 @@ class Inner:
         """Every row with these fields; an error when none matches."""
         return self._chosen(fields, many=True)
 
-    def __getattr__(self, name: str) -> "Rows | Inner":
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return self[name]
 
-    def __getitem__(self, name: str) -> "Rows | Inner":
+    def __getitem__(self, name: str) -> Any:
         a = self._address
         assert isinstance(a.type, Bag)
         if a.label is None:

@@ -1,7 +1,7 @@
 """A view that is kept fresh, as its users read it: nested, shredded, or as changes."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -86,7 +86,7 @@ class ViewHandle:
             {site: entries(spark, d, snapshot.delta(d.table, since)) for site, d in found.items()},
         )
 
-    def rows(self) -> list[object]:
+    def rows(self) -> list[Any]:
         """The view as plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
         plain = from_value(self.bag(), Bag(self.program.row))
         assert isinstance(plain, list)

@@ -45,8 +45,8 @@ def run(out: Console, log: Console, explain: bool = False, state: Path | None = 
         for part in screen.view(out, watched.view, explain):
             out.print(part)
     with _folder(state) as folder, rn.open(folder) as db:
-        with progress("Starting Spark"):
-            db.spark.range(1).count()
+        progress.line("\nStarting Spark")
+        db.spark.range(1).count()
         result = _all(Runner.of(db, rows), out, progress)
     out.print(screen.summary(result.outcomes))
     return result

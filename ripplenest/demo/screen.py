@@ -25,7 +25,7 @@ SHOWN = ("2. ", "3. ")  # the sections of an explanation that are short: shredde
 
 @frozen
 class Progress:
-    """Says what is going on: in a terminal while it lasts, otherwise a line on stderr."""
+    """Says what is going on: in a terminal while it lasts, otherwise a line on stderr; ``line`` always a line."""
 
     console: Console
     log: Console
@@ -34,8 +34,13 @@ class Progress:
         """A context that lasts as long as the work."""
         if self.console.is_terminal:
             return self.console.status(f"{what} ...")
-        self.log.print(f"{what} ...", highlight=False, markup=False)
+        self.line(what)
         return nullcontext()
+
+    def line(self, what: str) -> None:
+        """For work that writes to the terminal itself."""
+        to = self.console if self.console.is_terminal else self.log
+        to.print(f"{what} ...", highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -182,6 +182,29 @@ def test_the_same_bag_twice(db):
     check(db, customer(7, "Ann", [*ANN["orders"], order(1), order(2), order(2)]), BOB)
 
 
+def test_a_retry_of_a_deep_update(db):
+    """The same address, verb and rows, or it is another batch."""
+    label = _label(db, "C", 7)
+    same = [lambda b: b.at("C", custkey=7).orders.insert([order(1), order(2)])] * 2
+    same.append(lambda b: b.at("C", custkey=7).orders.insert([order(2), order(1)]))
+    other = (
+        lambda b: b.at("C", custkey=7).orders.insert([order(1)]),
+        lambda b: b.at("C", custkey=8).orders.insert([order(1), order(2)]),
+        lambda b: b.at("C", name="Ann").orders.insert([order(1), order(2)]),
+        lambda b: b.at_all("C", custkey=7).orders.insert([order(1), order(2)]),
+        lambda b: b.at("C", label=label).orders.insert([order(1), order(2)]),
+        lambda b: b.at("C", custkey=7).orders.delete([order(1), order(2)]),
+        lambda b: b.insert("M", []),
+    )
+    for change in same:
+        with db.batch("s", 1) as b:
+            change(b)
+    for change in other:
+        with refused(db, errors.BatchConflict, "batch s:1", "other content"), db.batch("s", 1) as b:
+            change(b)
+    check(db, customer(7, "Ann", [*ANN["orders"], order(1), order(2)]), BOB)
+
+
 # ---------------------------------------------------------------- by label
 
 
@@ -258,6 +281,8 @@ def test_addresses_that_fit_nothing(db):
         b.at("C", custkey=7).orders.at(orderkey=99).items.insert([item(1)])
     with refused(db, errors.UnknownKey, "C.orders.items: no row"), db.batch() as b:
         b.at("C", custkey=7).orders.at(orderkey=11).items.at(part=1, qty=99).tags.insert(["a"])
+    with refused(db, errors.UnknownKey, "C: no row has this custkey, name"), db.batch() as b:
+        b.at("C", custkey=7, name="Bob").orders.insert([order(1)])
     with refused(db, errors.UnknownKey), db.batch() as b:
         b.at_all("C", name="nobody").orders.insert([order(1)])
     with refused(db, errors.Ambiguous, "C: several rows", "2 rows"), db.batch() as b:

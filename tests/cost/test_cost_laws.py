@@ -1,0 +1,393 @@
+"""Laws of the cost interpretation over random terms and sizes (nrc-ivm, lemma 10, theorems 4 and 5).
+
+Families: the orders and sizes themselves; C is monotone; C bounds what evaluation finds (what lemma 3 rests on); deltas
+are cheaper, for nested terms, shredded terms with their dictionaries, and the maps of trigger programs. Costs look at
+sizes only, so random sizes reach far more incremental updates than random rows; one test takes the sizes of rows.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from hypothesis import given
+from support.choices import Choices
+from support.queries import random_query
+from support.schemas import Schema, random_schema, random_value, row_type
+from support.strategies import LAW, Case, choices, seeded_cases
+
+from ripplenest.cost.domains import (
+    BagCost,
+    Cost,
+    RecordCost,
+    at_most,
+    bag_size,
+    bottom,
+    less,
+    size,
+    sup,
+    tcost,
+)
+from ripplenest.cost.interpret import cost, dict_cost, lookup_key, sizes_of
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.syntax import (
+    Apply,
+    At,
+    DictEmpty,
+    DictExpr,
+    DictLit,
+    DictPlus,
+    DictRel,
+    DictUnion,
+    Empty,
+    Expr,
+    For,
+    Let,
+    LetVar,
+    Plus,
+    Rel,
+    Term,
+    dict_row,
+)
+from ripplenest.nrc.typecheck import check, expr_type
+from ripplenest.nrc.types import Bag, Record, Type, join
+from ripplenest.nrc.walk import children, nodes, rebuild, rebuild_dict
+from ripplenest.shred.contexts import dictionaries, stored_parts
+from ripplenest.shred.terms import shred
+
+# ---------------------------------------------------------------- random costs
+
+
+def random_cost(c: Choices, a: Type, most: int = 3) -> Cost:
+    """A small element of A°: equal and comparable ones come often."""
+    match bottom(a), a:
+        case RecordCost(), Record(fields):
+            return RecordCost(tuple((name, random_cost(c, t, most)) for name, t in fields))
+        case BagCost(), Bag(row):
+            return BagCost(1 + c.number(most), random_cost(c, row, most))
+        case least, _:
+            return least
+
+
+def bag_cost(c: Choices, row: Type, most: int = 3) -> BagCost:
+    return BagCost(1 + c.number(most), random_cost(c, row, most))
+
+
+def below(c: Choices, a: Cost) -> Cost:
+    """Some cost ≤ a."""
+    match a:
+        case RecordCost(fields):
+            return RecordCost(tuple((name, below(c, inner)) for name, inner in fields))
+        case BagCost(count, inner):
+            return BagCost(count if c.number(2) else 1 + c.number(count), below(c, inner))
+        case _:
+            return a
+
+
+def update(c: Choices, row: Type) -> tuple[BagCost, BagCost]:
+    """size(R) and an incremental size(ΔR) < size(R)."""
+    whole = BagCost(2 + c.number(3), random_cost(c, row))
+    return whole, BagCost(whole.count - 1 - c.number(whole.count - 1), below(c, whole.inner))
+
+
+def random_sizes(c: Choices, bags: Mapping[str, Type]) -> dict[str, BagCost]:
+    """Sizes of R and ΔR for bags with rows of type ``bags[key]``; every update is incremental."""
+    sizes: dict[str, BagCost] = {}
+    for key, row in bags.items():
+        sizes[key], sizes[At.DELTA.show(key)] = update(c, row)
+    return sizes
+
+
+def stored_sizes(c: Choices, schema: Schema) -> dict[str, BagCost]:
+    """Random sizes of every part that ``schema`` is stored in, dictionaries by row and by label."""
+    bags: dict[str, Type] = {}
+    for name, nested in schema.relations:
+        for part, row in stored_parts(name, nested).items():
+            bags |= {part: row} if part == name else {part: dict_row(row, part), lookup_key(part): row}
+    return random_sizes(c, bags)
+
+
+def some_of(c: Choices, names: tuple[str, ...]) -> frozenset[str]:
+    """One or more of ``names``, if there are any."""
+    return frozenset(n for i, n in enumerate(names) if c.number(2) == 0 or i == 0)
+
+
+# ---------------------------------------------------------------- the order
+
+
+@LAW
+@given(choices)
+def test_the_order(c: Choices) -> None:
+    """≤ is a partial order with least element 1_A and least upper bounds; < is transitive, and < is within ≤."""
+    a = Bag(row_type(c, 2))
+    x, y, z = (random_cost(c, a) for _ in range(3))
+    assert at_most(x, x)
+    assert at_most(bottom(a), x)
+    assert (at_most(x, y) and at_most(y, x)) == (x == y)
+    assert not (at_most(x, y) and at_most(y, z)) or at_most(x, z)
+    assert not (less(x, y) and at_most(y, z)) or less(x, z)
+    assert not less(x, y) or (at_most(x, y) and not less(y, x))
+    both = sup(x, y)
+    assert at_most(x, both)
+    assert at_most(y, both)
+    assert at_most(both, z) == (at_most(x, z) and at_most(y, z))
+
+
+@LAW
+@given(choices)
+def test_tcost_keeps_the_order(c: Choices) -> None:
+    """a < b ⟹ tcost(a) < tcost(b)        a ≤ b ⟹ tcost(a) ≤ tcost(b)        tcost ≥ 1"""
+    small, large = update(c, row_type(c, 2))[::-1]
+    assert less(small, large)
+    assert 1 <= tcost(small) < tcost(large)
+    assert tcost(below(c, large)) <= tcost(large)
+
+
+@LAW
+@given(choices)
+def test_size_is_the_least_bound(c: Choices) -> None:
+    """size(X) = |X|{least upper bound of the elements}; ⊖X costs the same."""
+    row = row_type(c, 2)
+    x = random_value(c, Bag(row), 4)
+    assert isinstance(x, BagValue)
+    found = bag_size(x, row)
+    assert all(at_most(size(value, row), found.inner) for value, _ in x)
+    assert found == bag_size(-x, row)
+    doubled = bag_size(x + x, row)
+    assert doubled.inner == found.inner
+    assert doubled.count == (2 * found.count if x else 1)
+
+
+# ---------------------------------------------------------------- lemma 10
+
+Context = dict[str, Type]
+
+
+def open_terms(e: Expr, gamma: dict[str, Bag], pi: Context) -> Iterator[tuple[Expr, dict[str, Bag], Context]]:
+    """Every subterm of ``e`` outside dictionaries, with the types of its free variables."""
+    yield e, gamma, pi
+    match e:
+        case For(var, source, body):
+            yield from open_terms(source, gamma, pi)
+            yield from open_terms(body, gamma, {**pi, var: expr_type(source, gamma, pi).row})
+        case Let(name, bound, body):
+            yield from open_terms(bound, gamma, pi)
+            yield from open_terms(body, {**gamma, name: expr_type(bound, gamma, pi)}, pi)
+        case _:
+            for child in children(e):
+                if isinstance(child, Expr):
+                    yield from open_terms(child, gamma, pi)
+
+
+def monotone(c: Choices, e: Expr, large: Mapping[str, BagCost]) -> None:
+    small = {key: as_bag(below(c, size)) for key, size in large.items()}
+    for term, gamma, pi in open_terms(e, {}, {}):
+        gamma_2 = {name: bag_cost(c, bag.row) for name, bag in gamma.items()}
+        gamma_1 = {name: as_bag(below(c, cost_2)) for name, cost_2 in gamma_2.items()}
+        pi_2 = {name: random_cost(c, t) for name, t in pi.items()}
+        pi_1 = {name: below(c, cost_2) for name, cost_2 in pi_2.items()}
+        assert at_most(cost(term, small, gamma_1, pi_1), cost(term, large, gamma_2, pi_2))
+
+
+def as_bag(c: Cost) -> BagCost:
+    assert isinstance(c, BagCost)
+    return c
+
+
+@LAW
+@given(choices)
+def test_lemma_10(c: Choices) -> None:
+    """c₁ ≤ c₂ ⟹ C[[h]]_{ε°[x := c₁]} ≤ C[[h]]_{ε°[x := c₂]}, for all variables and sizes at once, in every subterm."""
+    schema = random_schema(c)
+    h = random_query(c, schema)
+    monotone(c, h, {name: bag_cost(c, row) for name, row in schema.relations})
+    s, sizes = shred(h), stored_sizes(c, schema)
+    monotone(c, s.flat, sizes)
+    small = {key: as_bag(below(c, size)) for key, size in sizes.items()}
+    assert all(at_most(dict_cost(d, small), dict_cost(d, sizes)) for d in dictionaries(s.context))
+
+
+# ---------------------------------------------------------------- C is a bound
+
+
+def without_plus(e: Expr) -> Expr:
+    """e₁ for every e₁ ⊎ e₂."""
+    if isinstance(e, Plus):
+        return without_plus(e.left)
+    return rebuild(e, without_plus, lambda t: t, lambda d: rebuild_dict(d, without_plus, lambda x: x))
+
+
+@LAW
+@given(seeded_cases)
+def test_costs_are_bounds(case: Case) -> None:
+    """size([[h]]) ≤ C[[h]] for terms without ⊎, nested and shredded, and C[[h]] has the type's shape."""
+    rows = dict(case.schema.relations)
+    flat_rows = {part: t for name, row in rows.items() for part, t in stored_parts(name, row).items()}
+    h = without_plus(case.query)
+    nested = cost(h, sizes_of(case.db, rows))
+    assert at_most(bag_size(evaluate(h, case.db), check(h).row), nested)
+    flat = shred(h).flat
+    assert at_most(bag_size(evaluate(flat, case.parts), check(flat).row), cost(flat, sizes_of(case.parts, flat_rows)))
+    assert at_most(bottom(check(case.query)), cost(case.query, sizes_of(case.db, rows)))
+
+
+# ---------------------------------------------------------------- theorems 4 and 5
+
+
+class Counts:
+    """How many claims had something to say because h depends on what changes, and which constructs h had."""
+
+    def __init__(self) -> None:
+        self.strict: Counter[str] = Counter()
+        self.constructs: set[str] = set()
+
+    def term(self, kind: str, term: Term) -> None:
+        self.strict[kind] += 1
+        self.constructs.update(type(node).__name__ for node in nodes(term))
+
+
+COUNTS = Counts()
+
+
+def depends(term: Term, changed: frozenset[str]) -> bool:
+    """Whether ``term`` reads a part that changes, outside sng*(e), which is input-independent."""
+    return any(isinstance(node, Rel | DictRel) and node.name in changed for node in nodes(term))
+
+
+def lemma_1(e: Expr) -> Expr:
+    """``e`` with lemma 1 applied in all of it: let X := ∅ in e = e[X := ∅] and [l ↦ ∅](l') = ∅, to the end."""
+    smaller = without_empty(e)
+    return e if node_count(smaller) == node_count(e) else lemma_1(simplify(smaller))
+
+
+def lemma_1_dict(d: DictExpr) -> DictExpr:
+    smaller = without_empty_definitions(d)
+    return d if node_count(smaller) == node_count(d) else lemma_1_dict(simplify_dict(smaller))
+
+
+def node_count(term: Term) -> int:
+    """Falls with each step of lemma 1. Terms with NaN in them do not equal themselves."""
+    return sum(1 for _ in nodes(term))
+
+
+def without_empty(e: Expr) -> Expr:
+    match e:
+        case Let(name, Empty() as empty, body):
+            return without_empty(put(body, name, empty))
+        case Apply(d, _) if (row := vanished(d)) is not None:
+            return Empty(row)
+        case _:
+            return rebuild(e, without_empty, lambda t: t, without_empty_definitions)
+
+
+def without_empty_definitions(d: DictExpr) -> DictExpr:
+    return rebuild_dict(d, without_empty, without_empty_definitions)
+
+
+def put(e: Expr, name: str, value: Expr) -> Expr:
+    """e[X := value] for a closed value; binders are named apart."""
+    if e == LetVar(name):
+        return value
+    return rebuild(e, lambda c: put(c, name, value), lambda t: t, lambda d: put_dict(d, name, value))
+
+
+def put_dict(d: DictExpr, name: str, value: Expr) -> DictExpr:
+    return rebuild_dict(d, lambda c: put(c, name, value), lambda x: put_dict(x, name, value))
+
+
+def vanished(d: DictExpr) -> Type | None:
+    """The row type of a dictionary without rows: [], [l ↦ ∅], and their sums and unions."""
+    match d:
+        case DictEmpty(row) | DictLit(_, _, Empty(row)):
+            return row
+        case DictPlus(left, right) | DictUnion(left, right):
+            a, b = vanished(left), vanished(right)
+            return None if a is None or b is None else join(a, b)
+        case _:
+            return None
+
+
+def cheaper(kind: str, h: Expr, change: Expr, changed: frozenset[str], sizes: Sizes) -> None:
+    """C[[δ(h)]] < C[[h]], so tcost(C[[δ(h)]]) < tcost(C[[h]]); or h does not depend on the change, and δ(h) = ∅."""
+    if depends(simplify(h), changed):
+        COUNTS.term(kind, h)
+        assert less(cost(change, sizes), cost(h, sizes))
+        assert tcost(cost(change, sizes)) < tcost(cost(h, sizes))
+    else:
+        assert isinstance(change, Empty)
+
+
+def cheaper_dict(d: DictExpr, change: DictExpr, changed: frozenset[str], sizes: Sizes) -> None:
+    """The same for C[[δ(d)(l)]] and C[[d(l)]]."""
+    if depends(simplify_dict(d), changed):
+        COUNTS.term("dictionary", d)
+        assert less(dict_cost(change, sizes), dict_cost(d, sizes))
+        assert tcost(dict_cost(change, sizes)) < tcost(dict_cost(d, sizes))
+    else:
+        assert vanished(change) is not None
+
+
+@LAW
+@given(choices)
+def test_theorem_4(c: Choices) -> None:
+    """Terms of IncNRC⁺ over nested relations, some of which change: as figure 4 has it ≤, and < by lemma 1."""
+    schema = random_schema(c)
+    h, changed = random_query(c, schema), some_of(c, schema.names)
+    sizes = random_sizes(c, dict(schema.relations))
+    for telescoped in (False, True):
+        try:
+            change = delta(h, changed, telescoped)
+        except QueryError:  # sng_ι(e) with an e that changes: not in IncNRC⁺
+            return
+        assert at_most(cost(change, sizes), cost(h, sizes))
+        cheaper("nested", h, lemma_1(change), changed, sizes)
+
+
+@LAW
+@given(choices)
+def test_theorem_5(c: Choices) -> None:
+    """Shredded terms and all their dictionaries, when flat parts and dictionaries of the input change."""
+    schema = random_schema(c)
+    s, sizes = shred(random_query(c, schema)), stored_sizes(c, schema)
+    changed = some_of(c, tuple(part for name, row in schema.relations for part in stored_parts(name, row)))
+    for telescoped in (False, True):
+        change = delta(s.flat, changed, telescoped)
+        assert at_most(cost(change, sizes), cost(s.flat, sizes))
+        cheaper("flat", s.flat, lemma_1(change), changed, sizes)
+        for d in dictionaries(s.context):
+            step = simplify_dict(delta_dict(d, Scope(changed, telescoped)))
+            assert at_most(dict_cost(step, sizes), dict_cost(d, sizes))
+            cheaper_dict(d, lemma_1_dict(step), changed, sizes)
+
+
+@settings(LAW, max_examples=100)
+@given(choices)
+def test_theorem_5_for_trigger_programs(c: Choices) -> None:
+    """Maps are in normal form: their deltas and the statements are cheaper as they are, with nothing left of lemma 1."""
+    schema = random_schema(c)
+    program = compile_view(Query("V", random_query(c, schema), schema.relations)).program
+    reads = {node.name: node.row for m in program.maps for node in nodes(m.term) if isinstance(node, Rel)}
+    sizes, changed = random_sizes(c, reads), some_of(c, tuple(reads))
+    for m in program.maps:
+        for telescoped in (False, True):
+            cheaper("map", m.term, delta(m.term, changed, telescoped), changed, sizes)
+    for statement in program.statements:
+        cheaper("statement", program.by_name[statement.map].term, statement.term, frozenset({statement.part}), sizes)
+
+
+@LAW
+@given(seeded_cases)
+def test_theorem_5_for_rows(case: Case) -> None:
+    """Sizes of a database and a batch: the parts whose change is smaller than they are."""
+    s, (batch,) = shred(case.query), case.batches
+    rows = {part: t for name, row in case.schema.relations for part, t in stored_parts(name, row).items()}
+    sizes = sizes_of(batch.state(case.parts), rows)
+    keys = {p: lookup_key(p) if lookup_key(p) in sizes else p for p in batch.parts}
+    changed = frozenset(p for p in batch.parts if less(sizes[lookup_delta(keys, p)], sizes[keys[p]]))
+    cheaper("rows", s.flat, lemma_1(delta(s.flat, changed)), changed, sizes)
+
+
+@pytest.mark.long
+@settings(LONG, max_examples=1000)
+@given(choices)
+def test_theorems_4_and_5_long(c: Choices) -> None:
+    """As above, on more cases."""
