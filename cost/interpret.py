@@ -1,13 +1,13 @@
 """The cost interpretation C[[e]] : ℕ⁺{B°} of terms e : Bag(B) (nrc-ivm, figure 5 and section 5.2).
 
 C[[e]] = C_o · {C_i} bounds the cardinality of the result and what each of its elements costs, given the sizes of the
-stored parts; ``e₁ ⊎ e₂`` is bounded up to a factor of 2 only, because the paper charges the larger summand.
+stored parts; each ``⊎`` may add a factor of 2, because the paper charges the larger summand only.
 
-Law (theorems 4 and 5): ``tcost(C[[δ(h)]]) < tcost(C[[h]])`` when h depends on what changes and every change is
-incremental, size(ΔR) < size(R); even C[[δ(h)]] < C[[h]]. It holds where lemma 1 has been applied to all of δ(h), also to
-lets and to dictionaries: a ``let ΔX := ∅`` or an ``[l ↦ ∅](l')`` that is left in place costs 1, not nothing, so that
-``for x in X union ΔR ⊎ for x in ∅ union R`` is only ≤ ``for x in X union R`` when X costs 1 (``nrc/normal.py`` leaves
-neither); and where R⁺ costs what ``R ⊎ ΔR`` does, not what it will hold, which can be twice as much.
+Law (theorems 4 and 5): ``C[[δ(h)]] < C[[h]]``, so ``tcost(C[[δ(h)]]) < tcost(C[[h]])``, when h depends on what changes
+and every change is incremental, size(ΔR) < size(R). Without more, only ≤ holds. The strict law needs two readings:
+lemma 1 is applied in all of δ(h), also to ``let ΔX := ∅`` and ``[l ↦ ∅](l')``, because ∅ costs 1 like {⟨⟩}, so that a
+``for x in ∅ union R`` left in δ(for x in X union R) costs what h does when X costs 1 (normal forms have none left); and
+R⁺ in a telescoped delta costs what ``R ⊎ ΔR`` does by figure 5, not what it will hold, which can be twice as much.
 """
 
 from collections.abc import Callable, Mapping
