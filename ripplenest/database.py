@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from attrs import evolve
+
 from ripplenest.apply import Session
 from ripplenest.batch import LOADS, Batch, find_relation
 from ripplenest.delta.compile import compile_view
@@ -226,8 +228,8 @@ class Database:
         deltas, found_by = {**changes, **done.changes}, session.overlay.missed
         change = Change(deltas, indexes=found_by, source=source, seq=seq, digest=digest, note=note)
         self._commit(change, snapshot.version)
-        self._report = report
-        return report
+        self._report = evolve(report, seconds=time.perf_counter() - started)
+        return self._report
 
     def _check_sequence(self, source: str, seq: int, digest: str) -> bool:
         """True when the batch was applied before. Raises BatchConflict or BatchGap."""

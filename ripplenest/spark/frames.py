@@ -3,27 +3,27 @@
 Every column name here is one of ours (``s0.c1``); user names never reach Spark.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import and_, mul
 from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from attrs import frozen
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ripplenest.nrc.types import Base
+from ripplenest.nrc.types import Base, Type, nullable
 from ripplenest.plan.access import Step, access
+from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, sources_of
 from ripplenest.rows import WEIGHT, Rows
 from ripplenest.spark.scalars import column, literal, spark_type
 
 SMALL_ROWS = 200_000
 """Inputs of up to this many rows are joined in one task: a shuffle costs more than it saves."""
-
-
-Structs = Sequence[Sequence[Base]]
 
 
 def few(inputs: Iterable[Rows]) -> bool:
@@ -37,68 +37,112 @@ def frame(spark: SparkSession, rows: Rows) -> DataFrame:
     return df.coalesce(1) if few([rows]) else df
 
 
-class Frames:
-    """DataFrames of the inputs of one job: rows that several products read go to Spark once."""
+@frozen
+class Layout:
+    """The columns that the rows of several maps share in one frame.
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._made: dict[int, tuple[Rows, DataFrame]] = {}
-        self._nulls: dict[Base, Column] = {}
+    ``tag`` says whose a row is, and each slot holds a column of its type of any of them: ``slots`` by map.
+    """
 
-    def of(self, rows: Rows) -> DataFrame:
-        if id(rows) not in self._made:
-            self._made[id(rows)] = (rows, frame(self._spark, rows))
-        return self._made[id(rows)][1]
-
-    def product(self, p: Product, inputs: Sequence[Rows], tag: int, maps: Structs) -> DataFrame:
-        """The rows of a product as rows of ``tagged``: those of map number ``tag``. Not summed."""
-        frames = [self.of(rows).alias(f"s{i}") for i, rows in enumerate(inputs)]
-        joined = _joined(p, frames, few(inputs)) if frames else self._constant(p)
-        weights = [F.lit(p.weight).cast("bigint"), *(F.col(f"s{i}.{WEIGHT}") for i in range(len(frames)))]
-        structs = [self._struct(i, types, p.head if i == tag else None) for i, types in enumerate(maps)]
-        return joined.select(F.lit(tag).alias("tag"), *structs, reduce(mul, weights).alias(WEIGHT))
-
-    def _constant(self, p: Product) -> DataFrame:
-        """The one row of a product without sources, if its conditions hold."""
-        return _filtered(self._spark.range(1).coalesce(1), p.conditions)
-
-    def _struct(self, number: int, types: Sequence[Base], head: Sequence[Scalar] | None) -> Column:
-        """The column m<number>: the row of that map, or NULLs in the rows of other maps."""
-        own = [self._null(t) for t in types] if head is None else [scalar(s) for s in head]
-        # A struct needs a field even when the map's rows have no column.
-        fields = [F.lit(0).alias("z"), *(value.alias(f"c{j}") for j, value in enumerate(own))]
-        return F.struct(*fields).alias(f"m{number}")
-
-    def _null(self, t: Base) -> Column:
-        if t not in self._nulls:
-            self._nulls[t] = F.lit(None).cast(spark_type(t).simpleString())
-        return self._nulls[t]
+    tags: dict[str, int]
+    slots: dict[str, tuple[str, ...]]
+    types: dict[str, Base]
+    nulls: dict[str, Column]
 
 
-def _joined(p: Product, frames: Sequence[DataFrame], small: bool) -> DataFrame:
-    joined: DataFrame | None = None
+def layout(maps: Sequence[PlannedMap]) -> Layout:
+    """As few slots as the widest map needs of each type, so that frames stay narrow however many maps there are."""
+    types: dict[str, Base] = {}
+    kinds: dict[Type, int] = {}
+    slots: dict[str, tuple[str, ...]] = {}
+    for m in maps:
+        used: Counter[int] = Counter()
+        own = []
+        for t in m.types:
+            kind = kinds.setdefault(nullable(t), len(kinds))
+            own.append(f"k{kind}_{used[kind]}")
+            used[kind] += 1
+            types.setdefault(own[-1], t)
+        slots[m.name] = tuple(own)
+    nulls = {slot: F.lit(None).cast(spark_type(t).simpleString()).alias(slot) for slot, t in types.items()}
+    return Layout({m.name: i for i, m in enumerate(maps)}, slots, types, nulls)
+
+
+@frozen
+class Join:
+    """One product as columns, made once and used by every batch: each is a round trip to the JVM.
+
+    ``steps`` are in access order, each with the condition that is ready then; ``constant`` reads no source.
+    """
+
+    product: Product
+    steps: tuple[tuple[Step, Column | None], ...]
+    constant: Column | None
+    select: tuple[Column, ...]
+
+    def frame(self, spark: SparkSession, frames: Sequence[DataFrame], small: bool) -> DataFrame:
+        """The rows of the product in the columns of its layout, not summed."""
+        joined: DataFrame | None = None
+        for step, condition in self.steps:
+            joined = _join(joined, frames[step.source].alias(f"s{step.source}"), step, condition, small)
+        joined = spark.range(1).coalesce(1) if joined is None else joined
+        joined = joined if self.constant is None else joined.filter(self.constant)
+        return joined.select(*self.select)
+
+
+def join_of(p: Product, name: str, shared: Layout) -> Join:
+    """The product ``p`` of the map ``name``."""
+    head = {slot: scalar(s).alias(slot) for slot, s in zip(shared.slots[name], p.head, strict=True)}
+    columns = [head.get(slot, null) for slot, null in shared.nulls.items()]
+    select = (F.lit(shared.tags[name]).alias("tag"), *columns, _weight(p).alias(WEIGHT))
+    return Join(p, tuple(_steps(p)), _all(c for c in p.conditions if not sources_of(c)), select)
+
+
+def _all(conditions: Iterable[Scalar]) -> Column | None:
+    columns = [scalar(c) for c in conditions]
+    return reduce(and_, columns) if columns else None
+
+
+def _steps(p: Product) -> Iterator[tuple[Step, Column | None]]:
     seen: set[int] = set()
-    waiting = list(p.conditions)
+    waiting = [c for c in p.conditions if sources_of(c)]
     for step in access(p):
         seen.add(step.source)
-        ready = [c for c in waiting if sources_of(c) <= seen]
-        waiting = [c for c in waiting if c not in ready]
-        joined = _join(joined, frames[step.source], step, ready, small)
-    assert joined is not None
-    return joined
+        yield step, _all(c for c in waiting if sources_of(c) <= seen)
+        waiting = [c for c in waiting if not sources_of(c) <= seen]
 
 
-def _join(left: DataFrame | None, right: DataFrame, step: Step, conditions: list[Scalar], small: bool) -> DataFrame:
+def _weight(p: Product) -> Column:
+    weights = [F.col(f"s{i}.{WEIGHT}") for i in range(len(p.sources))]
+    factor = [] if p.weight == 1 and weights else [F.lit(p.weight).cast("bigint")]
+    return reduce(mul, [*factor, *weights])
+
+
+def summed(products: Sequence[DataFrame], shared: Layout, small: bool) -> DataFrame:
+    """Products of all maps as one frame with w summed, in one task when they are ``small``; one job computes it.
+
+    Grouping is null-safe.
+    """
+    union = reduce(DataFrame.unionAll, products)
+    union = union.coalesce(1) if small else union
+    grouped = union.groupBy("tag", *shared.types)
+    return grouped.agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
+
+
+def rows_of(answer: pa.Table, m: PlannedMap, shared: Layout) -> Rows:
+    """The rows of one map out of the collected answer of ``summed``."""
+    own = answer.filter(pc.equal(answer.column("tag"), shared.tags[m.name]))
+    arrays = [own.column(slot) for slot in (*shared.slots[m.name], WEIGHT)]
+    names = [*(f"c{j}" for j in range(len(m.types))), WEIGHT]
+    return Rows.of_arrow(m.types, pa.Table.from_arrays(arrays, names=names))
+
+
+def _join(left: DataFrame | None, right: DataFrame, step: Step, condition: Column | None, small: bool) -> DataFrame:
     if left is None:
-        return _filtered(right, conditions)
-    if not conditions:
+        return right if condition is None else right.filter(condition)
+    if condition is None:
         return left.crossJoin(right)
-    hinted = right.hint("shuffle_hash") if small and step.keys else right
-    return left.join(hinted, reduce(and_, map(scalar, conditions)), "inner")
-
-
-def _filtered(df: DataFrame, conditions: Sequence[Scalar]) -> DataFrame:
-    return df.filter(reduce(and_, map(scalar, conditions))) if conditions else df
+    return left.join(right.hint("shuffle_hash") if small and step.keys else right, condition, "inner")
 
 
 def scalar(s: Scalar) -> Column:
@@ -112,23 +156,3 @@ def scalar(s: Scalar) -> Column:
             return column(fn, [scalar(a) for a in args], [a.type for a in args], t)
         case _:
             assert_never(s)
-
-
-def tagged(frames: Sequence[DataFrame], maps: Structs, small: bool) -> DataFrame:
-    """Products of several maps as one frame: ``tag``, one struct column per map, and w summed.
-
-    One job then computes all of them, in one task when they are ``small``; grouping is null-safe.
-    """
-    keys = ["tag", *(f"m{i}" for i in range(len(maps)))]
-    union = reduce(DataFrame.unionAll, frames)
-    union = union.coalesce(1) if small else union
-    return union.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
-
-
-def untagged(table: pa.Table, tag: int, types: tuple[Base, ...]) -> Rows:
-    """The rows of one map out of the collected answer of ``tagged``."""
-    own = table.filter(pc.equal(table.column("tag"), tag)).combine_chunks()
-    struct = own.column(f"m{tag}").combine_chunks()
-    arrays = [struct.field(f"c{j}") for j in range(len(types))]
-    names = [*(f"c{j}" for j in range(len(types))), WEIGHT]
-    return Rows.of_arrow(types, pa.Table.from_arrays([*arrays, own.column(WEIGHT).combine_chunks()], names=names))

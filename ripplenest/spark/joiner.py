@@ -16,7 +16,7 @@ from ripplenest.engine import Task
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.rows import Rows
-from ripplenest.spark.frames import Frames, few, tagged, untagged
+from ripplenest.spark.frames import Join, Layout, few, frame, join_of, layout, rows_of, summed
 
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
@@ -26,18 +26,34 @@ class SparkJoiner:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
+        self._layouts: dict[object, Layout] = {}
+        self._joins: dict[tuple[int, int], Join] = {}
 
     def join(self, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> dict[str, Rows]:
         """By map, the sum of its tasks' rows, consolidated. One Spark job. Raises EvaluationError."""
-        busy = [m for m in maps if any(t.map == m.name for t in tasks)]
-        tags = {m.name: i for i, m in enumerate(busy)}
-        types = [m.types for m in busy]
-        frames = Frames(self.spark)
-        products = [frames.product(t.product, t.inputs, tags[t.map], types) for t in tasks]
+        shared = self._layout(maps)
+        small = few(rows for t in tasks for rows in t.inputs)
+        inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
+        frames = {key: frame(self.spark, rows) for key, rows in inputs.items()}
+        products = [
+            self._join(t, shared).frame(self.spark, [frames[id(rows)] for rows in t.inputs], small) for t in tasks
+        ]
         with evaluation():
-            answer = tagged(products, types, few(rows for t in tasks for rows in t.inputs)).toArrow()
-        found = {m.name: untagged(answer, tags[m.name], m.types) for m in busy}
-        return {m.name: found.get(m.name, Rows.empty(m.types)) for m in maps}
+            answer = summed(products, shared, small).toArrow()
+        return {m.name: rows_of(answer, m, shared) for m in maps}
+
+    def _layout(self, maps: Sequence[PlannedMap]) -> Layout:
+        key = tuple((m.name, m.types) for m in maps)
+        if key not in self._layouts:
+            self._layouts[key] = layout(maps)
+        return self._layouts[key]
+
+    def _join(self, t: Task, shared: Layout) -> Join:
+        """By identity: plans live as long as their database, and what is kept here keeps them and their identity."""
+        key = (id(t.product), id(shared))
+        if key not in self._joins:
+            self._joins[key] = join_of(t.product, t.map, shared)
+        return self._joins[key]
 
 
 @contextmanager

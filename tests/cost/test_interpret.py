@@ -3,7 +3,7 @@
 import pytest
 from support.related import BODY, HEAD, JARHEAD, MOVIE, MOVIES, RELATED, M
 
-from ripplenest.cost.domains import ONE, BagCost, RecordCost, bag_size, less, tcost
+from ripplenest.cost.domains import ONE, BagCost, Cost, RecordCost, bag_size, less, tcost
 from ripplenest.cost.interpret import cost, dict_cost, lookup_key, sizes_of
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue
@@ -92,7 +92,7 @@ SIZES = {
     "ΔR.b(l)": BagCost(1, ONE),
 }
 GAMMA = {"X": BagCost(4, BagCost(6, ONE)), "Y": BagCost(11, BagCost(2, ONE))}
-PI = {"x": RecordCost((("a", ONE), ("b", BagCost(9, ONE)))), "l": ONE}
+PI: dict[str, Cost] = {"x": RecordCost((("a", ONE), ("b", BagCost(9, ONE)))), "l": ONE}
 LABEL = InL("ι", (("p", Lit(1, LONG)),))
 
 
