@@ -45,14 +45,18 @@ def child_path(path: str, name: str) -> str:
 
 
 def flat_type(a: Type, path: str | None) -> Type:
-    """A^F for values stored under ``path``; with no path, labels of no site (for ∅)."""
+    """A^F for values stored under ``path``; with no path, labels of no site (for ∅).
+
+    ∅ holds no NULL either. If its labels allowed one, a label made beside it would too, and columns could not tell a
+    label whose values are NULL from no label at all.
+    """
     match a:
         case Base() | Label():
             return a
         case Record(fields):
             return Record(tuple((n, flat_type(t, path and child_path(path, n))) for n, t in fields))
         case Bag(_, null):
-            return Label((), null) if path is None else input_label(path, null)
+            return Label(()) if path is None else input_label(path, null)
         case Dict():
             return a
         case _:

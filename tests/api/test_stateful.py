@@ -8,6 +8,7 @@ import copy
 import tempfile
 from collections import Counter
 from functools import cache
+from random import Random
 from typing import Any
 
 import pytest
@@ -143,7 +144,7 @@ def compiled_once():
 def test_views_are_their_definitions_after_every_batch(data):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         db, model = opened(folder), Model(data)
-        if data.draw(st.booleans()):
+        if data.draw(st.integers(0, 3)):
             model.customers, model.films = copy.deepcopy([ANN, BOB]), copy.deepcopy(FILMS)
             db.load("C", [ANN, BOB])
             db.load("M", FILMS)
@@ -155,7 +156,8 @@ def test_views_are_their_definitions_after_every_batch(data):
                 for view in VIEWS:
                     db.create(view)
             with db.batch("test", seq) as b:
-                for name in data.draw(st.lists(st.sampled_from(OPERATIONS), max_size=5)):
+                # From a seed: hypothesis repeats itself, and some operations would hardly be met.
+                for name in Random(data.draw(st.integers(0, 2**32 - 1))).choices(OPERATIONS, k=4):
                     MET[name] += model.apply(name, b)
             operations = list(b._operations)
             if seq >= max(late, 1):
@@ -176,4 +178,4 @@ def test_views_are_their_definitions_after_every_batch(data):
 def test_every_operation_was_met():
     if not MET:
         pytest.skip("the property did not run")
-    assert all(MET[name] >= 5 for name in (*OPERATIONS, "built late", "repeated", "reopened")), MET
+    assert all(MET[name] >= 3 for name in (*OPERATIONS, "built late", "repeated", "reopened")), MET

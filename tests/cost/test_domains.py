@@ -1,6 +1,10 @@
-"""Cost domains (nrc-ivm, section 4.2): sizes, the two orders, sup, tcost and example 5."""
+"""Cost domains (nrc-ivm, section 4.2): sizes, the two orders, sup and tcost. Example 5, and the laws of the orders."""
 
 import pytest
+from hypothesis import given
+from support.choices import Choices
+from support.schemas import random_value, row_type
+from support.strategies import LAW, choices
 
 from ripplenest.cost.domains import (
     ONE,
@@ -100,3 +104,50 @@ def test_bad_costs() -> None:
         pair.get("b")
     with pytest.raises(TypeMismatch, match="dictionary"):
         size(EMPTY, Dict(LONG))
+
+
+@LAW
+@given(choices)
+def test_the_order(c: Choices) -> None:
+    """≤ is a partial order with least element 1_A and least upper bounds; < is transitive, and < is within ≤."""
+    a = Bag(row_type(c, 2))
+    x, y, z = (size(random_value(c, a, 3), a) for _ in range(3))
+    z = sup(y, z) if c.number(2) else z  # sizes of three random bags are seldom ordered
+    assert at_most(x, x)
+    assert at_most(bottom(a), x)
+    assert (at_most(x, y) and at_most(y, x)) == (x == y)
+    assert not (at_most(x, y) and at_most(y, z)) or at_most(x, z)
+    assert not (less(x, y) and at_most(y, z)) or less(x, z)
+    assert not less(x, y) or (at_most(x, y) and not less(y, x))
+    assert at_most(x, sup(x, y))
+    assert at_most(y, sup(x, y))
+    assert at_most(sup(x, y), z) == (at_most(x, z) and at_most(y, z))
+
+
+@LAW
+@given(choices)
+def test_tcost_keeps_the_order(c: Choices) -> None:
+    """a < b ⟹ tcost(a) < tcost(b)        a ≤ b ⟹ tcost(a) ≤ tcost(b)        tcost ≥ 1"""
+    a = Bag(row_type(c, 2))
+    x, y = (size(random_value(c, a, 3), a) for _ in range(2))
+    assert 1 <= tcost(x) <= tcost(sup(x, y))
+    more = sup(x, y)
+    assert isinstance(more, BagCost)
+    more = BagCost(more.count + 1, more.inner)
+    assert less(x, more)
+    assert tcost(x) < tcost(more)
+
+
+@LAW
+@given(choices)
+def test_size_is_the_least_bound(c: Choices) -> None:
+    """size(X) = |X|{least upper bound of the elements}; ⊖X costs the same."""
+    row = row_type(c, 2)
+    x = random_value(c, Bag(row), 4)
+    assert isinstance(x, BagValue)
+    found = bag_size(x, row)
+    assert all(at_most(size(value, row), found.inner) for value, _ in x)
+    assert found == bag_size(-x, row)
+    doubled = bag_size(x + x, row)
+    assert doubled.inner == found.inner
+    assert doubled.count == (2 * found.count if x else 1)

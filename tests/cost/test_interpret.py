@@ -1,4 +1,5 @@
-"""C[[e]], rule by rule (nrc-ivm, figure 5 and section 5.2), and example 6."""
+"""C[[e]], rule by rule (nrc-ivm, figure 5 and section 5.2), example 6, and what the costs are
+bounds of."""
 
 import pytest
 from support.related import BODY, HEAD, JARHEAD, MOVIE, MOVIES, RELATED, M
@@ -213,3 +214,50 @@ def test_the_head_of_related_alone() -> None:
     inner = cost(BODY, {"M": films}, pi={"m": films.inner})
     assert str(inner) == "3{1}"
     assert str(cost(HEAD, {}, pi={"m": films.inner, "b": inner})) == "{⟨1, 3{1}⟩}"
+
+
+# ---------------------------------------------------------------- C is a bound
+
+
+def without_plus(e: Expr) -> Expr:
+    """e₁ for every e₁ ⊎ e₂."""
+    if isinstance(e, Plus):
+        return without_plus(e.left)
+    return rebuild(e, without_plus, lambda t: t, lambda d: rebuild_dict(d, without_plus, lambda x: x))
+
+
+@settings(LAW, max_examples=80)
+@given(seeded_cases)
+def test_costs_are_bounds(case: Case) -> None:
+    """size([[h]]) ≤ C[[h]] for terms without ⊎, nested and shredded, and C[[h]] has the type's shape."""
+    rows = dict(case.schema.relations)
+    flat_rows = {part: t for name, row in rows.items() for part, t in stored_parts(name, row).items()}
+    h = without_plus(case.query)
+    nested = cost(h, sizes_of(case.db, rows))
+    assert at_most(bag_size(evaluate(h, case.db), check(h).row), nested)
+    flat = shred(h).flat
+    assert at_most(bag_size(evaluate(flat, case.parts), check(flat).row), cost(flat, sizes_of(case.parts, flat_rows)))
+    assert at_most(bottom(check(case.query)), cost(case.query, sizes_of(case.db, rows)))
+
+
+# ---------------------------------------------------------------- what the theorems need
+
+
+def test_where_the_telescoped_form_rests_on_the_cost_of_plus() -> None:
+    """|R × S| = 9 and |ΔR × S ⊎ R⁺ × ΔS| = 10 when R⁺ has 5 rows; it is 6 when R⁺ costs what R ⊎ ΔR does."""
+    h, three, two = Product(Rel("R", LONG), Rel("S", LONG)), BagCost(3, ONE), BagCost(2, ONE)
+    sizes = {"R": three, "S": three, "ΔR": two, "ΔS": two}
+    change = delta(h, frozenset({"R", "S"}), telescoped=True)
+    assert (cost(h, sizes).count, cost(change, sizes).count) == (9, 6)
+    assert cost(change, {**sizes, "R⁺": BagCost(5, ONE)}).count == 10
+
+
+def test_an_update_that_is_not_incremental() -> None:
+    """size(ΔR) < size(R) is needed: fewer rows with larger inner bags, or as many rows, need not be cheaper."""
+    nested = Bag(LONG)
+    r, dr = Rel("R", nested), frozenset({"R"})
+    whole = BagCost(5, BagCost(2, ONE))
+    for update_size in (BagCost(4, BagCost(3, ONE)), BagCost(5, whole.inner)):
+        sizes = {"R": whole, "ΔR": update_size}
+        assert not less(update_size, whole)
+        assert tcost(cost(delta(Flatten(r), dr), sizes)) >= tcost(cost(Flatten(r), sizes))
