@@ -7,11 +7,13 @@ from attrs import frozen
 
 from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
 from ripplenest.delta.rules import at_new, delta
+from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.normal import definitions, normal, term
 from ripplenest.nrc.simplify import simplify, simplify_dict
-from ripplenest.nrc.syntax import DictLit, Elem, Expr, Proj, Query, Tuple
+from ripplenest.nrc.syntax import DictLit, Elem, Expr, Proj, Query, SngBag, Tuple
 from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
+from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, stored_parts
 from ripplenest.shred.sites import Kept, domain_row, keep, labels_made
 from ripplenest.shred.terms import Shredded, shred
@@ -29,8 +31,12 @@ class Stages:
 
 
 def compile_view(query: Query, force_domain: bool = False) -> Stages:
-    """Every stage from the nested term to the trigger program. ``force_domain``: every dictionary has a domain."""
+    """Every stage from the nested term to the trigger program. ``force_domain``: every dictionary has a domain.
+
+    Raises QueryError for a term that is not well typed, or whose sites are not apart.
+    """
     row = check(query.body).row
+    _check_sites(query)
     nested = simplify(query.body)
     raw = shred(nested)
     shredded = Shredded(simplify(raw.flat), raw.context)
@@ -39,6 +45,16 @@ def compile_view(query: Query, force_domain: bool = False) -> Stages:
     parts = _parts(query)
     program = TriggerProgram(query.name, row, parts, maps, _statements(maps, parts), query.relations)
     return Stages(nested, row, shredded, sites, program)
+
+
+def _check_sites(query: Query) -> None:
+    """Each ι is made in one place, and is no stored part: definitions are found by the names of sites."""
+    taken = set(_parts(query))
+    for node in nodes(query.body):
+        if isinstance(node, SngBag):
+            if node.site in taken:
+                raise QueryError("the site of an inner bag has a name of its own", where=query.name, got=node.site)
+            taken.add(node.site)
 
 
 def _sites(shredded: Shredded) -> tuple[DictLit, ...]:

@@ -10,6 +10,7 @@ from ripplenest.nrc.walk import children
 
 MAX_DEPTH = 100
 MAX_NODES = 50_000
+MAX_PRODUCTS = 5_000  # summands of a normal form
 MAX_SOURCE = 1_000_000  # bytes of UTF-8
 
 

@@ -8,11 +8,14 @@ dictionary is a join on its label.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
+from itertools import islice
 from typing import assert_never
 
 from attrs import evolve, field, frozen
 
-from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.errors import QueryError, TooBig
+from ripplenest.nrc.limits import MAX_PRODUCTS
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     TRUE,
@@ -51,6 +54,8 @@ from ripplenest.nrc.syntax import (
 from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import Names, free_vars, replace_elem
 
+CHAIN = 32  # summands that are added one by one
+
 
 @frozen
 class Comprehension:
@@ -81,18 +86,26 @@ class _Scope:
 def normal(e: Expr, free: Mapping[str, Type] | None = None) -> tuple[Comprehension, ...]:
     """The normal form of the flat term ``e``, whose free for-variables are ``free``.
 
-    Law: ⟦e⟧ = ⊎ ⟦comprehensions⟧. Raises QueryError when ``e`` still has ``sng_ι`` or ``flatten``.
+    Law: ⟦e⟧ = ⊎ ⟦comprehensions⟧. Raises QueryError when ``e`` still has ``sng_ι`` or ``flatten``, TooBig when there
+    are too many: a for over ⊎ doubles them.
     """
-    names = Names(frozenset(free or {}))
-    return tuple(c for c in (_tidy(c) for c in _normal(e, _Scope(names))) if c is not None)
+    found = list(islice(_normal(e, _Scope(Names(frozenset(free or {})))), MAX_PRODUCTS + 1))
+    if len(found) > MAX_PRODUCTS:
+        raise TooBig("the term has too many combinations of summands", wanted=f"at most {MAX_PRODUCTS}")
+    return tuple(c for c in map(_tidy, found) if c is not None)
 
 
 def term(comprehensions: tuple[Comprehension, ...], row: Type) -> Expr:
     """The comprehensions as a term again: nested ``for``s, predicates where their variables are bound first."""
-    total: Expr = Empty(row)
-    for c in comprehensions:
-        total = _term(c) if isinstance(total, Empty) else Plus(total, _term(c))
-    return total
+    return _sum([_term(c) for c in comprehensions]) if comprehensions else Empty(row)
+
+
+def _sum(summands: list[Expr]) -> Expr:
+    """e₁ ⊎ … ⊎ eₙ, halved while there are many: passes recurse into both sides of ⊎."""
+    if len(summands) > CHAIN:
+        half = len(summands) // 2
+        return Plus(_sum(summands[:half]), _sum(summands[half:]))
+    return reduce(Plus, summands)
 
 
 def _term(c: Comprehension) -> Expr:

@@ -41,11 +41,16 @@ class Proj:
     field: str
 
 
+def _comparable(value: object) -> object:
+    """NaN equals NaN, so that terms which hold it equal themselves; types keep it apart from the string."""
+    return "NaN" if value != value else value  # noqa: PLR0124 - only NaN differs from itself
+
+
 @frozen
 class Lit:
     """A constant of a base type; ``None`` is NULL."""
 
-    value: object
+    value: object = field(eq=_comparable)
     type: Base
 
 

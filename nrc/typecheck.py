@@ -129,8 +129,6 @@ def check(e: Expr, gamma: Context | None = None, pi: Context | None = None) -> B
     return expr_type(e, gamma or {}, pi or {})
 
 
-
-
 def _lookup(what: str, name: str, names: Context) -> Type:
     if name not in names:
         raise UnknownName(f"there is no {what} {name!r}", got=name, possible=sorted(names))

@@ -220,7 +220,7 @@ class Database:
             seq,
             {part: len(rows) for part, rows in changes.items()},
             {name: len(rows) for name, rows in done.changes.items() if len(rows)},
-            done.rows_read,
+            session.overlay.read + done.rows_read,
             done.jobs,
             time.perf_counter() - started,
         )
@@ -383,4 +383,9 @@ def open_database(
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
 
         check_session(spark)
-    return Database(Store.open(path), spark, engine)
+    store = Store.open(path)
+    try:
+        return Database(store, spark, engine)
+    except BaseException:
+        store.close()
+        raise

@@ -16,7 +16,7 @@ from attrs import field, frozen
 from ripplenest.delta.program import MapKind
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.access import Step, access
-from ripplenest.plan.evaluate import evaluate, value
+from ripplenest.plan.evaluate import Binding, evaluate, value
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.product import Product
 from ripplenest.rows import Row, Rows
@@ -118,8 +118,7 @@ class _Run:
             return self._visible(table, self.built[table])
         if not step.keys:
             return self._visible(table, self.reader.scan(table))
-        assert step.via is not None
-        return self._visible(table, self.reader.probe(table, step.columns, _keys(step, found[step.via])))
+        return self._visible(table, self.reader.probe(table, step.columns, _keys(step, found)))
 
     def _visible(self, table: str, rows: Rows) -> Rows:
         """What statements see of a table: of a domain, each label with a count above 0 once."""
@@ -184,12 +183,9 @@ def _pass_on(run: _Run, m: PlannedMap, change: Rows) -> None:
     run.changes[m.name] = Rows.of_pairs(m.types, ((row, n) for row, n in moved if n)).consolidated()
 
 
-def _keys(step: Step, rows: Rows) -> list[Row]:
-    """The distinct keys that ``rows`` of the source already read ask for; NULL asks only when NULL equals NULL."""
-    assert step.via is not None
-    found: dict[Row, None] = {}
-    for row, _ in rows.pairs():
-        key = tuple(value(k.scalar, {step.via: row}) for k in step.keys)
-        if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True)):
-            found[key] = None
-    return list(found)
+def _keys(step: Step, found: Mapping[int, Rows]) -> list[Row]:
+    """The distinct keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL
+    equals NULL."""
+    rows: list[Binding] = [{}] if step.via is None else [{step.via: row} for row, _ in found[step.via].pairs()]
+    keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in rows)
+    return [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]

@@ -16,7 +16,8 @@ class Overlay:
     """Reads through to ``reader``, fetching only the keys that are asked for, each once.
 
     ``keys`` are the access keys that stored tables have. A search by other columns reads the table whole, once, and
-    asks in ``missed`` for an access key, so that only the first such batch costs what the table costs.
+    asks in ``missed`` for an access key, so that only the first such batch costs what the table costs. ``read`` counts
+    the stored rows that were read.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Overlay:
     ) -> None:
         self._reader, self._types, self._keys = reader, types, keys
         self.missed: dict[str, tuple[Columns, ...]] = {}
+        self.read = 0
         self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
         self._pending: dict[str, Found] = defaultdict(dict)
         self._by_key: dict[tuple[str, Columns], dict[Row, dict[Row, None]]] = {}
@@ -39,11 +41,11 @@ class Overlay:
             return
         stored.update((k, {}) for k in missing)
         if columns in self._keys[table]:
-            for row, n in self._reader.probe(table, columns, missing).counts().items():
+            for row, n in self._counted(self._reader.probe(table, columns, missing)).items():
                 stored[tuple(row[c] for c in columns)][row] = n
         elif columns not in self.missed.get(table, ()):
             self.missed[table] = (*self.missed.get(table, ()), columns)
-            for row, n in self._reader.scan(table).counts().items():
+            for row, n in self._counted(self._reader.scan(table)).items():
                 stored.setdefault(tuple(row[c] for c in columns), {})[row] = n
 
     def rows(self, table: str, columns: Columns, key: Row) -> Found:
@@ -56,7 +58,7 @@ class Overlay:
 
     def scan(self, table: str) -> Found:
         """Every row as it is now."""
-        found = dict(self._reader.scan(table).counts())
+        found = dict(self._counted(self._reader.scan(table)))
         for row, n in self._pending[table].items():
             found[row] = found.get(row, 0) + n
         return {row: n for row, n in found.items() if n}
@@ -73,6 +75,10 @@ class Overlay:
         """The signed rows of every table that changed."""
         found = {t: {row: n for row, n in rows.items() if n} for t, rows in self._pending.items()}
         return {t: Rows.of_counts(self._types[t], rows).consolidated() for t, rows in found.items() if rows}
+
+    def _counted(self, rows: Rows) -> Mapping[Row, int]:
+        self.read += len(rows)
+        return rows.counts()
 
     def _index(self, table: str, columns: Columns) -> dict[Row, dict[Row, None]]:
         if (table, columns) not in self._by_key:

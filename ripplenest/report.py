@@ -8,7 +8,8 @@ from attrs import asdict, field, frozen
 
 @frozen
 class Report:
-    """``rows_in`` by stored part and ``rows_out`` by map count changed rows; ``rows_read`` what was read to find out.
+    """``rows_in`` by stored part and ``rows_out`` by map count changed rows; ``rows_read`` counts stored rows that were
+    read, to find the rows that operations mean and those that views need.
 
     ``verdict`` says how views were kept fresh. ``applied`` is False for a retry of a batch that was applied before.
     """

@@ -29,7 +29,7 @@ from ripplenest.nrc.dsl.terms import (
 )
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.syntax import For, Neg, Product, Tuple, Var
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null
 
 
 def read(node: ast.expr, scope: Scope) -> Reading:
@@ -255,13 +255,16 @@ def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Readin
 
 
 def _conditional(cond: Element, yes: Reading, no: Reading, scope: Scope) -> Reading:
-    """a if c else b: a scalar; between bags ⊎ of both sides under their conditions."""
+    """a if c else b: a scalar; between bags ⊎ of both sides under their conditions, where neither can be NULL."""
     names = scope.session.names
     if _baglike(yes) or _baglike(no):
         if isinstance(yes, Element) and isinstance(no, Element):
             return choose_element(cond, yes, no, names)
         a, b = alike([yes, no])
-        return choose_bag(cond, a, b, names)
+        if not any(isinstance(r, Element) and may_be_null(r.type) for r in (yes, no)):
+            return choose_bag(cond, a, b, names)
+        one, other = (r if isinstance(r, Element) else as_element(x, scope.site, names) for r, x in ((yes, a), (no, b)))
+        return choose_element(cond, one, other, names)
     if isinstance(yes, Element) and isinstance(no, Element) and isinstance(yes.type, Record):
         return choose_element(cond, yes, no, names)
     return scalars.choose(cond, yes, no)

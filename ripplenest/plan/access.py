@@ -1,7 +1,8 @@
 """How a product reads its sources: from the change outwards, each next table only at the keys found so far.
 
 This is what makes a batch cost what the change costs: a source that is joined by equality to a source already read is
-*probed* at those keys; only a source without any such equality is scanned, and explain says so.
+*probed* at those keys, one that is only equated with constants is probed at these; a source without any such equality
+is scanned, and explain says so.
 """
 
 from attrs import frozen
@@ -22,7 +23,10 @@ class Key:
 
 @frozen
 class Step:
-    """Read ``source``: the whole change, a probe with ``keys`` computed from the rows of ``via``, or a scan."""
+    """Read ``source``: the whole change, a probe with ``keys`` computed from the rows of ``via``, or a scan.
+
+    Keys without ``via`` are constants.
+    """
 
     source: int
     keys: tuple[Key, ...] = ()
@@ -34,30 +38,33 @@ class Step:
 
 
 def access(p: Product) -> tuple[Step, ...]:
-    """The order of reading, changes first; then the source with most keys, ties in the order of the product."""
+    """The order of reading: changes first; then the source with most keys, ties in the order of the product.
+
+    Constants come last, because they are the same in every batch: what they find grows with the table.
+    """
     changes = [i for i, s in enumerate(p.sources) if s.at is At.DELTA]
     steps = [Step(i) for i in changes]
     left = [i for i in range(len(p.sources)) if i not in changes]
     while left:
         seen = [s.source for s in steps]
-        step = max((_best(p, i, seen) for i in left), key=lambda s: (len(s.keys), -s.source))
+        step = max((_best(p, i, seen) for i in left), key=lambda s: (s.via is not None, len(s.keys), -s.source))
         steps.append(step)
         left.remove(step.source)
     return tuple(steps)
 
 
 def _best(p: Product, source: int, seen: list[int]) -> Step:
-    probes = [Step(source, _keys(p, source, via), via) for via in seen]
+    probes = [Step(source, _keys(p, source, frozenset((via,))), via) for via in seen]
     probes = [s for s in probes if s.keys]
-    return max(probes, key=lambda s: len(s.keys), default=Step(source))
+    return max(probes, key=lambda s: len(s.keys), default=Step(source, _keys(p, source, frozenset())))
 
 
 def _alike(a: Scalar, b: Scalar) -> bool:
     return nullable(a.type) == nullable(b.type)
 
 
-def _keys(p: Product, source: int, via: int) -> tuple[Key, ...]:
-    """Columns of ``source`` that the conditions equate with scalars over ``via`` alone, sorted and each once.
+def _keys(p: Product, source: int, via: frozenset[int]) -> tuple[Key, ...]:
+    """Columns of ``source`` that the conditions equate with scalars over exactly ``via``, sorted and each once.
 
     Only scalars of the column's own type can be looked up; other equations are left to the join.
     """
@@ -65,6 +72,6 @@ def _keys(p: Product, source: int, via: int) -> tuple[Key, ...]:
     for c in p.conditions:
         if isinstance(c, Op) and c.fn in ("eq", "same"):
             for own, other in (c.args, c.args[::-1]):
-                if isinstance(own, Col) and own.source == source and sources_of(other) == {via} and _alike(own, other):
+                if isinstance(own, Col) and own.source == source and sources_of(other) == via and _alike(own, other):
                     found.setdefault(own.column, Key(own.column, other, c.fn == "same"))
     return tuple(found[column] for column in sorted(found))

@@ -142,7 +142,7 @@ def _join(left: DataFrame | None, right: DataFrame, step: Step, condition: Colum
         return right if condition is None else right.filter(condition)
     if condition is None:
         return left.crossJoin(right)
-    return left.join(right.hint("shuffle_hash") if small and step.keys else right, condition, "inner")
+    return left.join(right.hint("shuffle_hash") if small and step.via is not None else right, condition, "inner")
 
 
 def scalar(s: Scalar) -> Column:

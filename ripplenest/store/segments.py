@@ -28,6 +28,7 @@ from ripplenest.store.specs import Columns
 
 ALIGNMENT = 64
 MAX_HANDLES = 4096  # open mappings; the kernel allows 65530 per process
+VERIFIED = 4  # blobs whose digests are known to be right, per open mapping
 Places = npt.NDArray[np.int64]
 Index = tuple[U64, Places]
 T = TypeVar("T")
@@ -118,12 +119,12 @@ class Reader:
         self.disk = disk
         self._handles = handles
         self._open: OrderedDict[Blob, object] = OrderedDict()
-        self._verified: set[Blob] = set()
+        self._verified: OrderedDict[Blob, None] = OrderedDict()
         self._lock = Lock()
 
     def table(self, segment: Segment) -> pa.Table:
         """The rows of ``segment``, not copied. Raises CorruptState."""
-        return self._cached(segment.blob, lambda: self._load(segment.blob), pa.Table)
+        return self._cached(segment.blob, lambda: self._load(segment.blob))
 
     def index(self, segment: Segment, columns: Columns) -> Index:
         """(h, r) of ``segment`` on ``columns``. Raises StateError when it has no such index, CorruptState."""
@@ -131,14 +132,14 @@ class Reader:
         if blob is None:
             possible = map(_column_text, segment.indexes)
             raise StateError("a segment has no such index", where=segment.blob.file, got=columns, possible=possible)
-        return self._cached(blob, lambda: self._load_index(blob, columns), tuple)
+        return self._cached(blob, lambda: self._load_index(blob, columns))
 
     def close(self) -> None:
         """Forget every mapping; tables that are still in use keep theirs."""
         with self._lock:
             self._open.clear()
 
-    def _cached(self, blob: Blob, load: Callable[[], T], _: type) -> T:
+    def _cached(self, blob: Blob, load: Callable[[], T]) -> T:
         with self._lock:
             if blob in self._open:
                 self._open.move_to_end(blob)
@@ -154,7 +155,9 @@ class Reader:
         data = self.disk.map(blob)
         if blob not in self._verified:
             self.disk.verify(blob, data)
-            self._verified.add(blob)
+            self._verified[blob] = None
+            if len(self._verified) > VERIFIED * self._handles:  # blobs die, but nobody tells: forget the oldest
+                self._verified.popitem(last=False)
         return pa.ipc.open_file(pa.BufferReader(data)).read_all()
 
     def _load_index(self, blob: Blob, columns: Columns) -> Index:

@@ -139,7 +139,7 @@ def compiled_once():
         yield
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_views_are_their_definitions_after_every_batch(data):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:

@@ -256,6 +256,8 @@ ROWS = [
     ("flatten([c.orders for c in C]) - [o for c in C for o in c.orders if o.n == 1]", [{"n": 20, "items": []}]),
     ("[t for c in C for t in (c.tags if c.small == 1 else [c.name])]", ["bob ", "x"]),
     ("[{'t': c.tags if c.name != '' else c.tags} for c in C]", [{"t": None}, {"t": ["x"]}]),
+    ("[{'t': c.tags if c.name != '' else [c.name]} for c in C]", [{"t": None}, {"t": ["x"]}]),
+    ("[{'t': [] if c.small == 1 else c.tags} for c in C]", [{"t": None}, {"t": []}]),
     ("[({'k': 1, 'v': c.orders} if c.name == 'Ann' else {'k': 2, 'v': list(c.orders)})['k'] for c in C]", [1, 2]),
     ("[{'n': c.name} for c in C if c.small == 1] + [{'n': None if c.small > 1 else c.name} for c in C]",
      [{"n": None}, {"n": "Ann"}, {"n": "Ann"}]),

@@ -1,5 +1,7 @@
 """The normal form: ``⟦e⟧ = ⊎ ⟦comprehensions⟧`` for every flat term that shredding makes."""
 
+from functools import reduce
+
 import pytest
 from hypothesis import given
 from support.counts import Counts
@@ -7,8 +9,8 @@ from support.nesting import agrees, labels_in_use
 from support.strategies import LAW, Case, cases, seeded_cases
 
 from ripplenest.delta.rules import delta
-from ripplenest.nrc.bags import LabelValue
-from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.bags import BagValue, LabelValue
+from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.normal import Comprehension, normal, term
 from ripplenest.nrc.syntax import (
@@ -26,6 +28,7 @@ from ripplenest.nrc.syntax import (
     Lit,
     Neg,
     OutL,
+    Plus,
     Pred,
     Proj,
     Rel,
@@ -148,6 +151,23 @@ def test_labels_are_resolved_statically() -> None:
     d = DictUnion(DictLit(site, "l", Sng(OutL(Var("l"), site, "p"))), DictRel("N", LONG))
     assert normal(Apply(d, InL("ι", (("p", Lit(7, LONG)),)))) == (Comprehension((), (), Lit(7, LONG)),)
     assert normal(Apply(d, InL("κ", ()))) == ()
+
+
+def test_many_summands_do_not_exhaust_the_stack() -> None:
+    """A sum of hundreds of comprehensions is a term that passes can walk; it means the same."""
+    many = For("y", R, reduce(lambda e, _: Plus(e, e), range(9), Sng(Proj(Var("y"), "a"))))
+    comprehensions = normal(many)
+    assert len(comprehensions) == 512
+    change = delta(term(comprehensions, LONG), frozenset(("R",)), telescoped=True)
+    one = BagValue({(("a", 7),): 1})
+    nothing = {"R": BagValue(), "ΔR": one, "R⁺": one}
+    assert evaluate(change, nothing) == evaluate(many, {"R": one}) == BagValue({7: 512})
+
+
+def test_too_many_summands_are_refused() -> None:
+    """A for over ⊎ doubles the summands: forty of them are a short term and no program."""
+    with pytest.raises(TooBig, match="combinations"):
+        normal(reduce(lambda e, _: For("y", Plus(R, R), e), range(40), Sng(Proj(Var("y"), "a"))))
 
 
 def test_coverage() -> None:

@@ -20,6 +20,7 @@ from ripplenest.shred.consistency import add
 from ripplenest.shred.values import Parts
 
 COUNTS = Counts()
+FEWER = settings(LAW, max_examples=100)
 
 
 def law_6(case: Case, force_domain: bool = False) -> None:
@@ -38,14 +39,14 @@ def law_6(case: Case, force_domain: bool = False) -> None:
         assert running.nested() == result
 
 
-@LAW
+@FEWER
 @given(cases(batches=3))
 def test_law_6(case: Case) -> None:
     """The trigger program after any sequence of batches = recomputation (design law 6, theorem 8 after each batch)."""
     law_6(case)
 
 
-@LAW
+@FEWER
 @given(cases(batches=2))
 def test_law_6_with_domains(case: Case) -> None:
     """As law 6, with an explicit domain for every dictionary: both choices give the same view."""
@@ -53,7 +54,7 @@ def test_law_6_with_domains(case: Case) -> None:
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@settings(LAW, max_examples=250)
+@settings(LAW, max_examples=150)
 @given(case=correlated_cases)
 def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose inner bags are joined to the rows around them."""
@@ -80,7 +81,7 @@ def pieces(delta: Parts) -> list[Parts]:
     return found
 
 
-@LAW
+@FEWER
 @given(cases())
 def test_law_8_a_batch_is_any_split_of_it(case: Case) -> None:
     """One batch = its pieces one after the other, in either order (design law 8)."""
@@ -95,7 +96,7 @@ def test_law_8_a_batch_is_any_split_of_it(case: Case) -> None:
         assert split.everything() == whole
 
 
-@LAW
+@FEWER
 @given(cases())
 def test_law_8_a_batch_and_its_negation(case: Case) -> None:
     """A batch and its negation = nothing (design law 8)."""
@@ -112,7 +113,7 @@ def negated(batch: Batch) -> Parts:
     }
 
 
-@LAW
+@FEWER
 @given(cases(batches=2))
 def test_law_8_two_batches_are_their_sum(case: Case) -> None:
     """Two batches = one batch that does both (design law 8)."""
@@ -123,7 +124,7 @@ def test_law_8_two_batches_are_their_sum(case: Case) -> None:
     assert start.apply(first.delta).apply(second.delta).everything() == both.everything()
 
 
-@LAW
+@FEWER
 @given(cases())
 def test_columns_of_a_program_are_those_of_its_types(case: Case) -> None:
     """Every map has the columns of its row type, and the view has the type of its term."""

@@ -14,6 +14,7 @@ from ripplenest.nrc.syntax import (
     DictLit,
     DictRel,
     DictUnion,
+    Empty,
     Expr,
     Flatten,
     For,
@@ -157,6 +158,18 @@ def test_contexts_of_sums_are_united() -> None:
     assert isinstance(united, DictUnion) and united.left == DictRel("N.os", LONG)
     (same,) = dictionaries(shred(Plus(n, n)).context)
     assert same == DictRel("N.os", LONG)
+
+
+def test_a_label_beside_an_empty_bag_is_never_null() -> None:
+    """∅ of rows whose bag may be NULL holds no NULL; columns could not tell one from a label whose values are NULL."""
+    nothing = Empty(Record((("os", Bag(LONG, True)),)))
+    made = For("b", SngBag("ι", Sng(Proj(Var("x"), "a"))), Sng(Tuple((("os", Var("b")),))))
+    query = Let("X", nothing, Plus(LetVar("X"), For("x", R, made)))
+    assert check(query).row == nothing.row
+    row = check(shred(query).flat).row
+    assert isinstance(row, Record)
+    label = row.get("os")
+    assert isinstance(label, Label) and [s.name for s in label.sites] == ["ι"] and not label.nullable
 
 
 def test_names_do_not_depend_on_what_came_before() -> None:

@@ -76,10 +76,10 @@ def test_packing_changes_nothing() -> None:
 
 
 def test_law_6_on_spark(interpreted: SparkSession) -> None:
-    """15 queries on 30 databases each, with 2 batches, on Spark."""
+    """10 queries on 30 databases each, with 2 batches, on Spark."""
     base = Random(6).randrange(2**32)
-    filled = sum(law_6(base + i, 30, SparkJoiner(interpreted)) for i in range(15))
-    assert filled > 15 * 30 * BATCHES / 3
+    filled = sum(law_6(base + i, 30, SparkJoiner(interpreted)) for i in range(10))
+    assert filled > 10 * 30 * BATCHES / 3
 
 
 @pytest.mark.long

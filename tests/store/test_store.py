@@ -14,7 +14,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.rows import Rows
 from ripplenest.store import Change, Store, TableSpec, commit
 from ripplenest.store.hashing import hash_columns
-from ripplenest.store.segments import Reader
+from ripplenest.store.segments import VERIFIED, Reader
 
 TYPES = (Base("long"), Base("string", True))
 
@@ -172,6 +172,7 @@ def test_handles_are_bounded(store):
         store.snapshot().probe("pair", (1,), [("a",)])
     assert len(store.snapshot().delta("pair", 1)) == 39
     assert len(store._reader._open) <= 3
+    assert len(store._reader._verified) <= 3 * VERIFIED
     assert len(os.listdir("/proc/self/fd")) <= descriptors + 1
 
 

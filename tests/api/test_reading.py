@@ -1,0 +1,36 @@
+"""What a batch reads and says so, and states that cannot be opened."""
+
+import pytest
+from support.shop import customer, item, opened, order, parts
+
+import ripplenest as rn
+from ripplenest import database, errors
+from ripplenest.delta.compile import compile_view
+
+
+def test_a_search_without_an_access_key_reads_the_table_once_and_says_so(tmp_path):
+    """Rows that operations look for are rows read: the first search by a field that is no key costs the table."""
+    read = []
+    with opened(tmp_path / "state") as db:
+        db.load("C", [customer(i, str(i), [order(i, item(1))]) for i in range(50)])
+        for seq in (1, 2):
+            with db.batch("test", seq) as b:
+                b.at("C", name="7").orders.at(orderkey=7).items.insert([item(seq)])
+            read.append(b.report.rows_read)
+    assert read[0] >= 50
+    assert 0 < read[1] <= 5
+
+
+def test_a_state_of_another_compiler_is_refused(tmp_path, monkeypatch):
+    """Maps of another definition would be misread; nothing stays open."""
+    with opened(tmp_path / "state") as db:
+        db.create(parts)
+    closed = []
+    monkeypatch.setattr(database, "compile_view", lambda query: compile_view(query, force_domain=True))
+    monkeypatch.setattr(database.Store, "close", lambda store: closed.append(store.path))
+    with pytest.raises(errors.ViewChanged, match="another program of parts"):
+        rn.open(tmp_path / "state", engine="python")
+    assert closed == [tmp_path / "state"]
+    monkeypatch.undo()
+    with opened(tmp_path / "state") as db:
+        assert db.view("parts").rows() == []
