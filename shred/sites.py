@@ -14,8 +14,10 @@ from ripplenest.nrc.normal import Comprehension, normal
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, free_vars, rebuild_elem
+from ripplenest.nrc.types import INT, Base, Label, Record, Site, Type, may_be_null, nullable
+from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild_elem
+
+PARTIAL = frozenset({"div_double", "mod_int", "mod_long", "to_int", "to_long", "to_date"})
 
 
 @frozen
@@ -34,12 +36,28 @@ def keep(d: DictLit, domain_name: str, force_domain: bool = False) -> Kept:
     loose = sorted({p for p, _ in d.site.params if any(p not in b for b in bound)})
     if force_domain and d.site.params:
         return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, "a domain was asked for")
+    failing = sorted({name for c in products for name in _failing(c, d)})
+    if failing and d.site.params:
+        why = f"it must not be evaluated for labels that nobody holds, because it can fail: {', '.join(failing)}"
+        return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, why)
     if loose:
         why = f"not equated with a column in every product: {', '.join(loose)}"
         return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, why)
     names = ", ".join(p for p, _ in d.site.params)
     why = f"every product equates {names} with a column" if names else "the label has no parameters"
     return Kept(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
+
+
+def _failing(c: Comprehension, d: DictLit) -> Iterator[str]:
+    """The functions of a product that have no value for some rows; of overflow only that of casts is thought of."""
+    types = {**c.variables(), d.var: Label((d.site,))}
+    for t in (c.head, *c.conditions):
+        for node in nodes(t):
+            match node:
+                case Call("to_long", (a,)) if nullable(elem_type(a, types)) == nullable(INT):
+                    continue
+                case Call(fn) if fn in PARTIAL:
+                    yield fn
 
 
 def _bindings(c: Comprehension, d: DictLit) -> dict[str, Elem]:
