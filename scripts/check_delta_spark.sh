@@ -16,7 +16,7 @@ trap 'exit 1' HUP INT TERM
 
 # A copy, since building leaves files beside the sources. -P keeps the links that the packages are found by.
 mkdir "$scratch/source"
-cp -R -P pyproject.toml README.md LICENSE ripplenest nrc shred delta cost "$scratch/source"
+cp -R -P pyproject.toml README.md LICENSE ripplenest nrc shred delta cost examples "$scratch/source"
 
 "$python" -m venv --without-pip "$scratch/venv"
 "$python" -m pip --disable-pip-version-check --no-input --python "$scratch/venv/bin/python" \
