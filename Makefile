@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 READY := $(VENV)/.ready
+WORKERS := --numprocesses 2 --dist loadgroup
 
 .PHONY: help demo test test-long lint check-delta-spark install clean
 
@@ -20,11 +21,12 @@ demo: install
 	@$(BIN)/ripplenest demo
 
 # Always the pytest script: "python -m pytest" puts this folder on the path, and with it a top-level "delta".
+# Two workers; tests/conftest.py says which tests must share one.
 test: install
-	@$(BIN)/pytest
+	@$(BIN)/pytest $(WORKERS)
 
 test-long: install
-	@$(BIN)/pytest -m ""
+	@$(BIN)/pytest -m "" $(WORKERS)
 
 lint: install
 	@$(BIN)/ruff check .

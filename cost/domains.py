@@ -13,13 +13,14 @@ from typing import assert_never, overload
 
 from attrs import Attribute, field, frozen
 
+from ripplenest.cost.counts import Count, fewer, larger, no_more
 from ripplenest.nrc.bags import BagValue, Value, field_of
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
 
-def _counts_from_one(_: "BagCost", __: "Attribute[int]", count: int) -> None:
-    if count < 1:
+def _counts_from_one(_: "BagCost", __: "Attribute[Count]", count: Count) -> None:
+    if isinstance(count, int) and count < 1:
         raise TypeMismatch("a cost counts from 1", wanted="a cardinality of ℕ⁺", got=count)
 
 
@@ -54,9 +55,9 @@ class RecordCost:
 
 @frozen
 class BagCost:
-    """n{c}: at most ``count`` elements, each at most ``inner``."""
+    """n{c}: at most ``count`` elements, each at most ``inner``. Counts are numbers or symbolic (``cost/counts.py``)."""
 
-    count: int = field(validator=_counts_from_one)
+    count: Count = field(validator=_counts_from_one)
     inner: "Cost"
 
     def __str__(self) -> str:
@@ -131,7 +132,7 @@ def less(a: Cost, b: Cost) -> bool:
         case RecordCost(), RecordCost() if a.names == b.names:
             return _fields(less, a, b)
         case BagCost(), BagCost():
-            return a.count < b.count and at_most(a.inner, b.inner)
+            return fewer(a.count, b.count) and at_most(a.inner, b.inner)
         case _:
             raise _different(a, b)
 
@@ -148,7 +149,7 @@ def at_most(a: Cost, b: Cost) -> bool:
         case RecordCost(), RecordCost() if a.names == b.names:
             return _fields(at_most, a, b)
         case BagCost(), BagCost():
-            return a.count <= b.count and at_most(a.inner, b.inner)
+            return no_more(a.count, b.count) and at_most(a.inner, b.inner)
         case _:
             raise _different(a, b)
 
@@ -165,22 +166,57 @@ def sup(a: Cost, b: Cost) -> Cost:
         case RecordCost(), RecordCost() if a.names == b.names:
             return RecordCost(tuple((n, sup(x, y)) for (n, x), (_, y) in zip(a.fields, b.fields, strict=True)))
         case BagCost(), BagCost():
-            return BagCost(max(a.count, b.count), sup(a.inner, b.inner))
+            return BagCost(larger(a.count, b.count), sup(a.inner, b.inner))
         case _:
             raise _different(a, b)
 
 
 def tcost(c: Cost) -> int:
-    """The number of steps that producing a value of this cost takes, at least 1 (nrc-ivm, lemma 3)."""
+    """The number of steps that producing a value of this cost takes, at least 1 (nrc-ivm, lemma 3).
+
+    Raises TypeMismatch on symbolic counts, of which ``show_tcost`` gives the expression.
+    """
     match c:
         case One():
             return 1
         case RecordCost(fields):
             return sum(tcost(inner) for _, inner in fields)
-        case BagCost(count, inner):
+        case BagCost(int() as count, inner):
             return count * tcost(inner)
+        case BagCost(count):
+            raise TypeMismatch("a number of steps needs the sizes", wanted="numbers", got=count)
         case _:
             assert_never(c)
+
+
+def show_tcost(c: Cost) -> str:
+    """tcost(c) as an expression of its counts: ``|M|·(1 + |M|)`` for |M|{⟨1, |M|{1}⟩}."""
+    ones, terms = _steps(c)
+    return " + ".join([str(ones)] * (ones > 0) + terms)
+
+
+def _steps(c: Cost) -> tuple[int, list[str]]:
+    """tcost(c) as a number plus products."""
+    match c:
+        case One():
+            return 1, []
+        case RecordCost(fields):
+            parts = [_steps(inner) for _, inner in fields]
+            return sum(n for n, _ in parts), [text for _, texts in parts for text in texts]
+        case BagCost(count, inner):
+            ones, terms = _steps(inner)
+            if not terms:
+                return (count * ones, []) if isinstance(count, int) else (0, [_times(ones, str(count))])
+            if count == 1:
+                return ones, terms
+            text = show_tcost(inner)
+            return 0, [_times(count, text if len(terms) + (ones > 0) == 1 else f"({text})")]
+        case _:
+            assert_never(c)
+
+
+def _times(count: Count, text: str) -> str:
+    return text if count == 1 else f"{count}·{text}"
 
 
 def _fields(test: Callable[[Cost, Cost], bool], a: RecordCost, b: RecordCost) -> bool:

@@ -78,7 +78,8 @@ def cost(
     """C[[e]]_{γ°;ε°} for a well-typed term.
 
     ``sizes`` maps the keys of parts (``M``, ``ΔM``, ``M⁺``) to their sizes; ``lookup_key`` says where the dictionaries'
-    are. A missing R⁺ costs what R ⊎ ΔR does. Raises UnknownName on a part or variable without a cost.
+    are. A missing R⁺ costs what R ⊎ ΔR does, and ΔʹR always what ΔR does.
+    Raises UnknownName on a part or variable without a cost.
     Law (lemma 10): monotone in ``sizes``, ``gamma`` and ``pi``.
     """
     return _bag(e, _Env(sizes, gamma or {}, pi or {}))
@@ -192,7 +193,7 @@ def _dictionary_sizes(d: Dictionary, row: Type) -> tuple[BagCost, BagCost]:
     one = bag_size(EMPTY, row)
     for definition in definitions:
         one = sup(one, definition)
-    total = sum(bag.count for bag, value in zip(definitions, d.values(), strict=True) if value)
+    total = sum(abs(n) for bag in d.values() for _, n in bag)
     return BagCost(max(total, 1), RecordCost((("label", ONE), ("row", one.inner)))), one
 
 

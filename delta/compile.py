@@ -1,13 +1,19 @@
 """From a view to its trigger program: the whole pipeline in ``compile_view``.
 
-    nested term → simplify → shred → maps (flat part, dictionaries, domains) → δ of each map for each part it reads
+    nested term → simplify → shred → maps (flat part, dictionaries, domains) → δ of each map for each part it reads, and
+    of what is kept of these deltas (auxiliary maps)
 """
 
-from attrs import frozen
+from collections.abc import Mapping
 
-from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
-from ripplenest.delta.rules import at_new, delta
+import networkx as nx
+from attrs import field, frozen
+
+from ripplenest.delta.choice import by_cost
+from ripplenest.delta.materialize import Choice, Materialize, decision, materialize
+from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import definitions, normal, term
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import DictLit, Elem, Expr, Proj, Query, SngBag, Tuple
@@ -17,6 +23,27 @@ from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, stored_parts
 from ripplenest.shred.sites import Kept, domain_row, keep, labels_made
 from ripplenest.shred.terms import Shredded, shred
+
+Sizes = tuple[tuple[str, int], ...]
+
+
+def _sorted(sizes: Mapping[str, int] | Sizes) -> Sizes:
+    return tuple(sorted(dict(sizes).items()))
+
+
+@frozen
+class Options:
+    """How a view is compiled. Equal options give equal programs, so they are stored with a view.
+
+    ``materialize`` says which auxiliary maps are kept; for "cost", ``rows`` are the rows of stored parts and
+    ``changes`` those of a usual batch, by part (``delta/choice.py`` says what is assumed where nothing is said).
+    ``force_domain``: every dictionary has a domain.
+    """
+
+    materialize: Materialize = "cost"
+    rows: Sizes = field(default=(), converter=_sorted)
+    changes: Sizes = field(default=(), converter=_sorted)
+    force_domain: bool = False
 
 
 @frozen
@@ -28,23 +55,44 @@ class Stages:
     shredded: Shredded
     sites: tuple[DictLit, ...]
     program: TriggerProgram
+    choices: tuple[Choice, ...]
 
 
-def compile_view(query: Query, force_domain: bool = False) -> Stages:
-    """Every stage from the nested term to the trigger program. ``force_domain``: every dictionary has a domain.
+def compile_view(query: Query, options: Options = Options()) -> Stages:
+    """Every stage from the nested term to the trigger program.
 
-    Raises QueryError for a term that is not well typed, or whose sites are not apart.
+    Raises QueryError for a term that is not well typed, or whose sites are not apart; TooDeep or TooBig, naming the
+    pass, when a pass makes more than the limits allow.
     """
+    nested, row = _typed(query)
+    shredded, sites = _shredded(nested)
+    maps = _maps(query.name, shredded, sites, options.force_domain)
+    parts = _parts(query)
+    turns = (*sorted(parts), *(m.name for m in maps if m.kind is MapKind.DOMAIN))
+    by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
+    made = materialize(maps, turns, decision(options.materialize, by_estimate))
+    program = TriggerProgram(query.name, row, parts, (*maps, *made.maps), made.statements, turns, query.relations)
+    return Stages(nested, row, shredded, sites, program, made.choices)
+
+
+def _typed(query: Query) -> tuple[Expr, Type]:
+    """The simplified term and the row type of the view."""
+    check_limits(query.body, f"view {query.name}")
     row = check(query.body).row
     _check_sites(query)
     nested = simplify(query.body)
+    check_limits(nested, f"view {query.name}, simplified")
+    return nested, row
+
+
+def _shredded(nested: Expr) -> tuple[Shredded, tuple[DictLit, ...]]:
+    """h^F and h^Γ, and the definition of every site."""
     raw = shred(nested)
     shredded = Shredded(simplify(raw.flat), raw.context)
     sites = _sites(shredded)
-    maps = _maps(query.name, shredded, sites, force_domain)
-    parts = _parts(query)
-    program = TriggerProgram(query.name, row, parts, maps, _statements(maps, parts), query.relations)
-    return Stages(nested, row, shredded, sites, program)
+    for h in (shredded.flat, *sites):
+        check_limits(h, "shredding")
+    return shredded, sites
 
 
 def _check_sites(query: Query) -> None:
@@ -92,7 +140,16 @@ def _maps(view: str, shredded: Shredded, sites: tuple[DictLit, ...], force_domai
     kept = {d.site.name: keep(d, domain_name(view, d.site.name), force_domain) for d in sites}
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
-    return (flat, *domains, *tables)
+    return (flat, *_inner_last(domains), *tables)
+
+
+def _inner_last(domains: list[Map]) -> list[Map]:
+    """Domains behind those that they read: a dictionary that has a domain can hold labels of another."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(m.name for m in domains)
+    graph.add_edges_from((read, m.name) for m in domains for read in m.reads if read in graph)
+    by_name = {m.name: m for m in domains}
+    return [by_name[name] for name in nx.topological_sort(graph)]
 
 
 def _dictionary(view: str, d: DictLit, kept: Kept) -> Map:
@@ -124,18 +181,3 @@ def _held(head: Elem, m: Map) -> tuple[Elem, Type]:
     inner = head.get("row") if isinstance(head, Tuple) else Proj(head, "row")
     assert inner is not None
     return inner, row_type
-
-
-# ---------------------------------------------------------------- statements
-
-
-def _statements(maps: tuple[Map, ...], parts: dict[str, Type]) -> tuple[Statement, ...]:
-    order = (*parts, *(m.name for m in maps if m.kind is MapKind.DOMAIN))
-    return tuple(
-        _statement(m, part, frozenset(order[:i])) for m in maps for i, part in enumerate(order) if part in m.reads
-    )
-
-
-def _statement(m: Map, part: str, before: frozenset[str]) -> Statement:
-    change = at_new(delta(m.term, frozenset((part,)), telescoped=True), before)
-    return Statement(m.name, part, change, normal(change))

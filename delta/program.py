@@ -1,4 +1,12 @@
-"""A trigger program is data: maps, statements ``map += δ``, and the graph that says in which order they run."""
+"""A trigger program is data: maps, statements ``map += δ``, and the graph that says in which order they run.
+
+Theory of operation. A batch may change several parts. They take *turns*, in the order of ``turns``: the parts by name,
+then the domains, which change because parts do. The statement of a map for a part adds what that part's change does to
+the map, so it reads every part before it in the order after the batch (R⁺), its own as it says, and every part behind
+it before the batch; there are no cross terms. An auxiliary map is read *at the statement's turn*: with what the parts
+before it did to the map, and ``M⁺`` with what its own part did, too. Changes of auxiliary maps are therefore kept apart
+by the part that caused them.
+"""
 
 import hashlib
 from enum import Enum
@@ -10,22 +18,26 @@ from attrs import field, frozen
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
 from ripplenest.nrc.syntax import Expr
+from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Site, Type
 
 
 class MapKind(Enum):
-    """FLAT: the view's flat part. DICTIONARY: rows ⟨label, row⟩ of one site. DOMAIN: labels in use, with a count."""
+    """FLAT: the view's flat part. DICTIONARY: rows ⟨label, row⟩ of one site. DOMAIN: labels in use, with a count.
+    AUXILIARY: what is left of a delta when its updates are taken out, kept so that statements need not join it."""
 
     FLAT = "flat"
     DICTIONARY = "dictionary"
     DOMAIN = "domain"
+    AUXILIARY = "auxiliary"
 
 
 @frozen
 class Map:
     """A stored bag that the program keeps: ``name`` = ``term``, a flat bag with rows ``row``.
 
-    A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once.
+    A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once. ``why``
+    says why it is kept as it is.
     """
 
     name: str
@@ -38,31 +50,41 @@ class Map:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The parts and maps that the definition reads, in order of first use."""
-        return tuple(dict.fromkeys(rel.name for c in self.products for _, rel in c.generators))
+        """The parts and domains that the definition reads, in order of first use."""
+        return _read(self.products)
 
 
 @frozen
 class Statement:
-    """``map += δ_part(map)``: runs when ``part`` changes. Parts before it in the program's order are read after the
-    batch, parts behind it before the batch, which needs no cross terms."""
+    """``map += δ_part(map)``: runs when ``part`` changes. It reads parts and domains as of its turn, written out, and
+    auxiliary maps, which are as of its turn by themselves."""
 
     map: str
     part: str
     term: Expr
     products: tuple[Comprehension, ...]
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The parts and maps that it reads, in order of first use."""
+        return _read(self.products)
+
+
+def _read(products: tuple[Comprehension, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rel.name for c in products for _, rel in c.generators))
+
 
 @frozen
 class TriggerProgram:
     """How one view is kept fresh. ``parts`` are the stored parts of the relations that it reads, with flat row types;
-    ``row`` is the nested row type of the view."""
+    ``row`` is the nested row type of the view; ``turns`` is the order of the parts and domains in a batch."""
 
     view: str
     row: Type
     parts: dict[str, Type]
     maps: tuple[Map, ...]
     statements: tuple[Statement, ...]
+    turns: tuple[str, ...]
     relations: tuple[tuple[str, Type], ...] = field(factory=tuple)
 
     @cached_property
@@ -71,10 +93,11 @@ class TriggerProgram:
 
     @cached_property
     def graph(self) -> "nx.DiGraph[str]":
-        """Edges from what is read to the map that reads it."""
+        """Edges from what is read, by its definition or by a statement of it, to the map."""
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from([*self.parts, *self.by_name])
         graph.add_edges_from((read, m.name) for m in self.maps for read in m.reads)
+        graph.add_edges_from((read, s.map) for s in self.statements for read in s.reads)
         return graph
 
     @cached_property
@@ -90,7 +113,10 @@ class TriggerProgram:
 
     @property
     def dictionaries(self) -> tuple[Map, ...]:
-        return tuple(m for m in self.maps if m.kind is MapKind.DICTIONARY)
+        return self.of_kind(MapKind.DICTIONARY)
+
+    def of_kind(self, kind: MapKind) -> tuple[Map, ...]:
+        return tuple(m for m in self.maps if m.kind is kind)
 
     def statements_of(self, name: str) -> tuple[Statement, ...]:
         return tuple(s for s in self.statements if s.map == name)
@@ -98,7 +124,7 @@ class TriggerProgram:
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over the text of every definition: equal fingerprints mean equal stored states."""
-        lines = [f"{self.view}: {self.row}"]
-        lines += [f"{name}: {row}" for name, row in self.relations]
-        lines += [f"{m.kind.value} {m.name}: {m.row} = {show(m.term)}" for m in self.maps]
+        lines = [f"{self.view}: {show_type(self.row)}"]
+        lines += [f"{name}: {show_type(row)}" for name, row in self.relations]
+        lines += [f"{m.kind.value} {m.name}: {show_type(m.row)} = {show(m.term)}" for m in self.maps]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -6,11 +6,15 @@ the paper's three terms, over the old state only; with ``e⁺`` reading the stat
 form, which needs no cross terms and takes any number of changed parts at once.
 """
 
-from typing import assert_never
+from collections.abc import Callable
+from typing import TypeVar, assert_never
 
 from attrs import field, frozen
 
-from ripplenest.nrc.errors import QueryError
+from ripplenest.delta.degree import deg, deg_dict
+from ripplenest.nrc.errors import LawBroken, QueryError
+from ripplenest.nrc.limits import check_limits
+from ripplenest.nrc.pretty import show, show_dict
 from ripplenest.nrc.simplify import simplify
 from ripplenest.nrc.syntax import (
     Apply,
@@ -40,6 +44,7 @@ from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import rebuild, rebuild_dict, unique_binders, unique_dict_binders
 
 Changed = frozenset[str]
+T = TypeVar("T", Expr, DictExpr)
 
 
 @frozen
@@ -55,6 +60,10 @@ class Scope:
     def with_let(self, name: str, t: Type) -> "Scope":
         gamma = {**self.gamma, name: t, delta_name(name): t, new_name(name): t}
         return Scope(self.parts, self.telescoped, self.lets | {name}, gamma, self.pi)
+
+    def changes(self, name: str, at: At) -> bool:
+        """True for a stored part that changes. An update is given: it is the same before and after."""
+        return name in self.parts and at is not At.DELTA
 
     def with_var(self, name: str, t: Type) -> "Scope":
         return Scope(self.parts, self.telescoped, self.lets, self.gamma, {**self.pi, name: t})
@@ -72,24 +81,27 @@ def delta(e: Expr, parts: Changed, telescoped: bool = False) -> Expr:
     """δ(e) for changes of the stored ``parts`` (flat bags and dictionaries by name), simplified.
 
     Reads R and ΔR, and R⁺ when ``telescoped``. Raises QueryError on ``sng_ι(e)`` that depends on a changed part: its
-    change is a deep one, so it is shredded first.
+    change is a deep one, so it is shredded first. Raises LawBroken when the degree does not fall by one (theorem
+    2), TooDeep or TooBig when the delta is beyond the limits.
     """
-    return simplify(_delta(unique_binders(e), Scope(parts, telescoped)))  # δ(let …) puts e₁ where X is bound
+    change = _delta(unique_binders(e), Scope(parts, telescoped))  # δ(let …) puts e₁ where X is bound
+    _check(show, deg, e, change, parts)
+    return simplify(change)
 
 
 def _delta(e: Expr, s: Scope) -> Expr:
     match e:
-        case Rel(name, row, _):                     # δ(R) = ΔR          δ(S) = ∅
-            return Rel(name, row, At.DELTA) if name in s.parts else Empty(row)
+        case Rel(name, row, at):                    # δ(R) = δ(R⁺) = ΔR          δ(S) = δ(ΔR) = ∅
+            return Rel(name, row, At.DELTA) if s.changes(name, at) else Empty(row)
         case LetVar(name):                          # δ(X) = ΔX, or ∅ when X does not change
             return LetVar(delta_name(name)) if name in s.lets else _nothing(e, s)
         case Let(name, bound, body):                # let X := e₁, ΔX := δ(e₁) in δ_{R,X}(e₂)
-            inner = s.with_let(name, expr_type(bound, s.gamma, s.pi))
-            changed = Let(delta_name(name), _delta(bound, s), Let(new_name(name), after(bound, s), _delta(body, inner)))
-            return Let(name, bound, changed)
+            inner, change = s.with_let(name, expr_type(bound, s.gamma, s.pi)), _delta(bound, s)
+            changed = Let(new_name(name), _after(bound, change, s), _delta(body, inner))
+            return Let(name, bound, Let(delta_name(name), change, changed))
         case For(var, source, body):                # for x in δ(e₁) union e₂ ⊎ for x in e₁⁺ union δ(e₂)
-            inner = s.with_var(var, expr_type(source, s.gamma, s.pi).row)
-            return Plus(For(var, _delta(source, s), body), For(var, after(source, s), _delta(body, inner)))
+            inner, change = s.with_var(var, expr_type(source, s.gamma, s.pi).row), _delta(source, s)
+            return Plus(For(var, change, body), For(var, _after(source, change, s), _delta(body, inner)))
         case Pred() | Sng() | Empty():              # δ(p) = δ(sng(x)) = δ(inL_ι) = δ(∅) = ∅
             return _nothing(e, s)
         case SngBag(site, body):                    # δ(sng*(e)) = ∅, e input-independent
@@ -99,7 +111,8 @@ def _delta(e: Expr, s: Scope) -> Expr:
         case Flatten(of):                           # δ(flatten(e)) = flatten(δ(e))
             return Flatten(_delta(of, s))
         case Product(left, right):                  # δ(e₁) × e₂ ⊎ e₁⁺ × δ(e₂)
-            return Plus(Product(_delta(left, s), right), Product(after(left, s), _delta(right, s)))
+            change = _delta(left, s)
+            return Plus(Product(change, right), Product(_after(left, change, s), _delta(right, s)))
         case Plus(left, right):                     # δ(e₁ ⊎ e₂) = δ(e₁) ⊎ δ(e₂)
             return Plus(_delta(left, s), _delta(right, s))
         case Neg(of):                               # δ(⊖e) = ⊖δ(e)
@@ -111,14 +124,25 @@ def _delta(e: Expr, s: Scope) -> Expr:
 
 
 def delta_dict(d: DictExpr, s: Scope) -> DictExpr:
-    """δ(d) for a dictionary."""
-    return _delta_dict(unique_dict_binders(d), s)
+    """δ(d) for a dictionary. Raises as ``delta`` does."""
+    change = _delta_dict(unique_dict_binders(d), s)
+    _check(show_dict, deg_dict, d, change, s.parts)
+    return change
+
+
+def _check(text: Callable[[T], str], degree: Callable[[T, Changed], int], h: T, change: T, parts: Changed) -> None:
+    """The limits, first: what follows walks the term; and deg(δ(h)) = deg(h) - 1, or 0 where h does not change."""
+    check_limits(change, "delta")
+    before, after = degree(h, parts), degree(change, parts)
+    if after != max(before - 1, 0):
+        what = f"theorem 2 does not hold for the delta of {text(h)}"
+        raise LawBroken(what, wanted=f"deg(δ(h)) = {max(before - 1, 0)}", got=after)
 
 
 def _delta_dict(d: DictExpr, s: Scope) -> DictExpr:
     match d:
-        case DictRel(name, row, _):                 # δ(R^Γ) = ΔR^Γ
-            return DictRel(name, row, At.DELTA) if name in s.parts else DictEmpty(row)
+        case DictRel(name, row, at):                # δ(R^Γ) = ΔR^Γ
+            return DictRel(name, row, At.DELTA) if s.changes(name, at) else DictEmpty(row)
         case DictLit(site, var, body):              # δ([l ↦ e]) = [l ↦ δ(e)]
             return DictLit(site, var, _delta(body, s.with_var(var, Label((site,)))))
         case DictPlus(left, right):                 # δ(d₁ ⊎ d₂) = δ(d₁) ⊎ δ(d₂)
@@ -131,9 +155,14 @@ def _delta_dict(d: DictExpr, s: Scope) -> DictExpr:
             assert_never(d)
 
 
-def after(e: Expr, s: Scope) -> Expr:
-    """e⁺: what ``e`` stands for after the change."""
-    return at_new(e, s.parts, s.lets) if s.telescoped else Plus(e, _delta(e, s))
+def _after(e: Expr, change: Expr, s: Scope) -> Expr:
+    """e⁺: what ``e`` is after its ``change``, which is shared: deriving it again would take exponential time."""
+    return at_new(e, s.parts, s.lets) if s.telescoped else Plus(e, change)
+
+
+def rel_at_new(r: Rel, parts: Changed) -> Rel:
+    """R ⟶ R⁺ for ``parts``; updates and what is read after the batch already stay."""
+    return Rel(r.name, r.row, At.NEW) if r.name in parts and r.at is At.OLD else r
 
 
 def at_new(e: Expr, parts: Changed, lets: frozenset[str] = frozenset()) -> Expr:
@@ -148,8 +177,8 @@ def at_new(e: Expr, parts: Changed, lets: frozenset[str] = frozenset()) -> Expr:
         return at_new(c, parts, lets)
 
     match e:
-        case Rel(name, row, At.OLD) if name in parts:
-            return Rel(name, row, At.NEW)
+        case Rel():
+            return rel_at_new(e, parts)
         case LetVar(name) if name in lets:
             return LetVar(new_name(name))
         case Let(name, bound, body):

@@ -45,6 +45,10 @@ class QueryError(RipplenestError):
     """A view that has no meaning: wrong types, unknown names, unsupported Python."""
 
 
+class ParseError(QueryError):
+    """A text that is not in the language: ``where`` is file:line:column, and the message shows the line."""
+
+
 class TypeMismatch(QueryError):
     """A term has another type than its place wants."""
 
@@ -63,6 +67,14 @@ class TooDeep(QueryError):
 
 class TooBig(QueryError):
     """More nodes or bytes than the limit."""
+
+
+class LawBroken(RipplenestError):
+    """A theorem that the compiler relies on does not hold: a defect of Ripplenest, found before it did harm."""
+
+
+class NotIncremental(RipplenestError):
+    """The policy refuses to recompute, and a view or a batch cannot be kept fresh in the size of the change."""
 
 
 class EvaluationError(RipplenestError):
@@ -103,6 +115,10 @@ class UnknownLabel(DataError):
 
 class Ambiguous(DataError):
     """A deep update whose address fits several rows."""
+
+
+class Immutable(DataError):
+    """A deep update of a bag that its relation declares immutable."""
 
 
 class UnknownRelation(DataError):

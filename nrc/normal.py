@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.limits import MAX_PRODUCTS
+from ripplenest.nrc.meanings import TOTAL
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     TRUE,
@@ -51,8 +52,9 @@ from ripplenest.nrc.syntax import (
     dict_row,
     input_site,
 )
-from ripplenest.nrc.types import Type
-from ripplenest.nrc.walk import Names, free_vars, replace_elem
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Label, Type
+from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
 
 CHAIN = 32  # summands that are added one by one
 
@@ -92,7 +94,7 @@ def normal(e: Expr, free: Mapping[str, Type] | None = None) -> tuple[Comprehensi
     found = list(islice(_normal(e, _Scope(Names(frozenset(free or {})))), MAX_PRODUCTS + 1))
     if len(found) > MAX_PRODUCTS:
         raise TooBig("the term has too many combinations of summands", wanted=f"at most {MAX_PRODUCTS}")
-    return tuple(c for c in map(_tidy, found) if c is not None)
+    return tuple(tidy for c in found if (tidy := _tidy(c, free or {})) is not None)
 
 
 def term(comprehensions: tuple[Comprehension, ...], row: Type) -> Expr:
@@ -150,7 +152,7 @@ def _normal(e: Expr, scope: _Scope, hint: str = "x") -> Iterator[Comprehension]:
         case Empty():
             return
         case Apply(dictionary, label):
-            yield from _apply(dictionary, scope.elem(label), scope)
+            yield from _apply(dictionary, scope.elem(label), scope, hint)
         case SngBag() | Flatten():
             raise QueryError("only shredded terms have a normal form", got=type(e).__name__)
         case _:
@@ -198,22 +200,23 @@ def definitions(d: DictExpr) -> dict[str, tuple[DictRel | DictLit, ...]]:
             assert_never(d)
 
 
-def _apply(d: DictExpr, label: Elem, scope: _Scope) -> Iterator[Comprehension]:
+def _apply(d: DictExpr, label: Elem, scope: _Scope, hint: str) -> Iterator[Comprehension]:
     for parts in definitions(d).values():
         for part in parts:
             if isinstance(part, DictRel):
-                yield _look_up(part, label, scope)
+                yield _look_up(part, label, scope, hint)
             else:
                 yield from _substitute(part, label, scope)
 
 
-def _look_up(d: DictRel, label: Elem, scope: _Scope) -> Comprehension:
+def _look_up(d: DictRel, label: Elem, scope: _Scope, hint: str) -> Comprehension:
     """R(l) = for ⟨l', x⟩ in R where l' = l union sng(x)"""
-    var, site = scope.names.fresh("d"), input_site(d.name)
+    var, site = scope.names.fresh(hint), input_site(d.name)
     stored = OutL(Proj(Var(var), "label"), site, "id")
     same = Call("eq", (stored, simplify_elem(OutL(label, site, "id"))))
     here = simplify_elem(IsSite(label, site.name))
-    return Comprehension(((var, Rel(d.name, dict_row(d.row, d.name), d.at)),), (here, same), Proj(Var(var), "row"))
+    rows = Rel(d.name, dict_row(d.row, d.name), d.at, d.order)
+    return Comprehension(((var, rows),), (here, same), Proj(Var(var), "row"))
 
 
 def _substitute(d: DictLit, label: Elem, scope: _Scope) -> Iterator[Comprehension]:
@@ -224,14 +227,29 @@ def _substitute(d: DictLit, label: Elem, scope: _Scope) -> Iterator[Comprehensio
         yield evolve(c, conditions=(here, *c.conditions))
 
 
-def _tidy(c: Comprehension) -> Comprehension | None:
-    """Conjunctions split, constants and repetitions dropped; None when a condition can never be true."""
+def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
+    """Conjunctions split, repetitions and what is always true dropped; None when a condition can never be true."""
+    types = {**c.variables(), **free}
     conditions: dict[Elem, None] = {}
     for cond in c.conditions:
         conditions.update(dict.fromkeys(conjuncts(cond)))
     if any(isinstance(t, Lit) and t.value is not True for t in conditions):
         return None
-    return evolve(c, conditions=tuple(t for t in conditions if t != TRUE))
+    return evolve(c, conditions=tuple(t for t in conditions if t != TRUE and not _is_of_its_site(t, types)))
+
+
+def _is_of_its_site(t: Elem, types: Mapping[str, Type]) -> bool:
+    """l ∈ ι for a label that can have been made nowhere else."""
+    match t:
+        case IsSite(label, site):
+            found = elem_type(label, types)
+            return isinstance(found, Label) and found.only(site)
+    return False
+
+
+def is_total(t: Elem) -> bool:
+    """True when ``t`` has a value for every row."""
+    return all(node.fn in TOTAL for node in nodes(t) if isinstance(node, Call))
 
 
 def conjuncts(t: Elem) -> Iterator[Elem]:

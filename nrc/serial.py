@@ -22,7 +22,7 @@ from ripplenest.nrc.errors import CorruptState, RipplenestError, TooDeep, TypeMi
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit, Query
 from ripplenest.nrc.types import Base, Site, Type
-from ripplenest.nrc.values import INT_BITS, in_range
+from ripplenest.nrc.values import INT_BITS, NAN, in_range
 
 FORMAT = 1
 TAG = "is"
@@ -112,7 +112,7 @@ def _check_depth(raw: Json) -> None:
 
 _PLAIN: dict[str, type] = {"bool": bool, "int": int, "long": int, "string": str}
 _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[Any], object]]] = {
-    "double": (float, repr, float),
+    "double": (float, repr, lambda text: NAN if text == "nan" else float(text)),  # the one NaN
     "decimal": (Decimal, str, Decimal),
     "date": (date, date.isoformat, date.fromisoformat),
     "timestamp": (datetime, datetime.isoformat, datetime.fromisoformat),
@@ -120,14 +120,16 @@ _TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[Any], object]]] = 
 }
 
 
-def _write_constant(value: object, t: Base) -> Json:
+def write_constant(value: object, t: Base) -> Json:
+    """A base value as JSON that says it exactly. Raises TypeMismatch for a value of another type."""
     python = _PLAIN.get(t.kind) or _TEXTS[t.kind][0]
     if value is not None and type(value) is not python:
         raise TypeMismatch("a constant of another type than it says", wanted=t, got=type(value).__name__)
     return value if value is None or t.kind in _PLAIN else _TEXTS[t.kind][1](value)
 
 
-def _read_constant(raw: Json, t: Base) -> object:
+def read_constant(raw: Json, t: Base) -> object:
+    """The base value that ``write_constant`` wrote. Raises ValueError for other JSON."""
     python = _PLAIN.get(t.kind, str)
     if raw is None:
         return None
@@ -155,7 +157,7 @@ def _converter() -> Converter:
         resolve_types(cls)
     for union in UNIONS:
         _register(converter, union)
-    converter.register_unstructure_hook(Lit, lambda e: {"value": _write_constant(e.value, e.type), "type": _base(e)})
+    converter.register_unstructure_hook(Lit, lambda e: {"value": write_constant(e.value, e.type), "type": _base(e)})
     converter.register_structure_hook(Lit, _read_literal)
     return converter
 
@@ -168,7 +170,7 @@ def _read_literal(raw: Json, _: Any) -> Lit:
     if set(raw) != {"value", "type"}:
         raise ValueError("a constant has a value and a type")
     t = CONVERTER.structure(raw["type"], Base)
-    return Lit(_read_constant(raw["value"], t), t)
+    return Lit(read_constant(raw["value"], t), t)
 
 
 def _exactly(python: type) -> Callable[[Json, Any], Any]:

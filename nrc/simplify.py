@@ -5,6 +5,9 @@ Binders are named apart first, and no row copies a binder, so substitution is ca
 """
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from attrs import frozen
 
 from ripplenest.nrc.syntax import (
     UNIT_ELEM,
@@ -36,22 +39,32 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import expr_type
-from ripplenest.nrc.types import BOOL, UNIT, Bag, Label, Type
+from ripplenest.nrc.types import BOOL, UNIT, Label, Type
 from ripplenest.nrc.walk import (
     free_lets,
     rebuild,
     rebuild_dict,
     rebuild_elem,
     replace,
+    replace_let,
     unique_binders,
     unique_dict_binders,
 )
 
 Context = Mapping[str, Type]
-Rule = Callable[[Expr, Bag], Expr | None]
 
 
-def for_empty(e: Expr, t: Bag) -> Expr | None:
+class HasRow(Protocol):
+    """The type of a bag, as far as rules ask for it."""
+
+    @property
+    def row(self) -> Type: ...
+
+
+Rule = Callable[[Expr, HasRow], Expr | None]
+
+
+def for_empty(e: Expr, t: HasRow) -> Expr | None:
     """for x in ∅ union e = ∅        for x in e union ∅ = ∅"""
     match e:
         case For(_, Empty(), _) | For(_, _, Empty()):
@@ -59,7 +72,7 @@ def for_empty(e: Expr, t: Bag) -> Expr | None:
     return None
 
 
-def for_sng(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
+def for_sng(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     """for x in sng(t) union e = e[x := t]"""
     match e:
         case For(var, Sng(elem), body):
@@ -67,7 +80,7 @@ def for_sng(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
     return None
 
 
-def for_eta(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
+def for_eta(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     """for x in e union sng(x) = e"""
     match e:
         case For(var, source, Sng(Var(name))) if name == var:
@@ -75,7 +88,7 @@ def for_eta(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
     return None
 
 
-def for_for(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
+def for_for(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     """for x in (for y in a union b) union c = for y in a union for x in b union c"""
     match e:
         case For(x, For(y, a, b), c):
@@ -83,7 +96,7 @@ def for_for(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
     return None
 
 
-def flatten_sng(e: Expr, t: Bag) -> Expr | None:
+def flatten_sng(e: Expr, t: HasRow) -> Expr | None:
     """flatten(sng_ι(e)) = e        flatten(∅) = ∅        flatten(for x in a union b) = for x in a union flatten(b)"""
     match e:
         case Flatten(SngBag(_, body)):
@@ -95,7 +108,7 @@ def flatten_sng(e: Expr, t: Bag) -> Expr | None:
     return None
 
 
-def plus_empty(e: Expr, t: Bag) -> Expr | None:
+def plus_empty(e: Expr, t: HasRow) -> Expr | None:
     """e ⊎ ∅ = e        ∅ ⊎ e = e"""
     match e:
         case Plus(Empty(), other) | Plus(other, Empty()):
@@ -104,7 +117,7 @@ def plus_empty(e: Expr, t: Bag) -> Expr | None:
     return None
 
 
-def neg_neg(e: Expr, t: Bag) -> Expr | None:
+def neg_neg(e: Expr, t: HasRow) -> Expr | None:
     """⊖⊖e = e        ⊖∅ = ∅"""
     match e:
         case Neg(Neg(inner)):
@@ -114,7 +127,7 @@ def neg_neg(e: Expr, t: Bag) -> Expr | None:
     return None
 
 
-def product_empty(e: Expr, t: Bag) -> Expr | None:
+def product_empty(e: Expr, t: HasRow) -> Expr | None:
     """∅ × e = ∅        e × ∅ = ∅"""
     match e:
         case Product(Empty(), _) | Product(_, Empty()):
@@ -122,7 +135,7 @@ def product_empty(e: Expr, t: Bag) -> Expr | None:
     return None
 
 
-def pred_constant(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
+def pred_constant(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     """p = sng(⟨⟩) when p is the constant true; p = ∅ when it is false or NULL"""
     match e:
         case Pred(Lit(value, _)):
@@ -130,7 +143,7 @@ def pred_constant(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
     return None
 
 
-def let_unused(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
+def let_unused(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     """let X := e₁ in e₂ = e₂ when X is not free in e₂"""
     match e:
         case Let(name, _, body) if name not in free_lets(body):
@@ -138,14 +151,38 @@ def let_unused(e: Expr, t: Bag) -> Expr | None:  # noqa: ARG001
     return None
 
 
-def apply_lit(e: Expr, t: Bag) -> Expr | None:
-    """[(ι,Π) ↦ e](inL_ι(ε)) = e[ε]        [](l) = ∅"""
+def let_empty(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
+    """let X := ∅ in e = e[X := ∅]"""
+    match e:
+        case Let(name, Empty() as bound, body):
+            return replace_let(body, name, bound)
+    return None
+
+
+def apply_empty(e: Expr, t: HasRow) -> Expr | None:
+    """d(l) = ∅ when d is made of [(ι,Π) ↦ ∅] and [] by ∪ and ⊎"""
+    match e:
+        case Apply(dictionary, _) if _holds_nothing(dictionary):
+            return Empty(t.row)
+    return None
+
+
+def _holds_nothing(d: DictExpr) -> bool:
+    match d:
+        case DictLit(_, _, Empty()) | DictEmpty():
+            return True
+        case DictPlus(left, right) | DictUnion(left, right):
+            return _holds_nothing(left) and _holds_nothing(right)
+        case _:
+            return False
+
+
+def apply_lit(e: Expr, t: HasRow) -> Expr | None:
+    """[(ι,Π) ↦ e](inL_ι(ε)) = e[ε]        [(ι,Π) ↦ e](inL_κ(ε)) = ∅"""
     match e:
         case Apply(DictLit(site, var, body), InL(name, _) as label) if site.name == name:
             return elem_pass(replace(body, {var: label}))
         case Apply(DictLit(), InL()):
-            return Empty(t.row)
-        case Apply(DictEmpty(), _):
             return Empty(t.row)
     return None
 
@@ -161,6 +198,8 @@ RULES: tuple[Rule, ...] = (
     product_empty,
     pred_constant,
     let_unused,
+    let_empty,
+    apply_empty,
     apply_lit,
 )
 
@@ -188,9 +227,22 @@ def simplify(e: Expr, gamma: Context | None = None, pi: Context | None = None) -
     return _simplify(unique_binders(e), gamma or {}, pi or {})
 
 
+@frozen
+class _TypeOf:
+    """The type of a term, worked out when a rule that fits asks for it: few do, and it takes a walk of the term."""
+
+    e: Expr
+    gamma: Context
+    pi: Context
+
+    @property
+    def row(self) -> Type:
+        return expr_type(self.e, self.gamma, self.pi).row
+
+
 def _simplify(e: Expr, gamma: Context, pi: Context) -> Expr:
     e = _children(e, gamma, pi)
-    t = expr_type(e, gamma, pi)
+    t = _TypeOf(e, gamma, pi)
     for rule in RULES:
         simpler = rule(e, t)
         if simpler is not None:

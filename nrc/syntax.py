@@ -11,6 +11,8 @@ from attrs import field, frozen
 
 from ripplenest.nrc.types import Base, Label, Record, Site, Type
 
+PRIME = "ʹ"  # a letter, so that ΔʹR is a name
+
 
 class At(Enum):
     """Which state of a stored part a term reads: before the batch, the change itself, or after it."""
@@ -19,8 +21,9 @@ class At(Enum):
     DELTA = "Δ"
     NEW = "⁺"
 
-    def show(self, name: str) -> str:
-        return f"Δ{name}" if self is At.DELTA else name + self.value
+    def show(self, name: str, order: int = 1) -> str:
+        """R, R⁺, or ΔR, and ΔʹR, ΔʹʹR, … for the updates that deltas of higher order add."""
+        return f"Δ{PRIME * (order - 1)}{name}" if self is At.DELTA else name + self.value
 
 
 # ---------------------------------------------------------------- elements
@@ -104,16 +107,17 @@ Elem = Var | Proj | Lit | Call | Tuple | InL | OutL | IsSite
 
 @frozen
 class Rel:
-    """R, a stored bag of rows ``row``."""
+    """R, a stored bag of rows ``row``; of several updates ΔR, ΔʹR, … of one part, the ``order`` says which."""
 
     name: str
     row: Type
     at: At = At.OLD
+    order: int = 1
 
     @property
     def key(self) -> str:
         """What the part is called in a database of values: ``M``, ``ΔM`` or ``M⁺``."""
-        return self.at.show(self.name)
+        return self.at.show(self.name, self.order)
 
 
 @frozen
@@ -220,10 +224,11 @@ class DictRel:
     name: str
     row: Type
     at: At = At.OLD
+    order: int = 1
 
     @property
     def key(self) -> str:
-        return self.at.show(self.name)
+        return self.at.show(self.name, self.order)
 
 
 @frozen

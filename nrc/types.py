@@ -76,6 +76,10 @@ class Label:
     def __str__(self) -> str:
         return "𝕃{" + ", ".join(s.name for s in self.sites) + "}" + ("?" if self.nullable else "")
 
+    def only(self, name: str) -> bool:
+        """True when every value is a label of this site, none NULL."""
+        return not self.nullable and [site.name for site in self.sites] == [name]
+
     def site(self, name: str) -> Site | None:
         return next((s for s in self.sites if s.name == name), None)
 

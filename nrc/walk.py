@@ -167,6 +167,24 @@ def replace_dict(e: DictExpr, env: Mapping[str, Elem]) -> DictExpr:
     return rebuild_dict(e, lambda c: replace(c, env), lambda d: replace_dict(d, env))
 
 
+def replace_let(e: Expr, name: str, by: Expr) -> Expr:
+    """``e[X := by]`` for a let-variable; binders inside ``e`` must not bind names that are free in ``by``."""
+
+    def again(c: Expr) -> Expr:
+        return replace_let(c, name, by)
+
+    def dictionary(d: DictExpr) -> DictExpr:
+        return rebuild_dict(d, again, dictionary)
+
+    match e:
+        case LetVar(found) if found == name:
+            return by
+        case Let(inner, bound, body) if inner == name:
+            return Let(inner, again(bound), body)
+        case _:
+            return rebuild(e, again, lambda t: t, dictionary)
+
+
 def free_vars(term: Term) -> frozenset[str]:
     """The for-variables (context Π) that occur free in ``term``."""
     match term:

@@ -16,7 +16,10 @@ from ripplenest.database import open_database as open
 from ripplenest.explain import Explanation, explain
 from ripplenest.nrc import errors
 from ripplenest.nrc.dsl import Bag, Decimal, Int, View, coalesce, flatten, record, view
-from ripplenest.nrc.errors import RipplenestError
+from ripplenest.nrc.errors import ParseError, RipplenestError
+from ripplenest.nrc.language import Program, TextView
+from ripplenest.nrc.language import parse_file as parse
+from ripplenest.nrc.language import read_file as read
 from ripplenest.report import Report
 
 __all__ = [
@@ -25,14 +28,19 @@ __all__ = [
     "Decimal",
     "Explanation",
     "Int",
+    "ParseError",
+    "Program",
     "Report",
     "RipplenestError",
+    "TextView",
     "View",
     "coalesce",
     "errors",
     "explain",
     "flatten",
     "open",
+    "parse",
+    "read",
     "record",
     "view",
 ]

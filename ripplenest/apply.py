@@ -8,6 +8,7 @@ update touches only the dictionary that holds the inner bag.
 
 from collections.abc import Iterable, Iterator
 
+from ripplenest.consistency import check_update
 from ripplenest.deep import Place, resolve
 from ripplenest.identity import BatchNames
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
@@ -17,14 +18,14 @@ from ripplenest.operations import Deep, Operation, Write
 from ripplenest.overlay import Found, Overlay
 from ripplenest.plan.columns import from_leaves, to_leaves
 from ripplenest.relation import Part, Relation
-from ripplenest.rows import Row
-from ripplenest.shred.values import has_bag, nest, occurrences, shred_row
+from ripplenest.rows import Row, Rows
+from ripplenest.shred.values import has_bag, nest, shred_bag, shred_row
 
 Contents = dict[Value, list[tuple[Row, int]]]
 
 
 class Session:
-    """One batch at work: ``run`` its operations, then read ``overlay.changes()``."""
+    """One batch at work: ``run`` its operations, then read its ``changes()``."""
 
     def __init__(self, relations: dict[str, Relation], overlay: Overlay, batch: tuple[str, int]) -> None:
         self.relations, self.overlay = relations, overlay
@@ -42,6 +43,12 @@ class Session:
                 self._upsert_all(relation, rows, where)
             case Deep():
                 self._deep(relation, o, where)
+
+    def changes(self) -> dict[str, Rows]:
+        """The signed rows of every part that changed, checked to be a consistent update. Raises LawBroken."""
+        for r in self.relations.values():
+            check_update(r, self.overlay)
+        return self.overlay.changes()
 
     # ------------------------------------------------------------ whole rows
 
@@ -68,7 +75,7 @@ class Session:
 
     def _delete_all(self, r: Relation, rows: tuple[Value, ...], where: str) -> None:
         part = r.parts[r.name]
-        self._take(r, part, self._lookup(r, part), rows, None, where)
+        self._take(r, part, r.lookup(part), rows, None, where)
 
     def _upsert_all(self, r: Relation, rows: tuple[Value, ...], where: str) -> None:
         self._fetch_keys(r, rows)
@@ -95,13 +102,10 @@ class Session:
 
     def _insert_inner(self, r: Relation, place: Place, rows: tuple[Value, ...]) -> None:
         part = r.parts[place.part]
-        for value, n in occurrences(BagValue.of(rows), part.row):
-            identity = self.names.row(place.part, place.id, value) if has_bag(part.row) else ""
-            flat, entries = shred_row(value, part.row, place.part, identity, self.names)
-            self.overlay.add(part.name, (place.id, *to_leaves(flat, part.flat)), n)
-            for e in entries:
-                if e.count:
-                    self._add_entry(r, e.part, e.label, e.row, e.count)
+        label = LabelValue(part.name, (place.id,))
+        for e in shred_bag(BagValue.of(rows), part.row, part.name, label, self.names):
+            if e.count:
+                self._add_entry(r, e.part, e.label, e.row, e.count)
 
     def _delete_inner(self, r: Relation, place: Place, rows: tuple[Value, ...], where: str) -> None:
         part = r.parts[place.part]
@@ -164,9 +168,6 @@ class Session:
         if r.key:
             return self.names.keyed(r.name, _key(r, value))
         return self.names.row(r.name, "", value)
-
-    def _lookup(self, r: Relation, part: Part) -> tuple[int, ...]:
-        return r.key_columns if r.key else part.scalars
 
     def _probe_key(self, part: Part, columns: tuple[int, ...], value: Value, bag: str | None) -> Row:
         """What ``columns`` of the stored row of ``value`` hold; no label is among them."""

@@ -1,48 +1,41 @@
 """The database: declared relations, loaded rows, views that are kept fresh, and the batches that change them.
 
 One batch is one version: operations become signed rows (``apply``), the trigger programs of all views turn them into
-the changes of their maps (``engine``), and the store commits all of it together or nothing.
+the changes of their maps (``engine``), or these are recomputed (``policy``), and the store commits all of it together
+or nothing.
 """
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve
 
 from ripplenest.apply import Session
 from ripplenest.batch import LOADS, Batch, find_relation
-from ripplenest.delta.compile import compile_view
-from ripplenest.engine import Joiner, PythonJoiner, build, propagate
+from ripplenest.declared import Declared, HasQuery, Kept, compiled, query_of, relation_meta
+from ripplenest.delta.compile import Options
+from ripplenest.delta.materialize import Materialize
+from ripplenest.engine import Joiner, Propagation, PythonJoiner, build, propagate
+from ripplenest.folding import Fold, Unfolding, folded, unfolded
 from ripplenest.ingest import read_rows
+from ripplenest.judge import check_strict
 from ripplenest.nrc.dsl.records import annotation_type
-from ripplenest.nrc.errors import (
-    AlreadyLoaded,
-    BatchConflict,
-    BatchGap,
-    NameTaken,
-    QueryError,
-    RelationChanged,
-    StateError,
-    TypeMismatch,
-    UnknownRelation,
-    UnknownView,
-    ViewChanged,
-)
-from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
-from ripplenest.nrc.syntax import Query
+from ripplenest.nrc.errors import AlreadyLoaded, BatchConflict, BatchGap, EvaluationError, RelationChanged, UnknownView
 from ripplenest.operations import Operation, Write, content
 from ripplenest.overlay import Overlay
-from ripplenest.plan.planned import PlannedProgram, merged, plan
+from ripplenest.plan.planned import merged
+from ripplenest.policy import Decision, Policy, after_failure, check_policy, decide
+from ripplenest.recompute import recomputed
 from ripplenest.relation import Relation, declare
 from ripplenest.report import Report
 from ripplenest.rows import Rows
-from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change, TableSpec
 from ripplenest.store.store import Store
+from ripplenest.verification import Verification
+from ripplenest.verify import verify
 from ripplenest.view import ViewHandle
 
 if TYPE_CHECKING:
@@ -52,13 +45,6 @@ Engine = Literal["spark", "python"]
 LOCAL = "local"
 
 
-class HasQuery(Protocol):
-    """A view: what ``@view`` makes of a function."""
-
-    @property
-    def query(self) -> Query: ...
-
-
 class Database:
     """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
 
@@ -66,12 +52,11 @@ class Database:
     middle of it, it raises StateError and changes nothing.
     """
 
-    def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine) -> None:
-        self._store, self._engine = store, engine
+    def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
+        self._store, self._engine, self._policy = store, engine, check_policy(policy)
         self._spark = spark
         self._joiner: Joiner | None = None
-        self._relations: dict[str, Relation] = {}
-        self._views: dict[str, PlannedProgram] = {}
+        self._declared = Declared()
         self._report: Report | None = None
         self._refresh()
 
@@ -80,6 +65,10 @@ class Database:
     def close(self) -> None:
         """Release the state directory. A Spark session stays, it may be shared."""
         self._store.close()
+
+    def __repr__(self) -> str:
+        names = (", ".join(found) or "none" for found in (self._declared.relations, self._declared.views))
+        return "<database: relations {}; views {}>".format(*names)
 
     def __enter__(self) -> "Database":
         return self
@@ -108,23 +97,40 @@ class Database:
 
     # ------------------------------------------------------------ what there is
 
-    def relation(self, name: str, record: object, key: str | tuple[str, ...] | None = None) -> None:
+    def relation(
+        self,
+        name: str,
+        record: object,
+        key: str | tuple[str, ...] | None = None,
+        immutable: str | tuple[str, ...] = (),
+        arrays: bool | str | tuple[str, ...] = True,
+    ) -> None:
         """Declare relation ``name`` with rows of the ``@record`` class, and the fields of its key if it has one.
 
-        Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. Declaring it
-        again is fine. Raises RelationChanged when the state holds it with other fields or another key, NameTaken.
+        Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable``
+        are paths of inner bags (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they
+        are stored as arrays until a view looks into them. ``arrays`` are those of them that may be: all, or none with
+        ``False``; views have the same rows either way. Declaring a relation again is fine. Raises RelationChanged when
+        the state holds it differently, NameTaken.
         """
-        wanted = declare(name, annotation_type(record, f"relation {name}"), key)
+        wanted = declare(name, annotation_type(record, f"relation {name}"), key, immutable, arrays)
         version = self._refresh()
-        known = self._relations.get(name)
+        known = self._declared.relations.get(name)
         if known is None:
-            self._check_free(wanted.parts)
-            meta = {f"relation:{name}": json.dumps({"row": type_to_json(wanted.row), "key": wanted.key})}
-            self._commit(Change(tables=wanted.specs, meta=meta, note={"kind": "relation", "name": name}), version)
-            self._relations[name] = wanted
+            specs = (*wanted.specs, *(Fold(wanted, root).spec for root in wanted.arrays))
+            self._declared.check_free([spec.name for spec in specs], self._store.tables())
+            note = {"kind": "relation", "name": name}
+            self._commit(Change(tables=specs, meta=relation_meta(wanted), note=note), version)
+            self._declared.relations[name] = wanted
         elif known != wanted:
             what = f"the state holds {name} differently"
-            raise RelationChanged(what, where=f"relation {name}", wanted=_signature(known), got=_signature(wanted))
+            raise RelationChanged(
+                what,
+                where=f"relation {name}",
+                wanted=_signature(known),
+                got=_signature(wanted),
+                possible=["another name", "a new state directory"],
+            )
 
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
@@ -132,7 +138,7 @@ class Database:
         The same load again changes nothing. Raises AlreadyLoaded when the relation has other rows.
         """
         snapshot = self._snapshot()
-        r = find_relation(self._relations, name)
+        r = find_relation(self._declared.relations, name)
         write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows"))
         source, digest = f"{LOADS}{name}", _digest((write,))
         applied = self._store.applied(source, 1)
@@ -145,63 +151,74 @@ class Database:
             raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
         return self._load(write, source, digest, snapshot)
 
-    def create(self, view: HasQuery) -> ViewHandle:
+    def create(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
         """Keep ``view`` fresh from now on, computed by an ordinary query first. Creating it again is fine.
 
-        Raises UnknownRelation or QueryError for a view that does not fit the relations, ViewChanged when the state
-        holds a view of this name with another definition.
+        ``materialize`` says which maps are kept beside the view so that batches join less: "none", "first" (those of
+        first-order deltas), "full" (of all orders), or "cost", which keeps what pays for the rows that relations have
+        at this moment. All give the same rows. Raises UnknownRelation or QueryError for a view that does not fit the
+        relations, ViewChanged when the state holds a view of this name with another definition or other maps, and
+        NotIncremental for a view that the policy "strict" does not allow.
         """
-        query = getattr(view, "query", None)
-        if not isinstance(query, Query):
-            raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
+        query = query_of(view)
         snapshot = self._snapshot()
-        self._check_relations(query)
-        planned = plan(compile_view(query).program)
-        known = self._views.get(query.name)
-        if known is None:
-            self._check_free((query.name, *(m.name for m in planned.maps)))
-            self._build(query, planned, snapshot)
-        elif known.program.fingerprint != planned.program.fingerprint:
-            raise ViewChanged(
-                f"the state was built by another definition of {query.name}",
-                where=f"view {query.name}",
-                wanted=known.program.fingerprint[:16],
-                got=planned.program.fingerprint[:16],
-                possible=["another name for the new definition", "a new state directory"],
-            )
+        self._declared.check_relations(query)
+        known = self._declared.views.get(query.name)
+        if known is not None:
+            self._declared.check_same(compiled(query, known.options), materialize)
+        else:
+            rows = self._part_sizes(snapshot, query.relations)
+            made = compiled(query, Options("cost" if materialize is None else materialize, rows))
+            if self._policy == "strict":
+                check_strict(query, made.judgement)
+            self._keep(made, snapshot)
         return self.view(query.name)
 
     def view(self, name: str) -> ViewHandle:
         """A handle on a view that is kept. Raises UnknownView."""
         self._refresh()
-        if name not in self._views:
-            raise UnknownView("there is no such view", got=name, possible=self._views)
-        return ViewHandle(self._views[name].program, self._store, lambda: self.spark)
+        if name not in self._declared.views:
+            raise UnknownView("there is no such view", got=name, possible=self._declared.views)
+        return ViewHandle(self._declared.views[name], self._snapshot, lambda: self.spark)
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The names of the declared relations."""
         self._refresh()
-        return tuple(self._relations)
+        return tuple(self._declared.relations)
 
     @property
     def views(self) -> tuple[str, ...]:
         """The names of the views that are kept."""
         self._refresh()
-        return tuple(self._views)
+        return tuple(self._declared.views)
+
+    def verify(self, deep: bool = False) -> Verification:
+        """Whether all that is stored is what it should be: relations consistent, each map what its definition gives.
+
+        ``deep`` also evaluates each view on the nested relations, in Python and without the compiler, for small data;
+        where that has no value, because it asks about rows that other conditions drop, the answer says so.
+        One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
+        """
+        self._refresh()  # first, so that the snapshot has the tables of all that is declared
+        snapshot = Unfolding(self._store.snapshot(), self._declared.folds)
+        return verify(self._declared, snapshot, self._engine_joiner(), deep)
 
     # ------------------------------------------------------------ change
 
-    def batch(self, source: str | None = None, seq: int | None = None) -> Batch:
+    def batch(self, source: str | None = None, seq: int | None = None, policy: Policy | None = None) -> Batch:
         """A batch of changes, applied when its ``with`` block ends, once for each (source, seq).
 
         The first seq of a source is free, then each is one more than the last. Without both, the batch is the next
-        one of the source ``local``.
+        one of the source ``local``. ``policy`` is that of the database unless given (``ripplenest.open``).
         """
         self._refresh()
-        return Batch(self._relations, self._apply, source, seq)
+        chosen = self._policy if policy is None else check_policy(policy)
+        return Batch(self._declared.relations, lambda *args: self._apply(chosen, *args), source, seq)
 
-    def _apply(self, operations: tuple[Operation, ...], source: str | None, seq: int | None) -> Report:
+    def _apply(
+        self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None
+    ) -> Report:
         started = time.perf_counter()
         snapshot = self._snapshot()
         if source is None or seq is None:
@@ -209,11 +226,11 @@ class Database:
         digest = _digest(operations)
         if self._check_sequence(source, seq, digest):
             return self._repeated(source, seq)
-        session = Session(self._relations, self._overlay(snapshot), (source, seq))
+        session = Session(self._declared.relations, self._overlay(snapshot), (source, seq))
         for i, operation in enumerate(operations):
             session.run(operation, f"operation {i} ({operation.verb} {operation.target})")
-        changes = session.overlay.changes()
-        done = propagate(merged(tuple(self._views.values())), snapshot, changes, self._engine_joiner())
+        changes = session.changes()
+        decision, done = self._changed(policy, snapshot, changes)
         report = Report(
             snapshot.version + 1,
             source,
@@ -223,13 +240,32 @@ class Database:
             session.overlay.read + done.rows_read,
             done.jobs,
             time.perf_counter() - started,
+            decision.how,
+            decision.why,
         )
         note = {"kind": "batch", **report.to_dict()}
-        deltas, found_by = {**changes, **done.changes}, session.overlay.missed
+        stored = folded(changes, snapshot, self._declared.folded)
+        deltas, found_by = {**stored, **done.changes}, session.overlay.missed
         change = Change(deltas, indexes=found_by, source=source, seq=seq, digest=digest, note=note)
         self._commit(change, snapshot.version)
         self._report = evolve(report, seconds=time.perf_counter() - started)
         return self._report
+
+    def _changed(
+        self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows]
+    ) -> tuple[Decision, Propagation]:
+        """What a batch that changes parts does to every map, and how that was found."""
+        if policy == "strict":
+            self._declared.check_strict(changes)
+        plan = self._declared.program()
+        decision = decide(policy, plan, snapshot.size, {part: len(rows) for part, rows in changes.items()})
+        if decision.how == "incremental":
+            try:
+                return decision, propagate(plan, snapshot, changes, self._engine_joiner())
+            except EvaluationError as error:
+                # Triggers also ask about rows that were and rows that came together, which no state holds.
+                decision = after_failure(policy, error)
+        return decision, recomputed(plan, snapshot, changes, self._engine_joiner())
 
     def _check_sequence(self, source: str, seq: int, digest: str) -> bool:
         """True when the batch was applied before. Raises BatchConflict or BatchGap."""
@@ -265,101 +301,57 @@ class Database:
         """``parent`` is the version that the change was computed from; StateError when there is another by now."""
         return self._store.commit(change, parent)
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> Unfolding:
         """The newest version, with every relation and view that it has (or one that came this moment) known."""
         snapshot = self._store.snapshot()
         self._refresh()
-        return snapshot
+        return Unfolding(snapshot, self._declared.folds)
 
-    def _overlay(self, snapshot: Snapshot) -> Overlay:
-        types = {p.name: p.types for r in self._relations.values() for p in r.parts.values()}
+    def _refresh(self) -> int:
+        """Read what was declared since, here or by another object; the version from before."""
+        version = self._store.version
+        self._declared.read(self._store.all_meta())
+        return version
+
+    def _overlay(self, snapshot: Unfolding) -> Overlay:
+        types = {p.name: p.types for r in self._declared.relations.values() for p in r.parts.values()}
         return Overlay(snapshot, types, {name: spec.indexes for name, spec in self._store.tables().items()})
 
-    def _check_free(self, names: Iterable[str]) -> None:
-        """``names`` are a relation or a view and what is stored under it."""
-        for name in names:
-            if name in self._relations or name in self._views or name in self._store.tables():
-                raise NameTaken("the name is in use", where=name, possible=["another name"])
+    def _part_sizes(self, snapshot: Unfolding, relations: Iterable[tuple[str, object]]) -> dict[str, int]:
+        """The rows of the stored parts that have any."""
+        parts = (part for name, _ in relations for part in self._declared.relations[name].parts)
+        return {part: size for part in parts if (size := snapshot.size(part))}
 
-    def _check_relations(self, query: Query) -> None:
-        where = f"view {query.name}"
-        for name, row in query.relations:
-            if name not in self._relations:
-                what = "the view reads a relation that is not declared"
-                raise UnknownRelation(what, where=where, got=name, possible=self._relations)
-            declared = self._relations[name].row
-            if declared != row:
-                what = f"the view reads {name} with other fields than it was declared with"
-                raise TypeMismatch(what, where=where, wanted=declared, got=row)
-
-    def _load(self, write: Write, source: str, digest: str, snapshot: Snapshot) -> int:
-        session = Session(self._relations, self._overlay(snapshot), (source, 1))
+    def _load(self, write: Write, source: str, digest: str, snapshot: Unfolding) -> int:
+        session = Session(self._declared.relations, self._overlay(snapshot), (source, 1))
         session.run(write, f"load {write.relation}")
-        changes = session.overlay.changes()
-        deltas = dict(changes)
-        for planned in self._views.values():
-            if write.relation in dict(planned.program.relations):
-                deltas.update(self._rebuilt(planned, snapshot, changes))
+        changes = session.changes()
+        plan = merged(tuple(v.planned for v in self._declared.views.values() if write.relation in v.relations))
+        stored = folded(changes, snapshot, self._declared.folded)
+        deltas = {**stored, **recomputed(plan, snapshot, changes, self._engine_joiner()).changes}
         note = {"kind": "load", "name": write.relation}
         return self._commit(Change(deltas, source=source, seq=1, digest=digest, note=note), snapshot.version)
 
-    def _rebuilt(self, planned: PlannedProgram, snapshot: Snapshot, changes: Mapping[str, Rows]) -> dict[str, Rows]:
-        """The change of each map from what it holds to what its definition gives on the loaded relations."""
-        fresh = build(planned, Loaded(snapshot, changes), self._engine_joiner())
-        return {name: rows.plus(negated(snapshot.scan(name))).consolidated() for name, rows in fresh.items()}
-
-    def _build(self, query: Query, planned: PlannedProgram, snapshot: Snapshot) -> None:
-        maps = build(planned, snapshot, self._engine_joiner())
-        tables = tuple(TableSpec(m.name, m.types, planned.indexes.get(m.name, ())) for m in planned.maps)
-        own = {m.name for m in planned.maps}
-        indexes = {table: found for table, found in planned.indexes.items() if table not in own}
-        stored = {"query": query_to_json(query), "program": planned.program.fingerprint}
-        meta = {f"view:{query.name}": json.dumps(stored)}
-        note = {"kind": "create", "name": query.name}
-        self._commit(Change(maps, tables=tables, indexes=indexes, meta=meta, note=note), snapshot.version)
-        self._views[query.name] = planned
-
-    def _refresh(self) -> int:
-        """Read what was declared since, here or by another object; the version from before. What is declared stays."""
-        version = self._store.version
-        for key, text in sorted(self._store.all_meta().items()):
-            kind, _, name = key.partition(":")
-            if kind == "relation" and name not in self._relations:
-                stored = json.loads(text)
-                self._relations[name] = Relation(name, type_from_json(stored["row"]), tuple(stored["key"]))
-            elif kind == "view" and name not in self._views:
-                self._views[name] = self._compiled(name, json.loads(text))
-        return version
-
-    def _compiled(self, name: str, stored: Mapping[str, str]) -> PlannedProgram:
-        planned = plan(compile_view(query_from_json(stored["query"])).program)
-        if planned.program.fingerprint != stored["program"]:
-            raise ViewChanged(
-                f"this version of the compiler makes another program of {name}", where=f"view {name}",
-                wanted=stored["program"][:16], got=planned.program.fingerprint[:16],
-                possible=["the version of ripplenest that built the state", "a new state directory"],
-            )  # fmt: skip
-        return planned
-
-
-class Loaded:
-    """A snapshot with rows on top that are not committed yet; read whole, as builds do."""
-
-    def __init__(self, snapshot: Snapshot, changes: Mapping[str, Rows]) -> None:
-        self._snapshot, self._changes = snapshot, changes
-
-    def scan(self, table: str) -> Rows:
-        """Every row."""
-        rows = self._snapshot.scan(table)
-        return rows.plus(self._changes[table]) if table in self._changes else rows
-
-    def probe(self, table: str, columns: tuple[int, ...], keys: object) -> Rows:  # noqa: ARG002
-        raise StateError("a build reads whole tables", where=table)
-
-
-def negated(rows: Rows) -> Rows:
-    """⊖rows."""
-    return Rows.of_pairs(rows.types, ((row, -n) for row, n in rows.pairs()))
+    def _keep(self, view: Kept, snapshot: Unfolding) -> None:
+        """Build the maps of a view that are not stored yet, and commit them with its definition."""
+        stored = self._store.tables()
+        shared = {m.name for m in view.planned.maps if m.name in view.planned.auxiliaries and m.name in stored}
+        own = {m.name: m for m in view.planned.maps if m.name not in shared}
+        self._declared.check_free((view.name, *own), stored)
+        indexes = view.planned.indexes
+        tables = tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in own.values())
+        levels = tuple(tuple(m for m in level if m.name in own) for level in view.planned.levels)
+        built = build(evolve(view.planned, levels=levels), snapshot, self._engine_joiner())
+        unfold = self._declared.looked_into(view)
+        change = Change(
+            {**built, **unfolded(unfold, snapshot)},
+            tables,
+            {table: found for table, found in indexes.items() if table not in own},
+            {**view.meta(), **self._declared.unfolding(unfold)},
+            note={"kind": "create", "name": view.name},
+        )
+        self._commit(change, snapshot.version)
+        self._declared.views[view.name] = view
 
 
 def _digest(operations: tuple[Operation, ...]) -> str:
@@ -367,17 +359,23 @@ def _digest(operations: tuple[Operation, ...]) -> str:
 
 
 def _signature(r: Relation) -> str:
-    return f"{r.row}" + (f" key {', '.join(r.key)}" if r.key else "")
+    kept = (("key", r.key), ("immutable", r.immutable), ("arrays", r.arrays))
+    return ", ".join([str(r.row), *(f"{what} {', '.join(paths)}" for what, paths in kept if paths)])
 
 
 def open_database(
-    path: str | os.PathLike[str], spark: "SparkSession | None" = None, engine: Engine = "spark"
+    path: str | os.PathLike[str],
+    spark: "SparkSession | None" = None,
+    engine: Engine = "spark",
+    policy: Policy = "auto",
 ) -> Database:
     """Open the state directory ``path``, made when missing.
 
     ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine="python"``
-    evaluates the same plans in this process, for tests and small data. Raises StateError, CorruptState, ViewChanged,
-    or EnvironmentProblem for a session whose settings would change what views mean.
+    evaluates the same plans in this process, for tests and small data. ``policy`` says how batches keep views fresh:
+    "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
+    whose triggers do not cost what the change costs, "full" always recomputes. Raises StateError, CorruptState,
+    ViewChanged, or EnvironmentProblem for a session whose settings would change what views mean.
     """
     if spark is not None:
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
@@ -385,7 +383,7 @@ def open_database(
         check_session(spark)
     store = Store.open(path)
     try:
-        return Database(store, spark, engine)
+        return Database(store, spark, engine, policy)
     except BaseException:
         store.close()
         raise

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from ripplenest.ingest import read_rows
 from ripplenest.nrc.bags import LabelValue, Value, field_of
-from ripplenest.nrc.errors import Ambiguous, TypeMismatch, UnknownKey, UnknownLabel, UnknownName
+from ripplenest.nrc.errors import Ambiguous, Immutable, TypeMismatch, UnknownKey, UnknownLabel, UnknownName
 from ripplenest.nrc.types import Bag, Base, Record, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.operations import Deep, Field, Step, Verb, Where
@@ -103,6 +103,9 @@ class Inner:
     def _write(self, verb: Verb, rows: object) -> None:
         a = self._address
         assert isinstance(a.type, Bag)
+        if a.path in a.relation.fixed:
+            what = "the relation declares this bag immutable"
+            raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
         values = read_rows(rows, a.type.row, f"{verb} {a.path}: rows")
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, a.label, values))
 

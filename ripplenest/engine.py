@@ -5,23 +5,26 @@ becomes joins over small inputs: the change itself, and what a *probe* finds in 
 change. A ``Joiner`` evaluates those joins: Spark in production, plain Python in tests; nothing else differs between
 the two. A domain passes on only the labels that appear (+1) or disappear (-1). Nothing is written here: the result is
 one signed bag per map, which the store commits together with the batch. When you touch this: a statement may read a
-table before or after the batch (``At``), and the two must not be mixed up.
+table before or after the batch (``At``), an auxiliary map as of its turn (``delta/program.py``), and these must not be
+mixed up.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Protocol
 
 from attrs import field, frozen
 
-from ripplenest.delta.program import MapKind
+from ripplenest.nrc.bags import checked
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.access import Step, access
 from ripplenest.plan.evaluate import Binding, evaluate, value
-from ripplenest.plan.planned import PlannedMap
-from ripplenest.plan.product import Product
+from ripplenest.plan.planned import PlannedMap, Target
+from ripplenest.plan.product import Product, is_total, sources_of
 from ripplenest.rows import Row, Rows
 
 Changes = Mapping[str, Rows]
+HEAVY = 2**40  # a change of a multiplicity that makes it worth looking whether 64 bits hold the sum
 
 
 class Reader(Protocol):
@@ -35,7 +38,8 @@ class Reader(Protocol):
 
 
 class Levels(Protocol):
-    """One program, or those of several views: the maps in the order in which they run, and which are domains."""
+    """One program, or those of several views: the maps in the order in which they run, which of them are domains or
+    auxiliary, and the turns of parts and domains."""
 
     @property
     def levels(self) -> tuple[tuple[PlannedMap, ...], ...]: ...
@@ -43,12 +47,18 @@ class Levels(Protocol):
     @property
     def domains(self) -> frozenset[str]: ...
 
+    @property
+    def auxiliaries(self) -> frozenset[str]: ...
+
+    @property
+    def turns(self) -> Mapping[str, int]: ...
+
 
 @frozen
 class Task:
-    """One product over its inputs, for one map."""
+    """One product over its inputs, for the target of that name."""
 
-    map: str
+    target: str
     product: Product
     inputs: tuple[Rows, ...]
 
@@ -56,19 +66,19 @@ class Task:
 class Joiner(Protocol):
     """An engine for products."""
 
-    def join(self, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> dict[str, Rows]:
-        """By map, the sum of its tasks' rows, consolidated; every one of ``maps`` is in the answer."""
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+        """By target, the sum of its tasks' rows, consolidated; every one of ``targets`` is in the answer."""
 
 
 class PythonJoiner:
     """Products over Python rows, by the reference meaning of every scalar."""
 
-    def join(self, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> dict[str, Rows]:
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
         """See ``Joiner``."""
-        pairs: dict[str, list[tuple[Row, int]]] = {m.name: [] for m in maps}
-        for t in tasks:
-            pairs[t.map].extend(evaluate(t.product, [rows.counts() for rows in t.inputs]).items())
-        return {m.name: Rows.of_pairs(m.types, pairs[m.name]).consolidated() for m in maps}
+        pairs: dict[str, list[tuple[Row, int]]] = {t.name: [] for t in targets}
+        for task in tasks:
+            pairs[task.target].extend(evaluate(task.product, [rows.counts() for rows in task.inputs]).items())
+        return {t.name: Rows.of_pairs(t.types, pairs[t.name]).consolidated() for t in targets}
 
 
 @frozen
@@ -87,14 +97,16 @@ class _Run:
     plan: Levels
     reader: Reader
     changes: dict[str, Rows]
+    caused: dict[str, dict[str, Rows]] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
 
-    def inputs(self, p: Product) -> tuple[Rows, ...] | None:
-        """The rows of each source that can take part; None when some source has none, and so the product is empty."""
+    def inputs(self, p: Product, part: str) -> tuple[Rows, ...] | None:
+        """The rows of each source of a statement for ``part`` that can take part; None when some source has none, and
+        so the product is empty."""
         found: dict[int, Rows] = {}
         for step in access(p):
-            rows = self._source(p, step, found)
+            rows = self._source(p, step, found, part)
             if rows.is_empty:
                 return None
             found[step.source] = rows
@@ -102,23 +114,30 @@ class _Run:
 
     def scan(self, p: Product) -> Iterable[Rows]:
         """Every source whole."""
-        return (self._before(s.table, Step(i), {}) for i, s in enumerate(p.sources))
+        return (self._before(s.table, Step(i), []) for i, s in enumerate(p.sources))
 
-    def _source(self, p: Product, step: Step, found: Mapping[int, Rows]) -> Rows:
+    def _source(self, p: Product, step: Step, found: Mapping[int, Rows], part: str) -> Rows:
         source = p.sources[step.source]
         change = self.changes.get(source.table)
         if source.at is At.DELTA:
             return change if change is not None else Rows.empty(source.types)
-        rows = self._before(source.table, step, found)
+        rows = self._before(source.table, step, _keys(p, step, found))
         self.read.append(len(rows))
+        if source.table in self.plan.auxiliaries:
+            return reduce(Rows.plus, self._passed(source.table, part, source.at), rows)
         return rows.plus(change) if source.at is At.NEW and change is not None else rows
 
-    def _before(self, table: str, step: Step, found: Mapping[int, Rows]) -> Rows:
+    def _passed(self, table: str, part: str, at: At) -> Iterator[Rows]:
+        """What parts whose turn came before that of ``part`` did to an auxiliary map, and ``part`` itself for M⁺."""
+        turn = self.plan.turns[part] + (at is At.NEW)
+        return (rows for cause, rows in self.caused.get(table, {}).items() if self.plan.turns[cause] < turn)
+
+    def _before(self, table: str, step: Step, keys: Sequence[Row]) -> Rows:
         if table in self.built:
             return self._visible(table, self.built[table])
         if not step.keys:
             return self._visible(table, self.reader.scan(table))
-        return self._visible(table, self.reader.probe(table, step.columns, _keys(step, found)))
+        return self._visible(table, self.reader.probe(table, step.columns, keys))
 
     def _visible(self, table: str, rows: Rows) -> Rows:
         """What statements see of a table: of a domain, each label with a count above 0 once."""
@@ -134,20 +153,40 @@ def propagate(plan: Levels, reader: Reader, changes: Changes, joiner: Joiner) ->
     out: dict[str, Rows] = {}
     jobs = 0
     for level in plan.levels:
-        tasks = [
-            Task(m.name, p, inputs)
-            for m in level
-            for part, products in m.triggers
-            if part in run.changes
-            for p in products
-            if (inputs := run.inputs(p)) is not None
-        ]
+        tasks = list(_tasks(run, level))
         jobs += bool(tasks)
-        for m, rows in _results(joiner, tasks, level):
-            out[m.name] = rows
-            if m.kind is MapKind.DOMAIN:
-                _pass_on(run, m, rows)
+        for target, rows in _results(joiner, tasks, [t for m in level for t in dict.fromkeys(m.targets.values())]):
+            out[target.map] = out[target.map].plus(rows).consolidated() if target.map in out else rows
+            if target.part is not None and not rows.is_empty:
+                run.caused.setdefault(target.map, {})[target.part] = rows
+            if target.map in plan.domains:
+                _pass_on(run, target, rows)
+    _check_counts(reader, out)
     return Propagation(out, sum(run.read), jobs)
+
+
+def _check_counts(reader: Reader, changes: Changes) -> None:
+    """Raises EvaluationError when a row would be there more often than 64 bits count: nobody could read it.
+
+    Only rows that change by very much are looked at, for which the map is read whole: smaller changes would take
+    millions of batches to get there.
+    """
+    for table, rows in changes.items():
+        if rows.heaviest() >= HEAVY:
+            held = reader.scan(table).counts()
+            for row, n in rows.counts().items():
+                checked(held.get(row, 0) + n)
+
+
+def _tasks(run: _Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
+    """The products of the statements of every changed part that can have rows."""
+    for m in level:
+        for part, products in m.triggers:
+            if part in run.changes:
+                for p in products:
+                    inputs = run.inputs(p, part)
+                    if inputs is not None:
+                        yield Task(m.targets[part].name, p, inputs)
 
 
 def build(plan: Levels, reader: Reader, joiner: Joiner) -> dict[str, Rows]:
@@ -155,7 +194,7 @@ def build(plan: Levels, reader: Reader, joiner: Joiner) -> dict[str, Rows]:
     run = _Run(plan, reader, {})
     for level in plan.levels:
         tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
-        run.built.update({m.name: rows for m, rows in _results(joiner, tasks, level)})
+        run.built.update({t.map: rows for t, rows in _results(joiner, tasks, [m.whole for m in level])})
     return run.built
 
 
@@ -164,28 +203,30 @@ def support(rows: Rows) -> Rows:
     return Rows.of_pairs(rows.types, ((row, 1) for row, n in rows.counts().items() if n > 0))
 
 
-def _results(
-    joiner: Joiner, tasks: Sequence[Task], level: Sequence[PlannedMap]
-) -> Iterable[tuple[PlannedMap, Rows]]:
+def _results(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> Iterable[tuple[Target, Rows]]:
     if not tasks:
-        return [(m, Rows.empty(m.types)) for m in level]
-    results = joiner.join(tasks, level)
-    return [(m, results[m.name]) for m in level]
+        return [(t, Rows.empty(t.types)) for t in targets]
+    results = joiner.join(tasks, targets)
+    return [(t, results[t.name]) for t in targets]
 
 
-def _pass_on(run: _Run, m: PlannedMap, change: Rows) -> None:
+def _pass_on(run: _Run, domain: Target, change: Rows) -> None:
     """δDom for those who read the domain: +1 for labels whose count leaves 0, -1 for those whose count reaches it."""
     if change.is_empty:
         return
     counts = change.counts()
-    before = run.reader.probe(m.name, tuple(range(len(m.types))), list(counts)).counts()
+    before = run.reader.probe(domain.map, tuple(range(len(domain.types))), list(counts)).counts()
     moved = ((row, (before.get(row, 0) + n > 0) - (before.get(row, 0) > 0)) for row, n in counts.items())
-    run.changes[m.name] = Rows.of_pairs(m.types, ((row, n) for row, n in moved if n)).consolidated()
+    run.changes[domain.map] = Rows.of_pairs(domain.types, ((row, n) for row, n in moved if n)).consolidated()
 
 
-def _keys(step: Step, found: Mapping[int, Rows]) -> list[Row]:
+def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row]:
     """The distinct keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL
-    equals NULL."""
+    equals NULL. Rows that do not fulfil the conditions on their source alone ask nothing: keys could fail for them."""
+    if not step.keys:
+        return []
     rows: list[Binding] = [{}] if step.via is None else [{step.via: row} for row, _ in found[step.via].pairs()]
-    keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in rows)
+    own = [c for c in p.conditions if sources_of(c) == {step.via} and is_total(c)]
+    asking = (binding for binding in rows if all(value(c, binding) is True for c in own))
+    keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)
     return [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from ripplenest.engine import Reader
 from ripplenest.nrc.bags import checked
@@ -10,6 +11,13 @@ from ripplenest.rows import Row, Rows
 
 Columns = tuple[int, ...]
 Found = dict[Row, int]
+
+
+class Sized(Reader, Protocol):
+    """Tables at one version, whose sizes are known without reading them."""
+
+    def size(self, table: str) -> int:
+        """At least the number of different rows of ``table``; 0 only when there are none."""
 
 
 class Overlay:
@@ -22,7 +30,7 @@ class Overlay:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: Sized,
         types: Mapping[str, tuple[Base, ...]],
         keys: Mapping[str, tuple[Columns, ...]],
     ) -> None:
@@ -41,6 +49,8 @@ class Overlay:
             return
         stored.update((k, {}) for k in missing)
         if columns in self._keys[table]:
+            if not self._reader.size(table):  # the first rows of a relation are many, and find nothing
+                return
             for row, n in self._counted(self._reader.probe(table, columns, missing)).items():
                 stored[tuple(row[c] for c in columns)][row] = n
         elif columns not in self.missed.get(table, ()):
@@ -58,7 +68,7 @@ class Overlay:
 
     def scan(self, table: str) -> Found:
         """Every row as it is now."""
-        found = dict(self._counted(self._reader.scan(table)))
+        found = self.whole(table)
         for row, n in self._pending[table].items():
             found[row] = found.get(row, 0) + n
         return {row: n for row, n in found.items() if n}
@@ -71,9 +81,22 @@ class Overlay:
             if name == table:
                 index.setdefault(tuple(row[c] for c in columns), {})[row] = None
 
+    def whole(self, table: str) -> Found:
+        """Every row as it was before the batch."""
+        return dict(self._counted(self._reader.scan(table)))
+
+    def seen(self, table: str) -> Found:
+        """The rows, as they were before the batch, that were read so far."""
+        read = (found for (name, _), keys in self._stored.items() if name == table for found in keys.values())
+        return {row: n for found in read for row, n in found.items()}
+
+    def changed(self, table: str) -> Found:
+        """row ↦ how its multiplicity changes, for the rows of ``table`` for which it does."""
+        return {row: n for row, n in self._pending.get(table, {}).items() if n}
+
     def changes(self) -> dict[str, Rows]:
         """The signed rows of every table that changed."""
-        found = {t: {row: n for row, n in rows.items() if n} for t, rows in self._pending.items()}
+        found = {t: self.changed(t) for t in self._pending}
         return {t: Rows.of_counts(self._types[t], rows).consolidated() for t, rows in found.items() if rows}
 
     def _counted(self, rows: Rows) -> Mapping[Row, int]:

@@ -11,7 +11,8 @@ class Report:
     """``rows_in`` by stored part and ``rows_out`` by map count changed rows; ``rows_read`` counts stored rows that were
     read, to find the rows that operations mean and those that views need.
 
-    ``verdict`` says how views were kept fresh. ``applied`` is False for a retry of a batch that was applied before.
+    ``verdict`` says how views were kept fresh, by their triggers (incremental) or recomputed (full), and ``why``.
+    ``applied`` is False for a retry of a batch that was applied before.
     """
 
     version: int
@@ -23,6 +24,7 @@ class Report:
     jobs: int = 0
     seconds: float = 0.0
     verdict: str = "incremental"
+    why: str = ""
     applied: bool = True
 
     def to_dict(self) -> dict[str, Any]:
@@ -37,4 +39,5 @@ class Report:
         return (
             f"version {self.version}: {self.source}:{self.seq}, {self.verdict}, {self.seconds:.3f} s\n"
             f"  in   {rows_in}\n  out  {rows_out}\n  read {self.rows_read} rows, {self.jobs} jobs"
+            + (f"\n  why  {self.why}" if self.why else "")
         )

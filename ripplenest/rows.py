@@ -168,6 +168,24 @@ class Rows:
             return Rows(self.types, pairs=[pair for p in parts for pair in p.pairs()])
         return Rows(self.types, table=pa.concat_tables([p.arrow() for p in parts]))
 
+    def negated(self) -> "Rows":
+        """⊖self. Raises EvaluationError for a weight that has no negation in 64 bits."""
+        if self._pairs is not None or self._table is None:
+            return Rows.of_pairs(self.types, ((row, -n) for row, n in self.pairs()))
+        weights = self._table.column(WEIGHT)
+        if pc.min(weights).as_py() == -(2**63):
+            checked(2**63)
+        index = self._table.schema.get_field_index(WEIGHT)
+        table = self._table.set_column(index, self._table.schema.field(index), pc.negate(weights))
+        return Rows(self.types, table=table, summed=self._summed)
+
+    def heaviest(self) -> int:
+        """The largest absolute weight of an entry; 0 without entries."""
+        if self._pairs is not None or self._table is None:
+            return max((abs(n) for _, n in self.pairs()), default=0)
+        ends: dict[str, int | None] = pc.min_max(self._table.column(WEIGHT)).as_py()
+        return max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+
     @property
     def is_empty(self) -> bool:
         """True when there is no entry; entries that cancel out are only seen by ``consolidated()``."""

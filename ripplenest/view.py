@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from ripplenest.declared import Kept
 from ripplenest.delta.program import TriggerProgram
+from ripplenest.explain import Explanation, explain_kept
+from ripplenest.folding import Versioned
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
+from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
 from ripplenest.plan.columns import from_leaves
 from ripplenest.rows import Rows
 from ripplenest.shape import dictionary, sites
 from ripplenest.shred.values import nest
-from ripplenest.store.snapshot import Snapshot
-from ripplenest.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,9 +38,14 @@ class Changes:
 class ViewHandle:
     """One view of a database. Every read is of the newest version at the time of the call."""
 
-    def __init__(self, program: TriggerProgram, store: Store, spark: Callable[[], "SparkSession"]) -> None:
-        self.program = program
-        self._store, self._spark = store, spark
+    def __init__(
+        self, kept: Kept, snapshot: Callable[[], Versioned], spark: Callable[[], "SparkSession"]
+    ) -> None:
+        self.program = kept.planned.program
+        self._kept, self._snapshot, self._spark = kept, snapshot, spark
+
+    def __repr__(self) -> str:
+        return f"<view {self.name}: {show_type(Bag(self.program.row))}>"
 
     @property
     def name(self) -> str:
@@ -53,13 +60,13 @@ class ViewHandle:
         """
         from ripplenest.spark.nest import nested  # noqa: PLC0415 - only Spark answers need Spark
 
-        return nested(self._spark(), self.program, self._store.snapshot().scan)
+        return nested(self._spark(), self.program, self._snapshot().scan)
 
     def flat(self) -> "DataFrame":
         """The flat part: base fields as they are, each inner bag as a label (a struct), and ``_multiplicity``."""
         from ripplenest.spark.nest import flat  # noqa: PLC0415
 
-        return flat(self._spark(), self.program, self._store.snapshot().scan(self.program.flat.name))
+        return flat(self._spark(), self.program, self._snapshot().scan(self.program.flat.name))
 
     def dictionaries(self) -> "Mapping[str, DataFrame]":
         """By site, what its labels stand for: ``label``, the row's fields, and ``_multiplicity``.
@@ -68,7 +75,7 @@ class ViewHandle:
         """
         from ripplenest.spark.nest import entries  # noqa: PLC0415
 
-        scan = self._store.snapshot().scan
+        scan = self._snapshot().scan
         found = {site: dictionary(self.program, site) for site in sites(self.program)}
         return {site: entries(self._spark(), d, scan(d.table)) for site, d in found.items()}
 
@@ -76,7 +83,7 @@ class ViewHandle:
         """The view's own delta after version ``since``, per label: flat rows and dictionary rows."""
         from ripplenest.spark.nest import entries, flat  # noqa: PLC0415
 
-        snapshot = self._store.snapshot()
+        snapshot = self._snapshot()
         spark = self._spark()
         found = {site: dictionary(self.program, site) for site in sites(self.program)}
         return Changes(
@@ -86,6 +93,15 @@ class ViewHandle:
             {site: entries(spark, d, snapshot.delta(d.table, since)) for site, d in found.items()},
         )
 
+    def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
+        """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes.
+
+        ``delta`` as in ``ripplenest.explain``, for parts that have rows.
+        """
+        snapshot = self._snapshot()
+        found = {part: snapshot.size(part) for part in self.program.parts}
+        return explain_kept(self._kept, {part: n for part, n in found.items() if n}, delta or {})
+
     def rows(self) -> list[Any]:
         """The view as plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
         plain = from_value(self.bag(), Bag(self.program.row))
@@ -94,10 +110,10 @@ class ViewHandle:
 
     def bag(self) -> BagValue:
         """The view as a value of the calculus."""
-        return nested_bag(self.program, self._store.snapshot())
+        return nested_bag(self.program, self._snapshot())
 
 
-def nested_bag(program: TriggerProgram, snapshot: Snapshot) -> BagValue:
+def nested_bag(program: TriggerProgram, snapshot: Versioned) -> BagValue:
     """The nested value of a view, put together in Python."""
     flat = BagValue.weighted(
         (from_leaves(row, program.flat.row), n) for row, n in snapshot.scan(program.flat.name).counts().items()

@@ -110,16 +110,12 @@ def _key_bound(c: Comprehension, d: DictLit, columns: Mapping[str, Elem]) -> Com
             case Call("eq", (a, b)) if a == b:  # x = x is "x is not NULL"
                 if may_be_null(elem_type(a, types)):
                     conditions.append(Call("not", (Call("is_null", (a,)),)))
-            case IsSite(a, site) if _surely(elem_type(a, types), site):
+            case IsSite(a, site) if isinstance(made := elem_type(a, types), Label) and made.only(site):
                 continue
             case _:
                 conditions.append(cond)
     label = InL(d.site.name, tuple((p, columns[p]) for p, _ in d.site.params))
     return evolve(c, conditions=tuple(conditions), head=_entry(label, _read(c.head, d, columns)))
-
-
-def _surely(t: Type, site: str) -> bool:
-    return isinstance(t, Label) and not t.nullable and [s.name for s in t.sites] == [site]
 
 
 def _with_domain(c: Comprehension, d: DictLit, domain_name: str) -> Comprehension:

@@ -8,11 +8,11 @@ x^Γ is kept in the environment and substituted. When you touch this: the dictio
 unique.
 """
 
-from collections.abc import Callable
 from typing import assert_never
 
 from attrs import evolve, field, frozen
 
+from ripplenest.nrc.paths import Leaf, map_columns, path_name
 from ripplenest.nrc.syntax import (
     Apply,
     Call,
@@ -40,8 +40,8 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import elem_type, expr_type
-from ripplenest.nrc.types import Record, Site, Type
-from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, rebuild, rebuild_elem, unique_binders
+from ripplenest.nrc.types import Site, Type
+from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, rebuild, unique_binders
 from ripplenest.shred.contexts import (
     BagContext,
     Context,
@@ -52,8 +52,6 @@ from ripplenest.shred.contexts import (
     rows_context,
     union,
 )
-
-Leaf = Callable[[Elem], Elem]
 
 
 @frozen
@@ -197,7 +195,7 @@ class _Parameters:
 
     def _add(self, path: Elem) -> Elem:
         if path not in self.names:
-            self.names[path] = self.taken.fresh(_path_name(path))
+            self.names[path] = self.taken.fresh(path_name(path))
         return path
 
     def _walk(self, e: Expr, free: frozenset[str], leaf: Leaf) -> Expr:
@@ -208,24 +206,4 @@ class _Parameters:
                 return rebuild(e, lambda c: self._walk(c, free, leaf), lambda t: self._elem(t, free, leaf), lambda d: d)
 
     def _elem(self, t: Elem, free: frozenset[str], leaf: Leaf) -> Elem:
-        if _root(t) in free:
-            return self._expand(t, elem_type(t, self.types), leaf)
-        return rebuild_elem(t, lambda a: self._elem(a, free, leaf))
-
-    def _expand(self, path: Elem, t: Type, leaf: Leaf) -> Elem:
-        """A record that is used whole is the record of its fields."""
-        if isinstance(t, Record):
-            return Tuple(tuple((n, self._expand(Proj(path, n), f, leaf)) for n, f in t.fields))
-        return leaf(path)
-
-
-def _root(t: Elem) -> str | None:
-    """x for x.f.g, else None."""
-    while isinstance(t, Proj):
-        t = t.of
-    return t.name if isinstance(t, Var) else None
-
-
-def _path_name(t: Elem) -> str:
-    return f"{_path_name(t.of)}.{t.field}" if isinstance(t, Proj) else t.name if isinstance(t, Var) else "?"
-
+        return map_columns(t, free, self.types, leaf)

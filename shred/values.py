@@ -58,18 +58,23 @@ def _shred(value: Value, a: Type, path: str, identity: str, name: Namer, entries
         case Bag(row):
             if not isinstance(value, BagValue):
                 return None
-            place = name.place(path, identity)
-            label = LabelValue(path, (place,))
-            for inner, n in occurrences(value, row):
-                below_identity = name.row(path, place, inner) if has_bag(row) else ""
-                flat, below = shred_row(inner, row, path, below_identity, name)
-                entries.append(Entry(path, label, flat, n))
-                entries.extend(below)
+            label = LabelValue(path, (name.place(path, identity),))
+            entries.extend(shred_bag(value, row, path, label, name))
             if not value:
                 entries.append(Entry(path, label, None, 0))  # an empty bag is defined, and has no rows
             return label
         case Base() | Label() | Dict():
             return value
+
+
+def shred_bag(bag: BagValue, row: Type, path: str, label: LabelValue, name: Namer) -> Iterator[Entry]:
+    """The definition of ``label``, which stands for ``bag`` at ``path``, and those of all labels inside."""
+    place = str(label.args[0])
+    for inner, n in occurrences(bag, row):
+        identity = name.row(path, place, inner) if has_bag(row) else ""
+        flat, below = shred_row(inner, row, path, identity, name)
+        yield Entry(path, label, flat, n)
+        yield from below
 
 
 def occurrences(bag: BagValue, row: Type) -> Iterator[tuple[Value, int]]:

@@ -1,6 +1,8 @@
-"""What all tests share: one Spark session for the whole run, and hypothesis without deadlines.
+"""What all tests share: one Spark session for the whole run, which worker runs what, and the two settings below.
 
-The first example of a property pays for imports and for Spark's start, so that a deadline would fail it at random.
+Hypothesis has no deadlines: the first example of a property pays for imports and for Spark's start, and would fail at
+random. It draws the same examples in every run; the long tests draw others each time (``support/strategies.py``).
+``pytest --golden-update`` writes the golden files anew instead of comparing with them (``support/golden.py``).
 """
 
 from collections.abc import Iterator
@@ -11,8 +13,29 @@ from pyspark.sql import SparkSession
 
 from ripplenest.spark.session import local_session
 
-settings.register_profile("ripplenest", deadline=None)
+settings.register_profile("ripplenest", deadline=None, derandomize=True)
 settings.load_profile("ripplenest")
+
+SPARK = "spark"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden-update", action="store_true", help="write the golden files instead of comparing")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With workers (``make test``): what uses Spark shares one worker, and so one session; so does a module whose last
+    test asks what the others covered. Everything else is spread."""
+    on_spark = {item.nodeid for item in items if SPARK in getattr(item, "fixturenames", ())}
+    modules = {item.nodeid.partition("::")[0] for item in items if item.nodeid in on_spark}
+    for item in items:
+        name = item.nodeid.partition("::")[0]
+        counts = hasattr(getattr(item, "module", None), "COUNTS")
+        if item.nodeid in on_spark or (counts and name in modules):
+            item.add_marker(pytest.mark.xdist_group(SPARK))
+        elif counts:
+            item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +43,9 @@ def spark() -> Iterator[SparkSession]:
     session = local_session("ripplenest-tests")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def golden_update(pytestconfig: pytest.Config) -> bool:
+    """Whether golden files are to be written."""
+    return bool(pytestconfig.getoption("--golden-update"))

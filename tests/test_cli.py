@@ -1,6 +1,8 @@
 """The command line tool: what it prints, and its exit codes."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ from typer.testing import CliRunner, Result
 import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.cli import app
+from ripplenest.rows import Rows
+from ripplenest.store.specs import Change
 
 VIEWS = """
 import ripplenest as rn
@@ -82,21 +86,214 @@ def test_check(views: Path) -> None:
 
 
 def test_check_of_a_wrong_view(views: Path) -> None:
+    """Found by the decorator, so that nothing after it is known; ``explain`` has nothing to print."""
     views.write_text(VIEWS.replace("m.gen ==", "m.genre =="))
     done = ripplenest("check", views)
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert done.stdout.startswith(f"dramas: UnknownName: {views}:12:")
+    assert "possible name, gen" in done.stdout
+    (found,) = json.loads(ripplenest("check", views, "--json").stdout)["views"]
+    assert f"{found['view']}: {found['error']}\n" == done.stdout
+    explained = ripplenest("explain", views)
+    assert (explained.exit_code, explained.stdout) == (2, "")
+    assert explained.stderr == done.stdout.removeprefix("dramas: ")
+
+
+def test_check_of_a_view_that_is_wrong_at_its_first_use(views: Path) -> None:
+    """It might have used what is defined below, so the views after it are checked, too."""
+    views.write_text(VIEWS.replace("M: Bag[Movie]", "M: 'Bag[Film]'", 1))
+    done = ripplenest("check", views, "--json")
+    wrong, right = json.loads(done.stdout)["views"]
+    assert (done.exit_code, wrong["view"], right) == (1, "dramas", {"view": "names", "type": "Bag(⟨name: string⟩)"})
+    assert "Film" in wrong["error"]
+
+
+def test_check_of_a_wrong_view_that_a_function_makes(views: Path) -> None:
+    views.write_text(VIEWS + """
+def made():
+    @rn.view
+    def inner(M: Bag[Movie]):
+        return [m.nothing for m in M]
+made()
+""")
+    (found,) = json.loads(ripplenest("check", views, "--json").stdout)["views"]
+    assert found["view"] == "inner"
+
+
+def test_check_of_a_wrong_record(views: Path) -> None:
+    """An error of no view has no name of one."""
+    views.write_text(VIEWS.replace("name: str\n", "name: object\n"))
+    (found,) = json.loads(ripplenest("check", views, "--json").stdout)["views"]
+    assert (found["view"], found["error"].partition(":")[0]) == (None, "Unsupported")
+    assert ripplenest("check", views).stdout == f"{found['error']}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "message"),
+    [
+        ("x = 1\ny = (2 3)\n", "2:6", "Python cannot read this file: invalid syntax. Perhaps you forgot a comma?"),
+        ("if True:\ny = 2\n", "2:1", "Python cannot read this file: expected an indented block"),
+        ("import ripplenest as rn\n@rn.veiw\ndef v(): pass\n", "2", "the file raised AttributeError: "),
+        ("import pandass\n", "1", "the file raised ModuleNotFoundError: No module named 'pandass'"),
+        ("def f():\n    return 1 / 0\nf()\n", "2", "the file raised ZeroDivisionError: division by zero"),
+        ("import json\n\njson.loads('x')\n", "3", "the file raised JSONDecodeError: "),
+        ("class Odd(Exception): pass\nraise Odd\n", "2", "the file raised Odd\n"),
+        ("import broken\n", "1", "the file raised SyntaxError: "),
+    ],
+)
+def test_a_python_file_that_fails(
+    source: str, line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place in the file itself, though the error is from elsewhere, and its line; nothing of how it was run."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "broken.py").write_text("1 1")
+    file = tmp_path / "failing.py"
+    file.write_text(source)
+    for command in ("check", "explain"):
+        done = ripplenest(command, file)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"{file}:{line}: {message}")
+        assert f"\n    {source.splitlines()[int(line.partition(':')[0]) - 1].strip()}\n" in done.stderr
+        caret = f"\n{' ' * (3 + int(line.partition(':')[2]))}^" if ":" in line else "\n"
+        assert caret in done.stderr
+        assert len(done.stderr.splitlines()) <= 3
+
+
+def test_a_file_of_bytes(tmp_path: Path) -> None:
+    (tmp_path / "bytes.py").write_bytes(b"x = '\0'")
+    done = ripplenest("check", tmp_path / "bytes.py")
     assert done.exit_code == 2
-    assert done.stdout == ""
-    assert f"{views}:12" in done.stderr
-    assert "genre" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith(f"{tmp_path}/bytes.py: Python cannot read this file: ")
 
 
-@pytest.mark.parametrize("target", ["nothing.py", "{views}:nothing", "{empty}"])
-def test_views_that_are_not_there(target: str, views: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "empty.py"
-    empty.write_text("")
-    done = ripplenest("explain", target.format(views=views, empty=empty))
+def test_a_python_file_that_ends_the_program(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text("raise SystemExit(7)")
+    assert ripplenest("check", tmp_path / "ends.py").exit_code == 7
+
+
+TEXT = """
+relation M : Bag(⟨name: string, gen: string?⟩) key name
+view dramas = [ m.name | m in M, m.gen = "Drama" ]
+view names = for m in M union sng(⟨name: m.name⟩)
+"""
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "views.nrc"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_a_file_in_the_text_language(text: Path, views: Path) -> None:
+    done = ripplenest("check", text)
+    assert (done.exit_code, done.stdout) == (0, "dramas: Bag(string)\nnames: Bag(⟨name: string⟩)\n")
+    assert ripplenest("explain", f"{text}:names").stdout == ripplenest("explain", f"{views}:names").stdout
+    found = json.loads(ripplenest("explain", text, "--json").stdout)
+    assert [view["view"] for view in found["views"]] == ["dramas", "names"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "shown"),
+    [
+        ("m.genre", "UnknownName", ['[ m.name | m in M, m.genre = "Drama" ]', "possible gen, name"]),
+        ("m.gen m", "ParseError", ['m.gen m = "Drama" ]', "wanted   an operator, a comma or ]", "got      m"]),
+    ],
+)
+def test_an_error_in_a_text_file(text: Path, wrong: str, error: str, shown: list[str]) -> None:
+    """The place, the line with a caret, and what was wanted: of a view for ``check``, on stderr for ``explain``."""
+    text.write_text(TEXT.replace("m.gen", wrong), encoding="utf-8")
+    done = ripplenest("explain", text)
     assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{error}: {text}:3:")
+    assert "^" in done.stderr
+    assert [s for s in shown if s not in done.stderr] == []
+    checked = ripplenest("check", text)
+    assert (checked.exit_code, checked.stdout, checked.stderr) == (1, f"dramas: {done.stderr}", "")
+    (found,) = json.loads(ripplenest("check", text, "--json").stdout)["views"]
+    assert (found["view"], f"{found['error']}\n") == ("dramas", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("old", "wrong", "view"),
+    [
+        ("gen: string?", "gen: strange", None),
+        (" ]\n", "\n", "dramas"),  # found where the next view begins
+        ("view names", "view dramas", "dramas"),
+        ("m.name⟩)", "m.nam⟩)", "names"),
+        ("m.name⟩)", "", "names"),  # found where the file ends
+    ],
+)
+def test_which_view_of_a_text_file_is_wrong(text: Path, old: str, wrong: str, view: str | None) -> None:
+    text.write_text(TEXT.replace(old, wrong), encoding="utf-8")
+    (found,) = json.loads(ripplenest("check", text, "--json").stdout)["views"]
+    assert found["view"] == view
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("nothing.py", "there is no file nothing.py"),
+        ("nothing.nrc:shop", "there is no file nothing.nrc"),
+        (":shop", "':shop' has no name of a file"),
+        ("views.py:nothing", "views.py has no view nothing; it has dramas, names"),
+        ("views.nrc:nothing", "views.nrc has no view nothing; it has dramas, names"),
+        ("empty.nrc", "empty.nrc has no views"),
+        ("empty.nrc:nothing", "empty.nrc has no views"),
+        ("folder", "folder is a folder, and not a .nrc or Python file"),
+    ],
+)
+@pytest.mark.usefixtures("views", "text")
+def test_views_that_are_not_there(
+    target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.nrc").write_text("")
+    (tmp_path / "folder").mkdir()
+    done = ripplenest("check", target)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said(done) == f"Invalid value for FILE[:VIEW]: {message}"
+
+
+def said(done: Result) -> str:
+    """What is in the frame that typer draws, on one line."""
+    return " ".join(line.strip("│ ") for line in done.stderr.splitlines() if line.startswith("│"))
+
+
+def test_options_that_have_choices(text: Path, tmp_path: Path) -> None:
+    wrong = said(ripplenest("explain", text, "--materialize", "bogus"))
+    assert wrong == "Invalid value for '--materialize': 'bogus' is not one of 'none', 'first', 'full', 'cost'."
+    wrong = said(ripplenest("verify", tmp_path, "--engine", "foo"))
+    assert wrong == "Invalid value for '--engine': 'foo' is not one of 'python', 'spark'."
+
+
+def test_sizes_of_a_state(state: Path) -> None:
+    wrong = said(ripplenest("explain", state, "--sizes", "R=3"))
+    assert wrong.endswith("a state has sizes and maps of its own: leave them out; --delta may be given")
+    assert ripplenest("explain", state, "--delta", "R=3").exit_code == 0
+
+
+def test_a_page_of_html(text: Path) -> None:
+    """Whole, around the elements that a notebook shows."""
+    text.write_text(TEXT.replace("names", "`<b>`"), encoding="utf-8")
+    elements = "\n".join(rn.explain(view)._repr_html_() for view in rn.read(text).views)
+    head = '<head><meta charset="utf-8"><title>dramas, &lt;b&gt;</title></head>'
+    page = f'<!doctype html>\n<html lang="en">\n{head}\n<body>\n{elements}\n</body>\n</html>\n'
+    assert ripplenest("explain", text, "--html").stdout == page
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_reader_that_has_gone(
+    command: str, text: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As of a program that SIGPIPE ended: quiet, by ``print`` as by rich; and nothing is left to be written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as pipe, pytest.raises(SystemExit) as end:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        app([command, str(text)])
+    assert end.value.code == 141
+    assert capfd.readouterr().err == ""
 
 
 def test_show(state: Path) -> None:
@@ -127,4 +324,22 @@ def test_changes(state: Path) -> None:
     (rows,) = found.pop("dictionaries").values()
     assert found == {"view": "tagged", "since": 3, "version": 4, "flat": []}
     assert [(row["value"], row["_multiplicity"]) for row in rows] == [("b", 1)]
-    assert "1 changed rows" in ripplenest("changes", state, "tagged", "--since", 3).stdout
+    printed = ripplenest("changes", state, "tagged", "--since", 3).stdout.splitlines()
+    assert printed[0] == "flat: 0 changed rows"
+    assert printed[1].endswith(": 1 changed row")
+
+
+def test_verify(state: Path) -> None:
+    """0 when all is well; 1, with the table and the rows, when a stored row is not what it should be."""
+    done = ripplenest("verify", state, "--deep")
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "version 4: all is well")
+    assert "R: 1 row, relation R, flat rows" in done.stdout
+    with rn.open(state, engine="python") as db:
+        (row, _), *_ = (rows := db._store.snapshot().scan("tagged")).pairs()
+        db._store.commit(Change({"tagged": Rows.of_pairs(rows.types, [(row, 1)])}), db.version)
+    done = ripplenest("verify", state)
+    assert done.exit_code == 1
+    assert "tagged: not what its definition gives" in done.stdout
+    found = json.loads(ripplenest("verify", state, "--json").stdout)
+    (difference,) = found["differences"]
+    assert (found["ok"], difference["table"], difference["too_many"]["count"]) == (False, "tagged", 1)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import ripplenest as rn
+
 README = Path(__file__).resolve().parent.parent / "README.md"
 
 
@@ -22,3 +24,17 @@ def test_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     shown = capsys.readouterr().out
     assert "imdb:17, incremental" in shown
     assert re.search(r"Jarhead *\|\[(Drive, Skyfall|Skyfall, Drive)\]", shown)
+
+
+def test_the_text_file(tmp_path: Path) -> None:
+    """The views of the block are the same, and make rows."""
+    file = tmp_path / "films.nrc"
+    (text,) = re.findall(r"```\n(relation.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    file.write_text(text, encoding="utf-8")
+    program = rn.read(file)
+    with rn.open(tmp_path / "state", engine="python") as db:
+        for r in program.relations:
+            db.relation(r.name, r.annotation, key=r.key)
+        db.load("M", [{"name": "Drive", "gen": "Drama", "dir": None}, {"name": "Rush", "gen": None, "dir": None}])
+        for view in program.views:
+            assert db.create(view).rows() == [{"name": "Drive"}]

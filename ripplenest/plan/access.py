@@ -9,7 +9,7 @@ from attrs import frozen
 
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import nullable
-from ripplenest.plan.product import Col, Op, Product, Scalar, sources_of
+from ripplenest.plan.product import Col, Op, Product, Scalar, is_total, sources_of
 
 
 @frozen
@@ -51,6 +51,31 @@ def access(p: Product) -> tuple[Step, ...]:
         steps.append(step)
         left.remove(step.source)
     return tuple(steps)
+
+
+def staged(p: Product) -> tuple[tuple[Step, tuple[Scalar, ...]], ...]:
+    """The steps of ``access``, each with the conditions to check there: as early as their sources are known, but those
+    that can fail last, so that they are asked only about rows that would otherwise be in the result. Keys can fail as
+    well, but without them there would be no join."""
+    seen: set[int] = set()
+    waiting = [c for c in p.conditions if sources_of(c)]
+    steps = access(p)
+    found: list[tuple[Step, tuple[Scalar, ...]]] = []
+    for i, step in enumerate(steps):
+        seen.add(step.source)
+        ready = [c for c in waiting if sources_of(c) <= seen and (is_total(c) or is_key(c, step))]
+        waiting = [c for c in waiting if c not in ready]
+        found.append((step, tuple(ready) if i < len(steps) - 1 else (*ready, *waiting)))
+    return tuple(found)
+
+
+def is_key(c: Scalar, step: Step) -> bool:
+    """True for an equality by which the step's source is probed."""
+    if not (isinstance(c, Op) and c.fn in ("eq", "same")):
+        return False
+    keys = [(k.column, k.scalar) for k in step.keys]
+    sides = ((own, other) for own, other in (c.args, c.args[::-1]) if isinstance(own, Col))
+    return any(own.source == step.source and (own.column, other) in keys for own, other in sides)
 
 
 def _best(p: Product, source: int, seen: list[int]) -> Step:

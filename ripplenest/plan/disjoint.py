@@ -7,14 +7,16 @@ tables, each summand here is a hash join, and no row is counted twice.
 from attrs import evolve
 
 from ripplenest.nrc.types import BOOL
-from ripplenest.plan.product import Col, Op, Product, Scalar, sources_of
+from ripplenest.plan.product import Col, Op, Product, Scalar, is_total, sources_of
 
 
 def disjoint(p: Product) -> tuple[Product, ...]:
     """``p`` as products whose disjunctions of joins are split; one product when there are none."""
     for i, condition in enumerate(p.conditions):
         branches = _disjuncts(condition)
-        if len(branches) > 1 and all(any(is_join(c) for c in _conjuncts(b)) for b in branches):
+        # A branch is asked only where none before it is true, but a key about all rows: it must not fail for any.
+        safe = all(map(is_total, branches[1:]))
+        if len(branches) > 1 and safe and all(any(is_join(c) for c in _conjuncts(b)) for b in branches):
             rest = p.conditions[:i] + p.conditions[i + 1 :]
             return tuple(q for part in _split(p, rest, branches) for q in disjoint(part))
     return (p,)

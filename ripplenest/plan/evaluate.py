@@ -7,7 +7,7 @@ from typing import assert_never
 
 from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
-from ripplenest.plan.access import Step, access
+from ripplenest.plan.access import Step, staged
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, sources_of
 
 Row = tuple[object, ...]
@@ -38,18 +38,14 @@ def value(s: Scalar, rows: Binding) -> object:
 
 def _join(p: Product, inputs: Sequence[Counts]) -> Iterator[tuple[Binding, int]]:
     found: list[tuple[Binding, int]] = [({}, 1)]
-    seen: set[int] = set()
-    waiting = list(p.conditions)
-    for step in access(p):
-        seen.add(step.source)
-        ready = [c for c in waiting if sources_of(c) <= seen]
-        waiting = [c for c in waiting if c not in ready]
-        found = list(_extend(found, step, inputs[step.source], ready))
-    yield from (b for b in found if all(value(c, b[0]) is True for c in waiting))
+    for step, conditions in staged(p):
+        found = list(_extend(found, step, inputs[step.source], conditions))
+    constant = [c for c in p.conditions if not sources_of(c)]
+    yield from (b for b in found if all(value(c, b[0]) is True for c in constant))
 
 
 def _extend(
-    found: list[tuple[Binding, int]], step: Step, rows: Counts, conditions: list[Scalar]
+    found: list[tuple[Binding, int]], step: Step, rows: Counts, conditions: Sequence[Scalar]
 ) -> Iterator[tuple[Binding, int]]:
     index: dict[Row, list[tuple[Row, int]]] = defaultdict(list)
     for row, n in rows.items():

@@ -1,8 +1,9 @@
 """A trigger program as plans: the products that build each map, those of its statements, and the indexes they need."""
 
 from collections.abc import Iterator
-from itertools import zip_longest
+from functools import cached_property
 
+import networkx as nx
 from attrs import frozen
 
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
@@ -17,6 +18,16 @@ Index = tuple[int, ...]
 
 
 @frozen
+class Target:
+    """Where rows of statements are summed: a map, or what the change of one ``part`` does to it."""
+
+    name: str
+    types: tuple[Base, ...]
+    map: str
+    part: str | None = None
+
+
+@frozen(slots=False)
 class PlannedMap:
     """One map: its columns, the products that build it and, by changed part, those that maintain it."""
 
@@ -26,8 +37,20 @@ class PlannedMap:
     build: tuple[Product, ...]
     triggers: tuple[tuple[str, tuple[Product, ...]], ...]
 
+    @cached_property
+    def whole(self) -> Target:
+        """The map as one target."""
+        return Target(self.name, self.types, self.name)
 
-@frozen
+    @cached_property
+    def targets(self) -> dict[str, Target]:
+        """By part, the target of its statement; what each does to an auxiliary map is read by others."""
+        if self.kind is not MapKind.AUXILIARY:
+            return {part: self.whole for part, _ in self.triggers}
+        return {part: Target(f"{self.name} Δ{part}", self.types, self.name, part) for part, _ in self.triggers}
+
+
+@frozen(slots=False)
 class PlannedProgram:
     """``levels`` in the order in which they run; ``indexes`` by table: the columns that probes look up."""
 
@@ -39,9 +62,18 @@ class PlannedProgram:
     def maps(self) -> tuple[PlannedMap, ...]:
         return tuple(m for level in self.levels for m in level)
 
-    @property
+    @cached_property
     def domains(self) -> frozenset[str]:
         return frozenset(m.name for m in self.maps if m.kind is MapKind.DOMAIN)
+
+    @cached_property
+    def auxiliaries(self) -> frozenset[str]:
+        return frozenset(m.name for m in self.maps if m.kind is MapKind.AUXILIARY)
+
+    @cached_property
+    def turns(self) -> dict[str, int]:
+        """The place of each part and domain in the order in which they take turns."""
+        return {part: i for i, part in enumerate(self.program.turns)}
 
 
 def plan(program: TriggerProgram) -> PlannedProgram:
@@ -80,12 +112,21 @@ class Merged:
 
     levels: tuple[tuple[PlannedMap, ...], ...]
     domains: frozenset[str]
+    auxiliaries: frozenset[str]
+    turns: dict[str, int]
 
 
 def merged(programs: tuple[PlannedProgram, ...]) -> Merged:
-    """Level i of the result holds level i of every program; their maps have different names."""
-    levels = zip_longest(*(p.levels for p in programs), fillvalue=())
+    """All maps of all programs, each once: auxiliary maps of equal definitions have one name, and one is as good as
+    the other. Parts take turns by name, as in each program, and domains, each of one view, after them."""
+    maps = {m.name: m for p in reversed(programs) for m in p.maps}
+    graph = nx.compose_all([nx.DiGraph(), *(p.program.graph for p in programs)])
+    generations = ([maps[name] for name in found if name in maps] for found in nx.topological_generations(graph))
+    parts = sorted({part for p in programs for part in p.program.parts})
+    domains = [name for p in programs for name in p.program.turns if name not in p.program.parts]
     return Merged(
-        tuple(tuple(m for level in group for m in level) for group in levels),
+        tuple(tuple(level) for level in generations if level),
         frozenset().union(*(p.domains for p in programs)),
+        frozenset().union(*(p.auxiliaries for p in programs)),
+        {part: i for i, part in enumerate((*parts, *domains))},
     )

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from attrs import frozen
 
+from ripplenest.nrc.meanings import TOTAL
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Base
 
@@ -65,6 +66,11 @@ class Product:
 def sources_of(s: Scalar) -> frozenset[int]:
     """The numbers of the sources that a scalar reads."""
     return frozenset(c.source for c in cols(s))
+
+
+def is_total(s: Scalar) -> bool:
+    """True when ``s`` has a value for all rows."""
+    return not isinstance(s, Op) or (s.fn in TOTAL and all(map(is_total, s.args)))
 
 
 def cols(s: Scalar) -> Iterator[Col]:

@@ -16,9 +16,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ripplenest.nrc.types import Base, Type, nullable
-from ripplenest.plan.access import Step, access
-from ripplenest.plan.planned import PlannedMap
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, sources_of
+from ripplenest.plan.access import Step, is_key, staged
+from ripplenest.plan.planned import Target
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, is_total, sources_of
 from ripplenest.rows import WEIGHT, Rows
 from ripplenest.spark.scalars import column, literal, spark_type
 
@@ -39,9 +39,9 @@ def frame(spark: SparkSession, rows: Rows) -> DataFrame:
 
 @frozen
 class Layout:
-    """The columns that the rows of several maps share in one frame.
+    """The columns that the rows of several targets share in one frame.
 
-    ``tag`` says whose a row is, and each slot holds a column of its type of any of them: ``slots`` by map.
+    ``tag`` says whose a row is, and each slot holds a column of its type of any of them: ``slots`` by target.
     """
 
     tags: dict[str, int]
@@ -50,22 +50,22 @@ class Layout:
     nulls: dict[str, Column]
 
 
-def layout(maps: Sequence[PlannedMap]) -> Layout:
-    """As few slots as the widest map needs of each type, so that frames stay narrow however many maps there are."""
+def layout(targets: Sequence[Target]) -> Layout:
+    """As few slots as the widest target needs of each type, so that frames stay narrow however many there are."""
     types: dict[str, Base] = {}
     kinds: dict[Type, int] = {}
     slots: dict[str, tuple[str, ...]] = {}
-    for m in maps:
+    for target in targets:
         used: Counter[int] = Counter()
         own = []
-        for t in m.types:
+        for t in target.types:
             kind = kinds.setdefault(nullable(t), len(kinds))
             own.append(f"k{kind}_{used[kind]}")
             used[kind] += 1
             types.setdefault(own[-1], t)
-        slots[m.name] = tuple(own)
+        slots[target.name] = tuple(own)
     nulls = {slot: F.lit(None).cast(spark_type(t).simpleString()).alias(slot) for slot, t in types.items()}
-    return Layout({m.name: i for i, m in enumerate(maps)}, slots, types, nulls)
+    return Layout({target.name: i for i, target in enumerate(targets)}, slots, types, nulls)
 
 
 @frozen
@@ -91,7 +91,7 @@ class Join:
 
 
 def join_of(p: Product, name: str, shared: Layout) -> Join:
-    """The product ``p`` of the map ``name``."""
+    """The product ``p`` of the target ``name``."""
     head = {slot: scalar(s).alias(slot) for slot, s in zip(shared.slots[name], p.head, strict=True)}
     columns = [head.get(slot, null) for slot, null in shared.nulls.items()]
     select = (F.lit(shared.tags[name]).alias("tag"), *columns, _weight(p).alias(WEIGHT))
@@ -104,12 +104,17 @@ def _all(conditions: Iterable[Scalar]) -> Column | None:
 
 
 def _steps(p: Product) -> Iterator[tuple[Step, Column | None]]:
-    seen: set[int] = set()
-    waiting = [c for c in p.conditions if sources_of(c)]
-    for step in access(p):
-        seen.add(step.source)
-        yield step, _all(c for c in waiting if sources_of(c) <= seen)
-        waiting = [c for c in waiting if not sources_of(c) <= seen]
+    for step, conditions in staged(p):
+        plain = [scalar(c) for c in conditions if is_total(c) or is_key(c, step)]
+        partial = [_guarded(c, p, plain) for c in conditions if not (is_total(c) or is_key(c, step))]
+        yield step, reduce(and_, [*plain, *partial]) if conditions else None
+
+
+def _guarded(c: Scalar, p: Product, others: Sequence[Column]) -> Column:
+    """``c`` where it is asked about rows of every source that fulfil the other conditions: Spark would ask it about the
+    rows of one source before they are joined, and an error would end the job."""
+    joined = reduce(and_, [*others, *(F.col(f"s{i}.{WEIGHT}") != 0 for i in range(len(p.sources)))])
+    return F.when(joined, scalar(c))
 
 
 def _weight(p: Product) -> Column:
@@ -119,7 +124,7 @@ def _weight(p: Product) -> Column:
 
 
 def summed(products: Sequence[DataFrame], shared: Layout, small: bool) -> DataFrame:
-    """Products of all maps as one frame with w summed, in one task when they are ``small``; one job computes it.
+    """Products of all targets as one frame with w summed, in one task when they are ``small``; one job computes it.
 
     Grouping is null-safe.
     """
@@ -129,12 +134,12 @@ def summed(products: Sequence[DataFrame], shared: Layout, small: bool) -> DataFr
     return grouped.agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
 
 
-def rows_of(answer: pa.Table, m: PlannedMap, shared: Layout) -> Rows:
-    """The rows of one map out of the collected answer of ``summed``."""
-    own = answer.filter(pc.equal(answer.column("tag"), shared.tags[m.name]))
-    arrays = [own.column(slot) for slot in (*shared.slots[m.name], WEIGHT)]
-    names = [*(f"c{j}" for j in range(len(m.types))), WEIGHT]
-    return Rows.of_arrow(m.types, pa.Table.from_arrays(arrays, names=names))
+def rows_of(answer: pa.Table, target: Target, shared: Layout) -> Rows:
+    """The rows of one target out of the collected answer of ``summed``."""
+    own = answer.filter(pc.equal(answer.column("tag"), shared.tags[target.name]))
+    arrays = [own.column(slot) for slot in (*shared.slots[target.name], WEIGHT)]
+    names = [*(f"c{j}" for j in range(len(target.types))), WEIGHT]
+    return Rows.of_arrow(target.types, pa.Table.from_arrays(arrays, names=names))
 
 
 def _join(left: DataFrame | None, right: DataFrame, step: Step, condition: Column | None, small: bool) -> DataFrame:

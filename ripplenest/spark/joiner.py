@@ -14,10 +14,13 @@ from pyspark.sql import SparkSession
 
 from ripplenest.engine import Task
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.planned import PlannedMap
+from ripplenest.plan.planned import Target
 from ripplenest.rows import Rows
 from ripplenest.spark.frames import Join, Layout, few, frame, join_of, layout, rows_of, summed
+from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
 
+FEW_JOINS = 12  # in one task of a session whose pages are as large as Spark makes them: a 16th of a core's memory
+MANY_JOINS = 240  # in one of a session with small pages
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
 
@@ -28,10 +31,16 @@ class SparkJoiner:
         self.spark = spark
         self._layouts: dict[object, Layout] = {}
         self._joins: dict[tuple[int, int], Join] = {}
+        self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) == SMALL_PAGE else FEW_JOINS
 
-    def join(self, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> dict[str, Rows]:
-        """By map, the sum of its tasks' rows, consolidated. One Spark job. Raises EvaluationError."""
-        shared = self._layout(maps)
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+        """By target, the sum of its tasks' rows, consolidated. One Spark job unless there are very many joins. Raises
+        EvaluationError."""
+        first, *rest = (self._joined(group, targets) for group in _groups(tasks, self._most))
+        return {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
+
+    def _joined(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+        shared = self._layout(targets)
         small = few(rows for t in tasks for rows in t.inputs)
         inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
         frames = {key: frame(self.spark, rows) for key, rows in inputs.items()}
@@ -40,20 +49,34 @@ class SparkJoiner:
         ]
         with evaluation():
             answer = summed(products, shared, small).toArrow()
-        return {m.name: rows_of(answer, m, shared) for m in maps}
+        return {t.name: rows_of(answer, t, shared) for t in targets}
 
-    def _layout(self, maps: Sequence[PlannedMap]) -> Layout:
-        key = tuple((m.name, m.types) for m in maps)
+    def _layout(self, targets: Sequence[Target]) -> Layout:
+        key = tuple((t.name, t.types) for t in targets)
         if key not in self._layouts:
-            self._layouts[key] = layout(maps)
+            self._layouts[key] = layout(targets)
         return self._layouts[key]
 
     def _join(self, t: Task, shared: Layout) -> Join:
         """By identity: plans live as long as their database, and what is kept here keeps them and their identity."""
         key = (id(t.product), id(shared))
         if key not in self._joins:
-            self._joins[key] = join_of(t.product, t.map, shared)
+            self._joins[key] = join_of(t.product, t.target, shared)
         return self._joins[key]
+
+
+def _groups(tasks: Sequence[Task], most: int) -> Iterator[list[Task]]:
+    """``tasks`` in order, as many together as have at most ``most`` joins; one group when there are none."""
+    group: list[Task] = []
+    joins = 0
+    for task in tasks:
+        own = max(len(task.product.sources) - 1, 0)
+        if group and joins + own > most:
+            yield group
+            group, joins = [], 0
+        group.append(task)
+        joins += own
+    yield group
 
 
 @contextmanager

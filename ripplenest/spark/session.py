@@ -29,6 +29,10 @@ OLDEST = (4, 1)
 DRIVER_MEMORY = "RIPPLENEST_DRIVER_MEMORY"
 
 
+# Each hash join of a task holds at least one page until the task ends, and all joins of a level are one task.
+PAGE_SIZE, SMALL_PAGE = "spark.buffer.pageSize", "1m"
+
+
 @frozen
 class Setting:
     """A setting that changes meaning: its key, the values that mean the same to the engine, and what it decides."""
@@ -130,6 +134,7 @@ def _settings(cores: int) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
         "spark.driver.memory": _driver_memory(os.environ),
+        PAGE_SIZE: SMALL_PAGE,
         # Many small jobs: re-planning between stages and 200 partitions cost more than the work, and the engine's plans
         # keep their shape from batch to batch, so that compiled code is worth keeping.
         "spark.sql.shuffle.partitions": str(cores),

@@ -1,11 +1,15 @@
 """What a batch reads and says so, and states that cannot be opened."""
 
+import json
+
 import pytest
+from attrs import evolve
 from support.shop import customer, item, opened, order, parts
 
 import ripplenest as rn
-from ripplenest import database, errors
+from ripplenest import database, declared, errors
 from ripplenest.delta.compile import compile_view
+from ripplenest.store.specs import Change
 
 
 def test_a_search_without_an_access_key_reads_the_table_once_and_says_so(tmp_path):
@@ -26,7 +30,8 @@ def test_a_state_of_another_compiler_is_refused(tmp_path, monkeypatch):
     with opened(tmp_path / "state") as db:
         db.create(parts)
     closed = []
-    monkeypatch.setattr(database, "compile_view", lambda query: compile_view(query, force_domain=True))
+    other = lambda query, options: compile_view(query, evolve(options, force_domain=True))  # noqa: E731
+    monkeypatch.setattr(declared, "compile_view", other)
     monkeypatch.setattr(database.Store, "close", lambda store: closed.append(store.path))
     with pytest.raises(errors.ViewChanged, match="another program of parts"):
         rn.open(tmp_path / "state", engine="python")
@@ -34,3 +39,19 @@ def test_a_state_of_another_compiler_is_refused(tmp_path, monkeypatch):
     monkeypatch.undo()
     with opened(tmp_path / "state") as db:
         assert db.view("parts").rows() == []
+
+
+def test_a_state_that_says_less_opens(tmp_path):
+    """Relations and views that were stored without saying what is immutable, or how they were compiled."""
+    with opened(tmp_path / "state") as db:
+        db.create(parts)
+        meta = {key: json.loads(text) for key, text in db._store.all_meta().items() if key.startswith(("rel", "view"))}
+        for stored in meta.values():
+            for later in ("immutable", "arrays", "options"):
+                stored.pop(later, None)
+        db._store.commit(Change(meta={key: json.dumps(stored) for key, stored in meta.items()}), db.version)
+    with opened(tmp_path / "state") as db:
+        db.create(parts)
+        with db.batch() as b:
+            b.insert("C", [customer(1)])
+        assert db.view("parts").rows() == parts(C=[customer(1)])

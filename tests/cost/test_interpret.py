@@ -4,7 +4,7 @@ and what the theorems need."""
 import pytest
 from hypothesis import given, settings
 from support.related import BODY, HEAD, JARHEAD, MOVIE, MOVIES, RELATED, M
-from support.strategies import LAW, Case, seeded_cases
+from support.strategies import LAW, Case, cases
 
 from ripplenest.cost.domains import ONE, BagCost, Cost, RecordCost, at_most, bag_size, bottom, less, tcost
 from ripplenest.cost.interpret import cost, dict_cost, lookup_key, sizes_of
@@ -106,6 +106,7 @@ LABEL = InL("ι", (("p", Lit(1, LONG)),))
     [
         (R, "5{⟨1, 3{1}⟩}"),
         (Rel("R", ROW, At.DELTA), "2{⟨1, 7{1}⟩}"),
+        (Rel("R", ROW, At.DELTA, 2), "2{⟨1, 7{1}⟩}"),  # ΔʹR, of a delta of second order
         (Rel("R", ROW, At.NEW), "5{⟨1, 7{1}⟩}"),  # R⁺ = R ⊎ ΔR
         (X, "4{6{1}}"),
         (Let("X", R, Product(X, Y)), "55{⟨⟨1, 3{1}⟩, 2{1}⟩}"),
@@ -227,7 +228,7 @@ def without_plus(e: Expr) -> Expr:
 
 
 @settings(LAW, max_examples=80)
-@given(seeded_cases)
+@given(cases())
 def test_costs_are_bounds(case: Case) -> None:
     """size([[h]]) ≤ C[[h]] for terms without ⊎, nested and shredded, and C[[h]] has the type's shape."""
     rows = dict(case.schema.relations)

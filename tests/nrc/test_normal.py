@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from support.counts import Counts
 from support.nesting import agrees, labels_in_use
-from support.strategies import LAW, Case, cases, seeded_cases
+from support.strategies import LAW, Case, cases
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.bags import BagValue, LabelValue
@@ -69,7 +69,7 @@ def test_normal_form_of_flat_terms(case: Case) -> None:
 
 
 @LAW
-@given(seeded_cases)
+@given(cases())
 def test_normal_form_of_definitions(case: Case) -> None:
     """The same for the body of [(ι,Π) ↦ e], whose label is free, at every label in use."""
     for d, labels in labels_in_use(shred(case.query), case.parts):
@@ -87,7 +87,7 @@ def test_normal_form_of_definitions(case: Case) -> None:
 
 
 @LAW
-@given(seeded_cases)
+@given(cases())
 def test_normal_form_of_deltas(case: Case) -> None:
     """The same for δ(h^F), telescoped: what trigger statements are planned from."""
     (batch,) = case.batches

@@ -4,6 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from support.strategies import Case, cases
@@ -19,6 +20,8 @@ from ripplenest.nrc.syntax import (
     For,
     InL,
     IsSite,
+    Let,
+    LetVar,
     Lit,
     Neg,
     OutL,
@@ -64,7 +67,10 @@ def call(fn: str, *args: Elem) -> Call:
         (Proj(X, "a b"), "x⟨`a b`⟩"),
         (Tuple((("a", A), ("m.b", X))), "⟨a: x.a, m.b: x⟩"),
         (InL("v.f", (("m.a", A),)), "⟨ι[v.f], x.a⟩"),
-        (OutL(X, SITE, "m.a"), "x⟨m.a⟩"),
+        (OutL(X, SITE, "m.a"), "x⟨v.f: m.a⟩"),
+        (call("neg_long", call("neg_long", A)), "-(-x.a)"),
+        (call("neg_long", Lit(5, LONG)), "neg_long(5)"),
+        (Proj(Var("union"), "union"), "`union`.union"),
         (IsSite(X, "v.f"), "x ∈ ι[v.f]"),
     ],
 )
@@ -75,24 +81,29 @@ def test_elements(elem: Elem, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "base", "text"),
     [
-        (None, BOOL, "null"), (True, BOOL, "true"), (-3, LONG, "-3"), (0.5, Base("double"), "0.5"),
+        (None, BOOL, "bool null"), (None, nullable(BOOL), "bool? null"), (True, BOOL, "true"), (-3, LONG, "-3"),
+        (-3, Base("int"), "int -3"), (3, nullable(LONG), "long? 3"), (0.5, Base("double"), "0.5"),
+        (float("nan"), Base("double"), 'double "nan"'),
         ('a"\x1b\u202e', STRING, '"a\\"\\u001b\\u202e"'), (b"\x00\xff", Base("binary"), "0x00ff"),
         (date(2024, 2, 29), Base("date"), 'date "2024-02-29"'),
         (Decimal("1.50"), Base("decimal", False, 3, 2), 'decimal "1.50"'),
+        (Decimal("1.50"), Base("decimal", False, 5, 2), 'decimal(5,2) "1.50"'),
     ],
 )  # fmt: skip
 def test_constants(value: object, base: Base, text: str) -> None:
     assert literal(value, base) == text
 
 
-def where(cond: Elem, body: Expr) -> For:
-    return For("_", Pred(cond), body)
+def where(cond: Elem, body: Expr, var: str = "_") -> For:
+    return For(var, Pred(cond), body)
 
 
 @pytest.mark.parametrize(
     ("term", "text"),
     [
-        (For("x", R, where(call("or", X, A), where(A, Sng(X)))), "for x in R where (x or x.a) and x.a union sng(x)"),
+        (For("x", R, where(call("or", X, A), where(A, Sng(X)))), "for x in R where x or x.a where x.a union sng(x)"),
+        (For("x", R, where(A, where(A, Sng(X), "_1"), "_20")), "for x in R where₂₀ x.a where₁ x.a union sng(x)"),
+        (Let("R", S, Plus(R, LetVar("R"))), "let R := S in (@R ⊎ R)"),
         (where(A, Sng(X)), "where x.a union sng(x)"),
         (For("x", For("y", R, S), Sng(X)), "for x in (for y in R union S) union sng(x)"),
         (For("x", R, Plus(S, R)), "for x in R union (S ⊎ R)"),
@@ -114,7 +125,14 @@ def test_parameters_get_short_names_of_their_own() -> None:
     d = DictLit(SITE, "l", For("x", R, For("a1", S, where(condition, Sng(X)))))
     body = "for x in R union for a1 in S where x.a = a and a1.a = a2 union sng(x)"
     assert show_dict(d) == f"[(ι[v.f]; a, a2) ↦ {body}]"
+    assert show_dict(evolve(d, var="k")).startswith("[k@(ι[v.f]; a, a2) ↦ ")
     assert open_definition(d)[0] == ("a", "a2")
+
+
+def test_a_variable_called_like_the_label_has_no_short_names() -> None:
+    label = Var("l")
+    d = DictLit(SITE, "l", For("l", Sng(label), Sng(OutL(label, SITE, "m.a"))))
+    assert show_dict(d) == "[(ι[v.f]; a, a1) ↦ for l in sng(l) union sng(l⟨m.a⟩)]"
 
 
 def test_types_show_hostile_names_escaped() -> None:
@@ -134,6 +152,14 @@ def test_a_sum_of_thousands_of_terms_can_be_shown() -> None:
     for _ in range(5000):
         total = Plus(total, S)
     assert show(total).count("⊎") == 5000
+
+
+def test_a_parameter_names_its_site_where_the_type_of_the_label_does_not() -> None:
+    """Both sites have a parameter a; only one has m.a."""
+    other = Site("w", (("a", LONG),))
+    labels = Rel("L", Label((SITE, other)))
+    for read, text in ((OutL(X, other, "a"), "x⟨w: a⟩"), (OutL(X, SITE, "m.a"), "x⟨m.a⟩")):
+        assert show(For("x", labels, Sng(read))) == f"for x in L union sng({text})"
 
 
 # ---------------------------------------------------------------- several lines
@@ -160,8 +186,8 @@ def test_a_chain_is_broken_as_the_paper_breaks_it() -> None:
     assert layout(Plus(term, Neg(R)), 44) == [
         "  for x in R where x.a > 0",
         "  union for y in S",
-        "    where (x.a = y.a or x⟨m.b⟩ = y⟨m.b⟩)",
-        "      and x.a",
+        "    where x.a = y.a or x⟨m.b⟩ = y⟨m.b⟩",
+        "    where x.a",
         "  union sng(⟨a: x.a, b: y⟨m.b⟩⟩)",
         "⊎ ⊖(R)",
     ]

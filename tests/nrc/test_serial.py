@@ -14,6 +14,7 @@ from ripplenest.nrc import syntax as s
 from ripplenest.nrc import types as t
 from ripplenest.nrc.errors import CorruptState, RipplenestError, TooDeep, TypeMismatch
 from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
+from ripplenest.nrc.values import NAN
 
 ROW = t.Record((("a", t.STRING), ("n", t.Base("decimal", True, 10, 2))))
 SITE = t.Site("v.f", (("x.a", t.STRING), ("l", t.Label((t.Site("w", ()),), True))))
@@ -97,6 +98,13 @@ def test_constants_come_back_with_their_type(kind: t.Kind, value: object) -> Non
     assert isinstance(body, s.Sng) and isinstance(body.elem, s.Lit)
     assert body.elem.type == literal.type
     assert type(body.elem.value) is type(value) and repr(body.elem.value) == repr(value)
+
+
+def test_the_one_nan_comes_back() -> None:
+    """Comparisons ask for it by identity: another NaN would equal nothing, once a state is reopened."""
+    body = again(s.Sng(s.Lit(NAN, t.Base("double"))))
+    assert isinstance(body, s.Sng) and isinstance(body.elem, s.Lit)
+    assert body.elem.value is NAN
 
 
 def test_every_kind_of_constant_is_tried() -> None:

@@ -9,7 +9,7 @@ from support.counts import Counts
 from support.nesting import agrees, labels_in_use, value_or_empty
 from support.queries import Queries, Scope
 from support.schemas import random_database, random_schema
-from support.strategies import LAW, Case, cases, choices, seeded_cases
+from support.strategies import LAW, Case, cases, choices
 from support.updates import shredded_database
 
 from ripplenest.nrc.bags import BagValue
@@ -19,6 +19,10 @@ from ripplenest.nrc.syntax import (
     Apply,
     Call,
     DictEmpty,
+    DictExpr,
+    DictLit,
+    DictPlus,
+    DictUnion,
     Elem,
     Empty,
     Expr,
@@ -27,6 +31,7 @@ from ripplenest.nrc.syntax import (
     InL,
     IsSite,
     Let,
+    LetVar,
     Lit,
     Neg,
     OutL,
@@ -63,7 +68,7 @@ def test_simplified_terms(case: Case) -> None:
 
 
 @LAW
-@given(seeded_cases)
+@given(cases())
 def test_simplified_dictionaries(case: Case) -> None:
     """⟦simplify(d)⟧(l) = ⟦d⟧(l) for every label in use."""
     for d, labels in labels_in_use(shred(case.query), case.parts):
@@ -74,7 +79,7 @@ def test_simplified_dictionaries(case: Case) -> None:
 
 
 @LAW
-@given(seeded_cases)
+@given(cases())
 def test_unique_binders(case: Case) -> None:
     """Renaming bound variables keeps meaning and type, and leaves no two binders of one name."""
     apart = unique_binders(case.query)
@@ -166,14 +171,26 @@ def let_unused(i: Instances) -> Expr:
     return Let("Z", i.any(), i.any())
 
 
+def let_empty(i: Instances) -> Expr:
+    row = i.row()
+    return Let("Z", Empty(row), i.c.pick((Plus(LetVar("Z"), i.bag(row)), Product(LetVar("Z"), i.any()), i.any())))
+
+
+def apply_empty(i: Instances) -> Expr:
+    row = i.row()
+    d: DictExpr = i.c.pick((DictLit(Site("κ", ()), "l", Empty(row)), DictEmpty(row)))
+    other = DictLit(Site("λ", ()), "l", Empty(row))
+    d = i.c.pick((d, DictUnion(d, other), DictPlus(other, d)))
+    return Apply(d, InL(i.c.pick(("κ", "λ")), ()))
+
+
 def apply_lit(i: Instances) -> Expr:
     """Labels and definitions come from shredding, over the stored parts."""
     name, row = i.outer
     s = shred(For("x", Rel(name, row), SngBag("κ", i.any())))
     assert isinstance(s.flat, For) and isinstance(s.flat.body, Sng) and isinstance(s.context, BagContext)
     i.db, i.outer = shredded_database(i.schema, i.db), (name, flat_row(row, name))
-    d = i.c.pick((s.context.dictionary, s.context.dictionary, DictEmpty(flat_row(i.row(), None))))
-    return Apply(d, s.flat.body.elem if i.c.number(4) else InL("other", ()))
+    return Apply(s.context.dictionary, s.flat.body.elem if i.c.number(4) else InL("other", ()))
 
 
 MAKERS: tuple[Callable[[Instances], Expr], ...] = (
@@ -187,6 +204,8 @@ MAKERS: tuple[Callable[[Instances], Expr], ...] = (
     product_empty,
     pred_constant,
     let_unused,
+    let_empty,
+    apply_empty,
     apply_lit,
 )
 INSTANCES = {maker.__name__: maker for maker in MAKERS}

@@ -3,6 +3,7 @@
 import pytest
 from support.programs import Running, planned
 
+from ripplenest.delta.compile import Options
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.syntax import (
@@ -36,7 +37,7 @@ def test_a_label_of_nulls_is_a_label(force_domain: bool) -> None:
     inner = SngBag("ι", For("y", R, For("_", Pred(cond), Sng(Proj(Var("y"), "k")))))
     made = For("x", R, For("b", inner, Sng(Tuple((("b", Var("b")),)))))
     body = Let("X", NOTHING, Plus(LetVar("X"), made))
-    _, program = planned(Query("V", body, (("R", ROW),)), force_domain)
+    _, program = planned(Query("V", body, (("R", ROW),)), Options(force_domain=force_domain))
     rows = BagValue.of((("k", k), ("g", g)) for k, g in [(1, None), (2, "a"), (2, None)])
     running = Running.start(program, {"R": BagValue()}).apply({"R": rows})
     assert running.nested() == evaluate(body, {"R": rows})

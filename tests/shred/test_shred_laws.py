@@ -8,7 +8,7 @@ from support.choices import Choices
 from support.counts import Counts
 from support.nesting import agrees, collect, labels_in_use, nested
 from support.schemas import random_database, random_schema
-from support.strategies import LAW, LONG, Case, cases, choices, seeded_cases
+from support.strategies import EXPLORE, LAW, Case, cases, choices
 from support.updates import nested_database, shredded_database
 
 from ripplenest.delta.rules import delta
@@ -38,12 +38,12 @@ def shredding_keeps_meaning(case: Case) -> None:
 @LAW
 @given(cases())
 def test_theorem_8(case: Case) -> None:
-    """h[R] = for x in h^F union u[h^Γ](x), with R shredded by s."""
+    """Theorem 8: h[R] = for x in h^F union u[h^Γ](x), with R shredded by s."""
     shredding_keeps_meaning(case)
 
 
 @pytest.mark.long
-@LONG
+@EXPLORE
 @given(cases())
 def test_theorem_8_long(case: Case) -> None:
     """As above, on more cases."""
@@ -53,7 +53,7 @@ def test_theorem_8_long(case: Case) -> None:
 @LAW
 @given(choices)
 def test_lemma_6_and_lemma_11(c: Choices) -> None:
-    """nest(s^F(v), s^Γ) = v, and what s makes is consistent."""
+    """Lemma 6: u[s^Γ](s^F(v)) = v. Lemma 11: what s makes is consistent."""
     schema = random_schema(c)
     db = random_database(c, schema)
     parts = shredded_database(schema, db)
@@ -73,7 +73,7 @@ def test_a_label_names_one_place(c: Choices) -> None:
 
 
 @LAW
-@given(seeded_cases)
+@given(cases())
 def test_shredded_types(case: Case) -> None:
     """h : Bag(B) ⟹ h^F : Bag(B^F), flat, without sng_ι and flatten; every dictionary maps to flat rows too."""
     s, row = shred(case.query), check(case.query).row
@@ -87,18 +87,18 @@ def test_shredded_types(case: Case) -> None:
 
 
 @LAW
-@given(seeded_cases)
+@given(cases())
 def test_lemma_12(case: Case) -> None:
-    """Results of shredded queries are consistent: every label in them, at any depth, has a definition of flat rows."""
+    """Lemma 12: results of shredded queries are consistent: each label in them, at any depth, has a definition."""
     s = shred(case.query)
     uses = labels_in_use(s, case.parts)  # asserts the definitions
     COUNTS.labels += sum(len(labels) for _, labels in uses)
 
 
 @LAW
-@given(seeded_cases)
+@given(cases())
 def test_lemma_13(case: Case) -> None:
-    """Batches are consistent updates, and so is the change of a result: labels in δ(h^F) are defined afterwards."""
+    """Lemma 13: batches are consistent updates, and so are changes of results: labels in δ(h^F) are defined then."""
     s = shred(case.query)
     for parts, batch in case.steps():
         assert not list(inconsistent_update(parts, batch.delta))

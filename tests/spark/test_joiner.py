@@ -6,16 +6,15 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
-from ripplenest.delta.program import MapKind
 from ripplenest.engine import PythonJoiner, Task
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, nullable
 from ripplenest.nrc.values import NAN
-from ripplenest.plan.planned import PlannedMap
+from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
 from ripplenest.rows import Rows
-from ripplenest.spark.joiner import SparkJoiner
+from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
 
 MAYBE = nullable(DOUBLE)
 assert isinstance(MAYBE, Base)
@@ -37,11 +36,11 @@ ROWS = {
 }
 
 
-def made(name: str, types: tuple[Base, ...]) -> PlannedMap:
-    return PlannedMap(name, MapKind.FLAT, types, (), ())
+def made(name: str, types: tuple[Base, ...]) -> Target:
+    return Target(name, types, name)
 
 
-def same(spark: SparkSession, tasks: list[Task], maps: list[PlannedMap]) -> dict[str, dict[tuple[object, ...], int]]:
+def same(spark: SparkSession, tasks: list[Task], maps: list[Target]) -> dict[str, dict[tuple[object, ...], int]]:
     expected = {name: rows.counts() for name, rows in PythonJoiner().join(tasks, maps).items()}
     assert {name: rows.counts() for name, rows in SparkJoiner(spark).join(tasks, maps).items()} == expected
     return expected
@@ -89,3 +88,41 @@ def test_weights_beyond_64_bits_are_refused(spark: SparkSession) -> None:
     for joiner in (PythonJoiner(), SparkJoiner(spark)):
         with pytest.raises(EvaluationError):
             joiner.join([Task("m", square, (rows, rows))], [made("m", (LONG,))])
+
+
+def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
+    """1 / x.a > 0.1 is asked only about rows that find a partner and fulfil the other conditions, whatever their order;
+    an equality that can fail is a key and not a nested loop."""
+    both = (LONG, DOUBLE)
+    left = Rows.of_counts(both, {(1, 0.0): 1, (2, 4.0): 2, (3, 0.0): 1})
+    right = Rows.of_counts(both, {(2, 8.0): 3, (3, 0.0): 1})
+    partial = Op("gt", (Op("div_double", (Const(1.0, DOUBLE), Col(0, 1, DOUBLE)), DOUBLE), Const(0.1, DOUBLE)), BOOL)
+    join = Op("eq", (Col(0, 0, LONG), Col(1, 0, LONG)), BOOL)
+    large = Op("gt", (Col(1, 1, DOUBLE), Const(5.0, DOUBLE)), BOOL)
+    sources = (Source("T", At.DELTA, both), Source("U", At.OLD, both))
+    for conditions in ((partial, join, large), (large, join, partial)):
+        p = Product(sources, conditions, (Col(0, 0, LONG),), 1)
+        assert same(spark, [Task("m", p, (left, right))], [made("m", (LONG,))]) == {"m": {(2,): 6}}
+    shifted = Op("eq", (Op("add_long", (Col(0, 0, LONG), Const(1, LONG)), LONG), Col(1, 0, LONG)), BOOL)
+    p = Product(sources, (partial, shifted), (Col(0, 0, LONG),), 1)
+    ok = Rows.of_counts(both, {(1, 4.0): 1, (2, 4.0): 2})
+    assert same(spark, [Task("m", p, (ok, right))], [made("m", (LONG,))]) == {"m": {(1,): 3, (2,): 2}}
+    for joiner in (PythonJoiner(), SparkJoiner(spark)):
+        with pytest.raises(EvaluationError):
+            joiner.join([Task("m", p, (left, right))], [made("m", (LONG,))])
+
+
+@pytest.mark.parametrize("pages", ["small", "large"])
+def test_very_many_joins_are_several_jobs(spark: SparkSession, pages: str) -> None:
+    """Each hash join holds memory until its task ends; what does not fit into one task is summed over several."""
+    text = (STRING,)
+    tables = tuple(Rows.of_counts(text, {(f"a{i}",): n}) for i, n in ((1, 2), (1, 3), (1, 5)))
+    sources = tuple(Source(f"T{i}", At.OLD if i else At.DELTA, text) for i in range(3))
+    joins = tuple(Op("eq", (Col(i, 0, STRING), Col(i + 1, 0, STRING)), BOOL) for i in range(2))
+    product = Product(sources, joins, (Col(0, 0, STRING),), 1)
+    joiner = SparkJoiner(spark)
+    assert joiner._most == MANY_JOINS  # the session of the tests is one of ours
+    joiner._most = joiner._most if pages == "small" else FEW_JOINS
+    count = 50
+    found = joiner.join([Task("m", product, tables)] * count, [made("m", text), made("idle", text)])
+    assert {name: rows.counts() for name, rows in found.items()} == {"m": {("a1",): 30 * count}, "idle": {}}

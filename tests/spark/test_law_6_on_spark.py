@@ -14,10 +14,12 @@ from support.correlated import correlated_query
 from support.packed import Packed
 from support.programs import Running, planned, query_of
 from support.queries import random_query
-from support.schemas import random_database, random_schema
-from support.strategies import Case
-from support.updates import Batch, nested_database, random_batch, shredded_database
+from support.schemas import random_schema
+from support.strategies import Case, case_of
+from support.updates import nested_database
 
+from ripplenest.delta.compile import Options
+from ripplenest.delta.materialize import MODES
 from ripplenest.engine import Joiner, PythonJoiner
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.spark.joiner import SparkJoiner
@@ -29,22 +31,14 @@ def cases_of_one_query(c: Choices, count: int) -> list[Case]:
     """``count`` databases with batches for one random query; every second query is a correlated view."""
     schema = random_schema(c)
     query = correlated_query(c, schema) if c.number(2) else random_query(c, schema)
-    found = []
-    for _ in range(count):
-        now = parts = shredded_database(schema, random_database(c, schema))
-        batches: list[Batch] = []
-        for i in range(BATCHES):
-            batches.append(random_batch(c, schema, now, f"Δ{i}-"))
-            now = batches[-1].after(now)
-        found.append(Case(schema, query, parts, tuple(batches)))
-    return found
+    return [case_of(c, schema, query, BATCHES) for _ in range(count)]
 
 
 def law_6(seed: int, count: int, joiner: Joiner) -> int:
     """Checks one query on ``count`` databases; how many results have rows."""
     cases = cases_of_one_query(seeded(seed), count)
     query = query_of(cases[0].schema, cases[0].query)
-    _, program = planned(query)
+    _, program = planned(query, Options(MODES[seed % len(MODES)]))
     packed = Packed(program, [case.parts for case in cases], joiner)
     filled, states = 0, [case.parts for case in cases]
     for i in range(BATCHES):

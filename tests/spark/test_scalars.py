@@ -18,6 +18,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from ripplenest.nrc.errors import EvaluationError, QueryError, UnknownName
+from ripplenest.nrc.meanings import TOTAL
 from ripplenest.nrc.scalars import SCALARS, apply, result_type
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import NAN, canonical
@@ -148,6 +149,15 @@ def test_the_tables_have_the_same_functions() -> None:
     assert {fn for fn, _, rows, _ in cases() if rows} == SCALARS.keys()
     with pytest.raises(UnknownName, match="possible"):
         column("drop table", [], [], Base("int"))
+
+
+def test_functions_that_never_fail() -> None:
+    """TOTAL functions have a value for all edge values: maps evaluate them for rows that no batch meets."""
+    assert SCALARS.keys() >= TOTAL
+    for fn in TOTAL:
+        for types in signatures(fn):
+            for row in list(product(*([None, *EDGES[t]] for t in types)))[:3000]:
+                apply(fn, *row)
 
 
 def test_columns_agree(spark: SparkSession) -> None:

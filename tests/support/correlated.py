@@ -5,14 +5,14 @@ outer rows by equalities, disjunctions of equalities and inequalities, over null
 sites where two such views are added.
 """
 
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Plus, Pred, Proj, Rel, Sng, SngBag, Tuple, Var
+from ripplenest.nrc.paths import root
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Plus, Pred, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import Bag
 from support.choices import Choices, seeded
 from support.queries import Queries, Scope
-from support.schemas import MAX_DEPTH, Schema, random_database, random_schema
-from support.strategies import SEEDS, Case
-from support.updates import Batch, random_batch, shredded_database
+from support.schemas import MAX_DEPTH, Schema, random_schema
+from support.strategies import SEEDS, Case, case_of
 
 
 def correlated_query(c: Choices, schema: Schema) -> Expr:
@@ -45,8 +45,8 @@ class _Correlated:
 
     def links(self, scope: Scope, var: str) -> list[Elem]:
         """Conditions between the newest variable and the others; none for the outermost."""
-        own = [(p, t) for p, t in scope.base_paths() if _root(p) == var]
-        others = [(p, t) for p, t in scope.base_paths() if _root(p) != var]
+        own = [(p, t) for p, t in scope.base_paths() if root(p) == var]
+        others = [(p, t) for p, t in scope.base_paths() if root(p) != var]
         pairs = [(a, b) for a, t in own for b, u in others if t.kind == u.kind]
         if not pairs:
             return []
@@ -95,25 +95,10 @@ class _Correlated:
         return Var(name)
 
 
-def _root(t: Elem) -> str | None:
-    while isinstance(t, Proj):
-        t = t.of
-    return t.name if isinstance(t, Var) else None
-
-
-
-
 def correlated_case(c: Choices, batches: int) -> Case:
     """A correlated view with a database and batches against it."""
     schema = random_schema(c)
-    query = correlated_query(c, schema)
-    parts = shredded_database(schema, random_database(c, schema))
-    found: list[Batch] = []
-    now = parts
-    for i in range(batches):
-        found.append(random_batch(c, schema, now, f"Δ{i}-"))
-        now = found[-1].after(now)
-    return Case(schema, query, parts, tuple(found))
+    return case_of(c, schema, correlated_query(c, schema), batches)
 
 
 # From a seed: ten times as fast, but nothing shrinks.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from ripplenest.delta.compile import Stages, compile_view
+from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.engine import Joiner, PythonJoiner, build, propagate
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
@@ -18,6 +18,7 @@ from ripplenest.shred.values import Parts, nest
 from support.schemas import Schema
 
 Tables = dict[str, Rows]
+COST = Options()
 
 
 @frozen
@@ -41,8 +42,8 @@ def query_of(schema: Schema, body: Expr, name: str = "V") -> Query:
     return Query(name, body, schema.relations)
 
 
-def planned(query: Query, force_domain: bool = False) -> tuple[Stages, PlannedProgram]:
-    stages = compile_view(query, force_domain)
+def planned(query: Query, options: Options = COST) -> tuple[Stages, PlannedProgram]:
+    stages = compile_view(query, options)
     return stages, plan(stages.program)
 
 

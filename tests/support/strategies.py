@@ -12,7 +12,7 @@ from support.schemas import Database, Schema, random_database, random_schema
 from support.updates import Batch, nested_database, random_batch, shredded_database
 
 LAW = settings(max_examples=200, deadline=None, print_blob=True)
-LONG = settings(LAW, max_examples=3000)
+EXPLORE = settings(LAW, max_examples=3000, derandomize=False)  # the fast run never varies
 
 
 @frozen
@@ -38,10 +38,8 @@ class Case:
         return found
 
 
-def random_case(c: Choices, batches: int = 1, fuel: int = FUEL) -> Case:
-    """A case with exactly ``batches`` batches; from ``seeded(n)`` when shrinking is not needed."""
-    schema = random_schema(c)
-    query = random_query(c, schema, fuel)
+def case_of(c: Choices, schema: Schema, query: Expr, batches: int) -> Case:
+    """``query`` with a random database and batches against it."""
     parts = shredded_database(schema, random_database(c, schema))
     found: list[Batch] = []
     now = parts
@@ -51,16 +49,28 @@ def random_case(c: Choices, batches: int = 1, fuel: int = FUEL) -> Case:
     return Case(schema, query, parts, tuple(found))
 
 
-@st.composite
-def cases(draw: Draw, batches: int = 1) -> Case:
-    """Random cases that shrink: fewer relations, smaller terms, fewer rows."""
-    return random_case(drawn(draw), batches)
+def random_case(c: Choices, batches: int = 1, fuel: int = FUEL) -> Case:
+    """A case with exactly ``batches`` batches; from ``seeded(n)`` when shrinking is not needed."""
+    schema = random_schema(c)
+    return case_of(c, schema, random_query(c, schema, fuel), batches)
 
 
-# From a seed: ten times as fast, but nothing shrinks. When one fails, ``cases`` in its place finds a small instance.
+# From a seed: uniform, where hypothesis repeats itself (one of its runs in twenty meets some construct hardly ever, so
+# that what is counted says nothing), and ten times as fast. Nothing shrinks: when one fails, ``small_cases`` in its
+# place finds a small instance.
 SEEDS = st.integers(0, 2**32 - 1)
 choices = SEEDS.map(seeded)
-seeded_cases = SEEDS.map(lambda seed: random_case(seeded(seed)))
+
+
+def cases(batches: int = 1) -> st.SearchStrategy[Case]:
+    """Random cases."""
+    return SEEDS.map(lambda seed: random_case(seeded(seed), batches))
+
+
+@st.composite
+def small_cases(draw: Draw, batches: int = 1) -> Case:
+    """Random cases that shrink: fewer relations, smaller terms, fewer rows."""
+    return random_case(drawn(draw), batches)
 
 
 @st.composite

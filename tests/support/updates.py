@@ -123,9 +123,8 @@ class _Updates:
         self.places = Places(tag)
         self.rows = {p: t for name, row in schema.relations for p, t in ((name, row), *bag_rows(name, row))}
 
-    def change(self, kind: str, *deltas: Parts) -> None:
-        for delta in deltas:
-            self.now, self.delta = add(self.now, delta), add(self.delta, delta)
+    def change(self, kind: str, delta: Parts) -> None:
+        self.now, self.delta = add(self.now, delta), add(self.delta, delta)
         self.kinds.add(kind)
 
     def step(self) -> None:
@@ -146,18 +145,19 @@ class _Updates:
         bag = self.flat(name)
         if kind == "insert" or not bag:
             row, below = self.fresh(name)
-            self.change("insert", {name: row}, below)
+            self.change("insert", {name: row, **below})
             return
         gone = self.some_of(bag)  # rows with labels are there once: nobody else holds what they hold
-        labels = held(self.now, gone) if kind == "delete and drop" else {}
-        drop: list[Parts] = [{x.site: {x: -definition(self.now, x)}} for x in labels]
-        self.change(kind, {name: gone}, *drop)
+        drop: dict[str, dict[LabelValue, BagValue]] = {}
+        for label in held(self.now, gone) if kind == "delete and drop" else ():
+            drop.setdefault(label.site, {})[label] = -definition(self.now, label)
+        self.change(kind, {name: gone, **drop})
 
     def deep(self, kind: str, label: LabelValue) -> None:
         bag = definition(self.now, label)
         if kind == "deep insert" or not bag:
             row, below = self.fresh(label.site)
-            self.change("deep insert", {label.site: {label: row}}, below)
+            self.change("deep insert", {label.site: {label: row}, **below})
         else:
             self.change(kind, {label.site: {label: -bag if kind == "deep empty" else self.some_of(bag)}})
 

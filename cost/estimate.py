@@ -1,0 +1,157 @@
+"""How many rows a product of the normal form touches: C[[.]] (nrc-ivm, figure 5) refined by what equalities look up.
+
+C[[e₁ × e₂]] multiplies cardinalities, whatever the predicate. A join by equality reads of the second table only the
+rows with the keys of the first; this is what separates maps worth keeping from joins that are cheap anyway. Estimates
+choose between plans that all give the same answer: they need to be in the right order, not exact.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+from attrs import frozen
+
+from ripplenest.cost.reads import Equation, Join, joins
+from ripplenest.nrc.errors import UnknownName
+from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.syntax import At, Rel, input_site
+from ripplenest.nrc.types import Label, Record, Type
+
+MOST = 1e300  # where estimates stop growing, far from what a float can hold
+ROOT = 0.5  # a column that is not known to be unique has |T|^0.5 values, each in |T|^0.5 rows
+
+Rows = Mapping[str, float]
+Keys = Mapping[str, Sequence[frozenset[str]]]
+
+
+@frozen
+class Estimate:
+    """``read``: rows read from stored tables. ``out``: rows made, before equal ones are added up."""
+
+    read: float
+    out: float
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        return Estimate(min(self.read + other.read, MOST), min(self.out + other.out, MOST))
+
+
+NOTHING = Estimate(0.0, 0.0)
+
+
+def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None) -> Estimate:
+    """What evaluating the product ``c`` costs when tables have ``rows``, by ``Rel.key`` (``M``, ``ΔM``, ``M⁺``).
+
+    With a change among its generators the others are read from it outwards (``cost/reads.py``); without one the product
+    is computed from scratch, and every table is read whole. A missing M⁺ has the rows of M and of ΔM, if any.
+    ``keys``: by table, the sets of columns (``custkey``, ``row.qty``; ``label`` of dictionaries) that are unique.
+    Raises UnknownName on a table without a cardinality.
+    Laws: grows with ``rows``, except with those of a table whose unique columns group another: the more groups, the
+    smaller each. ``out`` is exact for joins by unique columns where each row finds its partner.
+    """
+    return reduce(Estimate.__add__, (_estimate(j, _Tables(rows, keys or {})) for j in joins(c)), NOTHING)
+
+
+def estimate_all(cs: Iterable[Comprehension], rows: Rows, keys: Keys | None = None) -> Estimate:
+    """The sum of the estimates of products."""
+    return reduce(Estimate.__add__, (estimate(c, rows, keys) for c in cs), NOTHING)
+
+
+def _estimate(j: Join, tables: "_Tables") -> Estimate:
+    order, rels = j.reads(), dict(j.product.generators)
+    from_change = any(r.how == "change" for r in order)
+    read, out = 0.0, 1.0
+    fetched: dict[str, float] = {}  # rows of each generator that can take part
+    for r in order:
+        size = tables.size(r.rel)
+        fetched[r.var] = size
+        if from_change and r.how == "probe":  # which reads each row once, however many keys ask for it
+            asked = 1.0 if r.via is None else fetched[r.via]
+            fetched[r.var] = min(asked * tables.fan_out(r.rel, r.keys, rels), size)
+        read += 0.0 if r.how == "change" else fetched[r.var]
+        out = min(out * tables.fan_out(r.rel, r.equated, rels), MOST)
+    return Estimate(min(read, MOST), out)
+
+
+@frozen
+class _Tables:
+    """What is known of the stored tables."""
+
+    rows: Rows
+    keys: Keys
+
+    def size(self, rel: Rel) -> float:
+        if rel.at is At.NEW and rel.key not in self.rows:
+            return min(self._rows(rel.name) + self.rows.get(At.DELTA.show(rel.name), 0.0), MOST)
+        higher = rel.at is At.DELTA and rel.key not in self.rows  # ΔʹR has as many rows as ΔR
+        return self._rows(At.DELTA.show(rel.name) if higher else rel.key)
+
+    def fan_out(self, rel: Rel, found: tuple[Equation, ...], others: Mapping[str, Rel]) -> float:
+        """Rows of ``rel`` for one value of the columns of ``found``: 1 when they are unique, else |T|^(1/2^n) for n of
+        them.
+
+        Where some of them are equated with unique columns of another table U, the rows of one row of U are |T| / |U|,
+        and these take the place of T for the other columns; and so for a dictionary T, its label, and its parent U.
+        """
+        size = self.size(rel)
+        columns = frozenset(e.column for e in found)
+        if any(unique <= columns for unique in self._unique(rel)):
+            return min(1.0, size)
+        groups, used = max(self._groups(rel, found, others), key=lambda g: g[0], default=(1.0, frozenset()))
+        group = max(size / groups, min(1.0, size))
+        return float(min(group ** (ROOT ** len(columns - used)), size))
+
+    def _groups(
+        self, rel: Rel, found: tuple[Equation, ...], others: Mapping[str, Rel]
+    ) -> Iterable[tuple[float, frozenset[str]]]:
+        """(|U|, columns of ``rel``) for each U of known size whose unique columns these are equated with."""
+        return (g for g in self._partners(rel, found, others) if g[0] >= 1)
+
+    def _partners(
+        self, rel: Rel, found: tuple[Equation, ...], others: Mapping[str, Rel]
+    ) -> Iterable[tuple[float, frozenset[str]]]:
+        by_var: dict[str, dict[str, str]] = {}
+        for e in found:
+            if e.partner:
+                by_var.setdefault(e.partner[0], {})[e.partner[1]] = e.column
+        for var, columns in by_var.items():
+            for unique in self._unique(others[var]):
+                if unique <= columns.keys():
+                    yield self.rows.get(others[var].name, 0.0), frozenset(columns[c] for c in unique)
+        if _is_dictionary(rel) and any(e.column == "label" for e in found):
+            yield self._parent(rel), frozenset(("label",))
+
+    def _unique(self, rel: Rel) -> list[frozenset[str]]:
+        """What is declared, and the labels of inner bags that the rows hold: each is held once."""
+        held = [frozenset((path,)) for path in _labels(rel.row, "", rel.name)]
+        return [*self.keys.get(rel.name, ()), *held]
+
+    def _parent(self, rel: Rel) -> float:
+        """The rows of the nearest part above in a dictionary's path; 0 when they are not known."""
+        above = rel.name
+        while "." in above:
+            above = above.rpartition(".")[0]
+            if above in self.rows:
+                return self.rows[above]
+        return 0.0
+
+    def _rows(self, key: str) -> float:
+        if key not in self.rows:
+            raise UnknownName(f"there is no cardinality of {key!r}", got=key, possible=sorted(self.rows))
+        return min(float(self.rows[key]), MOST)
+
+
+def _is_dictionary(rel: Rel) -> bool:
+    """Whether the rows are ⟨label, row⟩ of a stored dictionary."""
+    label = rel.row.get("label") if isinstance(rel.row, Record) else None
+    return isinstance(label, Label) and label.sites == (input_site(rel.name),)
+
+
+def _labels(row: Type, path: str, table: str) -> Iterable[str]:
+    """The columns of ``row`` that hold labels of inner bags of ``table`` itself."""
+    match row:
+        case Record(fields):
+            for name, inner in fields:
+                yield from _labels(inner, f"{path}.{name}" if path else name, table)
+        case Label((site,)) if site.name.startswith(f"{table}."):
+            yield path or "value"
+        case _:
+            return

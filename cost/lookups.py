@@ -1,0 +1,247 @@
+"""Why the rows of a table cannot be looked up from a change: its conditions one by one, in the words of the view.
+
+A column is looked up by an equality with a value of its own type that one table read before it has, or with a constant.
+Everything else is a condition on rows that are already read. ``≠`` is not held against a scan: it drops few rows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import field, frozen
+
+from ripplenest.cost.reads import Join, Read, column_of, disjuncts, is_join
+from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.syntax import Call, Elem, IsSite, OutL, Proj, Rel, Term, Var, dict_row, input_site
+from ripplenest.nrc.text import part
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Record, nullable
+from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
+
+
+@frozen
+class Called:
+    """What messages call the tables that a view does not name: a domain ↦ the inner bag whose labels it holds, an
+    auxiliary map ↦ what it is made of. ``variables``: the names that the query itself has, in order."""
+
+    bags: Mapping[str, str] = field(factory=dict)
+    kept: Mapping[str, str] = field(factory=dict)
+    variables: tuple[str, ...] = ()
+
+
+@frozen
+class Obstacle:
+    """A condition that drops rows of a table that is read whole: why it finds none of them, and what would."""
+
+    why: str
+    advice: str
+
+
+@frozen
+class Scan:
+    """A table that is read whole: the generator as the view has it, what happens, and the conditions that drop rows."""
+
+    rel: Rel
+    node: str
+    when: str
+    what: str
+    obstacles: tuple[Obstacle, ...]
+
+
+def scans(j: Join, called: Called) -> Iterator[Scan]:
+    """The generators of ``j`` that are scanned."""
+    order = j.reads()
+    for r in order:
+        if r.how == "scan":
+            words = _Words(j, called, _region(order, r), r)
+            lost = [t for t in j.product.conditions if _drops(t, words.region, j)]
+            changes = dict.fromkeys(words.happens(o.rel) for o in order if o.how == "change")
+            obstacles = tuple(words.obstacle(t) for t in lost)
+            yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
+
+
+def _region(order: tuple[Read, ...], scan: Read) -> frozenset[str]:
+    """The scanned generator, and those whose keys come from it."""
+    found = {scan.var}
+    for r in order:
+        if r.via in found:
+            found.add(r.var)
+    return frozenset(found)
+
+
+def _drops(t: Elem, region: frozenset[str], j: Join) -> bool:
+    """Whether ``t`` throws away rows of the region that were read for nothing; joins within the region do not."""
+    sources = j.sources(t)
+    if not sources & region or any(_of_stored_label(n) for n in nodes(t)):
+        return False
+    match t:
+        case Call("ne") | Call("not", (Call("eq" | "same" | "is_null" | "is_true"),)):
+            return False
+        case Call("eq" | "same", (a, b)) if sources <= region:
+            return not (j.sources(a) and j.sources(b))
+        case _:
+            return True
+
+
+def _of_stored_label(t: Term) -> bool:
+    """Part of a condition that follows a label to its bag: every row has its bag."""
+    return isinstance(t, IsSite) or (isinstance(t, OutL) and t.site == input_site(t.site.name))
+
+
+@frozen
+class _Words:
+    """One scan in the words of its view. ``region``: the scanned generator and those that are reached from it."""
+
+    join: Join
+    called: Called
+    region: frozenset[str]
+    scan: Read
+
+    @property
+    def generator(self) -> str:
+        rel = self.scan.rel
+        if rel.name in self.called.bags:
+            return f"inner bag {self.called.bags[rel.name]}"
+        return f"for {self._shown(self.scan.var)} in {self._table(rel)}"
+
+    @property
+    def read(self) -> str:
+        rel = self.scan.rel
+        if rel.name in self.called.bags:
+            return f"every inner bag {self.called.bags[rel.name]} is visited"
+        return f"{self._table(rel)} is read whole"
+
+    def happens(self, rel: Rel) -> str:
+        """What a change of ``rel`` is."""
+        bag = self.called.bags.get(rel.name)
+        return f"an inner bag {bag} appears or goes" if bag else f"{self._table(rel)} changes"
+
+    def obstacle(self, t: Elem) -> Obstacle:
+        """Why ``t`` cannot look up rows of the scanned table."""
+        match t:
+            case Call("or"):
+                why, advice = self._disjunction(t)
+            case Call("eq" | "same", (a, b)):
+                why, advice = self._equality(*((a, b) if self.join.sources(a) & self.region else (b, a)))
+            case _ if column_of(t) is not None:
+                why, advice = "is a condition of its own, no equality", f"say {self._text(t)} = true"
+            case _:
+                why, advice = "is no equality", self._equate(t, "beside this condition")
+        parameters = ", ".join(dict.fromkeys(self._parameters(t)))
+        return Obstacle(f"{self._text(t)} {why}" + (f" (parameter {parameters})" if parameters else ""), advice)
+
+    def _disjunction(self, t: Elem) -> tuple[str, str]:
+        names = self.join.product.variables().keys()
+        bad = [side for side in disjuncts(t) if not any(is_join(c, names) for c in conjuncts(side))]
+        shown = ", ".join(self._text(side) for side in bad)
+        if bad and all(any(self._constant(c) for c in conjuncts(side)) for side in bad):
+            return (
+                f"is an `or` whose side {shown} holds for the same rows whatever changed",
+                "write each side of the `or` as a comprehension of its own, and add them up",
+            )
+        return (
+            f"is an `or`, and its side {shown} is no equality between two tables",
+            self._equate(t, "in every side of the `or`"),
+        )
+
+    def _constant(self, t: Elem) -> bool:
+        """Whether ``t`` looks up rows of the scanned table by a constant."""
+        match t:
+            case Call("eq" | "same", (a, b)):
+                sides = column_of(a) is not None or column_of(b) is not None
+                return sides and self.join.sources(t) == {self.scan.var}
+        return False
+
+    def _equality(self, own: Elem, other: Elem) -> tuple[str, str]:
+        table = self._table(self.scan.rel)
+        if self.join.sources(own) & self.join.sources(other):
+            return (
+                f"has columns of {table} on both sides of =",
+                f"store what the two say together as one column of {table}, and equate that",
+            )
+        match own:
+            case Call(fn, (column,)) if fn.startswith("to_") and column_of(column) is not None:
+                stored, asked = (nullable(elem_type(side, self.join.types), False) for side in (column, own))
+                return (
+                    f"compares {self._text(column)}, of type {stored}, with a value of type {asked}",
+                    f"compare columns of one type: declare {self._text(column)} as {asked}",
+                )
+        if column_of(own) is None:
+            return (
+                f"computes its side {self._text(own)} from {table}, and only stored columns are looked up",
+                f"store {self._text(own)} as a column of {table}, and equate that",
+            )
+        return (
+            f"needs values of several tables at once: {self._text(other)}",
+            f"equate {self._text(own)} with a value of one table",
+        )
+
+    def _equate(self, t: Elem, where: str) -> str:
+        rels, sources = dict(self.join.product.generators), self.join.sources(t)
+        own = self._columns([self.scan.rel, *(rels[var] for var in sorted(sources & self.region))])
+        others = self._columns(rels[var] for var in sorted(sources - self.region))
+        if free_vars(t) - rels.keys():
+            others = "a parameter of the label"
+        return f"equate {own} with {others}, {where}" if others else f"compare {own} with a constant by ="
+
+    def _columns(self, rels: Iterable[Rel]) -> str:
+        return " or ".join(dict.fromkeys(self._column(rel) for rel in rels))
+
+    def _column(self, rel: Rel) -> str:
+        bag = self.called.bags.get(rel.name)
+        return f"a value of the row around the inner bag {bag}" if bag else f"a column of {self._table(rel)}"
+
+    def _table(self, rel: Rel) -> str:
+        if rel.name in self.called.kept:
+            return f"{self.called.kept[rel.name]} (kept as {part(rel.name)})"
+        return part(rel.name)
+
+    # ------------------------------------------------------------ terms
+
+    def _text(self, t: Elem) -> str:
+        return f"`{show_elem(self._named(t))}`"
+
+    def _parameters(self, t: Elem) -> Iterator[str]:
+        """The parameters of an inner bag's labels that ``t`` reads."""
+        domains = {var for var, rel in self.join.product.generators if rel.name in self.called.bags}
+        for n in nodes(t):
+            if isinstance(n, Proj) and isinstance(n.of, Var) and n.of.name in domains:
+                yield self._text(n)
+
+    def _named(self, t: Elem) -> Elem:
+        """Rows of dictionaries without ⟨label, row⟩, parameters of labels and variables by the names of the query."""
+        rels = dict(self.join.product.generators)
+        match t:
+            case Proj(Var(var), name) if var in rels and rels[var].name in self.called.bags:
+                first, *rest = name.split(".")
+                path: Elem = Var(first)
+                for step in rest:
+                    path = Proj(path, step)
+                return path
+            case Proj(Var(var), "row") if var in rels and _is_dictionary(rels[var]):
+                return Var(self._shown(var))
+            case Var(var):
+                return Var(self._shown(var))
+            case _:
+                return rebuild_elem(t, self._named)
+
+    def _shown(self, var: str) -> str:
+        return _names(tuple(self.join.types), self.called.variables).get(var, var)
+
+
+def _names(variables: tuple[str, ...], known: tuple[str, ...]) -> dict[str, str]:
+    """``x1``, ``x3`` as ``x``, ``x2``: compilation numbers variables apart in every summand, and keeps their order."""
+    found = {var: var for var in variables if var in known}
+    for var in variables:
+        free = [name for name in known if _plain(name) == _plain(var) and name not in found.values()]
+        if var not in found and free:
+            found[var] = free[0]
+    return found
+
+
+def _plain(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
+def _is_dictionary(rel: Rel) -> bool:
+    """Whether the rows are ⟨label, row⟩ of a stored dictionary."""
+    return isinstance(rel.row, Record) and rel.row == dict_row(rel.row.get("row") or rel.row, rel.name)

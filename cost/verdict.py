@@ -1,0 +1,136 @@
+"""Whether a trigger is efficiently incremental, and if not: which part of the query, why, and what would make it so.
+
+``C[[δ(h)]] < C[[h]]`` (theorems 4 and 5) holds whenever updates are incremental, size(ΔR) < size(R). C charges a join
+all combinations of its rows, in h and in δ(h) alike, so it does not see a second way to lose: a batch that has to read
+a whole table only to drop most of its rows costs what the table does, however small the change. That happens where no
+equality leads from the change to the table, which the order of reading of each product tells (``cost/reads.py``).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import evolve, field, frozen
+
+from ripplenest.cost.domains import BagCost, at_most, less, show_tcost
+from ripplenest.cost.interpret import Sizes, cost, dict_cost, lookup_key
+from ripplenest.cost.lookups import Called, Scan, scans
+from ripplenest.cost.reads import joins
+from ripplenest.nrc.normal import Comprehension, definitions, normal
+from ripplenest.nrc.syntax import At, DictExpr, DictLit, DictRel, Expr, For, Rel
+from ripplenest.nrc.text import part
+from ripplenest.nrc.types import Label, Type
+from ripplenest.nrc.walk import nodes
+
+
+@frozen
+class Finding:
+    """What a reader of a view should know of a trigger: ``node`` of the query, ``reason``, and ``advice``.
+
+    ``blocks``: because of it the trigger is not efficiently incremental; else it is a note.
+    """
+
+    node: str
+    reason: str
+    advice: str = ""
+    blocks: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.reason}" + (f"\n  to mend it: {self.advice}" if self.advice else "")
+
+
+@frozen
+class Verdict:
+    """C[[h]] and C[[δ(h)]] for a change of ``changed``, and all that was found."""
+
+    changed: tuple[str, ...]
+    before: BagCost
+    after: BagCost
+    findings: tuple[Finding, ...] = field(factory=tuple)
+
+    @property
+    def incremental(self) -> bool:
+        return not any(f.blocks for f in self.findings)
+
+    @property
+    def steps(self) -> tuple[str, str]:
+        """tcost of both, as expressions of the sizes."""
+        return show_tcost(self.before), show_tcost(self.after)
+
+    def __str__(self) -> str:
+        word = "incremental" if self.incremental else "not incremental"
+        below = less(self.after, self.before)
+        sign = "<" if below else "≤" if at_most(self.after, self.before) else "≰"
+        return "\n".join((f"{word}: C[[δ]] = {self.after} {sign} {self.before}", *map(str, self.findings)))
+
+
+def verdict(
+    h: Expr | DictExpr,
+    change: Expr | DictExpr,
+    sizes: Sizes,
+    products: Sequence[Comprehension] | None = None,
+    called: Called = Called(),  # noqa: B008 - frozen
+) -> Verdict:
+    """The verdict on maintaining ``h`` by ``change``, its delta.
+
+    ``sizes`` have every part and map that the two read (``cost/sizes.py``). ``products``: the normal form of
+    ``change``, if it is at hand. ``called``: what messages call domains and auxiliary maps.
+    Raises UnknownName on a part without a size.
+    """
+    before, after = _cost(h, sizes), _cost(change, sizes)
+    changed = {n.name: n for n in nodes(change) if isinstance(n, Rel | DictRel) and n.at is At.DELTA}
+    found = dict.fromkeys(_updates(before, after, tuple(changed.values()), sizes))
+    called = evolve(called, variables=tuple(n.var for n in nodes(h) if isinstance(n, For)))
+    for c, free in _products(change, products):
+        for j in joins(c, free):
+            found.update(dict.fromkeys(_scan(s, sizes) for s in scans(j, called)))
+    return Verdict(tuple(changed), before, after, tuple(sorted(found, key=lambda f: not f.blocks)))
+
+
+def _cost(term: Expr | DictExpr, sizes: Sizes) -> BagCost:
+    return dict_cost(term, sizes) if isinstance(term, DictExpr) else cost(term, sizes)
+
+
+def _products(
+    change: Expr | DictExpr, products: Sequence[Comprehension] | None
+) -> Iterator[tuple[Comprehension, Mapping[str, Type]]]:
+    """The products of a delta, each with its free variables: of a definition, its label."""
+    if isinstance(change, DictExpr):
+        for d in (d for parts in definitions(change).values() for d in parts if isinstance(d, DictLit)):
+            free: dict[str, Type] = {d.var: Label((d.site,))}
+            yield from ((c, free) for c in normal(d.body, free))
+    else:
+        yield from ((c, {}) for c in (normal(change) if products is None else products))
+
+
+# ---------------------------------------------------------------- updates that are not incremental
+
+
+def _updates(before: BagCost, after: BagCost, changed: Sequence[Rel | DictRel], sizes: Sizes) -> Iterator[Finding]:
+    if less(after, before):
+        return
+    large = False
+    for r in changed:
+        key_of = lookup_key if isinstance(r, DictRel) else str
+        old, new = sizes[key_of(r.name)], sizes[key_of(At.DELTA.show(r.name))]
+        if not less(new, old):
+            large = True
+            yield Finding(
+                At.DELTA.show(part(r.name)),
+                f"the update is not incremental: it has the size {new}, and what it changes has {old}",
+                f"change {part(r.name)} in smaller batches, or recompute the view when so much of it changes",
+            )
+    if not large and not at_most(after, before):  # equal costs: some ∅ was left in δ(h), see cost/interpret.py
+        yield Finding("δ", f"it costs {after}, and recomputing {before}", "recompute the view for such a batch")
+
+
+# ---------------------------------------------------------------- tables that are read whole
+
+
+def _scan(s: Scan, sizes: Sizes) -> Finding:
+    """A scan is paid for by what changes in the view, unless conditions drop what it reads."""
+    size = sizes.get(s.rel.key) or sizes.get(s.rel.name)
+    what = f"{s.when}, {s.what}" + (f" (size {size.count})" if size else "")
+    if not s.obstacles:
+        return Finding(s.node, f"{what}; each of its rows is part of the result", blocks=False)
+    reasons = "; ".join(dict.fromkeys(o.why for o in s.obstacles))
+    advice = "; or ".join(dict.fromkeys(o.advice for o in s.obstacles))
+    return Finding(s.node, f"{what}, and what does not fit is thrown away. {reasons}", advice)

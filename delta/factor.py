@@ -1,0 +1,206 @@
+"""What is left of a delta's product when its updates are taken out, as maps: factors of the join graph.
+
+Theory of operation. A product of a delta joins updates with stored parts. With the updates' columns fixed, the other
+generators fall into components: two belong together when a condition connects them other than through an update
+(nrc-ivm, section 4.1: "factorise into subexpressions that depend on ΔR, and subexpressions that do not"). Each
+component is a query of its own: its generators, the conditions on it alone, and the columns that the rest of the
+product still needs; multiplicities of equal rows add up. Two components that differ in names of variables or in the
+order of generators are one map. When you touch this: a condition that can fail stays outside, because a map evaluates
+it for rows that no update meets; and a component must read all its parts as of one moment.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from itertools import groupby, islice, permutations, product
+
+import networkx as nx
+from attrs import evolve, frozen
+
+from ripplenest.delta.program import Map, MapKind
+from ripplenest.nrc.normal import Comprehension, is_total, term
+from ripplenest.nrc.paths import map_columns
+from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Tuple, Var
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Record, Type
+from ripplenest.nrc.walk import Names, free_vars, rebuild_elem, replace_elem
+
+MAX_ORDERS = 120  # orders of generators that are tried to find the canonical one
+SYMMETRIC = frozenset({"eq", "ne", "same"})
+
+
+@frozen
+class Factor:
+    """A component of a product that could be a map: the variables of its generators, and which of the map's fields
+    stands for which column of them. ``at`` is the moment of the statement's own part that it reads."""
+
+    variables: frozenset[str]
+    fields: tuple[tuple[Elem, str], ...]
+    map: Map
+    at: At
+
+
+def factors(c: Comprehension, part: str) -> Iterator[Factor]:
+    """The components of a delta's product for ``part`` that say less than a stored part does; none is ``mixed``."""
+    for component in components(c):
+        moment = next((rel.at for var, rel in c.generators if var in component and rel.name == part), At.OLD)
+        found = _factor(c, component, moment)
+        if found is not None:
+            yield found
+
+
+def mixed(c: Comprehension, part: str) -> str | None:
+    """A generator R⁺ of the changed part in a component that also reads R; None when there is none."""
+    for component in components(c):
+        own = [(var, rel.at) for var, rel in c.generators if var in component and rel.name == part]
+        if {at for _, at in own} == {At.OLD, At.NEW}:
+            return next(var for var, at in own if at is At.NEW)
+    return None
+
+
+def expanded(c: Comprehension, var: str) -> tuple[Comprehension, Comprehension]:
+    """R⁺ = R ⊎ ΔR for one generator."""
+    return _reading(c, var, At.OLD), _reading(c, var, At.DELTA)
+
+
+def _reading(c: Comprehension, var: str, at: At) -> Comprehension:
+    generators = tuple((v, evolve(rel, at=at) if v == var else rel) for v, rel in c.generators)
+    return evolve(c, generators=generators)
+
+
+def components(c: Comprehension) -> list[frozenset[str]]:
+    """The connected components of the join graph without updates, in the order of the generators."""
+    stored = [var for var, rel in c.generators if rel.at is not At.DELTA]
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(stored)
+    for condition in c.conditions:
+        if is_total(condition):
+            nx.add_path(graph, [var for var in stored if var in free_vars(condition)])
+    return [frozenset(found) for found in nx.connected_components(graph)]
+
+
+def substituted(c: Comprehension, factor: Factor) -> Comprehension:
+    """``c`` reading the map in the place of its component."""
+    var = Names(frozenset(c.variables())).fresh("y")
+    columns: Mapping[Elem, Elem] = {column: Proj(Var(var), field) for column, field in factor.fields}
+    types = c.variables()
+
+    def read(t: Elem) -> Elem:
+        return map_columns(t, factor.variables, types, lambda column: columns[column])
+
+    generators = tuple((v, rel) for v, rel in c.generators if v not in factor.variables)
+    conditions = tuple(read(t) for t in c.conditions if not _inside(t, factor.variables))
+    source = Rel(factor.map.name, factor.map.row, factor.at)
+    return evolve(c, generators=(*generators, (var, source)), conditions=conditions, head=read(c.head))
+
+
+def _inside(t: Elem, component: frozenset[str]) -> bool:
+    """True for a condition that the map itself makes true."""
+    return free_vars(t) <= component and is_total(t)
+
+
+def _factor(c: Comprehension, component: frozenset[str], at: At) -> Factor | None:
+    inner = tuple(t for t in c.conditions if _inside(t, component))
+    needed: dict[Elem, None] = {}
+    for t in (*(t for t in c.conditions if t not in inner), c.head):
+        _collect(t, component, c.variables(), needed)
+    generators = tuple((var, evolve(rel, at=At.OLD)) for var, rel in c.generators if var in component)
+    if len(generators) == 1 and not inner and _covers(needed, generators[0]):
+        return None
+    return _named(Comprehension(generators, inner, Tuple(())), tuple(needed), component, at)
+
+
+def _collect(t: Elem, component: frozenset[str], types: Mapping[str, Type], found: dict[Elem, None]) -> None:
+    """Every column of the component that ``t`` reads."""
+
+    def add(column: Elem) -> Elem:
+        found[column] = None
+        return column
+
+    map_columns(t, component, types, add)
+
+
+def _covers(needed: Mapping[Elem, None], generator: tuple[str, Rel]) -> bool:
+    """True when every column of the stored part is needed: the map would be that part."""
+    var, rel = generator
+    every: dict[Elem, None] = {}
+    _collect(Var(var), frozenset((var,)), {var: rel.row}, every)
+    return every.keys() <= needed.keys()
+
+
+# ---------------------------------------------------------------- one name for equal maps
+
+
+def _named(c: Comprehension, columns: tuple[Elem, ...], component: frozenset[str], at: At) -> Factor:
+    """The map of a component: equal components give equal maps, whatever their variables are called."""
+    order = min(_orders(c, columns), key=lambda order: _signature(c, columns, order))
+    names = Names()
+    variables: dict[str, Elem] = {var: Var(names.fresh(_hint(rel.name))) for var, rel in order}
+    fields = Names()
+    rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
+    named = [(t, fields.fresh(t.field if isinstance(t, Proj) else "value")) for t in _ranked(columns, rank)]
+    made = Comprehension(
+        tuple((_name(variables[var]), rel) for var, rel in order),
+        tuple(replace_elem(_oriented(t, rank), variables) for t in _ranked(c.conditions, rank)),
+        Tuple(tuple((name, replace_elem(t, variables)) for t, name in named)),
+    )
+    return Factor(component, tuple(named), _map(made), at)
+
+
+def _map(c: Comprehension) -> Map:
+    types = c.variables()
+    assert isinstance(c.head, Tuple)
+    row = Record(tuple((name, elem_type(t, types)) for name, t in c.head.fields))
+    text = repr((c.generators, c.conditions, c.head))
+    name = f"M/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return Map(name, MapKind.AUXILIARY, row, term((c,), row), (c,))
+
+
+Generator = tuple[str, Rel]
+
+
+def _orders(c: Comprehension, columns: tuple[Elem, ...]) -> Iterator[tuple[Generator, ...]]:
+    """The orders of the generators by what they look like: all of those that differ in equal looks, up to a limit,
+    above which equal maps may get two names."""
+    looks = {g: _look(g, c, columns) for g in c.generators}
+    ordered = sorted(c.generators, key=lambda g: looks[g])
+    groups = [permutations(tuple(group)) for _, group in groupby(ordered, key=lambda g: looks[g])]
+    for order in islice(product(*(islice(group, MAX_ORDERS) for group in groups)), MAX_ORDERS):
+        yield tuple(g for group in order for g in group)
+
+
+def _look(g: Generator, c: Comprehension, columns: tuple[Elem, ...]) -> tuple[str, ...]:
+    """The part of a generator and the terms about it, with the others known by their parts only."""
+    rank: dict[str, Elem] = {var: Var("own" if var == g[0] else rel.name) for var, rel in c.generators}
+    own = (t for t in (*c.conditions, *columns) if g[0] in free_vars(t))
+    return (g[1].name, *sorted(_text(t, rank) for t in own))
+
+
+def _signature(c: Comprehension, columns: tuple[Elem, ...], order: tuple[Generator, ...]) -> tuple[str, ...]:
+    rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
+    return (*sorted(_text(t, rank) for t in c.conditions), "", *sorted(_text(t, rank) for t in columns))
+
+
+def _ranked(terms: tuple[Elem, ...], rank: Mapping[str, Elem]) -> list[Elem]:
+    return sorted(terms, key=lambda t: _text(t, rank))
+
+
+def _text(t: Elem, rank: Mapping[str, Elem]) -> str:
+    return repr(replace_elem(_oriented(t, rank), rank))
+
+
+def _oriented(t: Elem, rank: Mapping[str, Elem]) -> Elem:
+    """Both sides of = in one order."""
+    t = rebuild_elem(t, lambda a: _oriented(a, rank))
+    if isinstance(t, Call) and t.fn in SYMMETRIC:
+        return Call(t.fn, tuple(sorted(t.args, key=lambda a: repr(replace_elem(a, rank)))))
+    return t
+
+
+def _hint(part: str) -> str:
+    last = part.rsplit(".", maxsplit=1)[-1].lower()
+    return last if last.isidentifier() else "x"
+
+
+def _name(t: Elem) -> str:
+    assert isinstance(t, Var)
+    return t.name

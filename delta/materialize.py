@@ -1,0 +1,188 @@
+"""Statements for all maps, and the auxiliary maps that higher-order deltas are kept in (nrc-ivm, section 4.1).
+
+``δᵏ(h)`` says how what is kept of ``δᵏ⁻¹(h)`` changes. Here that reads: the statement of a map for a part is the map's
+delta; its factors (``delta/factor.py``) may become maps; these have statements of their own, by the same rule, and so
+on until nothing of the database is left. Each step takes a generator away, so it ends after deg(h) steps (theorem 2).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Literal, get_args
+
+from attrs import evolve, frozen
+
+from ripplenest.delta.factor import Factor, expanded, factors, mixed, substituted
+from ripplenest.delta.program import Map, Statement
+from ripplenest.delta.rules import delta, rel_at_new
+from ripplenest.nrc.errors import QueryError, TooBig
+from ripplenest.nrc.limits import MAX_MAPS, MAX_PRODUCTS
+from ripplenest.nrc.normal import Comprehension, normal, term
+
+Materialize = Literal["none", "first", "full", "cost"]
+MODES: tuple[Materialize, ...] = get_args(Materialize)
+
+
+@frozen
+class Use:
+    """One product of a statement for ``part``: ``before`` joins stored parts, ``after`` reads the map instead."""
+
+    part: str
+    before: Comprehension
+    after: Comprehension
+
+
+@frozen(slots=False)
+class Candidate:
+    """A map that could be kept, and the products that would read it; ``depth`` is the order of their deltas."""
+
+    map: Map
+    uses: tuple[Use, ...]
+    turns: tuple[str, ...]
+    depth: int
+
+    @cached_property
+    def upkeep(self) -> tuple[Comprehension, ...]:
+        """How it would be maintained without more maps."""
+        return tuple(c for part in self.turns if part in self.map.reads for c in _products(self.map, part))
+
+
+@frozen
+class Choice:
+    """Whether a candidate is kept, and why."""
+
+    candidate: Candidate
+    kept: bool
+    why: str
+
+
+Decide = Callable[[Candidate], tuple[bool, str]]
+
+
+@frozen
+class Materialized:
+    """The maps that are kept beside the view's own, the statements of all of them, and what was decided about each."""
+
+    maps: tuple[Map, ...]
+    statements: tuple[Statement, ...]
+    choices: tuple[Choice, ...]
+
+
+def decision(mode: Materialize, by_cost: Decide) -> Decide | None:
+    """The rule of ``mode``: keep no map (None), those of first-order deltas, all, or those that the cost says pay."""
+    match mode:
+        case "none":
+            return None
+        case "first":
+            return lambda c: (c.depth == 1, "maps of first-order deltas were asked for")
+        case "full":
+            return lambda _: (True, "all maps were asked for")
+        case "cost":
+            return by_cost
+    raise QueryError("there is no such way to materialise", got=mode, possible=MODES)
+
+
+def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None) -> Materialized:
+    """Statements for ``maps`` and for every map that is kept because ``decide`` says so; ``turns`` as in a program.
+
+    Law: the maps' contents do not depend on what is kept. Raises TooBig for too many maps.
+    """
+    kept: dict[str, Map] = {}
+    statements: list[Statement] = []
+    choices: dict[str, Choice] = {}
+    frontier, depth = list(maps), 1
+    while frontier:
+        deltas = [(m, part, _products(m, part)) for m in frontier for part in turns if part in m.reads]
+        if decide is not None:
+            found = _candidates(deltas, turns, depth)
+            choices |= {name: Choice(c, *decide(c)) for name, c in found.items() if name not in choices}
+        wanted = frozenset(name for name, choice in choices.items() if choice.kept)
+        if len(wanted) > MAX_MAPS:
+            raise TooBig("too many maps to keep", wanted=f"at most {MAX_MAPS}", possible=("none", "first", "cost"))
+        made = [_statement(m, part, products, wanted, turns) for m, part, products in deltas]
+        statements += made
+        read = {name for s in made for name in s.reads} - set(kept)
+        frontier = [_kept(choices[name]) for name in sorted(read & wanted)]
+        kept |= {m.name: m for m in frontier}
+        depth += 1
+    return Materialized(tuple(kept.values()), tuple(statements), tuple(choices.values()))
+
+
+def _kept(choice: Choice) -> Map:
+    return evolve(choice.candidate.map, why=choice.why)
+
+
+def _products(m: Map, part: str) -> tuple[Comprehension, ...]:
+    """δ_part(m), reading the part before and after its own change."""
+    return normal(delta(m.term, frozenset((part,)), telescoped=True))
+
+
+# ---------------------------------------------------------------- candidates
+
+Delta = tuple[Map, str, tuple[Comprehension, ...]]
+
+
+def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int) -> dict[str, Candidate]:
+    """Every factor of the deltas, with all of its uses."""
+    uses: dict[str, list[Use]] = {}
+    found: dict[str, Map] = {}
+    for _, part, products in deltas:
+        for c in products:
+            for use, factor in _factors(c, part):
+                found[factor.map.name] = factor.map
+                uses.setdefault(factor.map.name, []).append(use)
+    return {name: Candidate(m, tuple(uses[name]), tuple(turns), depth) for name, m in found.items()}
+
+
+def _factors(c: Comprehension, part: str) -> Iterator[tuple[Use, Factor]]:
+    for found in _unmixed(c, part):
+        for factor in factors(found, part):
+            yield Use(part, found, substituted(found, factor)), factor
+
+
+def _unmixed(c: Comprehension, part: str) -> Iterator[Comprehension]:
+    """``c`` as products in which no component reads two moments of ``part``."""
+    var = mixed(c, part)
+    if var is None:
+        yield c
+    else:
+        for summand in expanded(c, var):
+            yield from _unmixed(summand, part)
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _statement(
+    m: Map, part: str, products: tuple[Comprehension, ...], wanted: frozenset[str], turns: Sequence[str]
+) -> Statement:
+    before = frozenset(turns[: turns.index(part)])
+    rewritten = (c for p in products for c in _rewritten(p, part, wanted))
+    made = tuple(_at_turn(c, before) for c in islice(rewritten, MAX_PRODUCTS + 1))
+    if len(made) > MAX_PRODUCTS:
+        raise TooBig("a statement has too many products", where=m.name, wanted=f"at most {MAX_PRODUCTS}")
+    return Statement(m.name, part, term(made, m.row), made)
+
+
+def _rewritten(c: Comprehension, part: str, wanted: frozenset[str]) -> Iterator[Comprehension]:
+    """``c`` with the wanted maps in the place of their components; as it is when none of them fits."""
+    if not wanted:
+        yield c
+        return
+    summands = [_with_maps(s, part, wanted) for s in _unmixed(c, part)]
+    if any(reads_map for reads_map, _ in summands):
+        yield from (s for _, s in summands)
+    else:
+        yield c
+
+
+def _with_maps(c: Comprehension, part: str, wanted: frozenset[str]) -> tuple[bool, Comprehension]:
+    chosen = [f for f in factors(c, part) if f.map.name in wanted]
+    for factor in chosen:
+        c = substituted(c, factor)
+    return bool(chosen), c
+
+
+def _at_turn(c: Comprehension, before: frozenset[str]) -> Comprehension:
+    """Parts whose turn has passed are read after the batch: R ⟶ R⁺. Maps are as of the turn by themselves."""
+    return evolve(c, generators=tuple((var, rel_at_new(rel, before)) for var, rel in c.generators))

@@ -1,0 +1,35 @@
+"""Paths x.f.g into the rows of variables: the columns that a term reads."""
+
+from collections.abc import Callable, Mapping
+
+from ripplenest.nrc.syntax import Elem, Proj, Tuple, Var
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Record, Type
+from ripplenest.nrc.walk import rebuild_elem
+
+Leaf = Callable[[Elem], Elem]
+
+
+def root(t: Elem) -> str | None:
+    """x for x.f.g, else None."""
+    while isinstance(t, Proj):
+        t = t.of
+    return t.name if isinstance(t, Var) else None
+
+
+def map_columns(t: Elem, variables: frozenset[str], types: Mapping[str, Type], leaf: Leaf) -> Elem:
+    """``t`` with ``leaf`` of every path of base or label type into ``variables``, whose types are among ``types``.
+
+    A record that is used whole is the record of its fields, so that each leaf is one column.
+    """
+    if root(t) not in variables:
+        return rebuild_elem(t, lambda a: map_columns(a, variables, types, leaf))
+    found = elem_type(t, types)
+    if isinstance(found, Record):
+        return Tuple(tuple((n, map_columns(Proj(t, n), variables, types, leaf)) for n in found.names))
+    return leaf(t)
+
+
+def path_name(t: Elem) -> str:
+    """The text ``x.f.g`` of a path."""
+    return f"{path_name(t.of)}.{t.field}" if isinstance(t, Proj) else t.name if isinstance(t, Var) else "?"

@@ -1,0 +1,116 @@
+"""The verdicts on a compiled view: what it costs, and which of its triggers do not cost what the change costs."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from attrs import frozen
+
+from ripplenest.cost.domains import BagCost
+from ripplenest.cost.interpret import Sizes, cost
+from ripplenest.cost.lookups import Called
+from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
+from ripplenest.cost.verdict import Verdict, verdict
+from ripplenest.delta.compile import Options, Stages, compile_view
+from ripplenest.delta.materialize import MODES
+from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
+from ripplenest.nrc.errors import NotIncremental
+from ripplenest.nrc.syntax import At, Query
+from ripplenest.nrc.types import Type
+
+
+@frozen
+class Judged:
+    """One statement of a program with its verdict."""
+
+    map: Map
+    statement: Statement
+    verdict: Verdict
+
+
+@frozen
+class Judgement:
+    """What a view costs (nrc-ivm, section 4.2), and the verdict on each of its triggers.
+
+    ``nested`` is C[[view]] over its relations: with ``rows`` of stored parts that are known, else in their symbols.
+    """
+
+    nested: BagCost
+    sizes: Sizes
+    triggers: tuple[Judged, ...]
+
+    def set_off(self, changed: Collection[str]) -> set[str]:
+        """The parts and domains that change when the parts ``changed`` do; a domain can change because another does."""
+        found = set(changed)
+        domains = {t.map.name: t.map for t in self.triggers if t.map.kind is MapKind.DOMAIN}
+        while more := {name for name, m in domains.items() if name not in found and found & set(m.reads)}:
+            found |= more
+        return found
+
+    @property
+    def incremental(self) -> bool:
+        """True when every trigger costs what the change costs."""
+        return all(t.verdict.incremental for t in self.triggers)
+
+
+def judge(query: Query, stages: Stages, rows: Mapping[str, int] | None = None) -> Judgement:
+    """The verdicts on ``query``. ``rows`` by key: ``M``, ``ΔM``, ``C.orders``, ``ΔC.orders``.
+
+    Raises UnknownName on a counted change of a part that is not counted.
+    """
+    program = stages.program
+    sizes = _sizes(program, rows or {})
+    called = _called(program)
+    judged = (
+        Judged(m, s, verdict(m.term, s.term, sizes, s.products, called))
+        for m in _in_order(program)
+        for s in program.statements_of(m.name)
+    )
+    relations: dict[str, Type] = dict(query.relations)
+    return Judgement(cost(stages.typed, nested_sizes(relations, rows or {})), sizes, tuple(judged))
+
+
+def check_strict(query: Query, judgement: Judgement, changed: Collection[str] | None = None) -> None:
+    """Raises NotIncremental when some trigger is not; it says which expression, why, and what would mend it.
+
+    ``changed``: only triggers that a change of one of these parts sets off, by itself or through a domain.
+    """
+    set_off = None if changed is None else judgement.set_off(changed)
+    triggers = (t for t in judgement.triggers if set_off is None or t.statement.part in set_off)
+    found = [(t, f) for t in triggers for f in t.verdict.findings if f.blocks]
+    if found:
+        trigger, finding = found[0]
+        raise NotIncremental(
+            f"the view cannot be kept fresh in the size of the change: {finding.reason}",
+            where=f"view {query.name}, {finding.node}",
+            got=f"the trigger for a change of {trigger.statement.part}, of the map {trigger.map.name}",
+            possible=[*([finding.advice] if finding.advice else ()), *_mended(query), "another policy"],
+        )
+
+
+def _mended(query: Query) -> Iterator[str]:
+    """The ways to materialise with which every trigger of ``query`` costs what the change costs."""
+    for mode in MODES:
+        if judge(query, compile_view(query, Options(mode))).incremental:
+            yield f"materialize={mode!r}"
+
+
+def by_key(rows: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
+    """Rows of parts and of their changes as ``judge`` takes them."""
+    return {**rows, **{At.DELTA.show(part): n for part, n in changes.items()}}
+
+
+def _sizes(program: TriggerProgram, rows: Mapping[str, int]) -> Sizes:
+    relations = {name for name, _ in program.relations}
+    bags = {name: row for name, row in program.parts.items() if name in relations}
+    dictionaries = {name: row for name, row in program.parts.items() if name not in relations}
+    maps = list(_in_order(program))
+    changes = {m.name: [s.term for s in program.statements_of(m.name)] for m in maps}
+    return derived_sizes(stored_sizes(bags, dictionaries, rows), {m.name: m.term for m in maps}, changes)
+
+
+def _called(program: TriggerProgram) -> Called:
+    bags = {m.name: m.site.name for m in program.of_kind(MapKind.DOMAIN) if m.site}
+    return Called(bags, {m.name: " and ".join(m.reads) for m in program.of_kind(MapKind.AUXILIARY)})
+
+
+def _in_order(program: TriggerProgram) -> Iterator[Map]:
+    return (m for level in program.levels for m in level)

@@ -1,0 +1,131 @@
+"""How a batch keeps views fresh: by their triggers, or by computing them again.
+
+``auto`` takes what the estimates call cheaper; ``incremental`` always runs the triggers; ``strict`` too, and refuses
+views and batches whose triggers do not cost what the change costs; ``full`` always recomputes. Both ways change the
+maps by the same signed rows, so that nothing downstream notices; the batch's report says which it was, and why.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, get_args
+
+from attrs import frozen
+
+from ripplenest.delta.program import MapKind
+from ripplenest.nrc.errors import BatchMisuse, EvaluationError, NotIncremental
+from ripplenest.nrc.syntax import At
+from ripplenest.plan.access import access
+from ripplenest.plan.planned import Merged, PlannedMap
+from ripplenest.plan.product import Product
+
+Policy = Literal["auto", "incremental", "strict", "full"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+How = Literal["incremental", "full"]
+
+SMALL = 100_000  # rows of work that are done before they are worth a thought
+MARGIN = 1.5  # estimates are rough, so recomputing must look clearly cheaper
+
+
+@frozen
+class Decision:
+    """How the views of a batch are kept fresh, and why."""
+
+    how: How
+    why: str
+
+
+def check_policy(policy: str) -> Policy:
+    """``policy`` if there is such a policy. Raises BatchMisuse."""
+    for known in POLICIES:
+        if policy == known:
+            return known
+    raise BatchMisuse("there is no such policy", got=policy, possible=POLICIES)
+
+
+def decide(policy: Policy, plan: Merged, sizes: Callable[[str], int], changes: Mapping[str, int]) -> Decision:
+    """How to apply a batch that changes parts by so many rows; ``sizes`` of the stored tables before it.
+
+    Raises NotIncremental when the policy is strict and recomputing is clearly cheaper.
+    """
+    match policy:
+        case "full":
+            return Decision("full", "policy full")
+        case "incremental":
+            return Decision("incremental", "policy incremental")
+        case "strict":
+            return _not_full(_cheaper(Work(plan, sizes, changes)))
+        case "auto":
+            return _cheaper(Work(plan, sizes, changes))
+
+
+def _cheaper(work: "Work") -> Decision:
+    triggers, again = work.incremental(), work.full()
+    if triggers <= SMALL:
+        why = f"about {triggers:,.0f} rows of work, and triggers do what is below {SMALL:,}"
+        return Decision("incremental", why)
+    if triggers <= MARGIN * again:
+        why = f"about {triggers:,.0f} rows of work, and recomputing ({again:,.0f}) would not clearly be cheaper"
+        return Decision("incremental", why)
+    return Decision("full", f"about {again:,.0f} rows to recompute, {triggers:,.0f} rows of work for the triggers")
+
+
+def after_failure(policy: Policy, error: EvaluationError) -> Decision:
+    """What to do when triggers met rows for which the view has no value: such rows may be in no state, neither before
+    the batch nor after it, so that recomputing can still succeed. Raises ``error`` where the policy does not recompute.
+    """
+    if policy == "auto":
+        return Decision("full", f"the triggers met rows for which the view has no value: {error}")
+    error.possible = ('policy="auto", which recomputes where triggers fail',)
+    raise error
+
+
+def _not_full(found: Decision) -> Decision:
+    """Raises NotIncremental for a batch that had better be recomputed."""
+    if found.how == "full":
+        what = f"the batch changes so much that its views had better be recomputed: {found.why}"
+        raise NotIncremental(what, possible=["smaller batches", "another policy"])
+    return Decision("incremental", "policy strict")
+
+
+@frozen
+class Work:
+    """Rows read and written, estimated from what is stored: a row of a part stands behind as many rows of a map as the
+    map has for each row of the part."""
+
+    plan: Merged
+    sizes: Callable[[str], int]
+    changes: Mapping[str, int]
+
+    def incremental(self) -> float:
+        """For the statements of the changed parts."""
+        changes: dict[str, float] = dict(self.changes)
+        total = 0.0
+        for m in self._maps():
+            made = 0.0
+            for part, products in m.triggers:
+                rows = changes.get(part, 0.0)
+                if rows:
+                    each = rows * (1 + self._rows_each(m, part))
+                    made += each
+                    total += sum(2 * each + self._scanned(p) for p in products)
+            if m.kind is MapKind.DOMAIN:
+                changes[m.name] = made
+        return total
+
+    def full(self) -> float:
+        """For building every map from the parts after the batch, and comparing it with what it holds."""
+        read = sum(self._after(s.table) for m in self._maps() for p in m.build for s in p.sources)
+        return float(read + sum(2 * self.sizes(m.name) for m in self._maps()))
+
+    def _maps(self) -> Iterator[PlannedMap]:
+        return (m for level in self.plan.levels for m in level)
+
+    def _rows_each(self, m: PlannedMap, part: str) -> float:
+        return self.sizes(m.name) / max(self.sizes(part), 1)
+
+    def _scanned(self, p: Product) -> int:
+        """Rows of the tables that no equality leads to: these are read whole."""
+        steps = [step for step in access(p) if not step.keys]
+        return sum(self.sizes(s.table) for s in (p.sources[step.source] for step in steps) if s.at is not At.DELTA)
+
+    def _after(self, table: str) -> int:
+        return self.sizes(table) + self.changes.get(table, 0)

@@ -1,0 +1,358 @@
+"""Policies: maintained or recomputed, the state and the changes feed are the same; the report says which and why.
+
+And auxiliary maps in a database: kept once for all views that need them, and built late like any map.
+"""
+
+from random import Random
+from typing import Any
+
+import pytest
+from support.shop import ANN, BOB, FILMS, VIEWS, Movie, customer, item, movie, opened, order, parts, related, tags
+from support.states import recomputed, refused, state, unchanged
+
+import ripplenest as rn
+from ripplenest import Bag, errors, policy
+from ripplenest.nrc.bags import BagValue
+
+
+@rn.record
+class Edge:
+    a: int
+    b: int
+
+
+@rn.view
+def paths(E: Bag[Edge]):
+    """Three steps: a self-join of degree 3."""
+    return [{"a": x.a, "d": z.b} for x in E for y in E if x.b == y.a for z in E if y.b == z.a]
+
+
+@rn.view
+def longer(E: Bag[Edge]):
+    """One more, over the same maps."""
+    return [{"a": w.a, "d": z.b} for w in E for x in E if w.b == x.a for y in E if x.b == y.a for z in E if y.b == z.a]
+
+
+def edges(path: Any, **options: Any) -> rn.Database:
+    db = rn.open(path, **{"engine": "python", **options})
+    db.relation("E", Edge)
+    return db
+
+
+def change(db: rn.Database, seed: int, how: str | None = None) -> Any:
+    random = Random(seed)  # the same for every policy
+    with db.batch("test", policy=how, seq=seed) as b:
+        b.insert("C", [customer(seed + 100, "Drama", [order(seed, item(seed, 2, ("a",)))])])
+        b.insert("M", [movie(random.choice("xyz"), random.choice(["Drama", "Ann"]), "d") for _ in range(2)])
+        b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(seed, 3)])
+        if seed > 1:
+            b.delete("C", [customer(8, None)] if seed == 2 else [])
+            b.at_all("C", custkey=seed + 99).orders.insert([order(50)])
+    return b.report
+
+
+def test_recomputing_changes_what_maintaining_does(tmp_path):
+    """The same rows in every map, and the same signed rows in every version."""
+    states, feeds = [], []
+    for how in ("incremental", "full"):
+        with opened(tmp_path / how) as db:
+            db.load("C", [ANN, BOB])
+            db.load("M", FILMS)
+            for view in VIEWS:
+                db.create(view, "full")
+            for seed in (1, 2, 3):
+                assert change(db, seed, how).verdict == how
+            found = state(db)
+            states.append((found["tables"], found["answers"]))
+            snapshot = db._store.snapshot()
+            feeds.append({
+                (table, since): dict(snapshot.delta(table, since).consolidated().counts())
+                for table in db._store.tables()
+                for since in range(snapshot.version)
+            })
+    assert states[0] == states[1]
+    assert feeds[0] == feeds[1]
+    assert sum(map(bool, feeds[0].values())) > 20
+
+
+def test_auto_recomputes_what_replaces_nearly_everything(tmp_path, monkeypatch):
+    """A small change is maintained; a batch that swaps all films is recomputed, and says so."""
+    monkeypatch.setattr(policy, "SMALL", 0)
+    old, new = ([movie(f"{kind}{i}", str(i % 7), str(i % 5)) for i in range(100)] for kind in "on")
+    with opened(tmp_path / "state") as db:
+        db.load("M", old)
+        db.create(related)
+        with db.batch() as b:
+            b.insert("M", [movie("one")])
+        assert b.report.verdict == "incremental"
+        with db.batch() as b:
+            b.delete("M", [*old, movie("one")])
+            b.insert("M", new)
+        assert b.report.verdict == "full"
+        assert "rows to recompute" in b.report.why and b.report.why in str(b.report)
+        recomputed(db, {"related": related}, {"M": new})
+        with db.batch(policy="incremental") as b:
+            b.delete("M", new)
+        assert b.report.verdict == "incremental"
+        assert db.view("related").rows() == []
+
+
+def test_the_policy_of_the_database_holds_unless_a_batch_says_otherwise(tmp_path):
+    """open(policy=...) and batch(policy=...)."""
+    with opened(tmp_path / "state", policy="full") as db:
+        db.create(parts)
+        for how, wanted in ((None, "full"), ("incremental", "incremental"), ("strict", "incremental")):
+            with db.batch(policy=how) as b:
+                b.insert("M", [movie("a")])
+            assert b.report.verdict == wanted
+
+
+def test_another_policy_is_refused(tmp_path):
+    """The message says which there are."""
+    with pytest.raises(errors.BatchMisuse) as error:
+        opened(tmp_path / "state", policy="fast")
+    assert error.value.possible == policy.POLICIES
+    with opened(tmp_path / "state") as db, refused(db, errors.BatchMisuse, "policy", "strict"), db.batch(policy="fast"):
+        pass
+
+
+# ---------------------------------------------------------------- strict
+
+
+@rn.view
+def older(M: Bag[Movie]):
+    """No equality leads from a film to the inner bags that it is in."""
+    return [{"name": m.name, "older": [x.name for x in M if x.name < m.name]} for m in M]
+
+
+@rn.view
+def older_of_genre(M: Bag[Movie]):
+    """As the advice says."""
+    return [{"name": m.name, "older": [x.name for x in M if x.gen == m.gen and x.name < m.name]} for m in M]
+
+
+def test_strict_refuses_a_view_that_does_not_cost_what_the_change_costs(tmp_path):
+    """It names the expression, says why and what would mend it; following that makes it a view."""
+    with opened(tmp_path / "state", policy="strict") as db:
+        db.load("M", FILMS)
+        with refused(db, errors.NotIncremental, "older.older", "`x.name < m.name` is no equality", "equate", "policy"):
+            db.create(older)
+        db.create(older_of_genre)
+        with db.batch() as b:
+            b.insert("M", [movie("new")])
+        assert b.report.verdict == "incremental"
+
+
+@rn.view
+def pairs(M: Bag[Movie]):
+    """Every film with every late one: no equality, but a map of the late ones is read for what it holds."""
+    return [{"name": m.name, "late": d.name} for m in M for d in M if d.name > "R"]
+
+
+def test_strict_says_which_maps_would_do(tmp_path):
+    """Where keeping more maps mends it, the error names the way, and it works."""
+    with opened(tmp_path / "state", policy="strict") as db:
+        db.load("M", FILMS)
+        with refused(db, errors.NotIncremental, "materialize='first'", "materialize='full'"):
+            db.create(pairs, "none")
+        db.create(pairs, "first")
+        with db.batch() as b:
+            b.insert("M", [movie("new")])
+        recomputed(db, {"pairs": pairs}, {"M": [*FILMS, movie("new")]})
+        with refused(db, errors.ViewChanged, "other maps", "materialize='first'", "none"):
+            db.create(pairs, "none")
+
+
+def test_strict_refuses_batches_that_such_a_view_would_have_to_pay_for(tmp_path, monkeypatch):
+    """Of a view that was created under another policy; changes of other relations are fine."""
+    with opened(tmp_path / "state") as db:
+        db.create(older)
+        with refused(db, errors.NotIncremental, "older"), db.batch(policy="strict") as b:
+            b.insert("M", FILMS)
+        with db.batch(policy="strict") as b:
+            b.insert("C", [ANN])
+    monkeypatch.setattr(policy, "SMALL", 0)
+    with opened(tmp_path / "other") as db:
+        db.create(related)
+        db.load("M", FILMS)
+        with refused(db, errors.NotIncremental, "recomputed", "smaller"), db.batch(policy="strict") as b:
+            b.delete("M", FILMS)
+            b.insert("M", [movie(str(i)) for i in range(9)])
+
+
+@rn.view
+def nest(P: Bag[Edge], Q: Bag[Edge], R: Bag[Edge]):
+    """A domain behind a domain: labels of the inner bag come from the outer one's, which come from P."""
+    return [
+        {"b": p.b, "in": [{"b": q.b + p.b, "deep": [r.b + q.b for r in R if r.b > q.b]} for q in Q if q.a == p.a]}
+        for p in P
+    ]
+
+
+def test_strict_looks_through_domains(tmp_path):
+    """What a change sets off by way of two domains counts, too."""
+    with rn.open(tmp_path / "state", engine="python") as db:
+        for name in "PQR":
+            db.relation(name, Edge)
+        db.create(nest, "none")
+        with refused(db, errors.NotIncremental, "nest"), db.batch(policy="strict") as b:
+            b.insert("P", [{"a": 1, "b": 1}])
+
+
+# ---------------------------------------------------------------- rows without a value
+
+
+@rn.view
+def remainders(A: Bag[Edge], B: Bag[Edge]):
+    return [{"q": x.b % y.b} for x in A for y in B]
+
+
+@rn.view
+def guarded(A: Bag[Edge], B: Bag[Edge]):
+    return [{"q": x.b} for x in A for y in B if y.b != 0 if x.a == y.a % y.b]
+
+
+def two(path: Any, view: rn.View, a: list[dict[str, int]], b: list[dict[str, int]]) -> rn.Database:
+    db = rn.open(path, engine="python")
+    db.relation("A", Edge)
+    db.relation("B", Edge)
+    db.load("A", a)
+    db.load("B", b)
+    db.create(view)
+    return db
+
+
+def test_rows_that_no_state_holds_together_do_not_refuse_a_batch(tmp_path):
+    """The triggers ask about the row that goes and the row that comes; recomputing asks only about what is there."""
+    zero, three, new = {"a": 1, "b": 0}, {"a": 2, "b": 3}, {"a": 7, "b": 7}
+    for how in ("incremental", "auto"):
+        with two(tmp_path / how, remainders, [], [zero, three]) as db:
+            if how == "incremental":
+                with refused(db, errors.EvaluationError, "auto"), db.batch(policy=how) as b:
+                    b.insert("A", [new])
+                    b.delete("B", [zero])
+                continue
+            with db.batch(policy=how) as b:
+                b.insert("A", [new])
+                b.delete("B", [zero])
+            assert b.report.verdict == "full" and "no value" in b.report.why
+            assert db.view("remainders").rows() == [{"q": 1}]
+            with refused(db, errors.EvaluationError), db.batch(policy=how) as b:
+                b.insert("B", [zero])
+
+
+def test_keys_are_asked_of_rows_that_fulfil_their_own_conditions(tmp_path):
+    """y.b != 0 guards the key y.a % y.b, when y comes in a batch as when it is there already."""
+    with two(tmp_path / "state", guarded, [{"a": 1, "b": 5}], [{"a": 5, "b": 2}]) as db:
+        with db.batch(policy="incremental") as b:
+            b.insert("B", [{"a": 3, "b": 0}, {"a": 7, "b": 2}])
+        assert db.view("guarded").rows() == [{"q": 5}, {"q": 5}]
+
+
+@rn.record
+class Owner:
+    x: int
+    ys: Bag[str]
+
+
+@rn.view
+def flat(P: Bag[Owner]):
+    return [{"y": y} for p in P for y in p.ys]
+
+
+def test_a_multiplicity_that_nobody_could_read_is_refused(tmp_path):
+    """By triggers as by recomputing: 2^62 and 2^62 of a row are more than 64 bits count."""
+    many = BagValue({"a": 2**62})
+    for how in ("incremental", "full"):
+        with rn.open(tmp_path / how, engine="python", policy=how) as db:
+            db.relation("P", Owner)
+            db.create(flat)
+            with db.batch() as b:
+                b.insert("P", [{"x": 1, "ys": many}])
+            version = db.version
+            with pytest.raises(errors.EvaluationError, match="multiplicity"), db.batch() as b:
+                b.insert("P", [{"x": 2, "ys": many}])
+            assert db.version == version and db.view("flat").bag() == BagValue({(("y", "a"),): 2**62})
+
+
+# ---------------------------------------------------------------- auxiliary maps
+
+
+def auxiliary(db: rn.Database) -> set[str]:
+    return {table for table in db._store.tables() if table.startswith("M/")}
+
+
+@pytest.mark.parametrize("mode", ["none", "first", "full", "cost"])
+def test_every_way_to_materialise_gives_the_same_rows(tmp_path, mode):
+    """A self-join of three, over batches that insert and delete, reopened in between."""
+    rows = [{"a": i % 5, "b": (i * 7) % 5} for i in range(12)]
+    with edges(tmp_path / "state") as db:
+        db.load("E", rows)
+        db.create(paths, mode)
+        kept = auxiliary(db)
+        assert bool(kept) == (mode in ("first", "full"))
+        with db.batch() as b:
+            b.delete("E", rows[:3])
+            b.insert("E", [{"a": 2, "b": 2}, {"a": 2, "b": 3}])
+    rows = [*rows[3:], {"a": 2, "b": 2}, {"a": 2, "b": 3}]
+    with edges(tmp_path / "state") as db:
+        db.create(paths)
+        with db.batch() as b:
+            b.insert("E", [{"a": 3, "b": 2}])
+        recomputed(db, {"paths": paths}, {"E": [*rows, {"a": 3, "b": 2}]})
+        assert auxiliary(db) == kept
+
+
+def test_views_share_maps(tmp_path):
+    """A map that two views need is stored once, whichever is created first, and stays right for both."""
+    rows = [{"a": i % 4, "b": (i * 3) % 4} for i in range(8)]
+    with edges(tmp_path / "one") as db:
+        db.create(longer, "full")
+        alone = auxiliary(db)
+    with edges(tmp_path / "both") as db:
+        db.load("E", rows[:4])
+        db.create(paths, "full")
+        first = auxiliary(db)
+        assert first & alone
+        with db.batch() as b:
+            b.insert("E", rows[4:])
+        db.create(longer, "full")
+        assert auxiliary(db) == first | alone
+        with db.batch() as b:
+            b.insert("E", rows[:2])
+            b.delete("E", rows[6:])
+        recomputed(db, {"paths": paths, "longer": longer}, {"E": [*rows[:6], *rows[:2]]})
+        assert state(db)["tables"] == rebuilt(tmp_path / "again", [*rows[:6], *rows[:2]])
+
+
+def rebuilt(path: Any, rows: list[dict[str, int]]) -> Any:
+    """What is stored when the views are built from scratch."""
+    with edges(path) as db:
+        db.load("E", rows)
+        db.create(paths, "full")
+        db.create(longer, "full")
+        return state(db)["tables"]
+
+
+def test_other_maps_are_another_program(tmp_path):
+    """Creating a view again keeps the maps that it has; asking for others is refused."""
+    with edges(tmp_path / "state") as db:
+        db.create(paths, "full")
+        with unchanged(db):
+            db.create(paths)
+            db.create(paths, "full")
+        with refused(db, errors.ViewChanged, "paths"):
+            db.create(paths, "none")
+
+
+def test_views_of_two_relations_and_inner_bags(tmp_path):
+    """All orders of deltas kept for nested inputs, whose inner bags change in place."""
+    with opened(tmp_path / "state") as db:
+        db.load("C", [ANN, BOB])
+        for view in (tags, parts):
+            db.create(view, "full")
+        assert auxiliary(db)
+        change(db, 1)
+        ann = customer(7, "Ann", [order(11, item(1, 2, ("a",)), item(2, 1), item(1, 3)), order(12)])
+        rows = [ann, BOB, customer(101, "Drama", [order(1, item(1, 2, ("a",)))])]
+        recomputed(db, {"tags": tags, "parts": parts}, {"C": rows})

@@ -1,0 +1,383 @@
+"""Verdicts: each way not to be efficiently incremental is named with its advice, and following the advice mends it."""
+
+import pytest
+from attrs import frozen
+from hypothesis import given, settings
+from support.choices import Choices
+from support.correlated import correlated_query
+from support.related import MOVIE, RELATED, path
+from support.schemas import random_schema
+from support.strategies import LAW, choices
+
+from ripplenest.cost.domains import BagCost
+from ripplenest.cost.lookups import Called
+from ripplenest.cost.reads import joins
+from ripplenest.cost.sizes import derived_sizes, stored_sizes
+from ripplenest.cost.verdict import Verdict, verdict
+from ripplenest.delta.rules import Scope, delta, delta_dict
+from ripplenest.nrc.errors import UnknownName
+from ripplenest.nrc.normal import normal, term
+from ripplenest.nrc.pretty import show
+from ripplenest.nrc.simplify import simplify_dict
+from ripplenest.nrc.syntax import (
+    TRUE,
+    UNIT_ELEM,
+    At,
+    Call,
+    DictLit,
+    DictRel,
+    Elem,
+    Empty,
+    Expr,
+    Flatten,
+    For,
+    Lit,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Rel,
+    Sng,
+    SngBag,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.types import BOOL, INT, LONG, STRING, UNIT, Bag, Record
+from ripplenest.shred.contexts import dictionaries, stored_parts
+from ripplenest.shred.sites import domain_row, keep
+from ripplenest.shred.terms import shred
+
+ROW = Record((("k", LONG), ("x", LONG), ("kind", STRING), ("n", INT), ("flag", STRING), ("yes", BOOL)))
+M, S, T = Rel("M", ROW), Rel("S", ROW), Rel("T", ROW)
+SIZES = stored_sizes({"M": ROW, "S": ROW, "T": ROW}, {})
+
+
+def join(*conditions: Elem, tables: tuple[Rel, ...] = (M, S)) -> Expr:
+    """for m in M for s in S … where conditions union sng(⟨m, s⟩)"""
+    e: Expr = Sng(Tuple((("m", path("m", "x")), ("s", path("s", "x")))))
+    for cond in reversed(conditions):
+        e = For("_", Pred(cond), e)
+    for r in reversed(tables):
+        e = For(r.name.lower(), r, e)
+    return e
+
+
+def when(h: Expr, *changed: str, rows: dict[str, int] | None = None) -> Verdict:
+    sizes = stored_sizes({"M": ROW, "S": ROW, "T": ROW}, {}, rows) if rows else SIZES
+    return verdict(h, delta(h, frozenset(changed or ("M",)), telescoped=True), sizes)
+
+
+def call(fn: str, a: Elem, b: Elem) -> Elem:
+    return Call(fn, (a, b))
+
+
+def eq(a: Elem, b: Elem) -> Elem:
+    return call("eq", a, b)
+
+
+def s(name: str) -> Elem:
+    return path("s", name)
+
+
+def m(name: str) -> Elem:
+    return path("m", name)
+
+
+BY_KEY, LESS, A = eq(s("k"), m("k")), call("lt", s("x"), m("x")), Lit("A", STRING)
+
+
+@frozen
+class Mend:
+    """A join that is not efficiently incremental, what has to be said about it, and what follows its advice."""
+
+    bad: Expr
+    reason: str
+    advice: str
+    good: Expr
+
+
+MENDS = {
+    "comparison": Mend(
+        join(LESS),
+        "`s.x < m.x` is no equality",
+        "equate a column of S with a column of M, beside this condition",
+        join(LESS, BY_KEY),
+    ),
+    "function": Mend(
+        join(call("starts_with", s("kind"), m("kind"))),
+        "`starts_with(s.kind, m.kind)` is no equality",
+        "equate a column of S with a column of M",
+        join(call("starts_with", s("kind"), m("kind")), eq(s("flag"), m("flag"))),
+    ),
+    "or": Mend(
+        join(call("or", BY_KEY, LESS)),
+        "`s.k = m.k or s.x < m.x` is an `or`, and its side `s.x < m.x` is no equality between two tables",
+        "equate a column of S with a column of M, in every side of the `or`",
+        join(call("or", BY_KEY, call("and", LESS, eq(s("flag"), m("flag"))))),
+    ),
+    "or with a constant": Mend(
+        join(call("or", BY_KEY, eq(s("kind"), A))),
+        'is an `or` whose side `s.kind = "A"` holds for the same rows whatever changed',
+        "write each side of the `or` as a comprehension of its own, and add them up",
+        Plus(join(BY_KEY), join(eq(s("kind"), A), call("ne", s("k"), m("k")))),
+    ),
+    "computed": Mend(
+        join(eq(Call("upper", (s("kind"),)), Call("upper", (m("kind"),)))),
+        "computes its side `upper(s.kind)` from S, and only stored columns are looked up",
+        "store `upper(s.kind)` as a column of S, and equate that",
+        join(eq(s("flag"), Call("upper", (m("kind"),)))),
+    ),
+    "types": Mend(
+        join(eq(m("x"), Call("to_long", (s("n"),)))),
+        "compares `s.n`, of type int, with a value of type long",
+        "compare columns of one type: declare `s.n` as long",
+        join(eq(m("x"), s("k"))),
+    ),
+    "both sides": Mend(
+        join(eq(s("k"), call("add_long", s("x"), m("x")))),
+        "has columns of S on both sides of =",
+        "store what the two say together as one column of S",
+        join(eq(s("x"), m("x"))),
+    ),
+    "two tables": Mend(
+        join(eq(path("t", "k"), m("k")), eq(s("x"), call("add_long", m("x"), path("t", "x"))), tables=(M, T, S)),
+        "needs values of several tables at once: `m.x + t.x`",
+        "equate `s.x` with a value of one table",
+        join(eq(path("t", "k"), m("k")), eq(s("x"), path("t", "x")), tables=(M, T, S)),
+    ),
+    "own column": Mend(
+        join(s("yes")), "`s.yes` is a condition of its own, no equality", "say `s.yes` = true", join(eq(s("yes"), TRUE))
+    ),
+    "own rows": Mend(
+        join(call("lt", s("x"), Lit(3, LONG))),
+        "`s.x < 3` is no equality",
+        "compare a column of S with a constant by =",
+        join(eq(s("flag"), A)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MENDS)
+def test_advice_mends(name: str) -> None:
+    mend = MENDS[name]
+    found = when(mend.bad)
+    assert not found.incremental
+    (finding,) = found.findings
+    assert finding.node == "for s in S"
+    assert finding.reason.startswith("when M changes, S is read whole (size |S|), and what does not fit is thrown away")
+    assert mend.reason in finding.reason
+    assert mend.advice in finding.advice
+    mended = when(mend.good)
+    assert mended.incremental, str(mended)
+    assert not mended.findings
+
+
+def test_what_is_paid_for_by_the_result() -> None:
+    """A product reads all of S, and each row makes one: a note. ≠ drops few, and a join with what was read none."""
+    few_dropped = (
+        call("ne", s("x"), m("x")),
+        Call("not", (eq(s("x"), m("x")),)),
+        Call("not", (Call("is_null", (s("x"),)),)),
+    )
+    for h in (join(), *map(join, few_dropped), join(eq(path("t", "k"), s("k")), tables=(M, S, T))):
+        found = when(h)
+        assert found.incremental
+        assert [(f.node, f.blocks) for f in found.findings] == [("for s in S", False)]
+        assert "each of its rows is part of the result" in found.findings[0].reason
+    assert not when(join(BY_KEY)).findings
+
+
+def test_every_scan_is_found() -> None:
+    """Both tables that no equality leads to, each with its conditions; and what changes is named, whichever it is."""
+    h = join(LESS, call("lt", path("t", "x"), m("x")), call("gt", path("t", "n"), s("n")), tables=(M, S, T))
+    found = when(h)
+    assert [f.node for f in found.findings if f.blocks] == ["for s in S", "for t in T"]
+    assert "`s.x < m.x` is no equality; `t.n > s.n` is no equality" in found.findings[0].reason
+    other = when(join(LESS), "S")
+    assert other.findings[0].node == "for m in M"
+    assert other.findings[0].reason.startswith("when S changes, M is read whole")
+
+
+def test_an_update_that_is_not_incremental() -> None:
+    """|ΔM| ≥ |M|: theorem 4 does not apply, and says nothing good; smaller batches do."""
+    rows = {"M": 80, "ΔM": 100, "S": 7}
+    found = when(join(BY_KEY), rows=rows)
+    (finding,) = found.findings
+    assert (found.incremental, finding.node) == (False, "ΔM")
+    assert finding.reason.startswith("the update is not incremental: it has the size 100{")
+    assert "80{" in finding.reason
+    assert finding.advice.startswith("change M in smaller batches")
+    assert str(found).startswith("not incremental: C[[δ]] = 700{⟨1, 1⟩} ≰ 560{⟨1, 1⟩}\nΔM: the update")
+    assert when(join(BY_KEY), rows={**rows, "ΔM": 79}).incremental
+    assert when(join(BY_KEY)).steps == ("2·|M|·|S|", "2·|ΔM|·|S|")
+
+
+def test_a_change_that_costs_more_than_it_should() -> None:
+    """With a size of R⁺ that the caller gives, C[[δ(h)]] can exceed C[[h]] though the update is incremental."""
+    h, sizes = Product(M, S), {**SIZES, **stored_sizes({"M": ROW, "S": ROW}, {}, {"M": 3, "ΔM": 2, "S": 2, "ΔS": 1})}
+    changed = delta(h, frozenset(("M", "S")), telescoped=True)
+    assert verdict(h, changed, sizes).incremental
+    given = verdict(h, changed, {**sizes, "M⁺": BagCost(7, sizes["M"].inner)})
+    assert [(f.node, f.blocks) for f in given.findings if f.blocks] == [("δ", True)]
+
+
+def test_what_lemma_1_would_take_away() -> None:
+    """A ∅ that is left in δ(h) costs 1: then C[[δ(h)]] = C[[h]] says nothing against an incremental update."""
+    once, change = Sng(UNIT_ELEM), Rel("M", ROW, At.DELTA)
+    found = verdict(For("x", once, M), Plus(For("x", Empty(UNIT), M), For("x", once, change)), SIZES)
+    assert found.incremental
+    assert str(found) == "incremental: C[[δ]] = |M|{⟨1, 1, 1, 1, 1, 1⟩} ≤ |M|{⟨1, 1, 1, 1, 1, 1⟩}"
+
+
+def test_missing_sizes() -> None:
+    with pytest.raises(UnknownName, match="'S'"):
+        verdict(join(), delta(join(), frozenset(("M",))), stored_sizes({"M": ROW}, {}))
+
+
+# ---------------------------------------------------------------- inner bags
+
+
+def cheaper(*conditions: Elem) -> DictLit:
+    """The inner bag of: for m in M union sng(⟨m.k, for s in S where conditions union sng(s.x)⟩)."""
+    body: Expr = Sng(s("x"))
+    for cond in reversed(conditions):
+        body = For("_", Pred(cond), body)
+    head = Sng(Tuple((("k", m("k")), ("bag", Var("b")))))
+    nested = For("m", M, For("b", SngBag("V.bag", For("s", S, body)), head))
+    (d,) = dictionaries(shred(nested).context)
+    assert isinstance(d, DictLit)
+    return d
+
+
+def domain_verdict(d: DictLit, changed: str) -> Verdict:
+    """When ``changed`` does: Dom ⋈ e, or e keyed by what it equates."""
+    kept = keep(d, "Dom")
+    assert d.site.params
+    h = term(kept.products, ROW)
+    row = domain_row(d.site)
+    sizes = derived_sizes(SIZES, {"Dom": For("m", M, Sng(path("m", "k")))}, {})
+    sizes |= stored_sizes({"Dom": row}, {})
+    return verdict(h, delta(h, frozenset((changed,)), telescoped=True), sizes, None, Called({"Dom": "V.bag"}))
+
+
+def test_an_inner_bag_that_no_equality_leads_to() -> None:
+    """The scan of a domain is told as what it is: every inner bag, with the parameter that should be looked up."""
+    found = domain_verdict(cheaper(LESS), "S")
+    (finding,) = found.findings
+    assert (found.incremental, finding.node) == (False, "inner bag V.bag")
+    assert finding.reason.startswith("when S changes, every inner bag V.bag is visited (size |Dom|)")
+    assert "`s.x < m.x` is no equality (parameter `m.x`)" in finding.reason
+    assert "equate a value of the row around the inner bag V.bag with a column of S" in finding.advice
+    (new,) = domain_verdict(cheaper(LESS), "Dom").findings
+    assert new.reason.startswith("when an inner bag V.bag appears or goes, S is read whole (size |S|)")
+    assert "equate a column of S with a value of the row around the inner bag V.bag" in new.advice
+    for changed in ("S", "Dom"):
+        assert domain_verdict(cheaper(LESS, BY_KEY), changed).incremental
+    assert domain_verdict(cheaper(BY_KEY), "S").incremental
+
+
+def test_definitions_by_their_labels() -> None:
+    """[(ι,Π) ↦ e]: the parameters are known where e is evaluated, and columns equated with them are looked up."""
+    changed = frozenset(("M", "T"))
+    pair = eq(path("t", "k"), s("k"))
+
+    def of(*conditions: Elem) -> Verdict:
+        body: Expr = Sng(path("t", "x"))
+        for cond in conditions:
+            body = For("_", Pred(cond), body)
+        body = For("t", T, body)
+        nested = For("m", M, For("b", SngBag("V.bag", For("s", S, body)), Sng(Tuple((("b", Var("b")),)))))
+        (d,) = dictionaries(shred(nested).context)
+        change = simplify_dict(delta_dict(d, Scope(changed, telescoped=True)))
+        return verdict(d, change, SIZES)
+
+    assert str(of(BY_KEY).after) == "|S|·|ΔT|{1}"
+    assert not of(BY_KEY).findings  # S is looked up by its label's parameter
+    assert not of(pair, LESS).findings  # S is looked up from ΔT
+    (finding,) = of(LESS).findings
+    assert finding.node == "for s in S"
+    assert finding.advice == "equate a column of S with a parameter of the label, beside this condition"
+
+
+def test_rows_of_inner_bags_are_not_dropped_for_following_their_labels() -> None:
+    """A NULL bag has no rows: the condition that skips it reads no row for nothing."""
+    row = Record((("name", STRING), ("orders", Bag(LONG, True))))
+    parts = stored_parts("C", row)
+    flat = shred(For("m", M, For("c", Rel("C", row), For("o", Flatten(Sng(path("c", "orders"))), Sng(m("k")))))).flat
+    assert "∈" in show(flat) or "C.orders" in show(flat)
+    sizes = {**SIZES, **stored_sizes({"C": parts.pop("C")}, parts)}
+    found = verdict(flat, delta(flat, frozenset(("M",)), telescoped=True), sizes)
+    assert [(f.node, f.blocks) for f in found.findings] == [("for c in C", False)]
+
+
+def test_variables_are_named_as_in_the_query() -> None:
+    """x and x2 of a self join keep apart; the numbers that compilation adds to a second summand go."""
+    less = call("lt", path("x", "k"), path("x2", "k"))
+    h = For("x", M, For("x2", M, For("_", Pred(less), Sng(path("x", "k")))))
+    findings = when(h).findings
+    assert [f.node for f in findings] == ["for x2 in M", "for x in M"]
+    assert all("`x.k < x2.k` is no equality" in f.reason for f in findings)
+
+
+def test_an_inner_bag_that_changes_too_much() -> None:
+    """ΔR^Γ is incremental when each label's change is smaller than what the label stands for."""
+    d, change = DictRel("C.orders", LONG), DictRel("C.orders", LONG, At.DELTA)
+
+    def of(rows: int) -> Verdict:
+        counts = {"C": 10, "C.orders": 40, "ΔC.orders": rows}
+        return verdict(d, change, stored_sizes({}, {"C.orders": LONG}, counts))
+
+    assert of(30).incremental
+    (finding,) = of(35).findings
+    assert finding.node == "ΔC.orders"
+    assert finding.reason.endswith("it has the size 4{1}, and what it changes has 4{1}")
+
+
+def test_names_that_users_know() -> None:
+    """Rows of inner bags by themselves, and what a table is that is kept under a name of its own."""
+    customer = Record((("name", STRING), ("orders", Bag(Record((("qty", LONG),))))))
+    parts = stored_parts("C", customer)
+    c = Rel("C", customer)
+    flat = shred(
+        For("c", c, For("o", Flatten(Sng(path("c", "orders"))), For("s", S, For("_", Pred(
+            call("lt", Proj(Var("o"), "qty"), s("x"))), Sng(s("k"))))))
+    ).flat  # fmt: skip
+    sizes = {**SIZES, **stored_sizes({"C": parts.pop("C")}, parts)}
+    change = delta(flat, frozenset(("S",)), telescoped=True)
+    (finding, *_) = verdict(flat, change, sizes).findings
+    assert finding.node == "for c in C"
+    assert "qty < s.x`" in finding.reason
+    assert ".row." not in finding.reason
+    assert "a column of C or a column of C.orders with a column of S" in finding.advice
+    kept = verdict(join(LESS), delta(join(LESS), frozenset(("M",))), SIZES, None, Called(kept={"S": "T and U"}))
+    assert kept.findings[0].node == "for s in T and U (kept as S)"
+
+
+@settings(LAW, max_examples=60)
+@given(choices)
+def test_verdicts_of_random_views(c: Choices) -> None:
+    """With symbols every update is incremental, so all that is found are scans, each of a generator that is there."""
+    schema = random_schema(c)
+    flat = shred(correlated_query(c, schema)).flat
+    parts = {p: t for name, row in schema.relations for p, t in stored_parts(name, row).items()}
+    bags = {name: parts.pop(name) for name in schema.names}
+    part = c.pick([*bags, *parts])
+    change = delta(flat, frozenset((part,)), telescoped=True)
+    found = verdict(flat, change, stored_sizes(bags, parts))
+    scanned = [j for p in normal(change) for j in joins(p) if any(r.how == "scan" for r in j.reads())]
+    assert bool(scanned) == bool(found.findings)
+    assert all(bool(f.advice) == f.blocks for f in found.findings)
+    assert len({str(f) for f in found.findings}) == len(found.findings)
+
+
+def test_the_verdict_of_related() -> None:
+    """Section 2: every part of related is maintained by what changes, M and the labels alike."""
+    shredded, sizes = shred(RELATED), stored_sizes({"M": MOVIE}, {})
+    (d,) = dictionaries(shredded.context)
+    assert isinstance(d, DictLit)
+    sizes |= stored_sizes({"Dom": domain_row(d.site)}, {})
+    kept = term(keep(d, "Dom").products, MOVIE)
+    for h, part in ((shredded.flat, "M"), (kept, "M"), (kept, "Dom")):
+        found = verdict(h, delta(h, frozenset((part,)), telescoped=True), sizes)
+        assert found.incremental
+        assert not found.findings

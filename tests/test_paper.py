@@ -1,0 +1,58 @@
+"""Every theorem and lemma of the paper that Ripplenest rests on has a test that names it, so that none can vanish.
+
+The tests are read, not run: a name counts where it stands in the docstring of a test function that ``make test`` runs.
+(Theorem 9 is about circuits, and nothing here is.)
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+NAMES = (
+    *(f"theorem {n}" for n in (2, 4, 5, 8)),
+    *(f"lemma {n}" for n in (1, 3, 6, 7, 10, 11, 12, 13)),
+    "proposition 4.1",
+)
+
+
+def docstrings(source: str) -> Iterator[str]:
+    """The docstrings of the test functions in a module, of those that are not ``long``."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not _long(node):
+            yield ast.get_docstring(node) or ""
+
+
+def _long(function: ast.FunctionDef) -> bool:
+    return any(ast.unparse(d) == "pytest.mark.long" for d in function.decorator_list)
+
+
+def named(name: str, text: str) -> bool:
+    """``lemma 1`` is not named by lemma 11, and lemmas may be listed: ``lemmas 11 to 13`` names two, not three."""
+    return re.search(rf"\b{re.escape(name)}(?![\d.]\d|\d)", text, re.IGNORECASE) is not None
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return [text for path in sorted(TESTS.rglob("test_*.py")) for text in docstrings(path.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_tested(name: str, texts: list[str]) -> None:
+    assert any(named(name, text) for text in texts), f"no test names {name} in its docstring"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("Lemma 1: δ", True), ("lemma 11", False), ("lemma 1.5", False), ("By lemma 1.", True), ("dilemma 1", False)],
+)
+def test_names_are_whole(text: str, found: bool) -> None:
+    assert named("lemma 1", text) is found
+
+
+def test_only_docstrings_of_fast_tests_count() -> None:
+    source = "def test_a():\n 'lemma 1'\n@pytest.mark.long\ndef test_b():\n 'lemma 3'\ndef helper():\n 'lemma 6'\n"
+    assert list(docstrings(source)) == ["lemma 1"]

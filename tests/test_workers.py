@@ -1,0 +1,11 @@
+"""The workers of ``make test`` get whole groups: what uses Spark shares one, a module that counts stays together."""
+
+import pytest
+
+
+def test_groups_stay_together(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> None:
+    """pytest-xdist tells groups by a suffix of the test's name; where that gets lost, tests are spread one by one."""
+    if not pytestconfig.getoption("loadgroup", False):
+        pytest.skip("no workers")
+    grouped = [item for item in request.session.items if item.get_closest_marker("xdist_group")]
+    assert grouped and all("@" in item.nodeid for item in grouped)
