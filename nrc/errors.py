@@ -129,6 +129,10 @@ class StateError(RipplenestError):
     """The state directory cannot be used as asked."""
 
 
+class Stale(StateError):
+    """Another commit came first: the change was computed from a version that is no longer the newest."""
+
+
 class BatchConflict(StateError):
     """The same (source, seq) came again with other content."""
 

@@ -1,0 +1,144 @@
+"""The databases that can hold a catalogue: a SQLite file in the state directory, or PostgreSQL by URL.
+
+A backend says how a transaction begins and what an error means. A transaction that reads sees one moment; one that
+writes is the only one that writes, and its lock ends with its process, however that ends: BEGIN IMMEDIATE locks the
+file, an advisory lock belongs to PostgreSQL's connection. Commits are durable in both.
+"""
+
+import hashlib
+import os
+import re
+from abc import ABC, abstractmethod
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine
+
+from ripplenest.nrc.errors import CorruptState, EnvironmentProblem, StateError
+from ripplenest.store.disk import refusals
+
+FILE = "catalogue.sqlite"
+BUSY_SECONDS = 30.0
+IDENTITY = re.compile(r"[0-9a-f]{32}")
+
+
+class Backend(ABC):
+    """A database with a catalogue. ``where`` names it in messages, without a password."""
+
+    where: str
+    identity: str  # what a new state is called, for ever
+    engine: Engine
+
+    @abstractmethod
+    def begin(self, c: Connection, write: bool) -> None:
+        """Begin a transaction of ``c``: one moment to read, or the only writer. May wait BUSY_SECONDS."""
+
+    @abstractmethod
+    def damage(self, c: Connection) -> str | None:
+        """What the database itself finds to be damaged, which digests of rows cannot see; it may read all of it."""
+
+    @abstractmethod
+    def explained(self, e: sa.exc.DBAPIError) -> StateError:
+        """What an error of the driver means: CorruptState where stored bytes have changed."""
+
+    def _refused(self, got: object) -> StateError:
+        return StateError("the catalogue cannot be used now", where=self.where, got=got)
+
+    def _damaged(self, got: object) -> CorruptState:
+        return CorruptState("the catalogue has changed", where=self.where, wanted="a catalogue", got=got)
+
+
+class Sqlite(Backend):
+    """The file FILE in a state directory, for its owner alone."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / FILE
+        with refusals(path):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self.where, self.identity = str(path), token_hex(16)
+        url = URL.create("sqlite", database=str(path))
+        self.engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+
+        @event.listens_for(self.engine, "connect")
+        def connect(connection: Any, _: object) -> None:
+            connection.isolation_level = None  # the driver's own BEGIN comes too late and is never IMMEDIATE
+            for pragma in _PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}").close()
+
+    def begin(self, c: Connection, write: bool) -> None:
+        c.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def damage(self, c: Connection) -> str | None:
+        found = c.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+        return None if found == "ok" else str(found)
+
+    def explained(self, e: sa.exc.DBAPIError) -> StateError:
+        name = getattr(e.orig, "sqlite_errorname", "SQLITE_CORRUPT")
+        return self._refused(f"{name}: {e.orig}") if name.startswith(_REFUSED) else self._damaged(e.orig)
+
+
+class Postgres(Backend):
+    """A schema of its own for each state, in the database of a URL like postgresql+psycopg://user@host/name."""
+
+    def __init__(self, url: str, identity: str) -> None:
+        assert IDENTITY.fullmatch(identity), identity
+        parsed = _parsed(url)
+        self.where, self.identity = parsed.render_as_string(hide_password=True), identity
+        self._schema = f"ripplenest_{identity}"
+        self._lock = int.from_bytes(hashlib.sha256(self._schema.encode()).digest()[:8], "big", signed=True)
+        # Keepalives end the connection, and with it the lock, of a host that has vanished.
+        options = f"-c search_path={self._schema} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10"
+        try:
+            self._make_schema(parsed)
+            self.engine = sa.create_engine(parsed, connect_args={**_ARGS, "options": options}, pool_pre_ping=True)
+        except ImportError as e:
+            what = "the driver for this catalogue is not installed"
+            raise EnvironmentProblem(what, wanted="psycopg", got=e.name, possible=[_INSTALL]) from e
+        except sa.exc.DBAPIError as e:
+            raise self.explained(e) from e
+
+    def begin(self, c: Connection, write: bool) -> None:
+        level = "READ COMMITTED" if write else "REPEATABLE READ, READ ONLY"
+        c.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {level}")
+        if write:  # each statement sees what was committed before it, so all after the lock see the newest version
+            c.exec_driver_sql(f"SET LOCAL lock_timeout = '{int(BUSY_SECONDS)}s'")
+            c.execute(sa.select(sa.func.pg_advisory_xact_lock(self._lock)))
+
+    def _make_schema(self, url: URL) -> None:
+        """Make the schema when it is missing; SQLAlchemy must find it there when it connects."""
+        engine = sa.create_engine(url, connect_args=_ARGS, poolclass=sa.NullPool)
+        with engine.begin() as c:
+            c.execute(sa.select(sa.func.pg_advisory_xact_lock(self._lock)))
+            if not sa.inspect(c).has_schema(self._schema):
+                c.execute(sa.schema.CreateSchema(self._schema))
+
+    def damage(self, c: Connection) -> str | None:  # noqa: ARG002 - PostgreSQL checks its pages as it reads them
+        return None
+
+    def explained(self, e: sa.exc.DBAPIError) -> StateError:
+        state = getattr(e.orig, "sqlstate", None) or ""
+        return self._damaged(e.orig) if state in _DAMAGED else self._refused(e.orig)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError:
+        parsed = None
+    if parsed is None or parsed.drivername not in ("postgresql", "postgresql+psycopg"):
+        got = None if parsed is None else parsed.drivername
+        raise StateError("not a URL of a catalogue", wanted="postgresql+psycopg://user@host/database", got=got)
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+_ARGS = {"connect_timeout": int(BUSY_SECONDS), "application_name": "ripplenest"}
+_INSTALL = "pip install 'ripplenest[postgres]'"
+_DAMAGED = ("XX001", "XX002")  # data_corrupted, index_corrupted
+_REFUSED = tuple(
+    f"SQLITE_{n}" for n in ("BUSY", "LOCKED", "FULL", "IOERR", "READONLY", "CANTOPEN", "PERM", "NOMEM", "CONSTRAINT")
+)
+# A rollback journal and not WAL: a damaged WAL silently loses the newest versions.
+_PRAGMAS = ("journal_mode=TRUNCATE", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF", "cell_size_check=ON")
