@@ -13,7 +13,7 @@ after all that they hold, because a label that changes late would find its holde
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from graphlib import TopologicalSorter
 
@@ -21,15 +21,14 @@ from attrs import frozen
 
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.folding import Versioned
-from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.types import LONG, Label, Record, Type
+from ripplenest.nested import Keys, missed, nested_rows, overlay_of
+from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.overlay import Columns, Found, Overlay
-from ripplenest.plan.columns import from_leaves, to_leaves, width
-from ripplenest.rows import Row
-from ripplenest.shape import Dictionary, dictionary, sites
-from ripplenest.shred.values import nest
+from ripplenest.plan.columns import width
+from ripplenest.rows import Row, Rows
+from ripplenest.shape import dictionary, sites
 
-Keys = Mapping[str, tuple[Columns, ...]]
 NO_KEYS: Keys = {}
 
 
@@ -65,9 +64,17 @@ class Touched:
         went = BagValue({value: -n for value, n in change if n < 0})
         return went, BagValue({value: n for value, n in change if n > 0})
 
-    def nested_after(self) -> dict[Row, Value]:
-        """The nested value of each flat row of ``after``."""
-        return nested_rows(self.program, self._new, [row for row, _ in self.after])
+    def updated(self) -> dict[Row, Value]:
+        """The rows that are there before and after with another nested value, and what that is now. Most deep rows
+        are: not those that only got other labels for what they held."""
+        before = {row for row, _ in self.before}
+        inside = [row for row, _ in self.after if row in self.deep and row in before]
+        old, new = nested_rows(self.program, self._old, inside), self.nested_after(inside)
+        return {row: value for row, value in new.items() if value != old[row]}
+
+    def nested_after(self, rows: Iterable[Row]) -> dict[Row, Value]:
+        """The nested value of each of ``rows``, which are flat rows of ``after``."""
+        return nested_rows(self.program, self._new, rows)
 
     @property
     def missed(self) -> dict[str, tuple[Columns, ...]]:
@@ -114,86 +121,8 @@ def places(program: TriggerProgram) -> dict[str, tuple[Place, ...]]:
     return {site: tuple(found[site]) for site in TopologicalSorter(below).static_order()}
 
 
-def overlay_of(reader: Versioned, keys: Keys) -> Overlay:
-    """The tables of a version, by ``keys`` where there are any."""
-    return Overlay(reader, {}, defaultdict(tuple, keys))
-
-
-def missed(*overlays: Overlay) -> dict[str, tuple[Columns, ...]]:
-    """The access keys for want of which ``overlays`` scanned tables."""
-    found: dict[str, dict[Columns, None]] = defaultdict(dict)
-    for overlay in overlays:
-        for table, columns in overlay.missed.items():
-            found[table].update((c, None) for c in columns if c)
-    return {table: tuple(columns) for table, columns in found.items() if columns}
-
-
-def nested_rows(program: TriggerProgram, overlay: Overlay, rows: Iterable[Row]) -> dict[Row, Value]:
-    """The nested value of each of the flat ``rows``, reading only the entries that they hold, level by level."""
-    flat = {row: from_leaves(row, program.flat.row) for row in dict.fromkeys(rows)}
-    defined = _definitions(program, overlay, flat.values())
-    order = list(flat)
-    numbered = BagValue.of((("id", i), ("row", flat[row])) for i, row in enumerate(order))
-    both = Record((("id", LONG), ("row", program.row)))
-    values: dict[Row, Value] = {}
-    for value, _ in nest(numbered, both, defined.__getitem__):
-        number = field_of(value, "id")
-        assert isinstance(number, int)
-        values[order[number]] = field_of(value, "row")
-    return values
-
-
-def _definitions(program: TriggerProgram, overlay: Overlay, flat: Iterable[Value]) -> dict[LabelValue, BagValue]:
-    """What every label in the ``flat`` values stands for, and every label in that."""
-    found: dict[LabelValue, BagValue] = {}
-    todo = dict.fromkeys(label for value in flat for label in _labels(value, program.flat.row))
-    while todo:
-        level = _read(program, overlay, todo)
-        found.update((label, bag) for label, (_, bag) in level.items())
-        below = (label for d, bag in level.values() for value, _ in bag for label in _labels(value, d.row))
-        todo = dict.fromkeys(label for label in below if label not in found)
-    return found
-
-
-def _read(
-    program: TriggerProgram, overlay: Overlay, labels: Iterable[LabelValue]
-) -> dict[LabelValue, tuple[Dictionary, BagValue]]:
-    """The dictionary and the flat bag of each of ``labels``, all labels of a site looked up at once."""
-    by_site: dict[str, list[LabelValue]] = defaultdict(list)
-    for label in labels:
-        by_site[label.site].append(label)
-    found: dict[LabelValue, tuple[Dictionary, BagValue]] = {}
-    for site, same in by_site.items():
-        d = dictionary(program, site)
-        columns = tuple(range(d.label_width))
-        keys = {label: _key(label, d) for label in same}
-        overlay.fetch(d.table, columns, keys.values())
-        for label, key in keys.items():
-            rows = overlay.rows(d.table, columns, key)
-            entries = ((field_of(from_leaves(row, d.stored), "row"), n) for row, n in rows.items())
-            found[label] = d, BagValue.weighted(entries)
-    return found
-
-
-def _key(label: LabelValue, d: Dictionary) -> Row:
-    pairs = zip(label.args, d.site.params, strict=True)
-    return tuple(leaf for arg, (_, t) in pairs for leaf in to_leaves(arg, t))
-
-
-def _labels(value: Value, t: Type) -> Iterator[LabelValue]:
-    """The labels in a value of the flat type ``t``; none for NULL bags."""
-    match t:
-        case Label() if isinstance(value, LabelValue):
-            yield value
-        case Record(fields):
-            for name, inner in fields:
-                yield from _labels(field_of(value, name), inner)
-        case _:
-            return
-
-
 def _held(table: str, holder: str | None, t: Type, start: int) -> Iterator[tuple[str, Place]]:
-    """The sites whose labels are in rows of the flat type ``t``, whose columns begin at ``start``, with their places."""
+    """The sites whose labels are in the flat type ``t``, whose columns begin at ``start``, with their places."""
     match t:
         case Label(made):
             many = len(made) > 1
@@ -222,7 +151,8 @@ class _Search:
         self.program, self.flat = program, program.flat.name
         tables = (self.flat, *(dictionary(program, site).table for site in sites(program)))
         self.deltas: dict[str, Found] = {t: after.delta(t, since).consolidated().counts() for t in tables}
-        self.new, self.old = overlay_of(after, keys), overlay_of(after, keys)
+        self.new = overlay_of(after, keys)
+        self.old = overlay_of(_Before(after, self._gone()), keys)
         for table, rows in self.deltas.items():
             for row, n in rows.items():
                 self.old.add(table, row, -n)
@@ -269,6 +199,36 @@ class _Search:
         """The labels at ``place`` of the rows that came or went. Inside a relation a label is in one row only, so
         nobody else holds them; and no access key leads to the labels inside bags that are stored as arrays."""
         return {tuple(row[c] for c in place.columns) for row in self.deltas[place.table]}
+
+    def _gone(self) -> dict[str, set[Row]]:
+        """By dictionary of a relation, labels that went with the rows that held them: nothing is stored of them."""
+        found: dict[str, set[Row]] = defaultdict(set)
+        for site, held in self._places.items():
+            for place in held if site in self.program.parts else ():
+                if place.table in self.program.parts:
+                    rows = self.deltas[place.table].items()
+                    came = {tuple(row[c] for c in place.columns) for row, n in rows if n > 0}
+                    found[site] |= self._moved(place) - came
+        return found
+
+
+@frozen
+class _Before:
+    """The tables after a change, for whoever also asks for labels that went with it."""
+
+    after: Versioned
+    gone: Mapping[str, set[Row]]
+
+    def scan(self, table: str) -> Rows:
+        return self.after.scan(table)
+
+    def size(self, table: str) -> int:
+        return self.after.size(table)
+
+    def probe(self, table: str, columns: Columns, keys: Sequence[Row]) -> Rows:
+        """As ``after`` has it; a bag that is stored as an array would be looked for in all arrays."""
+        gone = self.gone.get(table, ()) if columns == (0,) else ()
+        return self.after.probe(table, columns, [key for key in keys if key not in gone])
 
 
 def _present(rows: Found) -> list[tuple[Row, int]]:

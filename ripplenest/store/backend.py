@@ -37,6 +37,10 @@ class Backend(ABC):
         """Begin a transaction of ``c``: one moment to read, or the only writer. May wait BUSY_SECONDS."""
 
     @abstractmethod
+    def make(self, c: Connection) -> None:
+        """Make what the tables of a new catalogue are in, in the transaction that makes them."""
+
+    @abstractmethod
     def damage(self, c: Connection) -> str | None:
         """What the database itself finds to be damaged, which digests of rows cannot see; it may read all of it."""
 
@@ -71,6 +75,9 @@ class Sqlite(Backend):
     def begin(self, c: Connection, write: bool) -> None:
         c.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
+    def make(self, c: Connection) -> None:
+        """The file is enough."""
+
     def damage(self, c: Connection) -> str | None:
         found = c.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
         return None if found == "ok" else str(found)
@@ -81,62 +88,97 @@ class Sqlite(Backend):
 
 
 class Postgres(Backend):
-    """A schema of its own for each state, in the database of a URL like postgresql+psycopg://user@host/name."""
+    """A schema of its own for each state, in the database of a URL like postgresql+psycopg://user@host/name.
+
+    Nothing is sent before the first transaction. Settings are those of one transaction, so that a pooler may sit in
+    between, and what the URL, the role or the database says otherwise stays as it is.
+    """
 
     def __init__(self, url: str, identity: str) -> None:
-        assert IDENTITY.fullmatch(identity), identity
+        assert IDENTITY.fullmatch(identity), identity  # it becomes part of SQL
         parsed = _parsed(url)
-        self.where, self.identity = parsed.render_as_string(hide_password=True), identity
+        self.where, self.identity = _shown(parsed), identity
         self._schema = f"ripplenest_{identity}"
-        self._lock = int.from_bytes(hashlib.sha256(self._schema.encode()).digest()[:8], "big", signed=True)
-        # Keepalives end the connection, and with it the lock, of a host that has vanished.
-        options = f"-c search_path={self._schema} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10"
+        lock = int.from_bytes(hashlib.sha256(self._schema.encode()).digest()[:8], "big", signed=True)
+        self._reading = f"{_READ}; SET LOCAL search_path = {self._schema}"
+        self._writing = f"{_WRITE}; SET LOCAL search_path = {self._schema}; SELECT pg_advisory_xact_lock({lock})"
+        args = {name: value for name, value in _ARGS.items() if name not in parsed.query}
         try:
-            self._make_schema(parsed)
-            self.engine = sa.create_engine(parsed, connect_args={**_ARGS, "options": options}, pool_pre_ping=True)
+            self.engine = sa.create_engine(parsed, connect_args=args, pool_pre_ping=True, hide_parameters=True)
         except ImportError as e:
             what = "the driver for this catalogue is not installed"
-            raise EnvironmentProblem(what, wanted="psycopg", got=e.name, possible=[_INSTALL]) from e
-        except sa.exc.DBAPIError as e:
-            raise self.explained(e) from e
+            raise EnvironmentProblem(what, wanted="psycopg", got=e.name or e, possible=[_INSTALL]) from e
 
     def begin(self, c: Connection, write: bool) -> None:
-        level = "READ COMMITTED" if write else "REPEATABLE READ, READ ONLY"
-        c.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {level}")
-        if write:  # each statement sees what was committed before it, so all after the lock see the newest version
-            c.exec_driver_sql(f"SET LOCAL lock_timeout = '{int(BUSY_SECONDS)}s'")
-            c.execute(sa.select(sa.func.pg_advisory_xact_lock(self._lock)))
+        c.exec_driver_sql(self._writing if write else self._reading)
 
-    def _make_schema(self, url: URL) -> None:
-        """Make the schema when it is missing; SQLAlchemy must find it there when it connects."""
-        engine = sa.create_engine(url, connect_args=_ARGS, poolclass=sa.NullPool)
-        with engine.begin() as c:
-            c.execute(sa.select(sa.func.pg_advisory_xact_lock(self._lock)))
-            if not sa.inspect(c).has_schema(self._schema):
-                c.execute(sa.schema.CreateSchema(self._schema))
+    def make(self, c: Connection) -> None:
+        if not sa.inspect(c).has_schema(self._schema):
+            c.execute(sa.schema.CreateSchema(self._schema))
+
+    def reach(self) -> None:
+        """Raises StateError when the database cannot be used."""
+        try:
+            with self.engine.connect():
+                pass
+        except sa.exc.DBAPIError as e:
+            raise self.explained(e) from e
+        finally:
+            self.engine.dispose()
 
     def damage(self, c: Connection) -> str | None:  # noqa: ARG002 - PostgreSQL checks its pages as it reads them
         return None
 
     def explained(self, e: sa.exc.DBAPIError) -> StateError:
         state = getattr(e.orig, "sqlstate", None) or ""
-        return self._damaged(e.orig) if state in _DAMAGED else self._refused(e.orig)
+        said = " ".join(str(e.orig).split())  # one line, without the SQL and its values
+        if state == _LOCKED:
+            return self._refused(f"another writer is at work for more than {BUSY_SECONDS:.0f} s ({said})")
+        return self._damaged(said) if state in _DAMAGED else self._refused(said)
 
 
 def _parsed(url: str) -> URL:
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):  # ValueError: a port that is no number
         parsed = None
-    if parsed is None or parsed.drivername not in ("postgresql", "postgresql+psycopg"):
+    if parsed is None or parsed.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
         got = None if parsed is None else parsed.drivername
         raise StateError("not a URL of a catalogue", wanted="postgresql+psycopg://user@host/database", got=got)
     return parsed.set(drivername="postgresql+psycopg")
 
 
-_ARGS = {"connect_timeout": int(BUSY_SECONDS), "application_name": "ripplenest"}
+def _shown(url: URL) -> str:
+    """``url`` without its password, and without parameters, of which several can be one."""
+    shown = {name: value for name, value in url.query.items() if name in ("host", "port", "dbname", "service")}
+    return url.set(query=shown).render_as_string(hide_password=True)
+
+
+# What the URL does not say itself. A server that has vanished becomes an error after a minute, and not after hours.
+_ARGS = {
+    "application_name": "ripplenest",
+    "client_encoding": "utf8",
+    "connect_timeout": int(BUSY_SECONDS),
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+_READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+# Each statement sees what was committed before it, so all after the lock see the newest version. Keepalives end the
+# connection, and with it the lock, of a host that has vanished. A commit that returns is durable whatever is usual here.
+_WRITE = f"""
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET LOCAL lock_timeout = '{int(BUSY_SECONDS)}s';
+    SET LOCAL tcp_keepalives_idle = 30;
+    SET LOCAL tcp_keepalives_interval = 10;
+    SET LOCAL tcp_keepalives_count = 3;
+    SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'
+"""
 _INSTALL = "pip install 'ripplenest[postgres]'"
-_DAMAGED = ("XX001", "XX002")  # data_corrupted, index_corrupted
+_LOCKED = "55P03"  # lock_not_available
+# data_corrupted, index_corrupted, undefined_table, undefined_column, datatype_mismatch
+_DAMAGED = ("XX001", "XX002", "42P01", "42703", "42804")
 _REFUSED = tuple(
     f"SQLITE_{n}" for n in ("BUSY", "LOCKED", "FULL", "IOERR", "READONLY", "CANTOPEN", "PERM", "NOMEM", "CONSTRAINT")
 )

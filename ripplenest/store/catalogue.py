@@ -49,17 +49,17 @@ class Catalogue(Records):
         def begin(c: Connection) -> None:
             backend.begin(c, bool(c.get_execution_options().get("ripplenest_write")))
 
-    def prepare(self, stored: Callable[[], Collection[str]]) -> None:
+    def prepare(self, stored: Callable[[], bool]) -> None:
         """Make the tables and version 0 when the database is new, check all of it when it is not.
 
-        Raises StateError for another format; CorruptState, also when the database is new but there are ``stored``
-        segment files, which the first writer would remove.
+        Raises StateError for another format; CorruptState, also when the database is new but what the state has
+        ``stored`` is there, so that this is another database, or it was lost.
         """
         if not self._exists():
             with self.transaction(write=True) as c:
                 if not sa.inspect(c).has_table("meta"):  # nobody else was faster
                     if stored():
-                        raise self.corrupt("it is empty, but there are segments", "a catalogue", "an empty file")
+                        raise self.corrupt("it is empty, but there are segments", "the catalogue of them", "nothing")
                     self._make(c)
         with self.transaction() as c:
             self._check_format(c)
@@ -72,6 +72,7 @@ class Catalogue(Records):
             return sa.inspect(c).has_table("meta")
 
     def _make(self, c: Connection) -> None:
+        self._backend.make(c)
         ALL.create_all(c)
         own = {"format": FORMAT, "id": self._backend.identity, "newest": 0, "forgotten": 0, "retain": _sealed(RETAIN)}
         c.execute(sa.insert(META), [{"key": k, "value": str(v)} for k, v in own.items()])

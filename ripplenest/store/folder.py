@@ -20,12 +20,22 @@ def backend_of(folder: Path, disk: Disk, url: str | None) -> Backend:
     """
     known = _checked(folder, disk, url)
     if url is None:
-        return Sqlite(folder)
-    if known is None:
-        disk.put(MARKER, json.dumps({"catalogue": "postgresql", "id": token_hex(16)}).encode())
-        known = _identity(folder, disk)  # somebody else may have been faster
-        assert known is not None
-    return Postgres(url, known)
+        made: Backend = Sqlite(folder)
+    else:
+        made = Postgres(url, known or _mark(folder, disk, url))
+    _checked(folder, disk, url)  # again: somebody else may have begun the other kind meanwhile
+    return made
+
+
+def _mark(folder: Path, disk: Disk, url: str) -> str:
+    """Put the marker, once the database has been reached; what it says."""
+    fresh = Postgres(url, token_hex(16))
+    fresh.reach()
+    disk.put(MARKER, json.dumps({"catalogue": "postgresql", "id": fresh.identity}).encode())
+    found = _identity(folder, disk)  # somebody else may have been faster
+    if found is None:
+        raise StateError("the marker of the state is gone", where=str(folder / MARKER), wanted="an id")
+    return found
 
 
 def _checked(folder: Path, disk: Disk, url: str | None) -> str | None:

@@ -174,7 +174,8 @@ class Records:
             .order_by(s.id)
         )
         return [
-            Segment(n, table, self._blob(*r[:4]), *r[4:7], bool(r[7]), found.get(n, {})) for n, table, *r in rows
+            Segment(r.id, r.table_id, self._blob(*r[2:6]), *r[6:9], is_delta=bool(r[9]), indexes=found.get(r.id, {}))
+            for r in rows
         ]
 
     def _blob(self, file: str, offset: int, size: int, sha256: str) -> Blob:
