@@ -47,7 +47,7 @@ class Database:
         self._joiner: Joiner | None = None
         self._state = State(store)
         self._declared = self._state.declared
-        self._commits = Commits(self._state, lambda: self._engine_joiner())
+        self._commits = Commits(self._state, self._engine_joiner)
         self._report: Report | None = None
         self._state.refresh()
 

@@ -60,12 +60,13 @@ class Store:
         EnvironmentProblem when the driver is missing.
         """
         folder = Path(path).absolute()
-        found = Catalogue(backend_of(folder, disk(folder), catalogue))
-        files = disk(folder / SEGMENTS)
+        root, files = disk(folder), disk(folder / SEGMENTS)
+        found = Catalogue(backend_of(folder, root, catalogue))
         store = cls(folder, found, files)
         try:
+            found.prepare(files.folder.is_dir)
             files.create()
-            found.prepare(files.list)
+            root.sync_folder()  # names that a process made which died before it did this
             store._head()
             if retain is not None:
                 store._set_retain(retain)
@@ -272,16 +273,18 @@ class Store:
                 self._disk.remove(file)
 
     def _discard(self, written: list[str]) -> None:
-        """Remove the files of a failed commit, but for those that a commit with an unclear outcome has named."""
-        with contextlib.suppress(RipplenestError, OSError):
-            named = self._named() if written else set()
+        """Remove the files of a failed commit, but for those that a commit with an unclear outcome has named.
+
+        A commit whose answer was lost may not have ended yet. It holds the lock as long as it lasts.
+        """
+        if not written:
+            return
+        self._swept = False  # what cannot be removed now, the next commit removes
+        with contextlib.suppress(RipplenestError, OSError), self._catalogue.transaction(write=True) as c:
+            named = self._catalogue.files(c)
             for file in written:
                 if file not in named:
                     self._disk.remove(file)
-
-    def _named(self) -> set[str]:
-        with self._catalogue.transaction() as c:
-            return self._catalogue.files(c)
 
     # ------------------------------------------------------------ the newest version, loaded once
 

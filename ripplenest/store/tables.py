@@ -3,13 +3,15 @@
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Text, UniqueConstraint
 
+from ripplenest.store.verbatim import Verbatim
+
 ALL = sa.MetaData()
-META = sa.Table("meta", ALL, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
+META = sa.Table("meta", ALL, Column("key", Verbatim, primary_key=True), Column("value", Verbatim, nullable=False))
 TABLES = sa.Table(
     "tables",
     ALL,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", Verbatim, nullable=False, unique=True),
     Column("columns", Text, nullable=False),
     Column("born", BigInteger, nullable=False),
 )
@@ -54,9 +56,9 @@ VERSIONS = sa.Table(
     ALL,
     Column("n", BigInteger, primary_key=True, autoincrement=False),
     Column("time", Text, nullable=False),
-    Column("source", Text),
+    Column("source", Verbatim),
     Column("seq", BigInteger),
-    Column("digest", Text, nullable=False),
+    Column("digest", Verbatim, nullable=False),
     Column("note", Text, nullable=False),
     Column("changes", Text, nullable=False),
     Column("live", Text, nullable=False),
@@ -69,9 +71,9 @@ VERSIONS = sa.Table(
 BATCHES = sa.Table(
     "batches",
     ALL,
-    Column("source", Text, primary_key=True),
+    Column("source", Verbatim, primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("n", BigInteger, nullable=False),
-    Column("digest", Text, nullable=False),
+    Column("digest", Verbatim, nullable=False),
     Column("seal", Text, nullable=False),
 )
