@@ -154,7 +154,7 @@ def _explanations(
 
 def _page(found: list[rn.Explanation]) -> str:
     """A whole page of HTML around the elements that explanations are in a notebook."""
-    title = escape(", ".join(e.json()["view"] for e in found))
+    title = escape(_printable(", ".join(e.json()["view"] for e in found)))
     head = f'<head><meta charset="utf-8"><title>{title}</title></head>'
     body = "\n".join(e._repr_html_() for e in found)
     return f'<!doctype html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>'
@@ -180,7 +180,8 @@ def check(file: File, as_json: Json = False) -> None:
         _print_json({"views": found})
     else:
         for view in found:
-            print(": ".join(part for part in view.values() if part is not None))
+            name, *said = view.values()
+            print(": ".join(part for part in (name and _printable(name), *said) if part is not None))
     raise typer.Exit(1 if any("error" in view for view in found) else 0)
 
 
@@ -251,7 +252,7 @@ def changes(
         _print_json({"view": view, "since": since, "version": found.version, **tables, "dictionaries": dictionaries})
         return
     for name, rows in {**tables, **dictionaries}.items():
-        print(f"{name}: {len(rows)} changed row{'s' * (len(rows) != 1)}")
+        print(f"{_printable(name)}: {len(rows)} changed row{'s' * (len(rows) != 1)}")
         for row in rows:
             print(f"  {_json(row)}")
 
@@ -295,7 +296,8 @@ def _views(path: Path, name: str) -> list[rn.View | rn.TextView]:
     if not views:
         raise typer.BadParameter(f"{path} has no views", param_hint=FILE)
     if name and name not in views:
-        raise typer.BadParameter(f"{path} has no view {name}; it has {', '.join(views)}", param_hint=FILE)
+        has = ", ".join(map(_printable, views))
+        raise typer.BadParameter(f"{path} has no view {name}; it has {has}", param_hint=FILE)
     return [views[name]] if name else list(views.values())
 
 
@@ -375,4 +377,9 @@ def _print_json(value: object) -> None:
 
 def _json(value: object) -> str:
     """JSON; what it has no form for (dates, decimals, bytes) is a string."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return _printable(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _printable(text: str) -> str:
+    """``text`` on one line, with what could command a terminal escaped as in JSON."""
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

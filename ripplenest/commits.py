@@ -27,7 +27,7 @@ from ripplenest.relation import Relation
 from ripplenest.report import Report
 from ripplenest.rows import Rows
 from ripplenest.state import ROLLBACKS, State
-from ripplenest.store.specs import Change, TableSpec
+from ripplenest.store.specs import Applied, Change, TableSpec
 
 LOCAL = "local"
 TRIES = 8  # how often a batch is computed again because another one came first
@@ -70,8 +70,8 @@ class Commits:
         write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows"))
         source, digest = f"{LOADS}{name}", _digest((write,))
         last = self.state.store.last_seq(source) or 0
-        applied = self.state.store.applied(source, last) if last else None
-        if applied is not None and self.state.in_force(applied.version):
+        applied = self._in_force(source, last)
+        if applied is not None:
             if applied.digest == digest:
                 return applied.version
             got = f"version {applied.version}"
@@ -79,6 +79,11 @@ class Commits:
         if len(snapshot.scan(name).consolidated()):
             raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
         return self._load(write, (source, last + 1), digest, snapshot)
+
+    def _in_force(self, source: str, last: int) -> Applied | None:
+        """The batch of ``source`` that the newest version contains: all others were rolled back."""
+        found = (self.state.store.applied(source, seq) for seq in range(last, 0, -1))
+        return next((a for a in found if a is not None and self.state.in_force(a.version)), None)
 
     def _load(self, write: Write, batch: tuple[str, int], digest: str, snapshot: Unfolding) -> int:
         session = Session(self._declared.relations, self.state.overlay(snapshot), batch)
