@@ -118,7 +118,7 @@ class Draft:
 
     def _table(self, part: _Part) -> pa.Table:
         if part.stored is not None:
-            return self._reader.table(part.stored)
+            return self._reader.scan(part.stored)
         assert part.rows is not None
         return part.rows.arrow()
 
@@ -137,7 +137,7 @@ class Draft:
     def _indexed(self, segment: Segment, spec: TableSpec) -> Segment:
         """A stored segment with the access keys that this commit adds."""
         missing = tuple(c for c in spec.indexes if c not in segment.indexes)
-        return self._with_indexes(segment, self._reader.table(segment), missing, self._merges) if missing else segment
+        return self._with_indexes(segment, self._reader.scan(segment), missing, self._merges) if missing else segment
 
     def _with_indexes(self, segment: Segment, table: pa.Table, keys: tuple[Columns, ...], pack: Pack) -> Segment:
         made = {columns: pack.add(index_of(table, columns)) for columns in keys}

@@ -12,7 +12,7 @@ from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Live, Schema
 from ripplenest.store.commit import unknown_table
 from ripplenest.store.records import note_of
-from ripplenest.store.segments import Keys, Reader, Segment, probe
+from ripplenest.store.segments import Keys, Reader, Segment
 from ripplenest.store.specs import Columns, TableSpec
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Snapshot:
     def scan(self, table: str) -> Rows:
         """All rows of ``table``."""
         spec = self._spec(table)
-        return _rows(spec, self._read(lambda: [self._reader.table(s) for s in self.segments(table)]))
+        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in self.segments(table)]))
 
     def probe(self, table: str, columns: Columns, keys: Collection[Row]) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
@@ -49,7 +49,7 @@ class Snapshot:
         if not keys:
             return Rows.empty(spec.types)
         wanted = Keys(tuple(spec.types[i] for i in columns), columns, keys)
-        found = self._read(lambda: [probe(self._reader, segment, wanted) for segment in self.segments(table)])
+        found = self._read(lambda: [self._reader.probe(segment, wanted) for segment in self.segments(table)])
         return _rows(spec, [t for t in found if t is not None])
 
     def size(self, table: str) -> int:
@@ -64,7 +64,7 @@ class Snapshot:
         with self._catalogue.transaction() as c:
             segments = self._catalogue.deltas(c, since, self.version)
         table_id = self._schema.ids[table]
-        return _rows(spec, self._read(lambda: [self._reader.table(s) for s in segments if s.table == table_id]))
+        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments if s.table == table_id]))
 
     def note(self, version: int) -> Mapping[str, object]:
         """The note that ``version`` was committed with."""

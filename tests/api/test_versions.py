@@ -59,7 +59,7 @@ def history_of(db):
         lambda b: b.delete("C", [BOB]),
         lambda b: b.upsert("C", [customer(8, "Bea", [order(21, item(1)), order(21, item(1))])]),
         lambda b: b.at("C", custkey=7).orders.delete([order(12)]),
-        lambda b: None,
+        lambda _: None,
     ]
     for seq, change in enumerate(changes, 1):
         with ann.batch("s", seq) as b:
