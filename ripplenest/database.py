@@ -6,6 +6,7 @@ or nothing (``commits``).
 """
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Literal
 
 from ripplenest.batch import Batch, find_relation
@@ -16,9 +17,11 @@ from ripplenest.delta.materialize import Materialize
 from ripplenest.engine import Joiner, PythonJoiner
 from ripplenest.judge import check_strict
 from ripplenest.nrc.dsl.records import annotation_type
-from ripplenest.nrc.errors import UnknownView
+from ripplenest.nrc.errors import NotPublished, UnknownView
 from ripplenest.operations import Operation
 from ripplenest.policy import Policy, check_policy
+from ripplenest.publications import Publications
+from ripplenest.publish import Layout, Published, Target
 from ripplenest.relation import declare
 from ripplenest.report import Report
 from ripplenest.state import State
@@ -48,6 +51,7 @@ class Database:
         self._state = State(store)
         self._declared = self._state.declared
         self._commits = Commits(self._state, self._engine_joiner)
+        self._publications = Publications(self._state)
         self._report: Report | None = None
         self._state.refresh()
 
@@ -110,7 +114,7 @@ class Database:
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)
-        return RelationHandle(r, self._state.snapshot, lambda: self.spark, self._state.keys)
+        return RelationHandle(r, self._state.snapshot, lambda: self.spark, self._state.access_keys)
 
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
@@ -118,7 +122,9 @@ class Database:
         The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
         rows.
         """
-        return self._commits.load(name, rows)
+        version = self._commits.load(name, rows)
+        self._publications.catch_up()
+        return version
 
     def create(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
         """Keep ``view`` fresh from now on, computed by an ordinary query first. Creating it again is fine.
@@ -149,7 +155,7 @@ class Database:
         if name not in self._declared.views:
             raise UnknownView("there is no such view", got=name, possible=self._declared.views)
         kept = self._declared.views[name]
-        return ViewHandle(kept, self._state.snapshot, lambda: self.spark, self._state.keys)
+        return ViewHandle(kept, self._state.snapshot, lambda: self.spark, self._state.access_keys)
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -186,7 +192,9 @@ class Database:
         StateError for a version that is no longer kept.
         """
         version = self._state.snapshot(to).version
-        return self._commits.rollback(self._policy, version)
+        made = self._commits.rollback(self._policy, version)
+        self._publications.catch_up()
+        return made
 
     def compact(self, everything: bool = False) -> int:
         """Merge stored segments where there are many, or all of each table; how many rows were rewritten.
@@ -207,6 +215,44 @@ class Database:
         """What the state takes up: versions, files, bytes, segments."""
         return self._store.usage()
 
+    def check_files(self) -> int:
+        """Read every stored segment and compare its digest; how many there are. Raises CorruptState."""
+        return self._store.check_segments()
+
+    @property
+    def where(self) -> str:
+        """Where the catalogue is, without a password."""
+        return self._store.where
+
+    # ------------------------------------------------------------ publishing
+
+    def publish(
+        self, view: str, path: str | os.PathLike[str], layout: Layout = "nested", rebuild: bool = False
+    ) -> Published:
+        """Publish a view as a Delta table at ``path``, now and after every batch, load and rollback.
+
+        ``layout`` "nested" is one table with inner bags as arrays, and ``_id`` to tell rows apart; "shredded" is one
+        for the flat part and one for each dictionary, in folders of ``path``. Each of our versions is recorded in the
+        Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. Raises
+        UnknownView, StateError for tables of others, QueryError for names that Delta tables cannot have, and
+        EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
+        raises NotPublished: the batch is committed, and what is missing is published by the next one.
+        """
+        return self._publications.add(view, path, layout, rebuild)
+
+    def unpublish(self, view: str, path: str | os.PathLike[str]) -> None:
+        """Publish a view there no longer. Its tables stay as they are. Raises StateError when it is not published."""
+        self._publications.remove(view, path)
+
+    @property
+    def publications(self) -> tuple[Target, ...]:
+        """What is published: each with ``view``, ``path`` and ``layout``."""
+        return self._publications.targets
+
+    def catch_up(self) -> tuple[Published, ...]:
+        """Publish what is missing. Opening a state does it, and every batch. Raises NotPublished."""
+        return self._publications.catch_up()
+
     # ------------------------------------------------------------ change
 
     def batch(self, source: str | None = None, seq: int | None = None, policy: Policy | None = None) -> Batch:
@@ -223,6 +269,7 @@ class Database:
         self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None
     ) -> Report:
         self._report = self._commits.batch(policy, operations, source, seq)
+        self._publications.catch_up()
         return self._report
 
     def _engine_joiner(self) -> Joiner:
@@ -260,7 +307,12 @@ def open_database(
         check_session(spark)
     store = Store.open(path, catalogue=catalogue, retain=retain)
     try:
-        return Database(store, spark, engine, policy)
+        db = Database(store, spark, engine, policy)
     except BaseException:
         store.close()
         raise
+    try:
+        db.catch_up()
+    except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
+        warnings.warn(str(error), stacklevel=2)
+    return db

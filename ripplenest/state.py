@@ -56,9 +56,9 @@ class State:
     def overlay(self, snapshot: Unfolding) -> Overlay:
         """``snapshot`` for operations to read and to change."""
         types = {p.name: p.types for r in self.declared.relations.values() for p in r.parts.values()}
-        return Overlay(snapshot, types, self.keys())
+        return Overlay(snapshot, types, self.access_keys())
 
-    def keys(self) -> Mapping[str, tuple[Columns, ...]]:
+    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
         """By stored table, its access keys."""
         return {name: spec.indexes for name, spec in self.store.tables().items()}
 

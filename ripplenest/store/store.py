@@ -141,6 +141,13 @@ class Store:
             return self._catalogue.setting(c, "id")
 
     @property
+    def oldest(self) -> int:
+        """The oldest version that is kept."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            return self._catalogue.oldest(c)
+
+    @property
     def where(self) -> str:
         """Where the catalogue is, without a password."""
         return self._catalogue.where
