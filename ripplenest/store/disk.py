@@ -157,10 +157,11 @@ class Disk:
             return (self.folder / file).read_bytes()
         return None
 
-    def list(self) -> set[str]:
-        """The names of all files in the folder."""
+    def list(self, folders: bool = False) -> set[str]:
+        """The names of all files in the folder, and of ``folders``."""
         with refusals(self.folder):
-            return {info.base_name for info in self._files.get_file_info(fs.FileSelector("", recursive=False))}
+            found = self._files.get_file_info(fs.FileSelector("", recursive=False))
+            return {info.base_name for info in found if folders or info.is_file}
 
     def size(self, file: str) -> int:
         """The bytes of a file."""

@@ -52,7 +52,7 @@ def _mark(folder: Path, disk: Disk, url: str) -> str:
 def _checked(folder: Path, disk: Disk, url: str | None) -> str | None:
     """What the state is called when its catalogue is elsewhere. The folder exists afterwards."""
     disk.create()
-    names = disk.list()
+    names = disk.list(folders=True)
     unfinished = {name for name in names if name.startswith(f"{MARKER}.")}  # markers of processes that died, or work
     found = names - unfinished
     if FILE not in found and MARKER not in found and found - {*OURS}:
