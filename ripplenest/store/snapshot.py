@@ -64,7 +64,7 @@ class Snapshot:
         with self._catalogue.transaction() as c:
             segments = self._catalogue.deltas(c, since, self.version)
         table_id = self._schema.ids[table]
-        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments if s.table == table_id]))
+        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments if s.table == table_id], since))
 
     def note(self, version: int) -> Mapping[str, object]:
         """The note that ``version`` was committed with."""
@@ -96,13 +96,13 @@ class Snapshot:
             raise StateError(what, where=table, wanted=f"version {born} or later", got=f"version {self.version}")
         return self._schema.tables[table]
 
-    def _read(self, read: Callable[[], T]) -> T:
-        """What ``read`` finds in files. A file that is missing because this version has gone is no corruption."""
+    def _read(self, read: Callable[[], T], since: int | None = None) -> T:
+        """What ``read`` finds in files. One that is missing because a version has gone meanwhile is no corruption."""
         try:
             return read()
         except CorruptState:
             with self._catalogue.transaction() as c:
-                self._catalogue.check_kept(c, self.version)
+                self._catalogue.check_kept(c, self.version if since is None else since)
             raise
 
     def _check(self, version: int) -> None:
