@@ -90,8 +90,8 @@ class Sqlite(Backend):
 class Postgres(Backend):
     """A schema of its own for each state, in the database of a URL like postgresql+psycopg://user@host/name.
 
-    Nothing is sent before the first transaction. Settings are those of one transaction, so that a pooler may sit in
-    between, and what the URL, the role or the database says otherwise stays as it is.
+    Nothing is sent before the first transaction. Settings are those of one transaction: what the URL, the role or the
+    database says otherwise stays as it is.
     """
 
     def __init__(self, url: str, identity: str) -> None:
@@ -104,7 +104,9 @@ class Postgres(Backend):
         self._writing = f"{_WRITE}; SET LOCAL search_path = {self._schema}; SELECT pg_advisory_xact_lock({lock})"
         args = {name: value for name, value in _ARGS.items() if name not in parsed.query}
         try:
-            self.engine = sa.create_engine(parsed, connect_args=args, pool_pre_ping=True, hide_parameters=True)
+            self.engine = sa.create_engine(
+                parsed, connect_args=args, pool_pre_ping=True, hide_parameters=True, use_native_hstore=False
+            )
         except ImportError as e:
             what = "the driver for this catalogue is not installed"
             raise EnvironmentProblem(what, wanted="psycopg", got=e.name or e, possible=[_INSTALL]) from e
@@ -130,8 +132,7 @@ class Postgres(Backend):
         return None
 
     def explained(self, e: sa.exc.DBAPIError) -> StateError:
-        state = getattr(e.orig, "sqlstate", None) or ""
-        said = " ".join(str(e.orig).split())  # one line, without the SQL and its values
+        state, said = getattr(e.orig, "sqlstate", None) or "", _said(e.orig)
         if state == _LOCKED:
             return self._refused(f"another writer is at work for more than {BUSY_SECONDS:.0f} s ({said})")
         return self._damaged(said) if state in _DAMAGED else self._refused(said)
@@ -146,6 +147,12 @@ def _parsed(url: str) -> URL:
         got = None if parsed is None else parsed.drivername
         raise StateError("not a URL of a catalogue", wanted="postgresql+psycopg://user@host/database", got=got)
     return parsed.set(drivername="postgresql+psycopg")
+
+
+def _said(e: BaseException | None) -> str:
+    """What the server says in one line: not the values, which are in the lines after it, nor the SQL."""
+    said = getattr(getattr(e, "diag", None), "message_primary", None) or e
+    return " ".join(str(said).split())
 
 
 def _shown(url: URL) -> str:
@@ -166,7 +173,7 @@ _ARGS = {
 }
 _READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 # Each statement sees what was committed before it, so all after the lock see the newest version. Keepalives end the
-# connection, and with it the lock, of a host that has vanished. A commit that returns is durable whatever is usual here.
+# connection, and with it the lock, of a host that has vanished. A commit that returns is durable, whatever is usual.
 _WRITE = f"""
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     SET LOCAL lock_timeout = '{int(BUSY_SECONDS)}s';

@@ -37,11 +37,15 @@ class Records:
 
     def newest(self, c: Connection) -> int:
         """The number of the newest version."""
-        noted = sa.select(META.c.value).where(META.c.key == "newest").scalar_subquery()
-        row = c.execute(sa.select(sa.func.max(VERSIONS.c.n), noted)).one()
-        if str(row[0]) != row[1]:
-            raise self.corrupt("the newest version", row[1], row[0])
-        return int(row[0])
+        return self.tip(c)[0]
+
+    def tip(self, c: Connection) -> tuple[int, str]:
+        """The number of the newest version, and its digest: a database that was restored has another of that number."""
+        v, noted = VERSIONS.c, sa.select(META.c.value).where(META.c.key == "newest").scalar_subquery()
+        row = c.execute(sa.select(v.n, v.state, noted).order_by(v.n.desc()).limit(1)).one_or_none()
+        if row is None or str(row[0]) != row[2]:
+            raise self.corrupt("the newest version", row and row[2], row and row[0])
+        return int(row[0]), str(row[1])
 
     def oldest(self, c: Connection) -> int:
         """The oldest version that is still kept."""

@@ -111,6 +111,7 @@ class Store:
         """The version that the batch (source, seq) became, None when it was not applied. The note is empty when that
         version is no longer kept."""
         self._check_open()
+        check_batch(source, seq)
         with self._catalogue.transaction() as c:
             known = self._catalogue.applied(c, source, seq)
         return None if known is None else Applied(known.n, known.digest, note_of(known.note))
@@ -260,6 +261,7 @@ class Store:
         if (change.source is None) != (change.seq is None):
             raise StateError("a batch has both a source and a seq or neither", got=(change.source, change.seq))
         if change.source is not None and change.seq is not None:
+            check_batch(change.source, change.seq)
             before: Known | None = self._catalogue.applied(c, change.source, change.seq)
             if before is not None:
                 where = f"{change.source}:{change.seq}"
@@ -301,8 +303,8 @@ class Store:
             return self._load(c)
 
     def _load(self, c: Connection) -> Head:
-        newest = self._catalogue.newest(c)
-        if self._cached is None or self._cached.version.n != newest:
+        tip = self._catalogue.tip(c)
+        if self._cached is None or (self._cached.version.n, self._cached.version.state) != tip:
             self._cached = self._catalogue.head(c)
         return self._cached
 
@@ -317,6 +319,13 @@ class Store:
 
 def _entry(v: Version) -> Entry:
     return Entry(v.n, datetime.fromisoformat(v.time), v.source, v.seq, note_of(v.note))
+
+
+def check_batch(source: str, seq: int) -> None:
+    """Raises StateError for a (source, seq) that no batch can have: databases hold 64 bits, and True is no 1."""
+    is_number = isinstance(seq, int) and not isinstance(seq, bool) and -(2**63) <= seq < 2**63
+    if not isinstance(source, str) or not is_number:
+        raise StateError("not the name of a batch", wanted="a text and an integer of 64 bits", got=(source, seq))
 
 
 def check_keep(versions: int) -> int:
