@@ -30,6 +30,7 @@ class Backend(ABC):
 
     where: str
     identity: str  # what a new state is called, for ever
+    beside: bool  # whether the catalogue lies with the segments, and is copied and put back together with them
     engine: Engine
 
     @abstractmethod
@@ -57,6 +58,8 @@ class Backend(ABC):
 
 class Sqlite(Backend):
     """The file FILE in a state directory, for its owner alone."""
+
+    beside = True
 
     def __init__(self, folder: Path) -> None:
         path = folder / FILE
@@ -93,6 +96,8 @@ class Postgres(Backend):
     Nothing is sent before the first transaction. Settings are those of one transaction: what the URL, the role or the
     database says otherwise stays as it is.
     """
+
+    beside = False
 
     def __init__(self, url: str, identity: str) -> None:
         assert IDENTITY.fullmatch(identity), identity  # it becomes part of SQL

@@ -43,7 +43,7 @@ class Catalogue(Records):
 
     def __init__(self, backend: Backend) -> None:
         super().__init__(backend.where)
-        self._backend = backend
+        self._backend, self.beside = backend, backend.beside
 
         @event.listens_for(backend.engine, "begin")
         def begin(c: Connection) -> None:
@@ -74,7 +74,8 @@ class Catalogue(Records):
     def _make(self, c: Connection) -> None:
         self._backend.make(c)
         ALL.create_all(c)
-        own = {"format": FORMAT, "id": self._backend.identity, "newest": 0, "forgotten": 0, "retain": _sealed(RETAIN)}
+        sealed = {"id": _sealed("id", self._backend.identity), "retain": _sealed("retain", RETAIN)}
+        own = {"format": FORMAT, "newest": 0, "oldest": 0, "forgotten": 0, **sealed}
         c.execute(sa.insert(META), [{"key": k, "value": str(v)} for k, v in own.items()])
         self._add_version(c, first_version(now()))
 
@@ -149,16 +150,24 @@ class Catalogue(Records):
 
     # ------------------------------------------------------------ old versions
 
+    def identity(self, c: Connection) -> str:
+        """What the state is called."""
+        return self._unsealed(c, "id")
+
     def retain(self, c: Connection) -> int:
         """How many versions are kept besides the newest."""
-        number, _, sealed = (text := self.setting(c, "retain")).partition(" ")
-        if not number.isdecimal() or text != _sealed(int(number)):
-            raise self.corrupt("the number of versions to keep", _sealed(0), sealed)
-        return int(number)
+        return int(self._unsealed(c, "retain"))
+
+    def _unsealed(self, c: Connection, key: str) -> str:
+        """The value of a setting that carries its own digest."""
+        value, _, _ = (text := self.setting(c, key)).partition(" ")
+        if text != _sealed(key, value):
+            raise self.corrupt(f"the setting {key}", _sealed(key, value), text)
+        return value
 
     def set_retain(self, c: Connection, versions: int) -> None:
         """From now on keep ``versions`` besides the newest."""
-        self._set(c, "retain", _sealed(versions))
+        self._set(c, "retain", _sealed("retain", versions))
 
     def forget(self, c: Connection, before: int, limit: int | None = None) -> list[str]:
         """Keep no version below ``before``, or ``limit`` versions fewer; the files that no row names any longer.
@@ -172,6 +181,7 @@ class Catalogue(Records):
             return []
         self._keep_batches(c, self.versions(c, oldest, before - 1))
         c.execute(sa.delete(VERSIONS).where(VERSIONS.c.n < before))
+        self._set(c, "oldest", before)
         gone = sa.select(SEGMENTS.c.id).where(SEGMENTS.c.died <= before)
         of_gone = SEGMENT_INDEXES.c.segment_id.in_(gone)
         files = set(c.execute(sa.select(SEGMENTS.c.file).where(SEGMENTS.c.died <= before)).scalars())
@@ -198,8 +208,8 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _sealed(versions: int) -> str:
-    return f"{versions} {seal('retain', versions)}"
+def _sealed(key: str, value: object) -> str:
+    return f"{value} {seal(key, str(value))}"
 
 
 def _insert(c: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:

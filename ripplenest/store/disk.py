@@ -69,7 +69,10 @@ class Disk:
             for path in reversed(missing):
                 self.step("folder", str(path))
                 path.mkdir(mode=0o700, exist_ok=True)
-                self._sync(path.parent)
+            if missing or not any(self.folder.iterdir()):  # perhaps another process made them, and died at once
+                for path in self.folder.parents:
+                    with contextlib.suppress(PermissionError):  # one that we may not read is not one that we made
+                        self._sync(path)
 
     def write_bytes(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it."""

@@ -25,7 +25,7 @@ from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.store.tables import BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
-RESERVED = ("format", "id", "newest", "forgotten", "retain")  # meta keys that are the catalogue's own
+RESERVED = ("format", "id", "newest", "oldest", "forgotten", "retain")  # meta keys that are the catalogue's own
 
 
 class Records:
@@ -49,7 +49,10 @@ class Records:
 
     def oldest(self, c: Connection) -> int:
         """The oldest version that is still kept."""
-        return int(c.execute(sa.select(sa.func.min(VERSIONS.c.n))).scalar_one())
+        found = c.execute(sa.select(sa.func.min(VERSIONS.c.n))).scalar()
+        if str(found) != (noted := self.setting(c, "oldest")):
+            raise self.corrupt("the oldest version", noted, found)
+        return int(noted)
 
     def setting(self, c: Connection, key: str) -> str:
         """The value of a reserved meta key."""
@@ -143,12 +146,11 @@ class Records:
         return Known(n, seq, digest, "{}")
 
     def check_counts(self, c: Connection) -> None:
-        """No version and no batch is missing."""
-        kept = self.newest(c) - self.oldest(c) + 1
-        for table, wanted in ((VERSIONS, kept), (BATCHES, int(self.setting(c, "forgotten")))):
-            got = c.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
-            if got != wanted:
-                raise self.corrupt(f"{table.name} are missing", wanted, got)
+        """No version and no batch is missing, and none has changed: a batch that is not found would be applied again."""
+        self.versions(c, self.oldest(c), self.newest(c))
+        known = [self._forgotten(*row) for row in c.execute(sa.select(BATCHES))]
+        if str(len(known)) != (wanted := self.setting(c, "forgotten")):
+            raise self.corrupt("batches are missing", wanted, len(known))
 
     # ------------------------------------------------------------ segments and files
 

@@ -145,8 +145,8 @@ class Reader:
         """(h, r) of ``segment`` on ``columns``. Raises StateError when it has no such index, CorruptState."""
         blob = segment.indexes.get(columns)
         if blob is None:
-            possible = map(_column_text, segment.indexes)
-            raise StateError("a segment has no such index", where=segment.blob.file, got=columns, possible=possible)
+            where, possible = str(self.disk.folder / segment.blob.file), map(_column_text, segment.indexes)
+            raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
         return self._cached(blob, lambda: self._load_index(blob, columns))
 
     def probe(self, segment: Segment, keys: Keys) -> pa.Table | None:

@@ -12,18 +12,18 @@ after the transaction, so that one which dies in between leaves files that nothi
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
 from sqlalchemy.engine import Connection
 
-from ripplenest.nrc.errors import BatchConflict, RipplenestError, Stale, StateError
+from ripplenest.nrc.errors import BatchConflict, CorruptState, RipplenestError, Stale, StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head, Known, Live, Version
 from ripplenest.store.commit import Draft, Merge
-from ripplenest.store.disk import Disk
+from ripplenest.store.disk import Disk, is_pack
 from ripplenest.store.folder import SEGMENTS, backend_of
 from ripplenest.store.records import note_of
 from ripplenest.store.segments import Reader
@@ -67,7 +67,8 @@ class Store:
             found.prepare(files.folder.is_dir)
             files.create()
             root.sync_folder()  # names that a process made which died before it did this
-            store._head()
+            there = files.list()  # first: a writer may go on meanwhile
+            store._check_files(there, store._head().version.n)
             if retain is not None:
                 store._set_retain(retain)
         except BaseException:
@@ -139,7 +140,7 @@ class Store:
         """What this state is called, for ever: 32 hexadecimal digits."""
         self._check_open()
         with self._catalogue.transaction() as c:
-            return self._catalogue.setting(c, "id")
+            return self._catalogue.identity(c)
 
     @property
     def oldest(self) -> int:
@@ -253,6 +254,14 @@ class Store:
         self.rewritten += draft.rewritten
         self._remove(gone)
         return draft.head.version.n
+
+    def _check_files(self, files: Collection[str], newest: int) -> None:
+        """Raises CorruptState for files of later versions than a writer that died can have left. A catalogue elsewhere
+        may have been put back from a backup that is older than the files."""
+        ahead = max((int(f.partition("-")[0]) for f in files if is_pack(f)), default=0)
+        if ahead > newest + 1 and self._catalogue.beside:
+            what = "the catalogue is older than the segments"
+            raise CorruptState(what, where=self._catalogue.where, wanted=f"version {ahead - 1} or later", got=newest)
 
     def _check_parent(self, c: Connection, head: Head, change: Change, parent: int) -> None:
         if head.version.n != parent:

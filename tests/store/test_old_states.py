@@ -120,7 +120,7 @@ def test_stray_files_and_links(tmp_path):
         db.load("M", FILMS)
     (tmp_path / "state" / "notes.txt").write_text("mine")
     segments = tmp_path / "state" / "segments"
-    os.symlink(outside / "precious", segments / "0000000009-0123456789abcdef.deltas")
+    os.symlink(outside / "precious", segments / "0000000004-0123456789abcdef.deltas")
     os.symlink(outside / "nowhere", segments / "dangling")
     (segments / "tmp-file").write_text("x")
     (segments / "folder").mkdir()
