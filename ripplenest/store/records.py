@@ -146,7 +146,7 @@ class Records:
         return Known(n, seq, digest, "{}")
 
     def check_counts(self, c: Connection) -> None:
-        """No version and no batch is missing, and none has changed: a batch that is not found would be applied again."""
+        """No version and no batch is missing, and none has changed: one that is not found would be applied again."""
         self.versions(c, self.oldest(c), self.newest(c))
         known = [self._forgotten(*row) for row in c.execute(sa.select(BATCHES))]
         if str(len(known)) != (wanted := self.setting(c, "forgotten")):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import Factory, field, frozen
 
-from ripplenest.nrc.errors import CorruptState, StateError
+from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
 from ripplenest.rows import Row, Rows, arrow_columns
 from ripplenest.store.disk import Blob, Disk, sha256
