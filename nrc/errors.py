@@ -30,14 +30,15 @@ class RipplenestError(Exception):
         super().__init__(what)
 
     def __str__(self) -> str:
-        lines = [f"{self.where}: {self.what}" if self.where else self.what, *self.excerpt]
+        lines = [f"{self.where}: {self.what}" if self.where else self.what]
         if self.wanted is not None:
             lines.append(f"  wanted   {self.wanted}")
         if self.got is not None:
             lines.append(f"  got      {self.got}")
         if self.possible is not None:
             lines.append(f"  possible {', '.join(self.possible) or '(none)'}")
-        return "\n".join(map(_line, lines))
+        first, *rest = map(printable, lines)
+        return "\n".join((first, *map(_source_line, self.excerpt), *rest))
 
     def at(self, where: str) -> "RipplenestError":
         """The same error, found deeper: ``where`` is put before its own path."""
@@ -47,8 +48,8 @@ class RipplenestError(Exception):
         return self
 
 
-def _line(text: str) -> str:
-    """A tab stays: it is in sources, and the caret below it counts on it."""
+def _source_line(text: str) -> str:
+    """A tab stays: the caret below it counts on it."""
     return "\t".join(map(printable, text.split("\t")))
 
 

@@ -16,10 +16,19 @@ from cattrs.gen import make_dict_structure_fn
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.folding import Fold
 from ripplenest.judge import Judgement, check_strict, judge
-from ripplenest.nrc.errors import CorruptState, NameTaken, QueryError, TypeMismatch, UnknownRelation, ViewChanged
+from ripplenest.nrc.errors import (
+    CorruptState,
+    NameTaken,
+    QueryError,
+    TypeMismatch,
+    UnknownRelation,
+    ViewChanged,
+    WrongValue,
+)
 from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.types import Base, Record
+from ripplenest.nrc.types import STRING, Base, Record
+from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Merged, PlannedProgram, merged, plan
 from ripplenest.relation import Relation
 
@@ -173,10 +182,12 @@ class Declared:
 
 
 def query_of(view: object) -> Query:
-    """The term of a view. Raises QueryError for what is none."""
+    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name."""
     query = getattr(view, "query", None)
     if not isinstance(query, Query):
         raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
+    if to_value(query.name, STRING, "view name") == "":
+        raise WrongValue("a view needs a name", where="view name", got="an empty string")
     return query
 
 

@@ -17,7 +17,7 @@ from ripplenest.nrc.types import STRING, Bag, Base, Dict, Label, Record, Type, n
 from ripplenest.nrc.values import sort_key
 from ripplenest.rows import arrow_type
 
-ID, BUCKET, MULTIPLICITY, OP = "_id", "_bucket", "_multiplicity", "_op"
+ID, BUCKET, MULTIPLICITY, OP = "_id", "id_bucket", "_multiplicity", "_op"
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")  # what the change data feed adds
 RESERVED = (ID, BUCKET, OP, *FEED)
 INTERNAL = "__delta_rs"  # how the columns begin that a merge adds to ours
@@ -31,8 +31,8 @@ def fields_of(row: Type) -> Fields:
 
 
 def schema_of(fields: Fields, *more: pa.Field) -> pa.Schema:
-    """``_id``, ``_bucket``, the ``fields``, and then ``more``. The id comes first because the statistics of a file are
-    those of its first column."""
+    """``_id``, ``id_bucket``, the ``fields``, and then ``more``. The id is first: files have statistics of the first
+    column only."""
     own = [pa.field(name, data_type(t)) for name, t in fields]
     return pa.schema([pa.field(ID, pa.string()), pa.field(BUCKET, pa.int32()), *own, *more])
 
@@ -114,7 +114,7 @@ def table(fields: Fields, ids: Sequence[str], rows: Iterable[Value], where: str)
 
 
 def bucketed(rows: pa.Table, bits: int) -> pa.Table:
-    """``rows`` with the column ``_bucket``: 1 followed by the first ``bits`` bits of the id, at most 16."""
+    """``rows`` with the column ``id_bucket``: 1 followed by the first ``bits`` bits of the id, at most 16."""
     found = [(1 << 16 | int(i[:4], 16)) >> (16 - bits) for i in rows.column(ID).to_pylist()]
     return rows.add_column(1, pa.field(BUCKET, pa.int32()), pa.array(found, pa.int32()))
 

@@ -7,10 +7,11 @@ Deltalake alone would accept it twice, from a handle that was opened after the f
 
 Rows are changed by a ``merge`` on the id, because it writes the change data feed; with added and removed files alone
 (``create_write_transaction``) every row of a rewritten file would be in the feed. A merge rewrites each file that has a
-touched row. So rows are spread by their ids over partitions, ``_bucket``, some thousand rows in each, and a merge reads
-and writes only those of touched rows. Measured on two cores, ten touched rows, each with an array of structs: 0.15 s of
-100,000 rows and 0.85 s of a million without buckets, 0.07 s of either with 4,000 to 6,000 rows in a bucket. Rows that
-are all new are appended. Buckets that have gathered many files are compacted in a commit that changes no rows.
+touched row. So rows are spread by their ids over partitions, ``id_bucket``, some thousand rows in each, and a merge
+reads and writes those of touched rows only. Measured on two cores, ten touched rows, each with an array of structs:
+0.15 s of 100,000 rows and 0.85 s of a million without buckets, 0.07 s of either with 4,000 to 6,000 rows in a bucket.
+How many buckets there are is chosen when a table is written whole, and can be read off their numbers. Rows that are all
+new are appended. Buckets that have gathered many files are compacted in a commit that changes no rows.
 
 The table is believed to be the view at its transaction version. That is checked as far as its history goes: others must
 not have committed rows after us, and our last merge must have found every row that it was to change (its metrics say
@@ -27,7 +28,7 @@ from attrs import field, frozen
 
 from ripplenest.nrc.errors import StateError
 from ripplenest.publish.columns import BUCKET, ID, MULTIPLICITY, OP, bucketed
-from ripplenest.publish.library import deltalake
+from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import DELETE, INSERT, UPDATE, Edits, Source
 from ripplenest.publish.target import make_folder
 
@@ -38,7 +39,7 @@ PROGRAM, TOUCHED = "ripplenest.program", "ripplenest.touched"
 HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")  # commits of others that change no rows
 METRICS = ("num_target_rows_inserted", "num_target_rows_updated", "num_target_rows_deleted")
 CONFIGURATION = {"delta.enableChangeDataFeed": "true", "delta.dataSkippingNumIndexedCols": "1"}
-FEWEST, MOST = 6, 12  # bits of bucket numbers
+FEWEST, MOST = 6, 10  # bits of an id in the numbers of buckets
 ROWS = 4096  # about so many rows are in a bucket when a table is written whole
 FILES = 8  # a bucket with more files is compacted
 ATTEMPTS = 5  # when others commit at the same time
@@ -77,16 +78,12 @@ class Publisher:
 
     def publish(self) -> PublishedTable:
         """Raises StateError for a table that is not ours, or that others changed or keep committing to."""
-        errors = self.library.exceptions
-        try:
+        with storage(self._where):
             for _ in range(ATTEMPTS):
                 try:
                     return self._once()
-                except errors.CommitFailedError:
+                except self.library.exceptions.CommitFailedError:
                     continue  # somebody committed after the handle was opened: look at the table again
-        except errors.DeltaError as error:
-            got = ascii(str(error).partition("\n")[0])
-            raise StateError("the Delta table cannot be written", where=self._where, got=got) from error
         raise StateError("others keep committing to the Delta table", where=self._where, wanted="one publisher")
 
     @property

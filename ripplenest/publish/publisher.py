@@ -10,7 +10,7 @@ from ripplenest.nested import Keys
 from ripplenest.nrc.errors import StateError
 from ripplenest.publish.columns import check_names
 from ripplenest.publish.delta import PublishedTable, Publisher
-from ripplenest.publish.library import deltalake
+from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, shredded_schema
 from ripplenest.publish.target import Target, folder_name, make_folder
 from ripplenest.shape import sites
@@ -110,7 +110,9 @@ def _sources(program: TriggerProgram, snapshot: Versioned, target: Target, keys:
 
 def _make_root(program: TriggerProgram, target: Target) -> None:
     where = f"view {program.view} at {target.path}"
-    if deltalake().DeltaTable.is_deltatable(target.path):
+    with storage(where):
+        taken = deltalake().DeltaTable.is_deltatable(target.path)
+    if taken:
         what = "a Delta table where the folder of several would be"
         raise StateError(what, where=where, possible=["another path"])
     make_folder(target.path, where, (FLAT, *map(folder_name, sites(program))))

@@ -47,7 +47,7 @@ class Edits:
 
 
 class Source(Protocol):
-    """The rows of one published table. Everything is without the column ``_bucket``, which is the table's own."""
+    """The rows of one published table. Everything is without the column ``id_bucket``, which is the table's own."""
 
     @property
     def view(self) -> str: ...
