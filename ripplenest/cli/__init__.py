@@ -1,10 +1,8 @@
 """The command line tool ``ripplenest``; ``app`` says what its exit codes mean.
 
-files, program            views in files
-states                    which folder, which moment, which view or relation
-views, reading, overview, versions, checking    the commands
-findings, machine, folder what ``doctor`` looks at
-output                    what all of them print
+``files`` and ``program`` read views in files; ``states`` says which folder, which moment, which view or relation is
+meant; ``findings``, ``machine`` and ``folder`` are what ``doctor`` looks at; ``output`` is what all commands print with.
+The commands themselves are in ``views``, ``reading``, ``overview``, ``versions`` and ``checking``.
 """
 
 from ripplenest.cli.app import app

@@ -82,15 +82,11 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "source", f"{printable(s['source'])}, seq {s['seq']} as version {s['version']}, {_time(s)}"
     for p in found["publications"]:
         yield "published", f"{printable(p['view'])}, {p['layout']}, at {printable(p['path'])}"
-    yield (
-        "stored",
-        f"{counted(found['files'], 'file')}, {size(found['bytes'])}, {counted(found['segments'], 'live segment')}",
-    )
+    segments = counted(found["segments"], "live segment")
+    yield "stored", f"{counted(found['files'], 'file')}, {size(found['bytes'])}, {segments}"
     if found["orphans"]:
-        yield (
-            "orphans",
-            f"{counted(len(found['orphans']), 'file')} that nothing names; the next batch or vacuum removes them",
-        )
+        left = counted(len(found["orphans"]), "file")
+        yield "orphans", f"{left} that nothing names; the next batch or vacuum removes them"
 
 
 def _time(of: dict[str, Any]) -> str:

@@ -31,9 +31,14 @@ EngineOption = Annotated[Engine, typer.Option(help="What computes rows.")]
 def open_state(state: Path, catalogue: str | None, engine: Engine = "python") -> rn.Database:
     """An existing state; looking at a folder must not make one of it. Warnings go to stderr.
 
-    Raises typer.BadParameter for a folder of something else, and what ``ripplenest.open`` raises.
+    Raises typer.BadParameter for a folder of something else, StateError for one that cannot be read, and what
+    ``ripplenest.open`` raises.
     """
-    missing = no_state(state)
+    try:
+        missing = no_state(state)
+    except OSError as error:
+        what = "the folder cannot be read"
+        raise rn.errors.StateError(what, where=str(error.filename), got=error.strerror) from error
     if missing:
         raise typer.BadParameter(f"{state} {missing}", param_hint="STATE")
     db, said = open_and_said(state, catalogue, engine)

@@ -109,9 +109,8 @@ def compact(
         return
     print(f"{counted(rows, 'row')} rewritten, {before.segments:,} live segments before and {after.segments:,} after")
     if rows:
-        print(
-            f"{size(before.bytes)} before and {size(after.bytes)} after: versions that are kept need the old ones, too"
-        )
+        sizes = f"{size(before.bytes)} before and {size(after.bytes)} after"
+        print(f"{sizes}: the old ones stay as long as versions that need them are kept")
 
 
 def vacuum(

@@ -127,12 +127,15 @@ def test_a_folder_of_somebody_else(state, examined, monkeypatch):
     assert (code, found["rights"]["state"]) == (0, "warning")
 
 
-def test_a_folder_that_cannot_be_read(state, examined, monkeypatch):
+def test_a_folder_that_cannot_be_read(state, examined, run, monkeypatch):
     def listdir(path):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(os, "listdir", listdir)
     assert examined(state)[1]["state"]["found"] == f"{state}: Permission denied"
+    done = run("status", state)
+    said = f"StateError: {state}: the folder cannot be read\n  got      Permission denied\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", said)
 
 
 def test_another_format(state, examined):
