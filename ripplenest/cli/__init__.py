@@ -1,7 +1,7 @@
 """The command line tool ``ripplenest``; ``app`` says what its exit codes mean.
 
 ``files`` and ``program`` read views in files; ``states`` says which folder, which moment, which view or relation is
-meant; ``findings``, ``machine`` and ``folder`` are what ``doctor`` looks at; ``output`` is what all commands print with.
+meant; ``findings``, ``machine`` and ``folder`` are what ``doctor`` looks at; ``output`` is what all of them print with.
 The commands themselves are in ``views``, ``reading``, ``overview``, ``versions`` and ``checking``.
 """
 

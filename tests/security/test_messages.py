@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.logger import PySparkLogger
 from support.shop import ANN, Customer, Movie, Order, customer, item, movie, opened, order
 from support.states import MEMORY
 from typer.testing import CliRunner
@@ -285,7 +286,7 @@ def test_values_are_in_no_log(folder: Path, spark: Any, capfd: pytest.CaptureFix
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign]
-    log = logging.getLogger(QUERY_LOG)
+    log = PySparkLogger.getLogger(QUERY_LOG)
     secret = "2023-02-" + "29"  # looks like a date, so that it reaches Spark's own cast
     with opened(folder / "state", engine="spark", spark=spark) as db:
         db.load("M", [movie(secret)])
