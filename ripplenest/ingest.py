@@ -12,7 +12,7 @@ from ripplenest.nrc.values import to_value
 WANTED = "dicts, records, a pyarrow.Table or a DataFrame"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
-UNREADABLE = (ValueError, OverflowError, pa.ArrowException)
+UNREADABLE = (ValueError, OverflowError, LookupError, pa.ArrowException)
 
 
 def read_rows(rows: object, row: Type, where: str) -> tuple[Value, ...]:

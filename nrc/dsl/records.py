@@ -15,6 +15,7 @@ import typing
 from contextlib import suppress
 from keyword import iskeyword
 from typing import Annotated, Any, TypeVar, dataclass_transform
+from unicodedata import normalize
 
 import attrs
 
@@ -77,7 +78,9 @@ def record(cls: type[C]) -> type[C]:
 
 
 def _check_names(cls: type) -> None:
-    """attrs makes code of the names of fields, which for a class that a program makes may be anybody's text."""
+    """attrs makes code of names, which for a class that a program makes may be anybody's text."""
+    if not is_field_name(cls.__name__):
+        raise Unsupported("no class of rows can have this name", got=cls.__name__, possible=["a word as name"])
     for name in (name for c in cls.__mro__ for name in inspect.get_annotations(c)):
         if not is_field_name(name):
             possible = ["words as names"]
@@ -85,8 +88,9 @@ def _check_names(cls: type) -> None:
 
 
 def is_field_name(name: str) -> bool:
-    """True when an attrs class can have a field called ``name``, and its code says nothing else."""
-    return name.isidentifier() and not iskeyword(name) and name != "self"
+    """True when an attrs class can have a field called ``name``: its code says that and nothing else. Python reads
+    names in NFKC, so that one which is written in another form would be two."""
+    return name.isidentifier() and not iskeyword(name) and name != "self" and normalize("NFKC", name) == name
 
 
 def record_type(cls: type) -> nrc.Record:

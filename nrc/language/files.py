@@ -189,4 +189,4 @@ def _class(fields: Sequence[tuple[str, Type]], where: str) -> type:
         raise Unsupported(what, where=where, got=got, possible=["words as names"])
     annotations = {name: _annotation(t, f"{where}.{name}") for name, t in fields}
     name = where.rpartition(".")[2].capitalize()
-    return record(type(name if name.isidentifier() else "Row", (), {"__annotations__": annotations}))
+    return record(type(name if is_field_name(name) else "Row", (), {"__annotations__": annotations}))

@@ -1,10 +1,8 @@
 """Published tables as other programs read them, and the view that they are to be."""
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import cycle
 from typing import Any
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -62,23 +60,8 @@ def by_polars(path: str) -> list[dict[str, Any]]:
     return pl.read_delta(path).to_arrow().to_pylist()
 
 
-def by_duckdb(path: str) -> list[dict[str, Any]]:
-    """DuckDB reads the files that the log names; its own extension for Delta tables is a download."""
-    table = DeltaTable(path)
-    files = table.file_uris()
-    if not files:
-        return []
-    read = duckdb.sql("select * from read_parquet($files, hive_partitioning = true)", params={"files": files})
-    return read.to_arrow_table().to_pylist()
-
-
 Reader = Callable[[str], list[dict[str, Any]]]
-OTHERS = cycle((by_polars, by_duckdb))
-
-
-def readers() -> tuple[Reader, Reader]:
-    """Deltalake, and in turn one of the others."""
-    return by_deltalake, next(OTHERS)
+READERS: tuple[Reader, ...] = (by_deltalake, by_polars)
 
 
 def feed(path: str, first: int, last: int | None = None) -> list[dict[str, Any]]:
@@ -166,7 +149,7 @@ def check(db: Database, to: Target) -> None:
     found = {None: to.path} if to.layout == "nested" else folders(to, program)
     for site, path in found.items():
         wanted = db.view(to.view).bag() if to.layout == "nested" else stored(program, Stored(db), site)
-        for read in readers():
+        for read in READERS:
             rows = read(path)
             bag = nested_bag(rows, program) if to.layout == "nested" else flat_bag(rows, program, site)
             assert bag == wanted, (to.view, site, read.__name__)

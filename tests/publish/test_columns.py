@@ -7,7 +7,7 @@ from itertools import cycle, islice
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from publish.tables import by_deltalake, by_duckdb, by_polars, flat_bag, folders, nested_bag, stored, target
+from publish.tables import READERS, by_deltalake, by_polars, flat_bag, folders, nested_bag, stored, target
 from publish.versions import Versions, passed_on
 from support.programs import nested_of
 
@@ -63,7 +63,7 @@ def test_every_kind_of_value_comes_back(folder):
         at = Versions(history[: version + 1], wanted_keys(program))
         for to in (nested, shredded):
             publish(program, at, to, "test", at.keys)
-        for read in (by_deltalake, by_polars, by_duckdb):
+        for read in READERS:
             assert nested_bag(read(nested.path), program) == every_kind(version)
             for site, path in tables.items():
                 assert flat_bag(read(path), program, site) == stored(program, history[version], site), site
@@ -163,7 +163,7 @@ def test_names_that_come_back(folder, place):
     to = target("V", folder / "t")
     for version in (0, 1):
         publish(program, Versions(history[: version + 1], {}), to, "test")
-        for read in (by_deltalake, by_polars, by_duckdb):
+        for read in READERS:
             assert nested_bag(read(to.path), program) == nested_of(program, history[version])
 
 

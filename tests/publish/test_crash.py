@@ -128,7 +128,7 @@ STEPS = {"nested": 4, "shredded": 12}  # about as many as a publication has
 def test_publishers_that_are_killed(folder, layout, batches):
     """R8 for publications: after each random batch, a process publishes and dies at a random step, or is killed at a
     random moment. The table is a version of the view every time, and the newest when somebody publishes in peace."""
-    SERVER.set_forkserver_preload(["ripplenest.publish", "deltalake.table", "duckdb", "polars", "pytest"])
+    SERVER.set_forkserver_preload(["ripplenest.publish", "deltalake.table", "polars", "pytest"])
     to, what = target("parts", folder / "table", layout), f"a {layout} view, published by processes that are killed"
     with reported(f"publish_{layout}", what) as run, opened(folder / "state") as db:
         r = Random(run.seed)

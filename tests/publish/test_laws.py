@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from publish.shopping import random_batch, random_customer
 from publish.tables import (
+    READERS,
     by_deltalake,
     check,
     feed,
@@ -17,7 +18,6 @@ from publish.tables import (
     index,
     nested_bag,
     published,
-    readers,
     stored,
     target,
 )
@@ -120,7 +120,7 @@ def publish_version(program, at, to, seed):
         return
     publish(program, at, to, "test", at.keys)
     MET[to.layout] += 1
-    for read in readers():
+    for read in READERS:
         if to.layout == "nested":
             assert nested_bag(read(to.path), program) == nested_of(program, at.history[-1]), (seed, read)
         else:

@@ -6,24 +6,27 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from publish.tables import APP, by_deltalake, check, folders, program_of, published, target
-from support.shop import FILMS, customer, item, order
+from support.shop import FILMS, customer, item, movie, order
 
 from ripplenest.nrc.errors import EnvironmentProblem, StateError
 from ripplenest.publish import library
 from ripplenest.publish.delta import ATTEMPTS, HARMLESS
 from ripplenest.publish.source import Nested, Shredded
 
+VIEWS = {"nested": "customers", "shredded": "related"}  # of two tables
 
-@pytest.fixture(params=["nested", "shredded"])
+
+@pytest.fixture(params=VIEWS)
 def to(request, folder):
-    return target("customers", folder / "table", request.param)
+    return target(VIEWS[request.param], folder / "table", request.param)
 
 
 def change(db, key=7):
-    """A change deep inside a customer, and a new customer."""
+    """A change deep inside a customer, a new customer, and a new film."""
     with db.batch() as b:
         b.at("C", custkey=key).orders.at(orderkey=11).items.insert([item(db.version, 9, ("q",))])
         b.insert("C", [customer(1000 + db.version, "Eve", [order(1, item(1))])])
+        b.insert("M", [movie(f"film {db.version}", "Action")])
 
 
 def commits(to, db):
@@ -73,6 +76,7 @@ def test_a_change_that_comes_back_is_none(db, to):
     for verb in ("insert", "delete"):
         with db.batch() as b:
             getattr(b, verb)("C", [customer(99, "Eve")])
+            getattr(b, verb)("M", [movie("there and back", "Action")])
     done = published(db, to)
     assert how(done) == {"changes"} and (done.written, done.removed) == (0, 0)
     check(db, to)

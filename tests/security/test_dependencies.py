@@ -88,6 +88,17 @@ def test_spark_s_bound_is_the_one_that_sessions_are_held_to() -> None:
     assert java.MINIMUM == 17  # Spark 4's own
 
 
+def test_bounds_are_those_that_spark_asks_for() -> None:
+    """R33: what Spark needs for DataFrames are packages that it does not install: older ones are refused when a session
+    is used, and not when the project is installed."""
+    wanted = [Requirement(text) for text in metadata.requires("pyspark") or ()]
+    of_sql = [r for r in wanted if r.marker is not None and r.marker.evaluate({"extra": "sql"})]
+    own = {name(r.name) for r in NEEDED}
+    shared = [r for r in of_sql if name(r.name) in own]
+    assert {"pyarrow", "numpy"} <= {name(r.name) for r in shared}
+    assert [str(r) for r in shared if not r.specifier.contains(lowest(name(r.name)))] == []
+
+
 def test_arrow_does_not_unpickle_what_it_reads() -> None:
     """R33, R29: before 14.0.1, pyarrow ran code that a file named as the type of a column (CVE-2023-47248)."""
     assert lowest("pyarrow") >= Version("14.0.1")
