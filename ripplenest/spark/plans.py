@@ -6,7 +6,6 @@ from contextlib import contextmanager, redirect_stdout
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part
 from ripplenest.plan.planned import PlannedMap, PlannedProgram
 from ripplenest.plan.product import Source
@@ -45,12 +44,11 @@ def _nothing(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _plan(df: DataFrame) -> str:
-    """What ``DataFrame.explain`` prints: the one way to a plan that Spark Connect has, too. It shows constants as they
-    are."""
+    """What ``DataFrame.explain`` prints: the one way to a plan that Spark Connect has, too."""
     out = io.StringIO()
     with redirect_stdout(out):
         df.explain(mode="formatted")
-    return "\n".join(map(printable, out.getvalue().split("\n")))
+    return out.getvalue()
 
 
 @contextmanager
