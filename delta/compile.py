@@ -12,7 +12,7 @@ from attrs import field, frozen
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.materialize import Choice, Materialize, decision, materialize
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
-from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import definitions, normal, term
 from ripplenest.nrc.simplify import simplify, simplify_dict
@@ -61,8 +61,8 @@ class Stages:
 def compile_view(query: Query, options: Options = Options()) -> Stages:
     """Every stage from the nested term to the trigger program.
 
-    Raises QueryError for a term that is not well typed, or whose sites are not apart; TooDeep or TooBig, naming the
-    pass, when a pass makes more than the limits allow.
+    Raises QueryError for a term that is not well typed, or whose sites are not apart; NameTaken for a view called like
+    what it reads; TooDeep or TooBig, naming the pass, when a pass makes more than the limits allow.
     """
     nested, row = _typed(query)
     shredded, sites = _shredded(nested)
@@ -79,7 +79,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     """The simplified term and the row type of the view."""
     check_limits(query.body, f"view {query.name}")
     row = check(query.body).row
-    _check_sites(query)
+    _check_names(query)
     nested = simplify(query.body)
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
@@ -95,9 +95,13 @@ def _shredded(nested: Expr) -> tuple[Shredded, tuple[DictLit, ...]]:
     return shredded, sites
 
 
-def _check_sites(query: Query) -> None:
-    """Each ι is made in one place, and is no stored part: definitions are found by the names of sites."""
+def _check_names(query: Query) -> None:
+    """Each ι is made in one place, and is no stored part: definitions are found by the names of sites, and maps by that
+    of the view."""
     taken = set(_parts(query))
+    if query.name in taken:
+        what = "the view has the name of a relation, or of inner bags, that it reads"
+        raise NameTaken(what, where=f"view {query.name}", possible=["another name"])
     for node in nodes(query.body):
         if isinstance(node, SngBag):
             if node.site in taken:

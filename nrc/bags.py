@@ -13,7 +13,7 @@ from ripplenest.nrc.errors import EvaluationError
 MAX_MULTIPLICITY = 2**63 - 1
 
 
-@frozen
+@frozen(cache_hash=True)
 class LabelValue:
     """⟨ι, ε⟩: the site and the values of its parameters, in the site's order."""
 
@@ -29,6 +29,7 @@ class BagValue:
     """
 
     counts: Mapping["Value", int] = field(factory=dict)
+    _hash: int | None = field(init=False, default=None)  # found once: bags are the keys of maps, at every level
 
     @classmethod
     def of(cls, rows: Iterable["Value"]) -> "BagValue":
@@ -62,7 +63,9 @@ class BagValue:
         return isinstance(other, BagValue) and self.counts == other.counts
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.counts.items()))
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(frozenset(self.counts.items())))
+        return self._hash  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{row}^{n}" if n != 1 else str(row) for row, n in self.counts.items()) + "}"

@@ -2,9 +2,14 @@
 
 A message has five parts: where it happened, what was wrong, what was wanted, what came, and what was possible.
 Errors are raised where they are noticed and never caught on the way; nothing is changed before all checks have passed.
+
+Messages show names and types, and no values of rows. Names are of users: printed, each part is one line, on which
+whatever could command a terminal is escaped.
 """
 
 from collections.abc import Iterable
+
+from ripplenest.nrc.printable import printable
 
 
 class RipplenestError(Exception):
@@ -21,6 +26,7 @@ class RipplenestError(Exception):
     ) -> None:
         self.what, self.where, self.wanted, self.got = what, where, wanted, got
         self.possible = None if possible is None else tuple(str(p) for p in possible)
+        self.excerpt: tuple[str, ...] = ()  # lines of a source, printed below what is wrong there
         super().__init__(what)
 
     def __str__(self) -> str:
@@ -31,7 +37,8 @@ class RipplenestError(Exception):
             lines.append(f"  got      {self.got}")
         if self.possible is not None:
             lines.append(f"  possible {', '.join(self.possible) or '(none)'}")
-        return "\n".join(lines)
+        first, *rest = map(printable, lines)
+        return "\n".join((first, *map(_source_line, self.excerpt), *rest))
 
     def at(self, where: str) -> "RipplenestError":
         """The same error, found deeper: ``where`` is put before its own path."""
@@ -39,6 +46,11 @@ class RipplenestError(Exception):
             f".{self.where}" if self.where else ""
         )
         return self
+
+
+def _source_line(text: str) -> str:
+    """A tab stays: the caret below it counts on it."""
+    return "\t".join(map(printable, text.split("\t")))
 
 
 class QueryError(RipplenestError):
@@ -127,6 +139,14 @@ class UnknownRelation(DataError):
 
 class StateError(RipplenestError):
     """The state directory cannot be used as asked."""
+
+
+class Stale(StateError):
+    """Another commit came first: the change was computed from a version that is no longer the newest."""
+
+
+class NotPublished(StateError):
+    """A version is committed, but a table that shows it elsewhere could not be written. The next batch does it."""
 
 
 class BatchConflict(StateError):

@@ -18,7 +18,7 @@ from cattrs import Converter, transform_error
 from cattrs.errors import BaseValidationError
 from cattrs.v import format_exception
 
-from ripplenest.nrc.errors import CorruptState, RipplenestError, TooDeep, TypeMismatch
+from ripplenest.nrc.errors import CorruptState, RipplenestError, TooDeep, TypeMismatch, WrongValue
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit, Query
 from ripplenest.nrc.types import Base, Site, Type
@@ -33,7 +33,8 @@ Json = Any
 
 
 def query_to_json(q: Query) -> str:
-    """``q`` as one line of ASCII text. Raises TooDeep or TooBig beyond the limits, TypeMismatch for a bad constant.
+    """``q`` as one line of ASCII text. Raises TooDeep or TooBig beyond the limits, TypeMismatch for a bad constant,
+    WrongValue for text that is not Unicode.
 
     Law: query_from_json(query_to_json(q)) = q.
     """
@@ -66,6 +67,8 @@ def _dumps(key: str, content: object, as_: Any) -> str:
     with _bounded(lambda: TooDeep("too deep to be written", wanted=f"at most {MAX_JSON_DEPTH} levels of JSON")):
         raw = {"format": FORMAT, key: CONVERTER.unstructure(content, unstructure_as=as_)}
         _check_depth(raw)
+        if not _is_unicode(raw):
+            raise WrongValue(f"a {key} with a lone surrogate, in a name or a constant, is not Unicode text")
         return json.dumps(raw, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -76,6 +79,8 @@ def _loads(key: str, text: str, as_: Any) -> Any:
             _check_depth(raw)
             if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get(key), dict):
                 raise CorruptState("JSON of another format", wanted=f"an object of format {FORMAT} with a {key}")
+            if not _is_unicode(raw):
+                raise CorruptState("JSON with a lone surrogate", wanted="Unicode text")
             return CONVERTER.structure(raw[key], as_)
         except BaseValidationError as error:
             faults = transform_error(error, path=key, format_exception=_fault)
@@ -95,6 +100,15 @@ def _bounded(error: Callable[[], RipplenestError]) -> Iterator[None]:
 def _fault(error: BaseException, wanted: type | None) -> str:
     plain = isinstance(error, ValueError) and not isinstance(error, BaseExceptionGroup)
     return str(error) if plain else format_exception(error, wanted)
+
+
+def _is_unicode(raw: Json) -> bool:
+    """False when some text cannot be written as UTF-8, as columns and files have it."""
+    try:
+        json.dumps(raw, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_depth(raw: Json) -> None:
@@ -141,8 +155,8 @@ def read_constant(raw: Json, t: Base) -> object:
         return raw
     try:
         return _TEXTS[t.kind][2](raw)
-    except InvalidOperation as error:
-        raise ValueError(f"invalid constant, expected {t}") from error
+    except (ValueError, InvalidOperation):  # Python's message quotes the value
+        raise ValueError(f"invalid constant, expected {t}") from None
 
 
 # ---------------------------------------------------------------- nodes

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import assert_never
 
+from ripplenest.nrc.printable import printable
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Bag, Base, Dict, Label, Record, Type
 from ripplenest.nrc.values import literal_type
 
@@ -69,15 +70,6 @@ def quoted_name(name: str) -> str:
 def quoted(text: str) -> str:
     """``text`` in double quotes; what does not print is escaped."""
     return printable(json.dumps(text, ensure_ascii=False))
-
-
-def printable(text: str) -> str:
-    """``text`` with what does not print escaped."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
-
-
-def _escape(c: str) -> str:
-    return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)

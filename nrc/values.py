@@ -146,6 +146,8 @@ def _fields(obj: object, type: Record, where: str) -> Mapping[Any, object]:
 
 def _bag(obj: object, row: Type, where: str) -> BagValue:
     if isinstance(obj, BagValue):
+        if any(n < 0 for _, n in obj):
+            raise WrongValue("a row is there less than 0 times", where=where, wanted=f"a bag of {row}")
         return BagValue.weighted((to_value(r, row, f"{where}[{i}]"), n) for i, (r, n) in enumerate(obj))
     if isinstance(obj, np.ndarray):
         obj = obj.tolist()
@@ -312,8 +314,8 @@ def _rows(bag: Value, row: Type, where: str) -> list[Any]:
     rows: list[Any] = []
     for value, n in sorted(bag, key=lambda pair: sort_key(pair[0])):
         if n < 0:
-            shown = ascii(from_value(value, row, f"{where}[]"))
-            raise EvaluationError(f"row {shown} is there {n} times", where=where, wanted="a multiplicity of 1 or more")
+            what, wanted = "a row is there less than 0 times", "a multiplicity of 1 or more"
+            raise EvaluationError(what, where=where, wanted=wanted, got=f"{n} times")
         rows.extend(from_value(value, row, f"{where}[]") for _ in range(n))
     return rows
 

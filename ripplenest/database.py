@@ -2,63 +2,58 @@
 
 One batch is one version: operations become signed rows (``apply``), the trigger programs of all views turn them into
 the changes of their maps (``engine``), or these are recomputed (``policy``), and the store commits all of it together
-or nothing.
+or nothing (``commits``).
 """
 
-import hashlib
 import os
-import time
-from collections.abc import Iterable, Mapping
+import warnings
 from typing import TYPE_CHECKING, Literal
 
-from attrs import evolve
-
-from ripplenest.apply import Session
-from ripplenest.batch import LOADS, Batch, find_relation
-from ripplenest.declared import Declared, HasQuery, Kept, compiled, query_of, relation_meta
+from ripplenest.batch import Batch, find_relation
+from ripplenest.commits import Commits
+from ripplenest.declared import HasQuery, compiled, query_of
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import Materialize
-from ripplenest.engine import Joiner, Propagation, PythonJoiner, build, propagate
-from ripplenest.folding import Fold, Unfolding, folded, unfolded
-from ripplenest.ingest import read_rows
+from ripplenest.engine import Joiner, PythonJoiner
 from ripplenest.judge import check_strict
 from ripplenest.nrc.dsl.records import annotation_type
-from ripplenest.nrc.errors import AlreadyLoaded, BatchConflict, BatchGap, EvaluationError, RelationChanged, UnknownView
-from ripplenest.operations import Operation, Write, content
-from ripplenest.overlay import Overlay
-from ripplenest.plan.planned import merged
-from ripplenest.policy import Decision, Policy, after_failure, check_policy, decide
-from ripplenest.recompute import recomputed
-from ripplenest.relation import Relation, declare
+from ripplenest.nrc.errors import NotPublished, UnknownView
+from ripplenest.operations import Operation
+from ripplenest.policy import Policy, check_policy
+from ripplenest.publications import Publications
+from ripplenest.publish import Layout, Published, Target
+from ripplenest.relation import declare
 from ripplenest.report import Report
-from ripplenest.rows import Rows
-from ripplenest.store.specs import Change, TableSpec
+from ripplenest.state import State
+from ripplenest.store.specs import Entry, Swept, Usage
 from ripplenest.store.store import Store
 from ripplenest.verification import Verification
 from ripplenest.verify import verify
-from ripplenest.view import ViewHandle
+from ripplenest.view import AsOf, RelationHandle, ViewHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Engine = Literal["spark", "python"]
-LOCAL = "local"
 
 
 class Database:
     """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
 
-    Several may be open on one directory: each call works on the newest version, and when another object commits in the
-    middle of it, it raises StateError and changes nothing.
+    Several may be open on one directory: each call works on the newest version. When another object commits in the
+    middle of a batch, the batch is computed again; other calls raise Stale, and change nothing.
     """
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
         self._store, self._engine, self._policy = store, engine, check_policy(policy)
         self._spark = spark
         self._joiner: Joiner | None = None
-        self._declared = Declared()
+        self._state = State(store)
+        self._declared = self._state.declared
+        self._commits = Commits(self._state, self._engine_joiner)
+        self._publications = Publications(self._state)
         self._report: Report | None = None
-        self._refresh()
+        self._state.refresh()
 
     # ------------------------------------------------------------ life
 
@@ -100,56 +95,36 @@ class Database:
     def relation(
         self,
         name: str,
-        record: object,
+        record: object = None,
         key: str | tuple[str, ...] | None = None,
         immutable: str | tuple[str, ...] = (),
         arrays: bool | str | tuple[str, ...] = True,
-    ) -> None:
+    ) -> RelationHandle:
         """Declare relation ``name`` with rows of the ``@record`` class, and the fields of its key if it has one.
 
         Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable``
         are paths of inner bags (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they
         are stored as arrays until a view looks into them. ``arrays`` are those of them that may be: all, or none with
-        ``False``; views have the same rows either way. Declaring a relation again is fine. Raises RelationChanged when
-        the state holds it differently, NameTaken.
+        ``False``; views have the same rows either way. Declaring a relation again is fine, and the name alone will do
+        for one that is declared. Raises RelationChanged when the state holds it differently, NameTaken, and
+        UnknownRelation.
         """
-        wanted = declare(name, annotation_type(record, f"relation {name}"), key, immutable, arrays)
-        version = self._refresh()
-        known = self._declared.relations.get(name)
-        if known is None:
-            specs = (*wanted.specs, *(Fold(wanted, root).spec for root in wanted.arrays))
-            self._declared.check_free([spec.name for spec in specs], self._store.tables())
-            note = {"kind": "relation", "name": name}
-            self._commit(Change(tables=specs, meta=relation_meta(wanted), note=note), version)
-            self._declared.relations[name] = wanted
-        elif known != wanted:
-            what = f"the state holds {name} differently"
-            raise RelationChanged(
-                what,
-                where=f"relation {name}",
-                wanted=_signature(known),
-                got=_signature(wanted),
-                possible=["another name", "a new state directory"],
-            )
+        if record is not None:
+            self._commits.relation(declare(name, annotation_type(record, f"relation {name}"), key, immutable, arrays))
+        else:
+            self._state.refresh()
+        r = find_relation(self._declared.relations, name)
+        return RelationHandle(r, self._state.snapshot, lambda: self.spark, self._state.access_keys)
 
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
 
-        The same load again changes nothing. Raises AlreadyLoaded when the relation has other rows.
+        The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
+        rows.
         """
-        snapshot = self._snapshot()
-        r = find_relation(self._declared.relations, name)
-        write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows"))
-        source, digest = f"{LOADS}{name}", _digest((write,))
-        applied = self._store.applied(source, 1)
-        if applied is not None and applied.digest == digest:
-            return applied.version
-        if applied is not None:
-            got = f"version {applied.version}"
-            raise AlreadyLoaded("the relation was loaded before", where=f"load {name}", got=got, possible=["batch"])
-        if len(snapshot.scan(name).consolidated()):
-            raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
-        return self._load(write, source, digest, snapshot)
+        version = self._commits.load(name, rows)
+        self._publications.catch_up()
+        return version
 
     def create(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
         """Keep ``view`` fresh from now on, computed by an ordinary query first. Creating it again is fine.
@@ -161,36 +136,37 @@ class Database:
         NotIncremental for a view that the policy "strict" does not allow.
         """
         query = query_of(view)
-        snapshot = self._snapshot()
+        snapshot = self._state.snapshot()
         self._declared.check_relations(query)
         known = self._declared.views.get(query.name)
         if known is not None:
             self._declared.check_same(compiled(query, known.options), materialize)
         else:
-            rows = self._part_sizes(snapshot, query.relations)
+            rows = self._commits.part_sizes(snapshot, query.relations)
             made = compiled(query, Options("cost" if materialize is None else materialize, rows))
             if self._policy == "strict":
                 check_strict(query, made.judgement)
-            self._keep(made, snapshot)
+            self._commits.keep(made, snapshot)
         return self.view(query.name)
 
     def view(self, name: str) -> ViewHandle:
         """A handle on a view that is kept. Raises UnknownView."""
-        self._refresh()
+        self._state.refresh()
         if name not in self._declared.views:
             raise UnknownView("there is no such view", got=name, possible=self._declared.views)
-        return ViewHandle(self._declared.views[name], self._snapshot, lambda: self.spark)
+        kept = self._declared.views[name]
+        return ViewHandle(kept, self._state.snapshot, lambda: self.spark, self._state.access_keys)
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The names of the declared relations."""
-        self._refresh()
+        self._state.refresh()
         return tuple(self._declared.relations)
 
     @property
     def views(self) -> tuple[str, ...]:
         """The names of the views that are kept."""
-        self._refresh()
+        self._state.refresh()
         return tuple(self._declared.views)
 
     def verify(self, deep: bool = False) -> Verification:
@@ -200,9 +176,82 @@ class Database:
         where that has no value, because it asks about rows that other conditions drop, the answer says so.
         One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
         """
-        self._refresh()  # first, so that the snapshot has the tables of all that is declared
-        snapshot = Unfolding(self._store.snapshot(), self._declared.folds)
-        return verify(self._declared, snapshot, self._engine_joiner(), deep)
+        return verify(self._declared, self._state.snapshot(), self._engine_joiner(), deep)
+
+    # ------------------------------------------------------------ versions
+
+    def history(self, limit: int | None = None) -> list[Entry]:
+        """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done."""
+        return self._store.history(limit)
+
+    def rollback(self, to: AsOf) -> int:
+        """Go back to version ``to``, or to what the batch (source, seq) made, as a new version. Returns its number.
+
+        Relations have the rows that they had then, and views match them, those that were made since, too. What was
+        declared stays declared. Batches that are undone stay applied: their sources go on with the next seq. Raises
+        StateError for a version that is no longer kept.
+        """
+        version = self._state.snapshot(to).version
+        made = self._commits.rollback(self._policy, version)
+        self._publications.catch_up()
+        return made
+
+    def compact(self, everything: bool = False) -> int:
+        """Merge stored segments where there are many, or all of each table; how many rows were rewritten.
+
+        Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it.
+        """
+        return self._store.compact(everything)
+
+    def vacuum(self, keep: int | None = None) -> Swept:
+        """Forget old versions, all but the newest and ``keep`` before it, and remove the files that only they needed.
+
+        Without ``keep`` as many as the state retains (``ripplenest.open``). Which batches were applied stays known.
+        """
+        return self._store.vacuum(keep)
+
+    @property
+    def usage(self) -> Usage:
+        """What the state takes up: versions, files, bytes, segments."""
+        return self._store.usage()
+
+    def check_files(self) -> int:
+        """Read every stored segment and compare its digest; how many there are. Raises CorruptState."""
+        return self._store.check_segments()
+
+    @property
+    def where(self) -> str:
+        """Where the catalogue is, without a password."""
+        return self._store.where
+
+    # ------------------------------------------------------------ publishing
+
+    def publish(
+        self, view: str, path: str | os.PathLike[str], layout: Layout = "nested", rebuild: bool = False
+    ) -> Published:
+        """Publish a view as a Delta table at ``path``, now and after every batch, load and rollback.
+
+        ``layout`` "nested" is one table with inner bags as arrays, and ``_id`` to tell rows apart; "shredded" is one
+        for the flat part and one for each dictionary, in folders of ``path``. Each of our versions is recorded in the
+        Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. Raises
+        UnknownView, StateError for tables of others, QueryError for names that Delta tables cannot have, and
+        EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
+        raises NotPublished: the batch is committed, and what is missing is published by the next one.
+        """
+        return self._publications.add(view, path, layout, rebuild)
+
+    def unpublish(self, view: str, path: str | os.PathLike[str]) -> None:
+        """Publish a view there no longer. Its tables stay as they are. Raises StateError when it is not published."""
+        self._publications.remove(view, path)
+
+    @property
+    def publications(self) -> tuple[Target, ...]:
+        """What is published: each with ``view``, ``path`` and ``layout``."""
+        return self._publications.targets
+
+    def catch_up(self) -> tuple[Published, ...]:
+        """Publish what is missing. Opening a state does it, and every batch. Raises NotPublished."""
+        return self._publications.catch_up()
 
     # ------------------------------------------------------------ change
 
@@ -212,80 +261,16 @@ class Database:
         The first seq of a source is free, then each is one more than the last. Without both, the batch is the next
         one of the source ``local``. ``policy`` is that of the database unless given (``ripplenest.open``).
         """
-        self._refresh()
+        self._state.refresh()
         chosen = self._policy if policy is None else check_policy(policy)
         return Batch(self._declared.relations, lambda *args: self._apply(chosen, *args), source, seq)
 
     def _apply(
         self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None
     ) -> Report:
-        started = time.perf_counter()
-        snapshot = self._snapshot()
-        if source is None or seq is None:
-            source, seq = LOCAL, (self._store.last_seq(LOCAL) or 0) + 1
-        digest = _digest(operations)
-        if self._check_sequence(source, seq, digest):
-            return self._repeated(source, seq)
-        session = Session(self._declared.relations, self._overlay(snapshot), (source, seq))
-        for i, operation in enumerate(operations):
-            session.run(operation, f"operation {i} ({operation.verb} {operation.target})")
-        changes = session.changes()
-        decision, done = self._changed(policy, snapshot, changes)
-        report = Report(
-            snapshot.version + 1,
-            source,
-            seq,
-            {part: len(rows) for part, rows in changes.items()},
-            {name: len(rows) for name, rows in done.changes.items() if len(rows)},
-            session.overlay.read + done.rows_read,
-            done.jobs,
-            time.perf_counter() - started,
-            decision.how,
-            decision.why,
-        )
-        note = {"kind": "batch", **report.to_dict()}
-        stored = folded(changes, snapshot, self._declared.folded)
-        deltas, found_by = {**stored, **done.changes}, session.overlay.missed
-        change = Change(deltas, indexes=found_by, source=source, seq=seq, digest=digest, note=note)
-        self._commit(change, snapshot.version)
-        self._report = evolve(report, seconds=time.perf_counter() - started)
+        self._report = self._commits.batch(policy, operations, source, seq)
+        self._publications.catch_up()
         return self._report
-
-    def _changed(
-        self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows]
-    ) -> tuple[Decision, Propagation]:
-        """What a batch that changes parts does to every map, and how that was found."""
-        if policy == "strict":
-            self._declared.check_strict(changes)
-        plan = self._declared.program()
-        decision = decide(policy, plan, snapshot.size, {part: len(rows) for part, rows in changes.items()})
-        if decision.how == "incremental":
-            try:
-                return decision, propagate(plan, snapshot, changes, self._engine_joiner())
-            except EvaluationError as error:
-                # Triggers also ask about rows that were and rows that came together, which no state holds.
-                decision = after_failure(policy, error)
-        return decision, recomputed(plan, snapshot, changes, self._engine_joiner())
-
-    def _check_sequence(self, source: str, seq: int, digest: str) -> bool:
-        """True when the batch was applied before. Raises BatchConflict or BatchGap."""
-        where = f"batch {source}:{seq}"
-        applied = self._store.applied(source, seq)
-        if applied is not None and applied.digest != digest:
-            what = "this batch was applied with other content"
-            raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
-        last = self._store.last_seq(source)
-        if applied is None and last is not None and seq != last + 1:
-            raise BatchGap("batches of a source come one after another", where=where, wanted=last + 1, got=seq)
-        return applied is not None
-
-    def _repeated(self, source: str, seq: int) -> Report:
-        applied = self._store.applied(source, seq)
-        assert applied is not None
-        self._report = Report(applied.version, source, seq, applied=False)
-        return self._report
-
-    # ------------------------------------------------------------ inside
 
     def _engine_joiner(self) -> Joiner:
         if self._joiner is None:
@@ -297,93 +282,37 @@ class Database:
                 self._joiner = SparkJoiner(self.spark)
         return self._joiner
 
-    def _commit(self, change: Change, parent: int) -> int:
-        """``parent`` is the version that the change was computed from; StateError when there is another by now."""
-        return self._store.commit(change, parent)
-
-    def _snapshot(self) -> Unfolding:
-        """The newest version, with every relation and view that it has (or one that came this moment) known."""
-        snapshot = self._store.snapshot()
-        self._refresh()
-        return Unfolding(snapshot, self._declared.folds)
-
-    def _refresh(self) -> int:
-        """Read what was declared since, here or by another object; the version from before."""
-        version = self._store.version
-        self._declared.read(self._store.all_meta())
-        return version
-
-    def _overlay(self, snapshot: Unfolding) -> Overlay:
-        types = {p.name: p.types for r in self._declared.relations.values() for p in r.parts.values()}
-        return Overlay(snapshot, types, {name: spec.indexes for name, spec in self._store.tables().items()})
-
-    def _part_sizes(self, snapshot: Unfolding, relations: Iterable[tuple[str, object]]) -> dict[str, int]:
-        """The rows of the stored parts that have any."""
-        parts = (part for name, _ in relations for part in self._declared.relations[name].parts)
-        return {part: size for part in parts if (size := snapshot.size(part))}
-
-    def _load(self, write: Write, source: str, digest: str, snapshot: Unfolding) -> int:
-        session = Session(self._declared.relations, self._overlay(snapshot), (source, 1))
-        session.run(write, f"load {write.relation}")
-        changes = session.changes()
-        plan = merged(tuple(v.planned for v in self._declared.views.values() if write.relation in v.relations))
-        stored = folded(changes, snapshot, self._declared.folded)
-        deltas = {**stored, **recomputed(plan, snapshot, changes, self._engine_joiner()).changes}
-        note = {"kind": "load", "name": write.relation}
-        return self._commit(Change(deltas, source=source, seq=1, digest=digest, note=note), snapshot.version)
-
-    def _keep(self, view: Kept, snapshot: Unfolding) -> None:
-        """Build the maps of a view that are not stored yet, and commit them with its definition."""
-        stored = self._store.tables()
-        shared = {m.name for m in view.planned.maps if m.name in view.planned.auxiliaries and m.name in stored}
-        own = {m.name: m for m in view.planned.maps if m.name not in shared}
-        self._declared.check_free((view.name, *own), stored)
-        indexes = view.planned.indexes
-        tables = tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in own.values())
-        levels = tuple(tuple(m for m in level if m.name in own) for level in view.planned.levels)
-        built = build(evolve(view.planned, levels=levels), snapshot, self._engine_joiner())
-        unfold = self._declared.looked_into(view)
-        change = Change(
-            {**built, **unfolded(unfold, snapshot)},
-            tables,
-            {table: found for table, found in indexes.items() if table not in own},
-            {**view.meta(), **self._declared.unfolding(unfold)},
-            note={"kind": "create", "name": view.name},
-        )
-        self._commit(change, snapshot.version)
-        self._declared.views[view.name] = view
-
-
-def _digest(operations: tuple[Operation, ...]) -> str:
-    return hashlib.sha256(content(operations).encode()).hexdigest()
-
-
-def _signature(r: Relation) -> str:
-    kept = (("key", r.key), ("immutable", r.immutable), ("arrays", r.arrays))
-    return ", ".join([str(r.row), *(f"{what} {', '.join(paths)}" for what, paths in kept if paths)])
-
 
 def open_database(
     path: str | os.PathLike[str],
     spark: "SparkSession | None" = None,
     engine: Engine = "spark",
     policy: Policy = "auto",
+    catalogue: str | None = None,
+    retain: int | None = None,
 ) -> Database:
     """Open the state directory ``path``, made when missing.
 
     ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine="python"``
     evaluates the same plans in this process, for tests and small data. ``policy`` says how batches keep views fresh:
     "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
-    whose triggers do not cost what the change costs, "full" always recomputes. Raises StateError, CorruptState,
+    whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL of a PostgreSQL
+    database for a state that several hosts share; without one, the catalogue is a SQLite file in ``path``. ``retain``
+    says how many versions are kept besides the newest (1,000 unless set), from now on. Raises StateError, CorruptState,
     ViewChanged, or EnvironmentProblem for a session whose settings would change what views mean.
     """
     if spark is not None:
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
 
         check_session(spark)
-    store = Store.open(path)
+    store = Store.open(path, catalogue=catalogue, retain=retain)
     try:
-        return Database(store, spark, engine, policy)
+        db = Database(store, spark, engine, policy)
     except BaseException:
         store.close()
         raise
+    try:
+        db.catch_up()
+    except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
+        warnings.warn(str(error), stacklevel=2)
+    return db

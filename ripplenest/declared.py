@@ -6,21 +6,34 @@ Both are stored with the state as data and never forgotten; a process that opens
 import json
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import cattrs
 from attrs import field, frozen
+from cattrs.errors import BaseValidationError
+from cattrs.gen import make_dict_structure_fn
 
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.folding import Fold
 from ripplenest.judge import Judgement, check_strict, judge
-from ripplenest.nrc.errors import NameTaken, QueryError, TypeMismatch, UnknownRelation, ViewChanged
+from ripplenest.nrc.errors import (
+    CorruptState,
+    NameTaken,
+    QueryError,
+    TypeMismatch,
+    UnknownRelation,
+    ViewChanged,
+    WrongValue,
+)
 from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
 from ripplenest.nrc.syntax import Query
+from ripplenest.nrc.types import STRING, Base, Record
+from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Merged, PlannedProgram, merged, plan
 from ripplenest.relation import Relation
 
-OPTIONS = cattrs.Converter(forbid_extra_keys=True)
+STORED = cattrs.Converter()
+STORED.register_structure_hook(Options, make_dict_structure_fn(Options, STORED, _cattrs_forbid_extra_keys=True))
 
 
 class HasQuery(Protocol):
@@ -60,7 +73,7 @@ class Kept:
 
     def meta(self) -> dict[str, str]:
         """How it is stored with the state."""
-        options = OPTIONS.unstructure(self.options)
+        options = STORED.unstructure(self.options)
         stored = {"query": query_to_json(self.query), "options": options, "program": self.fingerprint}
         return {f"view:{self.name}": json.dumps(stored)}
 
@@ -81,15 +94,16 @@ class Declared:
     _merged: dict[tuple[str, ...], Merged] = field(factory=dict)
 
     def read(self, meta: Mapping[str, str]) -> None:
-        """Take in what the state declares and is not known yet. Raises ViewChanged for a view of another compiler."""
+        """Take in what the state declares and is not known yet. Raises ViewChanged for a view of another compiler,
+        CorruptState for what is no declaration."""
         for key, text in sorted(meta.items()):
             kind, _, name = key.partition(":")
             if kind == "relation" and name not in self.relations:
-                self.relations[name] = _relation(name, json.loads(text))
+                self.relations[name] = _relation(name, _stored(key, text, _StoredRelation))
             elif kind == "unfolded":
-                self.unfolded[name] = tuple(json.loads(text))
+                self.unfolded[name] = _stored(key, text, tuple[str, ...])
             elif kind == "view" and name not in self.views:
-                self.views[name] = _recompiled(name, json.loads(text))
+                self.views[name] = _recompiled(name, _stored(key, text, _StoredView))
 
     def program(self) -> Merged:
         """The programs of all views as one; made again only when there is another view."""
@@ -168,10 +182,12 @@ class Declared:
 
 
 def query_of(view: object) -> Query:
-    """The term of a view. Raises QueryError for what is none."""
+    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name."""
     query = getattr(view, "query", None)
     if not isinstance(query, Query):
         raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
+    if to_value(query.name, STRING, "view name") == "":
+        raise WrongValue("a view needs a name", where="view name", got="an empty string")
     return query
 
 
@@ -181,18 +197,52 @@ def relation_meta(r: Relation) -> dict[str, str]:
     return {f"relation:{r.name}": json.dumps(stored)}
 
 
-def _relation(name: str, stored: Mapping[str, Any]) -> Relation:
-    # A state from before relations could say what is immutable says nothing of it.
-    key, immutable, arrays = (tuple(stored.get(what, ())) for what in ("key", "immutable", "arrays"))
-    return Relation(name, type_from_json(stored["row"]), key, immutable, arrays)
+@frozen
+class _StoredRelation:
+    """A state from before relations could say what is immutable says nothing of it."""
+
+    row: str
+    key: tuple[str, ...] = ()
+    immutable: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ()
 
 
-def _recompiled(name: str, stored: Mapping[str, object]) -> Kept:
-    kept = compiled(query_from_json(str(stored["query"])), OPTIONS.structure(stored.get("options", {}), Options))
-    if kept.fingerprint != stored["program"]:
+@frozen
+class _StoredView:
+    query: str
+    program: str
+    options: Options = field(factory=Options)
+
+
+T = TypeVar("T")
+
+
+def _stored(key: str, text: str, as_: type[T]) -> T:
+    """What the state says under ``key``. Whoever wrote it is not trusted: it is data of this shape, or CorruptState."""
+    try:
+        return STORED.structure(json.loads(text), as_)
+    except (ValueError, TypeError, RecursionError, BaseValidationError) as error:
+        what = "the state does not say how this is declared"
+        raise CorruptState(what, where=key, wanted="what was stored", got=type(error).__name__) from error
+
+
+def _relation(name: str, stored: _StoredRelation) -> Relation:
+    found = Relation(name, type_from_json(stored.row), stored.key, stored.immutable, stored.arrays)
+    base = {f for f, t in found.row.fields if isinstance(t, Base)} if isinstance(found.row, Record) else set()
+    parts = set(list(found.parts)[1:])
+    if not (base.issuperset(found.key) and parts.issuperset((*found.immutable, *found.arrays))):
+        raise CorruptState("the state does not say how this is declared", where=f"relation:{name}", wanted="its fields")
+    return found
+
+
+def _recompiled(name: str, stored: _StoredView) -> Kept:
+    kept = compiled(query_from_json(stored.query), stored.options)
+    if kept.name != name:
+        raise CorruptState("the state has a view under another name", where=f"view:{name}", wanted=name, got=kept.name)
+    if kept.fingerprint != stored.program:
         raise ViewChanged(
             f"this version of the compiler makes another program of {name}", where=f"view {name}",
-            wanted=str(stored["program"])[:16], got=kept.fingerprint[:16],
+            wanted=stored.program[:16], got=kept.fingerprint[:16],
             possible=["the version of ripplenest that built the state", "a new state directory"],
         )  # fmt: skip
     return kept

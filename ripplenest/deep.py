@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from ripplenest.ingest import read_rows
 from ripplenest.nrc.bags import LabelValue, Value, field_of
 from ripplenest.nrc.errors import Ambiguous, Immutable, TypeMismatch, UnknownKey, UnknownLabel, UnknownName
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.operations import Deep, Field, Step, Verb, Where
 from ripplenest.overlay import Overlay
@@ -136,18 +136,25 @@ def _is_field(row: Type, name: str, value: object) -> bool:
 
 def label_id(label: object, where: str) -> str:
     """The id in a label, given as a string, or as the label column of ``flat()`` or ``dictionaries()``."""
+    found = _id_of(label)
+    if not isinstance(found, str):
+        what = "not a label of an input relation"
+        raise UnknownLabel(what, where=where, wanted="its id", got=type(label).__name__)
+    to_value(found, STRING, f"{where}: label")
+    return found
+
+
+def _id_of(label: object) -> object:
     if isinstance(label, str):
         return label
-    if isinstance(label, LabelValue) and len(label.args) == 1 and isinstance(label.args[0], str):
-        return label.args[0]
+    if isinstance(label, LabelValue):
+        return label.args[0] if len(label.args) == 1 else None
     as_dict = getattr(label, "asDict", None)  # a Spark row, without importing Spark
     fields = as_dict() if callable(as_dict) else label
     if isinstance(fields, dict):
         # A label of several sites says which made it, and has the id as ``<site>.id``.
-        found = fields.get(f"{fields.get('site')}.id", fields.get("id"))
-        if isinstance(found, str):
-            return found
-    raise UnknownLabel("not a label of an input relation", where=where, wanted="its id", got=type(label).__name__)
+        return fields.get(f"{fields.get('site')}.id", fields.get("id"))
+    return None
 
 
 def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Where:

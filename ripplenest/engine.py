@@ -15,7 +15,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from ripplenest.nrc.bags import checked
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.access import Step, access
 from ripplenest.plan.evaluate import Binding, evaluate, value
@@ -24,7 +24,8 @@ from ripplenest.plan.product import Product, is_total, sources_of
 from ripplenest.rows import Row, Rows
 
 Changes = Mapping[str, Rows]
-HEAVY = 2**40  # a change of a multiplicity that makes it worth looking whether 64 bits hold the sum
+HEAVY = 2**40  # a change of a multiplicity that makes it worth looking how often the row would be there
+MOST = 2**62  # how often it may be, so that smaller changes would take millions of batches to leave 64 bits
 
 
 class Reader(Protocol):
@@ -161,21 +162,27 @@ def propagate(plan: Levels, reader: Reader, changes: Changes, joiner: Joiner) ->
                 run.caused.setdefault(target.map, {})[target.part] = rows
             if target.map in plan.domains:
                 _pass_on(run, target, rows)
-    _check_counts(reader, out)
+    check_counts(reader, {**changes, **out})
     return Propagation(out, sum(run.read), jobs)
 
 
-def _check_counts(reader: Reader, changes: Changes) -> None:
-    """Raises EvaluationError when a row would be there more often than 64 bits count: nobody could read it.
+def check_counts(reader: Reader, changes: Changes) -> None:
+    """Raises EvaluationError when a row would be there so often that 64 bits may soon not count it: nobody could read
+    its table any more.
 
-    Only rows that change by very much are looked at, for which the map is read whole: smaller changes would take
-    millions of batches to get there.
+    Only rows that change by very much are looked at, for which the table is read whole.
     """
     for table, rows in changes.items():
         if rows.heaviest() >= HEAVY:
             held = reader.scan(table).counts()
-            for row, n in rows.counts().items():
-                checked(held.get(row, 0) + n)
+            _check_most(table, (held.get(row, 0) + n for row, n in rows.counts().items()))
+
+
+def _check_most(table: str, counts: Iterable[int]) -> None:
+    for n in counts:
+        if abs(n) > MOST:
+            what = "multiplicity overflow: a row would be there too often"
+            raise EvaluationError(what, where=table, wanted=f"at most {MOST} times", got=f"{n} times")
 
 
 def _tasks(run: _Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
@@ -194,7 +201,9 @@ def build(plan: Levels, reader: Reader, joiner: Joiner) -> dict[str, Rows]:
     run = _Run(plan, reader, {})
     for level in plan.levels:
         tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
-        run.built.update({t.map: rows for t, rows in _results(joiner, tasks, [m.whole for m in level])})
+        for target, rows in _results(joiner, tasks, [m.whole for m in level]):
+            _check_most(target.map, [rows.heaviest()])
+            run.built[target.map] = rows
     return run.built
 
 

@@ -6,10 +6,13 @@ import pyarrow as pa
 
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.errors import WrongColumns, WrongValue
-from ripplenest.nrc.types import Record, Type
+from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
 
 WANTED = "dicts, records, a pyarrow.Table or a DataFrame"
+# What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
+# structs of which two fields have one name.
+UNREADABLE = (ValueError, OverflowError, LookupError, pa.ArrowException)
 
 
 def read_rows(rows: object, row: Type, where: str) -> tuple[Value, ...]:
@@ -36,10 +39,61 @@ def _python_rows(rows: object, row: Type, where: str) -> Iterable[object]:
 def _arrow_rows(table: pa.Table, row: Type, where: str) -> Iterable[object]:
     """A table's rows as dicts; a bag of base values is a table of one column. Names are checked even without rows."""
     if isinstance(row, Record):
-        if sorted(table.column_names) != sorted(row.names):
-            what = "other columns than the relation has"
-            raise WrongColumns(what, where=where, wanted=list(row.names), got=table.column_names)
-        return list(table.to_pylist())
-    if table.num_columns != 1:
+        _check_names(table.column_names, row, where)
+        columns = {name: _python_column(table.column(name), f".{name}", where) for name in row.names}
+        yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+    elif table.num_columns == 1:
+        yield from _python_column(table.column(0), "", where)
+    else:
         raise WrongColumns("rows without fields are one column", where=where, wanted=row, got=table.column_names)
-    return list(table.column(0).to_pylist())
+    for name, t in row.fields if isinstance(row, Record) else ():
+        _check_inner_names(table.schema.field(name).type, t, f"{where}[].{name}")
+
+
+def _check_inner_names(arrow: pa.DataType, t: Type, where: str) -> None:
+    """The fields of inner records, for bags that have no rows to show them."""
+    match t:
+        case Record(fields) if pa.types.is_struct(arrow):
+            _check_names([field.name for field in arrow], t, where)
+            for name, inner in fields:
+                _check_inner_names(arrow.field(name).type, inner, f"{where}.{name}")
+        case Bag(row) if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+            _check_inner_names(arrow.value_type, row, f"{where}[]")
+
+
+def _check_names(names: list[str], row: Record, where: str) -> None:
+    if sorted(names) != sorted(row.names):
+        raise WrongColumns("other columns than the relation has", where=where, wanted=list(row.names), got=names)
+
+
+def _python_column(column: pa.ChunkedArray, field: str, where: str) -> list[object]:
+    """The values of a column. Raises WrongValue for one that Python has not, such as the year 10000."""
+    try:
+        values: list[object] = column.to_pylist()
+        return values
+    except UNREADABLE:
+        i, value = next((i, v) for i, v in enumerate(column) if not _readable(v))
+        culprit, got = _culprit(value, f"{where}[{i}]{field}")
+        raise WrongValue("a value that Python does not have", where=culprit, got=got) from None
+
+
+def _culprit(value: pa.Scalar, where: str) -> tuple[str, pa.DataType]:
+    """The place and type of the innermost value that cannot be read."""
+    if isinstance(value, pa.StructScalar):
+        names = [value.type.field(i).name for i in range(value.type.num_fields)]
+        if len(set(names)) < len(names):
+            return where, value.type
+        inner = [(value[name], f"{where}.{name}") for name in names]
+    elif isinstance(value, pa.ListScalar) and not isinstance(value, pa.MapScalar):
+        inner = [(v, f"{where}[{i}]") for i, v in enumerate(value.values)]
+    else:
+        return where, value.type
+    return next((_culprit(v, place) for v, place in inner if not _readable(v)), (where, value.type))
+
+
+def _readable(value: pa.Scalar) -> bool:
+    try:
+        value.as_py()
+    except UNREADABLE:
+        return False
+    return True

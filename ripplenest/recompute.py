@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
-from ripplenest.engine import Joiner, Levels, Propagation, Reader, build
+from ripplenest.engine import Joiner, Levels, Propagation, Reader, build, check_counts
 from ripplenest.nrc.errors import StateError
 from ripplenest.rows import Row, Rows
 
@@ -31,8 +31,9 @@ class Loaded:
 def recomputed(plan: Levels, before: Reader, changes: Mapping[str, Rows], joiner: Joiner) -> Propagation:
     """The change of each map from what it holds to what its definition gives on the changed parts.
 
-    Law: the same signed rows that ``propagate`` finds.
+    Law: the same signed rows that ``propagate`` finds. Raises EvaluationError.
     """
+    check_counts(before, changes)
     reader = Loaded(before, changes)
     fresh = build(plan, reader, joiner)
     found, read = {}, sum(reader.read)

@@ -5,6 +5,9 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
+from ripplenest.nrc.printable import printable
+from ripplenest.nrc.text import part
+
 
 @frozen
 class Report:
@@ -32,12 +35,15 @@ class Report:
         return asdict(self)
 
     def __str__(self) -> str:
+        batch = f"version {self.version}: {printable(self.source)}:{self.seq}"
         if not self.applied:
-            return f"version {self.version}: {self.source}:{self.seq} was applied before, nothing changed"
-        rows_in = ", ".join(f"{n} {part}" for part, n in self.rows_in.items()) or "nothing"
-        rows_out = ", ".join(f"{n} {name}" for name, n in self.rows_out.items()) or "nothing"
+            return f"{batch} was applied before, nothing changed"
         return (
-            f"version {self.version}: {self.source}:{self.seq}, {self.verdict}, {self.seconds:.3f} s\n"
-            f"  in   {rows_in}\n  out  {rows_out}\n  read {self.rows_read} rows, {self.jobs} jobs"
-            + (f"\n  why  {self.why}" if self.why else "")
+            f"{batch}, {self.verdict}, {self.seconds:.3f} s\n  in   {_counted(self.rows_in)}\n"
+            f"  out  {_counted(self.rows_out)}\n  read {self.rows_read} rows, {self.jobs} jobs"
+            + (f"\n  why  {printable(self.why)}" if self.why else "")
         )
+
+
+def _counted(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {part(name)}" for name, n in rows.items()) or "nothing"

@@ -6,7 +6,8 @@ from typing import Any
 
 from attrs import frozen
 
-from ripplenest.nrc.text import part, path, printable
+from ripplenest.nrc.printable import printable
+from ripplenest.nrc.text import part, path
 from ripplenest.rows import Pair, Rows
 
 SHOWN = 5  # rows of a difference that are kept; all are counted

@@ -1,59 +1,91 @@
-"""A view that is kept fresh, as its users read it: nested, shredded, or as changes."""
+"""A view or a relation as its users read it: nested, shredded, or as changes; the newest version, or an older one."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from attrs import frozen
 
 from ripplenest.declared import Kept
-from ripplenest.delta.program import TriggerProgram
+from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.explain import Explanation, explain_kept
 from ripplenest.folding import Versioned
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
+from ripplenest.nrc.syntax import Rel
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
+from ripplenest.overlay import Columns
 from ripplenest.plan.columns import from_leaves
+from ripplenest.relation import Relation
 from ripplenest.rows import Rows
 from ripplenest.shape import dictionary, sites
 from ripplenest.shred.values import nest
+from ripplenest.touched import touched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+AsOf = int | tuple[str, int]  # a version, or the batch (source, seq) that made it
+Snapshots = Callable[[AsOf | None], Versioned]
+
 
 @frozen
 class Changes:
-    """What changed in the versions (since, version]: signed rows of the flat part and of each dictionary by site.
+    """What changed in the versions (since, version]: signed rows of the flat part and of each dictionary by site, and
+    the nested rows that were touched, however deep inside them it happened.
 
-    The column ``_multiplicity`` is above 0 for rows that came and below 0 for rows that went.
+    The column ``_multiplicity`` is above 0 for rows that came and below 0 for rows that went; a nested row that changed
+    inside went as it was before and came as it is after.
     """
 
     since: int
     version: int
     flat: "DataFrame"
     dictionaries: Mapping[str, "DataFrame"]
+    _nested: Callable[[], "DataFrame"]
+
+    @property
+    def nested(self) -> "DataFrame":
+        """The fields of the nested rows, and ``_multiplicity``. Only the rows that were touched are read."""
+        return self._nested()
 
 
-class ViewHandle:
-    """One view of a database. Every read is of the newest version at the time of the call."""
+class Handle:
+    """A view or a relation of a database. Every read is of the newest version at the time of the call, or always of
+    the one that ``as_of`` gave. Raises StateError for a version that is no longer kept, or before there was such a view
+    or relation."""
 
     def __init__(
-        self, kept: Kept, snapshot: Callable[[], Versioned], spark: Callable[[], "SparkSession"]
+        self,
+        program: TriggerProgram,
+        snapshots: Snapshots,
+        spark: Callable[[], "SparkSession"],
+        keys: Callable[[], Mapping[str, tuple[Columns, ...]]],
+        as_of: AsOf | None = None,
     ) -> None:
-        self.program = kept.planned.program
-        self._kept, self._snapshot, self._spark = kept, snapshot, spark
+        self.program = program
+        self._snapshots, self._spark, self._keys, self._as_of = snapshots, spark, keys, as_of
 
     def __repr__(self) -> str:
-        return f"<view {self.name}: {show_type(Bag(self.program.row))}>"
+        at = "" if self._as_of is None else f" as of {self._as_of}"
+        return f"<{self._kind} {self.name}: {show_type(Bag(self.program.row))}{at}>"
+
+    _kind = "view"
 
     @property
     def name(self) -> str:
-        """The view's name."""
+        """The name of the view or relation."""
         return self.program.view
 
+    def as_of(self, version: AsOf) -> Self:
+        """The same at ``version``, or at the version that the batch (source, seq) made."""
+        self._snapshots(version)  # raises now what cannot be read
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__, _as_of=version)
+        return found
+
     def nested(self) -> "DataFrame":
-        """The view as a DataFrame of its fields, inner bags as arrays (of structs, or of base values).
+        """A DataFrame of the fields, inner bags as arrays (of structs, or of base values).
 
         A row with multiplicity n comes n times; arrays have no particular order. A row of base values is the column
         ``value``. Evaluating it raises an error when a multiplicity is below 0, which has no nested form.
@@ -79,19 +111,61 @@ class ViewHandle:
         found = {site: dictionary(self.program, site) for site in sites(self.program)}
         return {site: entries(self._spark(), d, scan(d.table)) for site, d in found.items()}
 
-    def changes(self, since: int) -> Changes:
-        """The view's own delta after version ``since``, per label: flat rows and dictionary rows."""
-        from ripplenest.spark.nest import entries, flat  # noqa: PLC0415
+    def changes(self, since: AsOf) -> Changes:
+        """The delta after version ``since`` (or after the batch (source, seq)): flat rows, dictionary rows by label,
+        and nested rows. Up to the newest version, or to the one that ``as_of`` gave."""
+        from ripplenest.spark.nest import entries, flat, signed  # noqa: PLC0415
 
-        snapshot = self._snapshot()
-        spark = self._spark()
-        found = {site: dictionary(self.program, site) for site in sites(self.program)}
+        snapshot, start = self._snapshot(), self._snapshots(since).version
+        spark, program = self._spark(), self.program
+        found = {site: dictionary(program, site) for site in sites(program)}
         return Changes(
-            since,
+            start,
             snapshot.version,
-            flat(spark, self.program, snapshot.delta(self.program.flat.name, since)),
-            {site: entries(spark, d, snapshot.delta(d.table, since)) for site, d in found.items()},
+            flat(spark, program, snapshot.delta(program.flat.name, start)),
+            {site: entries(spark, d, snapshot.delta(d.table, start)) for site, d in found.items()},
+            lambda: signed(spark, program, *touched(program, snapshot, start, self._keys()).nested()),
         )
+
+    def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
+        """The nested rows that went after ``since`` and those that came, as plain Python like ``rows``; a row that
+        changed inside is in both, as it was and as it is. Reads only what was touched; needs no Spark."""
+        snapshot, start = self._snapshot(), self._snapshots(since).version
+        went, came = touched(self.program, snapshot, start, self._keys()).nested()
+        return self._plain(went), self._plain(came)
+
+    def rows(self) -> list[Any]:
+        """Plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
+        return self._plain(self.bag())
+
+    def bag(self) -> BagValue:
+        """The value of the calculus."""
+        return nested_bag(self.program, self._snapshot())
+
+    def _plain(self, bag: BagValue) -> list[Any]:
+        plain = from_value(bag, Bag(self.program.row))
+        assert isinstance(plain, list)
+        return plain
+
+    def _snapshot(self) -> Versioned:
+        return self._snapshots(self._as_of)
+
+
+class RelationHandle(Handle):
+    """A relation of a database."""
+
+    _kind = "relation"
+
+    def __init__(self, relation: Relation, *rest: Any) -> None:
+        super().__init__(as_program(relation), *rest)
+
+
+class ViewHandle(Handle):
+    """A view of a database."""
+
+    def __init__(self, kept: Kept, *rest: Any) -> None:
+        super().__init__(kept.planned.program, *rest)
+        self._kept = kept
 
     def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
         """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes.
@@ -102,15 +176,12 @@ class ViewHandle:
         found = {part: snapshot.size(part) for part in self.program.parts}
         return explain_kept(self._kept, {part: n for part, n in found.items() if n}, delta or {})
 
-    def rows(self) -> list[Any]:
-        """The view as plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
-        plain = from_value(self.bag(), Bag(self.program.row))
-        assert isinstance(plain, list)
-        return plain
 
-    def bag(self) -> BagValue:
-        """The view as a value of the calculus."""
-        return nested_bag(self.program, self._snapshot())
+def as_program(r: Relation) -> TriggerProgram:
+    """A relation as the program of the view that is nothing but the relation: its flat part is the stored one."""
+    flat = r.parts[r.name].flat
+    stored = Map(r.name, MapKind.FLAT, flat, Rel(r.name, flat), ())
+    return TriggerProgram(r.name, r.row, {name: p.flat for name, p in r.parts.items()}, (stored,), (), ())
 
 
 def nested_bag(program: TriggerProgram, snapshot: Versioned) -> BagValue:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import py_compile
 import sys
 from pathlib import Path
 
@@ -86,17 +87,83 @@ def test_check(views: Path) -> None:
 
 
 def test_check_of_a_wrong_view(views: Path) -> None:
-    """Found by the decorator, so that nothing after it is known; ``explain`` has nothing to print."""
+    """Found by the decorator; the file is read on without it. ``explain`` has nothing to print."""
     views.write_text(VIEWS.replace("m.gen ==", "m.genre =="))
     done = ripplenest("check", views)
     assert (done.exit_code, done.stderr) == (1, "")
     assert done.stdout.startswith(f"dramas: UnknownName: {views}:12:")
     assert "possible name, gen" in done.stdout
-    (found,) = json.loads(ripplenest("check", views, "--json").stdout)["views"]
-    assert f"{found['view']}: {found['error']}\n" == done.stdout
+    found, names = json.loads(ripplenest("check", views, "--json").stdout)["views"]
+    right = "names: Bag(⟨name: string⟩)\n"
+    assert f"{found['view']}: {found['error']}\n{right}" == done.stdout
+    assert names == {"view": "names", "type": "Bag(⟨name: string⟩)"}
     explained = ripplenest("explain", views)
     assert (explained.exit_code, explained.stdout) == (2, "")
-    assert explained.stderr == done.stdout.removeprefix("dramas: ")
+    assert explained.stderr == done.stdout.removeprefix("dramas: ").removesuffix(right)
+    chosen = ripplenest("check", f"{views}:names")
+    assert (chosen.exit_code, chosen.stdout) == (0, right)
+    assert ripplenest("check", f"{views}:dramas").exit_code == 1
+
+
+def test_check_finds_every_wrong_view_of_a_python_file(views: Path) -> None:
+    """In the order of the file; one that uses a wrong one is wrong as well. What ends the reading tells nothing new."""
+    views.write_text(
+        VIEWS.replace("m.gen ==", "m.genre ==")
+        + """
+@rn.view
+def users(M: Bag[Movie]):
+    return [{"drama": d} for d in dramas(M)]
+
+@rn.view
+def wrong(M: Bag[Movie]):
+    return [m.nothing for m in M]
+
+users.query
+
+@rn.view
+def unread(M: Bag[Movie]):
+    return M
+"""
+    )
+    found = json.loads(ripplenest("check", views, "--json").stdout)["views"]
+    assert [view["view"] for view in found] == ["dramas", "names", "users", "wrong"]
+    said = [view.get("error", view.get("type")).splitlines() for view in found]
+    lines = views.read_text().splitlines()
+    for i, of in ((0, "m.genre"), (2, "dramas(M)"), (3, "m.nothing")):
+        at = next(n for n, line in enumerate(lines, 1) if of in line)
+        assert f"{views}:{at}:" in said[i][0]
+        assert said[i][1].strip() == lines[at - 1].strip()
+    assert "got      dramas" in "\n".join(said[2])
+    chosen = ripplenest("check", f"{views}:names")
+    assert (chosen.exit_code, chosen.stdout) == (0, "names: Bag(⟨name: string⟩)\n")
+
+
+@pytest.mark.parametrize("after", ["dramas.query", "1 / 0", "import nothing_there"])
+def test_a_file_that_fails_without_its_wrong_view(after: str, views: Path) -> None:
+    """The wrong view is what is said; a file without one fails as before."""
+    views.write_text(VIEWS.replace("m.gen ==", "m.genre ==") + after)
+    found = json.loads(ripplenest("check", views, "--json").stdout)["views"]
+    assert [view["view"] for view in found] == ["dramas", "names"]
+    if after != "dramas.query":
+        views.write_text(VIEWS + after)
+        done = ripplenest("check", views)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"{views}:{len(VIEWS.splitlines()) + 1}: the file raised ")
+
+
+def test_a_file_is_run_once_and_leaves_nothing(views: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As Python runs a script: nothing compiled is kept beside it, least of all what check makes of it."""
+    views.write_text(VIEWS.replace("m.gen ==", "m.genre ==") + "import os\nos.write(1, b'ran ')\n")
+    ripplenest("check", views)
+    assert capfd.readouterr().out == "ran "
+    views.write_text(VIEWS)
+    ripplenest("explain", views)
+    assert list(views.parent.iterdir()) == [views]
+    compiled = views.parent / "__pycache__" / f"views.{sys.implementation.cache_tag}.pyc"
+    py_compile.compile(str(views), str(compiled))
+    views.write_text(VIEWS.replace("def names", "def nomes"))
+    os.utime(views, (os.stat(compiled).st_mtime,) * 2)
+    assert "nomes" in ripplenest("check", views).stdout
 
 
 def test_check_of_a_view_that_is_wrong_at_its_first_use(views: Path) -> None:
@@ -109,15 +176,18 @@ def test_check_of_a_view_that_is_wrong_at_its_first_use(views: Path) -> None:
 
 
 def test_check_of_a_wrong_view_that_a_function_makes(views: Path) -> None:
-    views.write_text(VIEWS + """
+    views.write_text(
+        VIEWS
+        + """
 def made():
     @rn.view
     def inner(M: Bag[Movie]):
         return [m.nothing for m in M]
 made()
-""")
-    (found,) = json.loads(ripplenest("check", views, "--json").stdout)["views"]
-    assert found["view"] == "inner"
+"""
+    )
+    *right, found = json.loads(ripplenest("check", views, "--json").stdout)["views"]
+    assert ([view["view"] for view in right], found["view"]) == (["dramas", "names"], "inner")
 
 
 def test_check_of_a_wrong_record(views: Path) -> None:
@@ -157,6 +227,13 @@ def test_a_python_file_that_fails(
         caret = f"\n{' ' * (3 + int(line.partition(':')[2]))}^" if ":" in line else "\n"
         assert caret in done.stderr
         assert len(done.stderr.splitlines()) <= 3
+
+
+def test_what_a_python_file_says_cannot_command_a_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "says.py"
+    file.write_text("raise ValueError('\\x1b[31m\\n\\u202e')")
+    done = ripplenest("check", file)
+    assert done.stderr.startswith(f"{file}:1: the file raised ValueError: \\u001b[31m\n\\u202e\n")
 
 
 def test_a_file_of_bytes(tmp_path: Path) -> None:
@@ -244,9 +321,7 @@ def test_which_view_of_a_text_file_is_wrong(text: Path, old: str, wrong: str, vi
     ],
 )
 @pytest.mark.usefixtures("views", "text")
-def test_views_that_are_not_there(
-    target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_views_that_are_not_there(target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.nrc").write_text("")
     (tmp_path / "folder").mkdir()
@@ -334,6 +409,8 @@ def test_verify(state: Path) -> None:
     done = ripplenest("verify", state, "--deep")
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "version 4: all is well")
     assert "R: 1 row, relation R, flat rows" in done.stdout
+    with rn.open(state, engine="python") as db:
+        assert done.stdout.startswith(f"{db.check_files()} segments and indexes read, digests are right\n")
     with rn.open(state, engine="python") as db:
         (row, _), *_ = (rows := db._store.snapshot().scan("tagged")).pairs()
         db._store.commit(Change({"tagged": Rows.of_pairs(rows.types, [(row, 1)])}), db.version)

@@ -108,7 +108,7 @@ def _inline(node: ast.Call, source: Source, env: Mapping[str, Reading], scope: S
             result = read_body(inner)
     except RipplenestError as error:
         if error.where:
-            error.what = f"{error.what}\n  called at {scope.source.where(node)}"
+            error.excerpt += (f"  called at {scope.source.where(node)}",)
         raise
     match result:
         case Element(elem, _, binds):

@@ -13,7 +13,9 @@ import sys
 import types
 import typing
 from contextlib import suppress
+from keyword import iskeyword
 from typing import Annotated, Any, TypeVar, dataclass_transform
+from unicodedata import normalize
 
 import attrs
 
@@ -65,6 +67,7 @@ def record(cls: type[C]) -> type[C]:
 
     Raises Unsupported or TypeMismatch with class and field for an annotation that is not a type of the calculus.
     """
+    _check_names(cls)
     made = attrs.frozen(cls)
     if not attrs.fields(typing.cast(Any, made)):
         raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])
@@ -72,6 +75,22 @@ def record(cls: type[C]) -> type[C]:
     with suppress(NotDefinedYet):  # a forward reference: looked up again at first use
         record_type(made)
     return made
+
+
+def _check_names(cls: type) -> None:
+    """attrs makes code of names, which for a class that a program makes may be anybody's text."""
+    if not is_field_name(cls.__name__):
+        raise Unsupported("no class of rows can have this name", got=cls.__name__, possible=["a word as name"])
+    for name in (name for c in cls.__mro__ for name in inspect.get_annotations(c)):
+        if not is_field_name(name):
+            possible = ["words as names"]
+            raise Unsupported("no class can have this field", where=cls.__qualname__, got=name, possible=possible)
+
+
+def is_field_name(name: str) -> bool:
+    """True when an attrs class can have a field called ``name``: its code says that and nothing else. Python reads
+    names in NFKC, so that one which is written in another form would be two."""
+    return name.isidentifier() and not iskeyword(name) and name != "self" and normalize("NFKC", name) == name
 
 
 def record_type(cls: type) -> nrc.Record:

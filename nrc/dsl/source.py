@@ -40,21 +40,21 @@ class Source:
         """``file:line:column``, both counted from 1, columns in characters."""
         return f"{self.file}:{self.first + node.lineno - 1}:{self._column(node.lineno, node.col_offset) + 1}"
 
-    def caret(self, node: Located) -> str:
-        """The line of ``node`` with the part that is meant underlined; of several lines, the first."""
+    def caret(self, node: Located) -> tuple[str, str]:
+        """The line of ``node``, and the part that is meant underlined; of several lines, the first."""
         line = self.lines[node.lineno - 1].rstrip("\r\n")
         start = self._column(node.lineno, node.col_offset)
         same_line = node.end_lineno == node.lineno and node.end_col_offset is not None
         end = self._column(node.lineno, node.end_col_offset or 0) if same_line else len(line.rstrip())
         indent = "".join(c if c == "\t" else " " for c in line[:start])
         cut = len(line) - len(line.lstrip())
-        return f"    {line[cut:]}\n    {indent[cut:]}{'^' * max(1, end - start)}"
+        return f"    {line[cut:]}", f"    {indent[cut:]}{'^' * max(1, end - start)}"
 
     def decorate(self, error: RipplenestError, node: Located) -> None:
         """Says where ``error`` was found, unless a place further inside has said so already."""
         if not error.where:
             error.where = self.where(node)
-            error.what = f"{error.what}\n{self.caret(node)}"
+            error.excerpt += self.caret(node)
 
     def resolve(self, name: str) -> object:
         """What a global, closure or built-in name stands for. Raises NotDefinedYet."""

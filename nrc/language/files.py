@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Mapping, Sequence
-from keyword import iskeyword
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from lark import Tree
 
 from ripplenest.nrc.dsl import markers
 from ripplenest.nrc.dsl.names import name_apart
-from ripplenest.nrc.dsl.records import record
+from ripplenest.nrc.dsl.records import is_field_name, record
 from ripplenest.nrc.dsl.terms import BagTerm
 from ripplenest.nrc.errors import ParseError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
 from ripplenest.nrc.language.environment import Environment
@@ -183,10 +182,11 @@ def _annotation(t: Type, where: str) -> Any:
 
 
 def _class(fields: Sequence[tuple[str, Type]], where: str) -> type:
-    """A ``@record`` class with these fields; attrs makes code of their names, so these must be plain identifiers."""
-    odd = [name for name, _ in fields if not name.isidentifier() or iskeyword(name) or name.startswith("_")]
+    """A ``@record`` class with these fields, whose names must be words that begin no field of Python's own."""
+    odd = [name for name, _ in fields if not is_field_name(name) or name.startswith("_")]
     if odd or not fields:
         what, got = "no class can have these fields", ", ".join(map(ascii, odd))
         raise Unsupported(what, where=where, got=got, possible=["words as names"])
     annotations = {name: _annotation(t, f"{where}.{name}") for name, t in fields}
-    return record(type(where.rpartition(".")[2].capitalize() or "Row", (), {"__annotations__": annotations}))
+    name = where.rpartition(".")[2].capitalize()
+    return record(type(name if is_field_name(name) else "Row", (), {"__annotations__": annotations}))

@@ -15,7 +15,7 @@ from ripplenest.nrc.errors import ParseError, RipplenestError
 from ripplenest.nrc.language.advice import Stop, advice, marks, remark
 from ripplenest.nrc.language.words import wanted
 from ripplenest.nrc.limits import check_source
-from ripplenest.nrc.text import printable
+from ripplenest.nrc.printable import printable
 
 Node = Tree[Token]
 Start = Literal["file", "expr", "type"]
@@ -43,15 +43,15 @@ class Text:
         """``file:line:column``."""
         return f"{self.name}:{place.line}:{place.column}"
 
-    def caret(self, place: Place) -> str:
-        """The line of ``place`` with the part that is meant underlined; of several lines, the first."""
+    def caret(self, place: Place) -> tuple[str, str]:
+        """The line of ``place``, and the part that is meant underlined; of several lines, the first."""
         line = self.lines[place.line - 1] if place.line <= len(self.lines) else ""
         first = max(0, place.column - 1 - SHOWN // 2)  # of a long line, what is around the place
         end = place.end_column - 1 if place.end_line == place.line else len(line)
         before, meant = line[first : place.column - 1], line[place.column - 1 : end][: SHOWN // 2]
         after = line[place.column - 1 + len(meant) :][: SHOWN // 2]
         start, under = _shown(before).lstrip(), "^" * max(1, len(_shown(meant)))
-        return f"    {start}{_shown(meant)}{_shown(after).rstrip()}\n    {' ' * len(start)}{under}"
+        return f"    {start}{_shown(meant)}{_shown(after).rstrip()}", f"    {' ' * len(start)}{under}"
 
     @contextmanager
     def located(self, node: Node | Token) -> Iterator[None]:
@@ -62,12 +62,14 @@ class Text:
             if not error.where:
                 place = place_of(node)
                 error.where = self.where(place)
-                error.what = f"{error.what}\n{self.caret(place)}"
+                error.excerpt += self.caret(place)
             raise
 
     def error(self, what: str, place: Place, **parts: object) -> ParseError:
         """``what`` at ``place``."""
-        return ParseError(f"{what}\n{self.caret(place)}", where=self.where(place), **parts)  # type: ignore[arg-type]
+        error = ParseError(what, where=self.where(place), **parts)  # type: ignore[arg-type]
+        error.excerpt += self.caret(place)
+        return error
 
 
 def _shown(piece: str) -> str:

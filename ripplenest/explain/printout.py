@@ -8,7 +8,8 @@ from ripplenest.explain.facts import Facts
 from ripplenest.explain.lines import Line, wrapped
 from ripplenest.explain.queries import deltas, labels, shredded, typed
 from ripplenest.explain.stored import dependencies, fingerprint, maps, statements
-from ripplenest.nrc.text import part, printable, show_type
+from ripplenest.nrc.printable import printable
+from ripplenest.nrc.text import part, show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.shred.contexts import stored_parts
 

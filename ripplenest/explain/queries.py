@@ -7,8 +7,9 @@ from ripplenest.explain.context import InnerBag
 from ripplenest.explain.facts import Change, Facts, Flat
 from ripplenest.explain.lines import Line, below, equation, laid_out, note, steps_of, when, wrapped
 from ripplenest.nrc.pretty import LABEL, show_site
+from ripplenest.nrc.printable import printable
 from ripplenest.nrc.syntax import DictLit
-from ripplenest.nrc.text import part, path, printable
+from ripplenest.nrc.text import part, path
 
 RULES = {
     "key-bound": "the values of a label are columns of what its bag is made of, so the dictionary is a plain table.",

@@ -10,7 +10,8 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.explain.facts import Facts
 from ripplenest.explain.lines import Line, Style, below, equation, laid_out, note, steps_of, when, wrapped
 from ripplenest.explain.reads import column_types
-from ripplenest.nrc.text import part, path, printable
+from ripplenest.nrc.printable import printable
+from ripplenest.nrc.text import part, path
 
 LEFT_OUT = 4  # maps that are not kept, of which the text shows this many
 

@@ -10,6 +10,7 @@ from pyspark.errors import (
     PySparkException,
     SparkRuntimeException,
 )
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from ripplenest.engine import Task
@@ -21,6 +22,7 @@ from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
 
 FEW_JOINS = 12  # in one task of a session whose pages are as large as Spark makes them: a 16th of a core's memory
 MANY_JOINS = 240  # in one of a session with small pages
+QUERY_LOG = "DataFrameQueryContextLogger"  # where pyspark writes what went wrong in a query, on stderr
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
 
@@ -81,11 +83,16 @@ def _groups(tasks: Sequence[Task], most: int) -> Iterator[list[Task]]:
 
 @contextmanager
 def evaluation() -> Iterator[None]:
-    """Spark's arithmetic errors as EvaluationError; the message names Spark's own condition."""
+    """Spark's arithmetic errors as EvaluationError; the message names Spark's own condition. Spark's own message, which
+    quotes the value, is neither chained nor logged: values may be confidential."""
+    log = PySparkLogger.getLogger(QUERY_LOG)
+    before, log.disabled = log.disabled, True
     try:
         yield
     except ARITHMETIC as error:
-        raise EvaluationError("a scalar has no value", got=condition(error)) from error
+        raise EvaluationError("a scalar has no value", got=condition(error)) from None
+    finally:
+        log.disabled = before
 
 
 def condition(error: PySparkException) -> str:

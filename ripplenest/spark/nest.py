@@ -7,13 +7,14 @@ the rows that hold the labels. Labels are joined null-safe: a label with a NULL 
 from collections.abc import Callable
 from functools import reduce
 from operator import and_
-from typing import assert_never
+from typing import Any, assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
 
 from ripplenest.delta.program import TriggerProgram
+from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.plan.columns import width
 from ripplenest.rows import WEIGHT, Rows
@@ -35,6 +36,17 @@ def nested(spark: SparkSession, program: TriggerProgram, scan: Scan) -> DataFram
         return rows.select(F.inline(copies))  # by position: names of fields may differ in case only
     value = F.explode(copies).alias("value")
     return rows.select(value).select(*[] if isinstance(program.row, Record) else ["value"])
+
+
+def signed(spark: SparkSession, program: TriggerProgram, went: BagValue, came: BagValue) -> DataFrame:
+    """Nested rows with ``_multiplicity``: below 0 for those that ``went``, above for those that ``came``."""
+    row = program.row if isinstance(program.row, Record) else Record((("value", program.row),))
+    types = [(name, nested_type(t)) for name, t in row.fields]
+    schema = StructType([*(StructField(*field) for field in types), StructField(MULTIPLICITY, LongType())])
+    change = came - went
+    if row is program.row:
+        return spark.createDataFrame([(*_cell(value, row), n) for value, n in change], schema)
+    return spark.createDataFrame([(_cell(value, program.row), n) for value, n in change], schema)
 
 
 def flat(spark: SparkSession, program: TriggerProgram, rows: Rows) -> DataFrame:
@@ -121,6 +133,18 @@ class _Nester:
         grouped = rows.select(*keys, _copies(F.col(ROW)).alias("copies"))
         collected = F.flatten(F.collect_list("copies")).alias(f"{mine}a")
         return grouped.groupBy(*(f"{mine}k{i}" for i in range(d.label_width))).agg(collected)
+
+
+def _cell(value: Value, t: Type) -> Any:
+    """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions."""
+    match t:
+        case Record(fields):
+            assert isinstance(value, tuple)
+            return tuple(_cell(v, f) for (_, v), (_, f) in zip(value, fields, strict=True))
+        case Bag(row) if isinstance(value, BagValue):
+            return [cell for inner, n in value for cell in [_cell(inner, row)] * n]
+        case _:
+            return value
 
 
 def nested_type(t: Type) -> DataType:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, redirect_stdout
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part
 from ripplenest.plan.planned import PlannedMap, PlannedProgram
 from ripplenest.plan.product import Source
@@ -44,11 +45,12 @@ def _nothing(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _plan(df: DataFrame) -> str:
-    """What ``DataFrame.explain`` prints: the one way to a plan that Spark Connect has, too."""
+    """What ``DataFrame.explain`` prints: the one way to a plan that Spark Connect has, too. It shows constants as they
+    are."""
     out = io.StringIO()
     with redirect_stdout(out):
         df.explain(mode="formatted")
-    return out.getvalue()
+    return "\n".join(map(printable, out.getvalue().split("\n")))
 
 
 @contextmanager

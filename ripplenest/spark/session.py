@@ -64,7 +64,7 @@ def local_session(app: str = "ripplenest") -> SparkSession:
     if active is not None:
         check_session(active)
         return active
-    with _environment(_variables()):
+    with _environment(_variables()), _private_files():
         return _start(app, _settings(_cores()))
 
 
@@ -183,6 +183,17 @@ def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
         yield
     finally:
         _set(before)
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    """What starts here makes files for its owner alone: the JVM keeps the umask that it started with, and Spark's
+    setting of one is for tables only, not for what a shuffle writes."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _set(variables: Mapping[str, str | None]) -> None:

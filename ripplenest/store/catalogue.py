@@ -1,250 +1,135 @@
-"""The catalogue: which segments make up which table at which version, in one SQLite database.
+"""The catalogue: which segments make up which table at which version, in one database.
 
-Everything read from it is checked against the digests of a version row, which form a chain:
-
-    state(n) = seal(state(n-1), n, source, seq, digest, note, changes(n), live(n), schema(n))
-
-``changes`` seals the delta segments born at n, ``live`` the segments that tables are made of at n, ``schema`` the
-tables, access keys and meta values (only the newest is kept). SQLite notices some damage itself, but not a flipped
-bit in a value, and a segment that silently goes missing is a wrong answer.
-
-Writers are serialised by BEGIN IMMEDIATE: whoever holds it is the only one with files that no row names yet.
+``records.py`` reads and checks, this module writes. Writers are serialised by the backend: whoever holds the write
+transaction is the only one with files that no row names yet.
 """
 
-import json
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from attrs import asdict, frozen
 from sqlalchemy import event
-from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.engine import Connection
 
-from ripplenest.nrc.errors import CorruptState, StateError
-from ripplenest.nrc.types import Base
-from ripplenest.store.disk import Blob, refusals
+from ripplenest.nrc.errors import StateError
+from ripplenest.store.backend import Backend
+from ripplenest.store.chain import Head, Schema, Version, columns_text, first_version, types_text
+from ripplenest.store.disk import Blob
+from ripplenest.store.records import Records
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
-from ripplenest.store.specs import Columns, TableSpec
-from ripplenest.store.tables import ALL, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
+from ripplenest.store.specs import Columns
+from ripplenest.store.tables import ALL, BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
-FORMAT = 1
-FILE = "catalogue.sqlite"
-BUSY_SECONDS = 30.0
-RESERVED = ("format", "newest")  # meta keys that are the catalogue's own
-Live = Mapping[int, tuple[Segment, ...]]
-
-@frozen
-class Version:
-    """One row of the chain; ``note`` is JSON text, ``parent`` the state of the version before."""
-
-    n: int
-    source: str | None
-    seq: int | None
-    digest: str
-    note: str
-    changes: str
-    live: str
-    schema: str
-    parent: str
-
-    @property
-    def state(self) -> str:
-        sealed = (self.changes, self.live, self.schema)
-        return seal(self.parent, self.n, self.source, self.seq, self.digest, self.note, *sealed)
+FORMAT = 2
+RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
 
 
 @frozen
-class Schema:
-    """Tables with their ids, and meta values, at the newest version."""
+class Born:
+    """What a commit adds: segments, each with the version that it died at, if at once; the ids of those that die; and
+    index blobs of segments by their columns."""
 
-    tables: Mapping[str, TableSpec]
-    ids: Mapping[str, int]
-    meta: Mapping[str, str]
-
-    @property
-    def digest(self) -> str:
-        tables = [(self.ids[t.name], t.name, types_text(t.types)) for t in self.tables.values()]
-        indexes = [(self.ids[n], columns_text(c), i) for n, t in self.tables.items() for i, c in enumerate(t.indexes)]
-        return _schema_digest(tables, indexes, self.meta.items())
+    segments: Iterable[tuple[Segment, int | None]] = ()
+    dead: Iterable[int] = ()
+    indexes: Iterable[tuple[int, Columns, Blob]] = ()
 
 
-@frozen
-class Head:
-    """The newest version with all that belongs to it."""
+class Catalogue(Records):
+    """The catalogue of a state. Methods that take a connection run in the caller's transaction."""
 
-    version: Version
-    schema: Schema
-    live: Live
+    def __init__(self, backend: Backend) -> None:
+        super().__init__(backend.where)
+        self._backend, self.beside = backend, backend.beside
 
+        @event.listens_for(backend.engine, "begin")
+        def begin(c: Connection) -> None:
+            backend.begin(c, bool(c.get_execution_options().get("ripplenest_write")))
 
-def segments_digest(segments: Iterable[Segment]) -> str:
-    return seal(*sorted(s.digest for s in segments))
+    def prepare(self, stored: Callable[[], bool]) -> None:
+        """Make the tables and version 0 when the database is new, check all of it when it is not.
 
-
-def live_digest(live: Live) -> str:
-    return segments_digest(s for segments in live.values() for s in segments)
-
-
-def _schema_digest(*parts: Iterable[Any]) -> str:
-    return seal(*(sorted(map(list, part), key=repr) for part in parts))
-
-
-def types_text(types: tuple[Base, ...]) -> str:
-    return json.dumps([[t.kind, t.nullable, t.precision, t.scale] for t in types])
-
-
-def columns_text(columns: Columns) -> str:
-    return json.dumps(columns)
-
-
-def _columns(text: str) -> Columns:
-    return tuple(json.loads(text))
-
-
-class Catalogue:
-    """The SQLite file of a state directory. Methods that take a connection run in the caller's transaction."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
-        self._engine = _engine(self.path)
-
-    def prepare(self, stored: Callable[[], Collection[str]]) -> None:
-        """Make the tables and version 0 when the file is new, check all of it when it is not.
-
-        Raises StateError for another format; CorruptState, also when the file is new but there are ``stored`` segment
-        files, which the first writer would remove. The check is for what digests of rows cannot see: rows that are
-        there but that an index of SQLite's does not find. It reads the file once.
+        Raises StateError for another format; CorruptState, also when the database is new but what the state has
+        ``stored`` is there, so that this is another database, or it was lost.
         """
-        with self.transaction(write=True) as c:
-            if not sa.inspect(c).has_table("meta"):
-                if stored():
-                    raise self._corrupt("it is empty, but there are segments", "a catalogue", "an empty file")
-                nothing = segments_digest(())
-                ALL.create_all(c)
-                c.execute(sa.insert(META), [{"key": "format", "value": str(FORMAT)}, {"key": "newest", "value": "0"}])
-                self._add_version(c, Version(0, None, None, "", "{}", nothing, nothing, Schema({}, {}, {}).digest, ""))
+        if not self._exists():
+            with self.transaction(write=True) as c:
+                if not sa.inspect(c).has_table("meta"):  # nobody else was faster
+                    if stored():
+                        raise self.corrupt("it is empty, but there are segments", "the catalogue of them", "nothing")
+                    self._make(c)
         with self.transaction() as c:
             self._check_format(c)
-            found = c.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-            if found != "ok":
-                raise self._corrupt("a page or an index", "ok", found)
+            if (found := self._backend.damage(c)) is not None:
+                raise self.corrupt("a page or an index", "ok", found)
+            self.check_counts(c)
+
+    def _exists(self) -> bool:
+        with self.transaction() as c:
+            return sa.inspect(c).has_table("meta")
+
+    def _make(self, c: Connection) -> None:
+        self._backend.make(c)
+        ALL.create_all(c)
+        sealed = {"id": _sealed("id", self._backend.identity), "retain": _sealed("retain", RETAIN)}
+        own = {"format": FORMAT, "newest": 0, "oldest": 0, "forgotten": 0, **sealed}
+        c.execute(sa.insert(META), [{"key": k, "value": str(v)} for k, v in own.items()])
+        self._add_version(c, first_version(now()))
+
+    def _check_format(self, c: Connection) -> None:
+        got = self.setting(c, "format")
+        if got != str(FORMAT):
+            what = "a state of another format"
+            possible = ["the version of ripplenest that made it", "a new state directory"]
+            raise StateError(what, where=self.where, wanted=f"format {FORMAT}", got=f"format {got}", possible=possible)
 
     def close(self) -> None:
-        self._engine.dispose()
+        """Let go of connections."""
+        self._backend.engine.dispose()
 
     @contextmanager
     def transaction(self, write: bool = False) -> Iterator[Connection]:
         """One transaction: a consistent view, and with ``write`` the only writer. Rolled back by any exception.
 
-        Raises StateError when the database is busy or the file system refuses, CorruptState when SQLite sees damage.
+        Raises StateError when the database is busy or refuses, CorruptState when it sees damage.
         """
         try:
-            with self._engine.connect() as c, c.execution_options(ripplenest_write=write).begin():
+            with self._backend.engine.connect() as c, c.execution_options(ripplenest_write=write).begin():
                 yield c
-        except sa.exc.DatabaseError as e:
-            raise self._explained(e) from e
+        except sa.exc.DBAPIError as e:
+            raise self._backend.explained(e) from e
         except UnicodeDecodeError as e:  # sqlite3 quotes damaged bytes in its own message
-            raise self._corrupt("text that is not UTF-8", "a catalogue", e.reason) from e
+            raise self.corrupt("text that is not UTF-8", "a catalogue", e.reason) from e
 
-    # ------------------------------------------------------------ reading
+    # ------------------------------------------------------------ a new version
 
-    def newest(self, c: Connection) -> int:
-        """The number of the newest version. Raises CorruptState when two places disagree about it."""
-        noted = sa.select(META.c.value).where(META.c.key == "newest").scalar_subquery()
-        row = c.execute(sa.select(sa.func.max(VERSIONS.c.n), noted)).one()
-        if str(row[0]) != row[1]:
-            raise self._corrupt("the newest version", row[1], row[0])
-        return int(row[0])
-
-    def head(self, c: Connection) -> Head:
-        version = self.version(c, self.newest(c))
-        return Head(version, self._schema(c, version), self.live(c, version))
-
-    def version(self, c: Connection, n: int) -> Version:
-        """Version ``n``, checked. Raises CorruptState."""
-        return self._versions(c, n, n)[0]
-
-    def live(self, c: Connection, version: Version) -> Live:
-        """By table id, the segments that make up the tables at ``version``. Raises CorruptState."""
-        s, n = SEGMENTS.c, version.n
-        segments = self._segments(c, (s.born <= n) & (s.died.is_(None) | (s.died > n)))
-        if segments_digest(segments) != version.live:
-            raise self._corrupt(f"the segments of version {n}", version.live, segments_digest(segments))
-        live: dict[int, tuple[Segment, ...]] = {}
-        for segment in segments:
-            live[segment.table] = (*live.get(segment.table, ()), segment)
-        return live
-
-    def deltas(self, c: Connection, since: int, upto: int) -> list[Segment]:
-        """The delta segments of all tables born in (since, upto]. Raises CorruptState."""
-        s = SEGMENTS.c
-        segments = self._segments(c, (s.born > since) & (s.born <= upto) & (s.is_delta == 1))
-        born: dict[int, list[Segment]] = {}
-        for segment in segments:
-            born.setdefault(segment.born, []).append(segment)
-        for version in self._versions(c, since + 1, upto):
-            got = segments_digest(born.get(version.n, ()))
-            if got != version.changes:
-                raise self._corrupt(f"the changes of version {version.n}", version.changes, got)
-        return segments
-
-    def applied(self, c: Connection, source: str, seq: int) -> Version | None:
-        """The version that committed (source, seq)."""
-        v = VERSIONS.c
-        n = c.execute(sa.select(v.n).where(v.source == source, v.seq == seq)).scalar()
-        return None if n is None else self.version(c, n)
-
-    def last_seq(self, c: Connection, source: str) -> int | None:
-        v = VERSIONS.c
-        n = c.execute(sa.select(v.n).where(v.source == source).order_by(v.seq.desc()).limit(1)).scalar()
-        return None if n is None else self.version(c, n).seq
-
-    def next_segment(self, c: Connection) -> int:
-        return int(c.execute(sa.select(sa.func.max(SEGMENTS.c.id))).scalar() or 0) + 1
-
-    def files(self, c: Connection) -> set[str]:
-        """Every pack file that a row names."""
-        named = sa.union(sa.select(SEGMENTS.c.file), sa.select(SEGMENT_INDEXES.c.file))
-        return set(c.execute(named).scalars())
-
-    # ------------------------------------------------------------ writing
-
-    def advance(
-        self,
-        c: Connection,
-        old: Head,
-        new: Head,
-        born: Iterable[tuple[Segment, int | None]],
-        dead: Iterable[int],
-        indexes: Iterable[tuple[int, Columns, Blob]],
-    ) -> None:
-        """Write what ``new`` adds to ``old``: segments (with the version they died at, if at once), deaths, indexes."""
+    def advance(self, c: Connection, old: Head, new: Head, born: Born) -> None:
+        """Write what ``new`` adds to ``old``."""
         self._write_schema(c, old.schema, new.schema)
         fields = ("id", "rows", "level", "born")
         rows = [
             {k: getattr(s, k) for k in fields}
             | asdict(s.blob)
             | {"table_id": s.table, "died": died, "is_delta": int(s.is_delta)}
-            for s, died in born
+            for s, died in born.segments
         ]
         _insert(c, SEGMENTS, rows)
-        _insert(
-            c, SEGMENT_INDEXES, [{"segment_id": i, "columns": columns_text(k)} | asdict(b) for i, k, b in indexes]
-        )
-        ids = [{"dead": i} for i in dead]
+        blobs = [{"segment_id": i, "columns": columns_text(k)} | asdict(b) for i, k, b in born.indexes]
+        _insert(c, SEGMENT_INDEXES, blobs)
+        ids = [{"dead": i} for i in born.dead]
         if ids:
             here = SEGMENTS.c.id == sa.bindparam("dead")
             c.execute(sa.update(SEGMENTS).where(here).values(died=new.version.n), ids)
         self._add_version(c, new.version)
-        c.execute(sa.update(META).where(META.c.key == "newest").values(value=str(new.version.n)))
+        self._set(c, "newest", new.version.n)
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
         fresh = [t for name, t in new.tables.items() if name not in old.tables]
-        _insert(c, TABLES, [{"id": new.ids[t.name], "name": t.name, "columns": types_text(t.types)} for t in fresh])
+        rows = [(new.ids[t.name], t.name, types_text(t.types), new.born[t.name]) for t in fresh]
+        _insert(c, TABLES, [dict(zip(("id", "name", "columns", "born"), row, strict=True)) for row in rows])
         indexes = [
             {"table_id": new.ids[name], "columns": columns_text(columns), "position": i}
             for name, t in new.tables.items()
@@ -260,107 +145,73 @@ class Catalogue:
     def _add_version(self, c: Connection, version: Version) -> None:
         c.execute(sa.insert(VERSIONS), asdict(version) | {"state": version.state})
 
-    # ------------------------------------------------------------ checked rows
+    def _set(self, c: Connection, key: str, value: object) -> None:
+        c.execute(sa.update(META).where(META.c.key == key).values(value=str(value)))
 
-    def _versions(self, c: Connection, first: int, last: int) -> list[Version]:
-        v = VERSIONS.c
-        rows = c.execute(sa.select(VERSIONS).where(v.n >= first, v.n <= last).order_by(v.n)).all()
-        if len(rows) != last - first + 1:
-            raise self._corrupt("versions are missing", f"{first} to {last}", f"{len(rows)} of them")
-        versions: list[Version] = []
-        for row in rows:
-            *values, state = row
-            version = Version(*values)
-            if version.state != state or (versions and versions[-1].state != version.parent):
-                raise self._corrupt(f"version {first + len(versions)}", version.state, state)
-            versions.append(version)
-        return versions
+    # ------------------------------------------------------------ old versions
 
-    def _segments(self, c: Connection, where: sa.ColumnElement[bool]) -> list[Segment]:
-        i, s = SEGMENT_INDEXES.c, SEGMENTS.c
-        found: dict[int, dict[Columns, Blob]] = {}
-        query = sa.select(i.segment_id, i.columns, i.file, i.offset, i.bytes, i.sha256)
-        for segment, columns, *blob in c.execute(query.where(i.segment_id.in_(sa.select(s.id).where(where)))):
-            found.setdefault(segment, {})[self._parsed(_columns, columns)] = Blob(*blob)
-        rows = c.execute(
-            sa.select(s.id, s.table_id, s.file, s.offset, s.bytes, s.sha256, s.rows, s.level, s.born, s.is_delta)
-            .where(where)
-            .order_by(s.id)
+    def identity(self, c: Connection) -> str:
+        """What the state is called."""
+        return self._unsealed(c, "id")
+
+    def retain(self, c: Connection) -> int:
+        """How many versions are kept besides the newest."""
+        return int(self._unsealed(c, "retain"))
+
+    def _unsealed(self, c: Connection, key: str) -> str:
+        """The value of a setting that carries its own digest."""
+        value, _, _ = (text := self.setting(c, key)).partition(" ")
+        if text != _sealed(key, value):
+            raise self.corrupt(f"the setting {key}", _sealed(key, value), text)
+        return value
+
+    def set_retain(self, c: Connection, versions: int) -> None:
+        """From now on keep ``versions`` besides the newest."""
+        self._set(c, "retain", _sealed("retain", versions))
+
+    def forget(self, c: Connection, before: int, limit: int | None = None) -> list[str]:
+        """Keep no version below ``before``, or ``limit`` versions fewer; the files that no row names any longer.
+
+        A segment goes when no version that is kept has it: what died is in none of the versions from then on, and the
+        changes of a version are asked for by the versions before it. The batches stay known.
+        """
+        oldest = self.oldest(c)
+        before = before if limit is None else min(before, oldest + limit)
+        if before <= oldest:
+            return []
+        self._keep_batches(c, self.versions(c, oldest, before - 1))
+        c.execute(sa.delete(VERSIONS).where(VERSIONS.c.n < before))
+        self._set(c, "oldest", before)
+        gone = sa.select(SEGMENTS.c.id).where(SEGMENTS.c.died <= before)
+        of_gone = SEGMENT_INDEXES.c.segment_id.in_(gone)
+        files = set(c.execute(sa.select(SEGMENTS.c.file).where(SEGMENTS.c.died <= before)).scalars())
+        files |= set(c.execute(sa.select(SEGMENT_INDEXES.c.file).where(of_gone)).scalars())
+        c.execute(sa.delete(SEGMENT_INDEXES).where(of_gone))
+        c.execute(sa.delete(SEGMENTS).where(SEGMENTS.c.died <= before))
+        return sorted(f for f in files if not self._is_named(c, f))
+
+    def _keep_batches(self, c: Connection, versions: Iterable[Version]) -> None:
+        known = [(v.source, v.seq, v.n, v.digest) for v in versions if v.source is not None]
+        fields = ("source", "seq", "n", "digest", "seal")
+        rows = [dict(zip(fields, (*batch, seal(*batch)), strict=True)) for batch in known]
+        _insert(c, BATCHES, rows)
+        self._set(c, "forgotten", int(self.setting(c, "forgotten")) + len(rows))
+
+    def _is_named(self, c: Connection, file: str) -> bool:
+        return any(
+            c.execute(sa.select(t.c.file).where(t.c.file == file).limit(1)).first() for t in (SEGMENTS, SEGMENT_INDEXES)
         )
-        return [
-            Segment(r.id, r.table_id, Blob(*r[2:6]), r.rows, r.level, r.born, bool(r.is_delta), found.get(r.id, {}))
-            for r in rows
-        ]
-
-    def _schema(self, c: Connection, version: Version) -> Schema:
-        tables = c.execute(sa.select(TABLES.c.id, TABLES.c.name, TABLES.c.columns)).all()
-        i = INDEXES.c
-        indexes = c.execute(sa.select(i.table_id, i.columns, i.position).order_by(i.position)).all()
-        meta = c.execute(sa.select(META.c.key, META.c.value).where(META.c.key.not_in(RESERVED))).all()
-        got = _schema_digest(tables, indexes, meta)
-        if got != version.schema:
-            raise self._corrupt("the list of tables, access keys and settings", version.schema, got)
-        specs = {
-            name: TableSpec(
-                name,
-                tuple(Base(*t) for t in json.loads(columns)),
-                tuple(_columns(text) for table, text, _ in indexes if table == n),
-            )
-            for n, name, columns in tables
-        }
-        return Schema(specs, {name: n for n, name, _ in tables}, {row.key: row.value for row in meta})
-
-    def _check_format(self, c: Connection) -> None:
-        got = c.execute(sa.select(META.c.value).where(META.c.key == "format")).scalar()
-        if got != str(FORMAT):
-            raise StateError("a state of another format", where=str(self.path), wanted=FORMAT, got=got)
-
-    def _parsed(self, parse: Callable[[str], Any], text: str) -> Any:
-        try:
-            return parse(text)
-        except (TypeError, ValueError) as e:
-            raise self._corrupt("a value cannot be read", "JSON", type(e).__name__) from e
-
-    def _corrupt(self, what: str, wanted: object, got: object) -> CorruptState:
-        return CorruptState(f"{what}: the catalogue has changed", where=str(self.path), wanted=wanted, got=got)
-
-    def _explained(self, e: sa.exc.DatabaseError) -> StateError:
-        name = getattr(e.orig, "sqlite_errorname", "SQLITE_CORRUPT")
-        if name.startswith(_REFUSED):
-            return StateError("the catalogue cannot be used now", where=str(self.path), got=f"{name}: {e.orig}")
-        return CorruptState("the catalogue has changed", where=str(self.path), wanted="a catalogue", got=e.orig)
 
 
-_REFUSED = tuple(
-    f"SQLITE_{n}" for n in ("BUSY", "LOCKED", "FULL", "IOERR", "READONLY", "CANTOPEN", "PERM", "NOMEM", "CONSTRAINT")
-)
+def now() -> str:
+    """UTC in ISO 8601, to the microsecond."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _insert(c: Connection, table: sa.Table, rows: list[dict[str, object]]) -> None:
+def _sealed(key: str, value: object) -> str:
+    return f"{value} {seal(key, str(value))}"
+
+
+def _insert(c: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
     if rows:
         c.execute(sa.insert(table), rows)
-
-
-def _engine(path: Path) -> Engine:
-    """An engine whose transactions begin as asked and whose commits are durable; the file is its owner's alone."""
-    with refusals(path):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    url = URL.create("sqlite", database=str(path))
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
-
-    @event.listens_for(engine, "connect")
-    def connect(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # the driver's own BEGIN comes too late and is never IMMEDIATE
-        for pragma in _PRAGMAS:
-            connection.execute(f"PRAGMA {pragma}").close()
-
-    @event.listens_for(engine, "begin")
-    def begin(c: Connection) -> None:
-        write = c.get_execution_options().get("ripplenest_write")
-        c.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-    return engine
-
-
-# A rollback journal and not WAL: a damaged WAL silently loses the newest versions.
-_PRAGMAS = ("journal_mode=TRUNCATE", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF", "cell_size_check=ON")

@@ -1,17 +1,12 @@
 """What a change makes of a version: segments, merges, indexes. Nothing is written here, so nothing can half happen.
 
-Merging is geometric. The tier of a segment is its number of rows on a logarithmic scale; when FANOUT live segments of
-a table share a tier, they become one. Tier 0 is everything below TIER_ROWS: rewriting so few rows costs less than
-probing more segments. So a table of n rows has at most (FANOUT - 1) · (2 + log₈(n / TIER_ROWS)) live segments however
-many batches made it, and a row is rewritten once per tier above 0.
-
 A delta segment is also the changelog of its version: it stays when a merge has taken its place in the table.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping
 from secrets import token_hex
+from typing import Literal
 
 import pyarrow as pa
 from attrs import evolve, frozen
@@ -19,19 +14,15 @@ from attrs import evolve, frozen
 from ripplenest.nrc.errors import StateError, WrongColumns
 from ripplenest.nrc.types import Base
 from ripplenest.rows import Rows, arrow_schema
-from ripplenest.store.catalogue import RESERVED, Head, Schema, Version, live_digest, segments_digest
+from ripplenest.store.catalogue import Born, now
+from ripplenest.store.chain import Head, Schema, Version, live_digest, segments_digest
 from ripplenest.store.disk import Blob
+from ripplenest.store.merging import BUDGET, due, tier
+from ripplenest.store.records import RESERVED
 from ripplenest.store.segments import Pack, Reader, Segment, clustered, index_of
 from ripplenest.store.specs import Change, Columns, TableSpec
 
-FANOUT = 8  # a power of two
-TIER_ROWS = 1024  # a power of two
-_SHIFT = FANOUT.bit_length() - 1
-
-
-def tier(rows: int) -> int:
-    """0 below TIER_ROWS rows, then one more for each factor FANOUT."""
-    return ((rows // TIER_ROWS).bit_length() + _SHIFT - 1) // _SHIFT
+Merge = Literal["due", "all"]
 
 
 @frozen(eq=False)
@@ -47,21 +38,26 @@ class _Part:
 class Draft:
     """The version after ``head`` that ``change`` makes, ready to be written: ``packs`` first, then the rows.
 
-    Raises StateError, WrongColumns or EvaluationError when the change does not fit; nothing is changed then.
+    Without ``merge`` the tables that change are merged within the budget of a batch; with it, all tables are merged
+    until the budget is used: "due" what the tiers ask for, "all" each table into one segment. ``rewritten`` counts
+    the rows that merges wrote. Raises StateError, WrongColumns or EvaluationError when the change does not fit;
+    nothing is changed then.
     """
 
-    def __init__(self, head: Head, change: Change, reader: Reader, next_segment: int) -> None:
-        self._reader = reader
+    def __init__(
+        self, head: Head, change: Change, reader: Reader, next_segment: int, merge: Merge | None = None
+    ) -> None:
+        self._reader, self._merge = reader, merge
         self._n = head.version.n + 1
-        self._next = next_segment
+        self._next, self.rewritten = next_segment, 0
         name = f"{self._n:010d}-{token_hex(8)}"
         self._deltas, self._merges = Pack(f"{name}.deltas"), Pack(f"{name}.merges")
-        self.born: list[tuple[Segment, int | None]] = []
-        self.dead: list[int] = []
-        self.indexes: list[tuple[int, Columns, Blob]] = []
-        schema = extended(head.schema, change)
+        self._born: list[tuple[Segment, int | None]] = []
+        self._dead: list[int] = []
+        self._indexes: list[tuple[int, Columns, Blob]] = []
+        schema = extended(head.schema, change, self._n)
         live = dict(head.live)
-        for table in sorted({*change.deltas, *change.indexes}):
+        for table in sorted(schema.tables if merge else {*change.deltas, *change.indexes}):
             if table not in schema.tables:
                 raise unknown_table(table, schema.tables)
             delta = _delta(change, schema.tables[table])
@@ -69,14 +65,24 @@ class Draft:
         self.head = Head(self._version(head.version, change, schema, live), schema, live)
 
     @property
+    def born(self) -> Born:
+        """What the catalogue must take in."""
+        return Born(self._born, self._dead, self._indexes)
+
+    @property
+    def merged(self) -> bool:
+        """Whether any segments became one, or none."""
+        return bool(self._dead)
+
+    @property
     def packs(self) -> list[Pack]:
         return [pack for pack in (self._deltas, self._merges) if pack]
 
     def _version(self, old: Version, change: Change, schema: Schema, live: dict[int, tuple[Segment, ...]]) -> Version:
-        changes = segments_digest(s for s, _ in self.born if s.is_delta)
+        changes = segments_digest(s for s, _ in self._born if s.is_delta)
         note = note_text(change.note)
         sealed = (changes, live_digest(live), schema.digest, old.state)
-        return Version(self._n, change.source, change.seq, change.digest, note, *sealed)
+        return Version(self._n, now(), change.source, change.seq, change.digest, note, *sealed)
 
     def _advanced(
         self, schema: Schema, table: str, live: tuple[Segment, ...], delta: Rows | None
@@ -86,23 +92,33 @@ class Draft:
         before = [_Part(s.rows, stored=s) for s in live]
         fresh = [] if delta is None else [_Part(len(delta), rows=delta, is_delta=True)]
         after = self._merged(spec, before + fresh)
-        self.dead += [p.stored.id for p in before if p.stored is not None and p not in after]
+        self._dead += [p.stored.id for p in before if p.stored is not None and p not in after]
         for part in fresh:
             if part not in after:
                 self._write(part, spec, table_id, died=self._n)
         return tuple(self._indexed(p.stored, spec) if p.stored else self._write(p, spec, table_id) for p in after)
 
     def _merged(self, spec: TableSpec, parts: list[_Part]) -> list[_Part]:
-        while (full := _full_tier(parts)) is not None:
-            parts = [p for p in parts if p not in full]
+        while places := self._due([p.size for p in parts]):
+            full = [parts[i] for i in places]
             rows = Rows(spec.types, table=pa.concat_tables([self._table(p) for p in full])).consolidated()
+            parts = [p for p in parts if p not in full]
+            self.rewritten += len(rows)
             if len(rows):
                 parts.append(_Part(len(rows), rows=rows))
         return parts
 
+    def _due(self, sizes: list[int]) -> list[int]:
+        """Which segments of a table to merge next."""
+        if self._merge is None:
+            return due(sizes, BUDGET - self.rewritten)
+        if self.rewritten >= BUDGET:
+            return []
+        return due(sizes, None) if self._merge == "due" else list(range(len(sizes))) * (len(sizes) > 1)
+
     def _table(self, part: _Part) -> pa.Table:
         if part.stored is not None:
-            return self._reader.table(part.stored)
+            return self._reader.scan(part.stored)
         assert part.rows is not None
         return part.rows.arrow()
 
@@ -115,26 +131,18 @@ class Draft:
             self._next, table_id, pack.add(table), part.size, tier(part.size), self._n, part.is_delta
         )
         self._next += 1
-        self.born.append((segment, died))
+        self._born.append((segment, died))
         return self._with_indexes(segment, table, keys, pack)
 
     def _indexed(self, segment: Segment, spec: TableSpec) -> Segment:
         """A stored segment with the access keys that this commit adds."""
         missing = tuple(c for c in spec.indexes if c not in segment.indexes)
-        return self._with_indexes(segment, self._reader.table(segment), missing, self._merges) if missing else segment
+        return self._with_indexes(segment, self._reader.scan(segment), missing, self._merges) if missing else segment
 
     def _with_indexes(self, segment: Segment, table: pa.Table, keys: tuple[Columns, ...], pack: Pack) -> Segment:
         made = {columns: pack.add(index_of(table, columns)) for columns in keys}
-        self.indexes += [(segment.id, columns, blob) for columns, blob in made.items()]
+        self._indexes += [(segment.id, columns, blob) for columns, blob in made.items()]
         return evolve(segment, indexes={**segment.indexes, **made}) if made else segment
-
-
-def _full_tier(parts: list[_Part]) -> list[_Part] | None:
-    """The parts of the lowest tier that holds FANOUT of them or more."""
-    tiers: dict[int, list[_Part]] = defaultdict(list)
-    for part in parts:
-        tiers[tier(part.size)].append(part)
-    return next((tiers[t] for t in sorted(tiers) if len(tiers[t]) >= FANOUT), None)
 
 
 def _delta(change: Change, spec: TableSpec) -> Rows | None:
@@ -166,13 +174,16 @@ def note_text(note: Mapping[str, object]) -> str:
         raise StateError("a note that JSON cannot hold", wanted="text, numbers, lists and maps", got=e) from e
 
 
-def extended(schema: Schema, change: Change) -> Schema:
-    """``schema`` with the tables, access keys and meta values of ``change``. Raises StateError when they do not fit."""
-    tables, ids = dict(schema.tables), dict(schema.ids)
+def extended(schema: Schema, change: Change, n: int) -> Schema:
+    """``schema`` with the tables, access keys and meta values of ``change``, which makes version ``n``.
+
+    Raises StateError when they do not fit."""
+    tables, ids, born = dict(schema.tables), dict(schema.ids), dict(schema.born)
     for spec in change.tables:
         if spec.name in tables:
             raise StateError("a stored table of this name exists", where=spec.name)
         ids[spec.name] = max(ids.values(), default=0) + 1
+        born[spec.name] = n
         tables[spec.name] = _with_keys(evolve(spec, indexes=()), spec.indexes)
     for name, keys in change.indexes.items():
         if name not in tables:
@@ -181,7 +192,7 @@ def extended(schema: Schema, change: Change) -> Schema:
     for key in RESERVED:
         if key in change.meta:
             raise StateError("a meta key that the store keeps for itself", where=key)
-    return Schema(tables, ids, {**schema.meta, **change.meta})
+    return Schema(tables, ids, born, {**schema.meta, **change.meta})
 
 
 def _with_keys(spec: TableSpec, keys: tuple[Columns, ...]) -> TableSpec:

@@ -1,15 +1,25 @@
-"""The only place that touches segment files: durable writes, verified read-only mappings, modes 0700 and 0600."""
+"""The only place that touches segment files: durable writes, verified read-only mappings, modes 0700 and 0600.
+
+Paths go through pyarrow's filesystem interface, so that an object store can take the place of a local folder. What
+only a local folder needs is in three methods: a file is created for its owner alone, made durable, and named durably.
+Everything that changes the disk announces itself to ``step`` first, so that tests can end the process, or let the file
+system fail, at each of these moments.
+"""
 
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 from attrs import frozen
+from pyarrow import fs
 
 from ripplenest.nrc.errors import CorruptState, StateError
+
+PACK = re.compile(r"[0-9]{10,}-[0-9a-f]{16}\.(deltas|merges)")
 
 
 @frozen
@@ -20,6 +30,11 @@ class Blob:
     offset: int
     bytes: int
     sha256: str
+
+
+def is_pack(file: str) -> bool:
+    """Whether ``file`` is a name of ours for a file of segments, and so no path to anywhere else."""
+    return PACK.fullmatch(file) is not None
 
 
 @contextlib.contextmanager
@@ -40,39 +55,90 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._files = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem(use_mmap=True))
+
+    def step(self, what: str, name: str) -> None:
+        """Called before the disk changes: ``what`` is folder, create, write, sync, names, link or remove."""
+
+    # ------------------------------------------------------------ writing
 
     def create(self) -> None:
-        """Make the folder for its owner alone; raises StateError when the file system refuses."""
+        """Make the folder for its owner alone, and its name durable; raises StateError when the file system refuses."""
         with refusals(self.folder):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            missing = [p for p in (self.folder, *self.folder.parents) if not p.is_dir()]
+            for path in reversed(missing):
+                self.step("folder", str(path))
+                path.mkdir(mode=0o700, exist_ok=True)
+            if missing or not any(self.folder.iterdir()):  # perhaps another process made them, and died at once
+                for path in self.folder.parents:
+                    with contextlib.suppress(PermissionError):  # one that we may not read is not one that we made
+                        self._sync(path)
 
     def write_bytes(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it."""
         with refusals(self.folder / file):
-            fd = os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with open(fd, "wb") as out:
+            self._create(file)
+            with self._files.open_output_stream(file) as out:
                 for chunk in chunks:
+                    self.step("write", file)
                     out.write(chunk)
-                out.flush()
-                os.fsync(out.fileno())
+            self.step("sync", file)
+            self._sync(self.folder / file)
 
     def sync_folder(self) -> None:
         """Make the names of all files written so far durable."""
         with refusals(self.folder):
-            fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            self.step("names", str(self.folder))
+            self._sync(self.folder)
+
+    def put(self, file: str, data: bytes) -> bool:
+        """Write a whole file and its name, durably, or nothing; False when another one has the name already."""
+        new = f"{file}.{os.urandom(8).hex()}.new"
+        try:
+            self.write_bytes(new, [data])
+            with refusals(self.folder / file):
+                self.step("link", file)
+                os.link(self.folder / new, self.folder / file)
+            self.sync_folder()
+        except StateError as e:
+            if not isinstance(e.__cause__, FileExistsError):
+                raise
+            return False
+        finally:
+            self.remove(new)
+        return True
+
+    def remove(self, file: str) -> None:
+        """Remove a file that nothing names; that it is gone already is fine."""
+        with refusals(self.folder / file), contextlib.suppress(FileNotFoundError):
+            self.step("remove", file)
+            self._files.delete_file(file)
+
+    # ------------------------------------------------------------ what only a local folder needs
+
+    def _create(self, file: str) -> None:
+        self.step("create", file)
+        os.close(os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+    def _sync(self, path: Path) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    # ------------------------------------------------------------ reading
 
     def map(self, blob: Blob) -> pa.Buffer:
         """The bytes of ``blob`` as a memory mapping that holds no descriptor.
 
-        Raises CorruptState when the file is missing or too short. The digest is checked by ``verify``.
+        Raises CorruptState when the file is missing or too short, or a link to another. ``verify`` checks the digest.
         """
         path = self.folder / blob.file
+        if path.is_symlink():
+            raise CorruptState("a stored file is a link", where=str(path), wanted="the file", got="a link")
         try:
-            with pa.memory_map(str(path)) as mapped:
+            with self._files.open_input_file(blob.file) as mapped:
                 size = mapped.size()
                 end = blob.offset + blob.bytes
                 if size < end:
@@ -90,12 +156,18 @@ class Disk:
             where = f"{self.folder / blob.file}@{blob.offset}+{blob.bytes}"
             raise CorruptState("stored bytes have changed", where=where, wanted=blob.sha256, got=got)
 
-    def list(self) -> set[str]:
-        """The names of all files in the folder."""
-        with refusals(self.folder):
-            return set(os.listdir(self.folder))
-
-    def remove(self, file: str) -> None:
-        """Remove a file that nothing names; that it is gone already is fine."""
+    def read_bytes(self, file: str) -> bytes | None:
+        """The whole of a small file, None when there is none."""
         with refusals(self.folder / file), contextlib.suppress(FileNotFoundError):
-            os.unlink(self.folder / file)
+            return (self.folder / file).read_bytes()
+        return None
+
+    def list(self, folders: bool = False) -> set[str]:
+        """The names of all files in the folder, and of ``folders``."""
+        with refusals(self.folder):
+            found = self._files.get_file_info(fs.FileSelector("", recursive=False))
+            return {info.base_name for info in found if folders or info.is_file}
+
+    def size(self, file: str) -> int:
+        """The bytes of a file."""
+        return int(self._files.get_file_info(file).size or 0)

@@ -1,7 +1,7 @@
 """Immutable segments: rows of one table, and for each access key a sorted index of them.
 
 A commit writes its segments as *blobs* into at most two pack files, so that it costs two file fsyncs however many
-tables it touches. Every blob is an Arrow IPC file at a 64-byte boundary, so that it is used where it is mapped:
+tables it touches. Every blob begins at a 64-byte boundary, so that it is used where it is mapped (``encoding.py``):
 
 - a segment: c0…, w, ordered by the hash of the first access key (the rows of one key are neighbours on disk);
 - an index on columns (i, j, …): h: uint64 ascending, the hash of the key; r: int64, the row. The metadata is i, j, ….
@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import Factory, field, frozen
 
-from ripplenest.nrc.errors import CorruptState, StateError
+from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
 from ripplenest.rows import Row, Rows, arrow_columns
 from ripplenest.store.disk import Blob, Disk, sha256
+from ripplenest.store.encoding import decode, encode
 from ripplenest.store.hashing import U64, hash_columns
 from ripplenest.store.seal import seal
 from ripplenest.store.specs import Columns
@@ -70,11 +71,8 @@ class Pack:
         return bool(self._chunks)
 
     def add(self, table: pa.Table) -> Blob:
-        """Append ``table`` as an Arrow IPC file."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        data = sink.getvalue()
+        """Append ``table``."""
+        data = encode(table)
         blob = Blob(self.file, self._size, data.size, sha256(data))
         padding = bytes(-data.size % ALIGNMENT)
         self._chunks += [data, padding]
@@ -112,6 +110,23 @@ def _column_text(columns: Columns) -> str:
 # ---------------------------------------------------------------- reading
 
 
+class Keys:
+    """The distinct keys of a probe, as columns, in the order of their hashes."""
+
+    def __init__(self, types: tuple[Base, ...], columns: Columns, keys: Iterable[Row]) -> None:
+        """``types`` are those of ``columns``. Raises WrongValue or WrongColumns for a key that is not of ``types``."""
+        self.columns = columns
+        distinct = list(Rows.of_counts(types, dict.fromkeys(keys, 1)).counts())
+        arrays = arrow_columns(types, distinct)
+        hashes = hash_columns(arrays, len(distinct))
+        order = np.argsort(hashes, kind="stable")
+        self.hashes = hashes[order]
+        self.arrays = [a.take(pa.array(order)) for a in arrays]
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
 class Reader:
     """Verified, memory-mapped blobs. Each is checked against its digest when this process first opens it."""
 
@@ -122,7 +137,7 @@ class Reader:
         self._verified: OrderedDict[Blob, None] = OrderedDict()
         self._lock = Lock()
 
-    def table(self, segment: Segment) -> pa.Table:
+    def scan(self, segment: Segment) -> pa.Table:
         """The rows of ``segment``, not copied. Raises CorruptState."""
         return self._cached(segment.blob, lambda: self._load(segment.blob))
 
@@ -130,9 +145,28 @@ class Reader:
         """(h, r) of ``segment`` on ``columns``. Raises StateError when it has no such index, CorruptState."""
         blob = segment.indexes.get(columns)
         if blob is None:
-            possible = map(_column_text, segment.indexes)
-            raise StateError("a segment has no such index", where=segment.blob.file, got=columns, possible=possible)
+            where, possible = str(self.disk.folder / segment.blob.file), map(_column_text, segment.indexes)
+            raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
         return self._cached(blob, lambda: self._load_index(blob, columns))
+
+    def probe(self, segment: Segment, keys: Keys) -> pa.Table | None:
+        """The rows of ``segment`` whose key is one of ``keys`` (NULL is NULL, NaN is NaN); None when there are none.
+
+        Cost: keys × log(rows) + rows with an equal hash. Raises StateError without an index, CorruptState.
+        """
+        hashes, rows = self.index(segment, keys.columns)
+        first = np.searchsorted(hashes, keys.hashes, "left")
+        many = np.searchsorted(hashes, keys.hashes, "right") - first
+        total = int(many.sum())
+        if not total:
+            return None
+        which = np.repeat(np.arange(len(keys)), many)
+        places = np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)
+        found = self.scan(segment).take(pa.array(rows[places]))
+        same = np.ones(total, dtype=np.bool_)
+        for column, key in zip(keys.columns, keys.arrays, strict=True):
+            same &= _same(found.column(column).combine_chunks(), key.take(pa.array(which)))
+        return found if same.all() else found.filter(pa.array(same))
 
     def close(self) -> None:
         """Forget every mapping; tables that are still in use keep theirs."""
@@ -158,7 +192,7 @@ class Reader:
             self._verified[blob] = None
             if len(self._verified) > VERIFIED * self._handles:  # blobs die, but nobody tells: forget the oldest
                 self._verified.popitem(last=False)
-        return pa.ipc.open_file(pa.BufferReader(data)).read_all()
+        return decode(data)
 
     def _load_index(self, blob: Blob, columns: Columns) -> Index:
         table = self._load(blob)
@@ -167,43 +201,6 @@ class Reader:
             raise CorruptState("an index of other columns", where=blob.file, wanted=_column_text(columns), got=got)
         hashes, rows = (table.column(name).combine_chunks() for name in ("h", "r"))
         return hashes.to_numpy(), rows.to_numpy()
-
-
-class Keys:
-    """The distinct keys of a probe, as columns, in the order of their hashes."""
-
-    def __init__(self, types: tuple[Base, ...], columns: Columns, keys: Iterable[Row]) -> None:
-        """``types`` are those of ``columns``. Raises WrongValue or WrongColumns for a key that is not of ``types``."""
-        self.columns = columns
-        distinct = list(Rows.of_counts(types, dict.fromkeys(keys, 1)).counts())
-        arrays = arrow_columns(types, distinct)
-        hashes = hash_columns(arrays, len(distinct))
-        order = np.argsort(hashes, kind="stable")
-        self.hashes = hashes[order]
-        self.arrays = [a.take(pa.array(order)) for a in arrays]
-
-    def __len__(self) -> int:
-        return len(self.hashes)
-
-
-def probe(reader: Reader, segment: Segment, keys: Keys) -> pa.Table | None:
-    """The rows of ``segment`` whose key is one of ``keys`` (NULL is NULL, NaN is NaN); None when there are none.
-
-    Cost: keys × log(rows) + rows with an equal hash. Raises StateError without an index, CorruptState.
-    """
-    hashes, rows = reader.index(segment, keys.columns)
-    first = np.searchsorted(hashes, keys.hashes, "left")
-    many = np.searchsorted(hashes, keys.hashes, "right") - first
-    total = int(many.sum())
-    if not total:
-        return None
-    which = np.repeat(np.arange(len(keys)), many)
-    places = np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)
-    found = reader.table(segment).take(pa.array(rows[places]))
-    same = np.ones(total, dtype=np.bool_)
-    for column, key in zip(keys.columns, keys.arrays, strict=True):
-        same &= _same(found.column(column).combine_chunks(), key.take(pa.array(which)))
-    return found if same.all() else found.filter(pa.array(same))
 
 
 def _same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:

@@ -1,24 +1,29 @@
 """A reader's view: one version, whatever is committed meanwhile."""
 
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeVar
 
 import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.nrc.errors import StateError
+from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.rows import Row, Rows
-from ripplenest.store.catalogue import Catalogue, Live, Schema
+from ripplenest.store.catalogue import Catalogue
+from ripplenest.store.chain import Live, Schema
 from ripplenest.store.commit import unknown_table
-from ripplenest.store.segments import Keys, Reader, Segment, probe
+from ripplenest.store.records import note_of
+from ripplenest.store.segments import Keys, Reader, Segment
 from ripplenest.store.specs import Columns, TableSpec
+
+T = TypeVar("T")
 
 
 @frozen
 class Snapshot:
     """The tables as they were at ``version``. Rows come as sums: the same row may come in several entries.
 
-    Every method raises StateError for a table that does not exist, and CorruptState for bytes that have changed.
+    Every method raises StateError for a table that did not exist at this version, or when this version is no longer
+    kept (old ones go as new ones come), and CorruptState for bytes that have changed.
     """
 
     version: int
@@ -28,10 +33,9 @@ class Snapshot:
     _reader: Reader
 
     def scan(self, table: str) -> Rows:
-        """All rows of ``table``; those of a table made after this version are none."""
+        """All rows of ``table``."""
         spec = self._spec(table)
-        segments = self._live.get(self._schema.ids[table], ())
-        return _rows(spec, [self._reader.table(s) for s in segments])
+        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in self.segments(table)]))
 
     def probe(self, table: str, columns: Columns, keys: Collection[Row]) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
@@ -45,8 +49,7 @@ class Snapshot:
         if not keys:
             return Rows.empty(spec.types)
         wanted = Keys(tuple(spec.types[i] for i in columns), columns, keys)
-        segments = self._live.get(self._schema.ids[table], ())
-        found = [probe(self._reader, segment, wanted) for segment in segments]
+        found = self._read(lambda: [self._reader.probe(segment, wanted) for segment in self.segments(table)])
         return _rows(spec, [t for t in found if t is not None])
 
     def size(self, table: str) -> int:
@@ -61,14 +64,23 @@ class Snapshot:
         with self._catalogue.transaction() as c:
             segments = self._catalogue.deltas(c, since, self.version)
         table_id = self._schema.ids[table]
-        return _rows(spec, [self._reader.table(s) for s in segments if s.table == table_id])
+        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments if s.table == table_id], since))
 
     def note(self, version: int) -> Mapping[str, object]:
         """The note that ``version`` was committed with."""
         self._check(version)
         with self._catalogue.transaction() as c:
-            note: Mapping[str, object] = json.loads(self._catalogue.version(c, version).note)
-        return note
+            return note_of(self._catalogue.version(c, version).note)
+
+    @property
+    def meta(self) -> Mapping[str, str]:
+        """The meta values of the newest version when this snapshot was made."""
+        return self._schema.meta
+
+    @property
+    def tables(self) -> Mapping[str, TableSpec]:
+        """The tables that there are at this version, with all access keys that they had when it was read."""
+        return {name: t for name, t in self._schema.tables.items() if self._schema.born[name] <= self.version}
 
     def segments(self, table: str) -> tuple[Segment, ...]:
         """The segments that ``table`` is made of, oldest first."""
@@ -78,7 +90,20 @@ class Snapshot:
     def _spec(self, table: str) -> TableSpec:
         if table not in self._schema.tables:
             raise unknown_table(table, self._schema.tables)
+        born = self._schema.born[table]
+        if born > self.version:
+            what = "there was no such table yet"
+            raise StateError(what, where=table, wanted=f"version {born} or later", got=f"version {self.version}")
         return self._schema.tables[table]
+
+    def _read(self, read: Callable[[], T], since: int | None = None) -> T:
+        """What ``read`` finds in files. One that is missing because a version has gone meanwhile is no corruption."""
+        try:
+            return read()
+        except CorruptState:
+            with self._catalogue.transaction() as c:
+                self._catalogue.check_kept(c, self.version if since is None else since)
+            raise
 
     def _check(self, version: int) -> None:
         if not 0 <= version <= self.version:

@@ -1,6 +1,7 @@
 """What callers of the store say and get: table specifications, changes, and the record of an applied batch."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from attrs import field, frozen
 
@@ -45,3 +46,37 @@ class Applied:
     version: int
     digest: str
     note: Mapping[str, object]
+
+
+@frozen
+class Entry:
+    """One version in the history: when it was committed (UTC), the batch that it is if it is one, and its note."""
+
+    version: int
+    time: datetime
+    source: str | None
+    seq: int | None
+    note: Mapping[str, object]
+
+
+@frozen
+class Swept:
+    """What a vacuum removed: versions that can be read no longer, files and their bytes."""
+
+    versions: int
+    files: int
+    bytes: int
+
+
+@frozen
+class Usage:
+    """What a state takes up: versions that are kept, files with their bytes, live segments, and files that nothing
+    names (a writer that died left them; the next writer removes them)."""
+
+    oldest: int
+    newest: int
+    retain: int
+    files: int
+    bytes: int
+    segments: int
+    orphans: tuple[str, ...]

@@ -5,26 +5,32 @@ still the newest version; write the pack files; fsync them and their folder; ins
 transaction's own commit is the only moment of visibility. Before it, no row names the files, and they are removed; a
 process that dies leaves them, and the next writer removes them, which is safe because the transaction makes it the
 only writer. Files never change once they are named, so readers need no locks: a snapshot is a list of segments.
+
+Each commit also forgets the versions that the state does not keep any longer, a few at a time; their files are removed
+after the transaction, so that one which dies in between leaves files that nothing names, and never names without files.
 """
 
 import contextlib
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
 from sqlalchemy.engine import Connection
 
-from ripplenest.nrc.errors import BatchConflict, RipplenestError, StateError
-from ripplenest.store.catalogue import FILE, Catalogue, Head, Live
-from ripplenest.store.commit import Draft
-from ripplenest.store.disk import Disk
+from ripplenest.nrc.errors import BatchConflict, CorruptState, RipplenestError, Stale, StateError
+from ripplenest.store.catalogue import Catalogue
+from ripplenest.store.chain import Head, Known, Live, Version
+from ripplenest.store.commit import Draft, Merge
+from ripplenest.store.disk import Disk, is_pack
+from ripplenest.store.folder import SEGMENTS, backend_of
+from ripplenest.store.records import note_of
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
-from ripplenest.store.specs import Applied, Change, TableSpec
+from ripplenest.store.specs import Applied, Change, Entry, Swept, TableSpec, Usage
 
-SEGMENTS = "segments"
+FORGET = 2  # versions that one commit forgets at most, so that it does not pay for a new setting alone
 
 
 class Store:
@@ -36,27 +42,35 @@ class Store:
         self._reader = Reader(disk)
         self._cached: Head | None = None
         self._swept = self._closed = False
+        self.rewritten = 0  # rows that merges of this object wrote
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], disk: Callable[[Path], Disk] = Disk) -> "Store":
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        disk: Callable[[Path], Disk] = Disk,
+        catalogue: str | None = None,
+        retain: int | None = None,
+    ) -> "Store":
         """Open the state in ``path``, made with mode 0700 when there is none.
 
-        Raises StateError for a folder of something else or a state of another format, CorruptState for a damaged one.
+        ``catalogue`` is the URL of a PostgreSQL database; without one the catalogue is a file in ``path``. ``retain``
+        says how many versions are kept besides the newest, from now on. Raises StateError for a folder of something
+        else, a state of another format or with its catalogue elsewhere, CorruptState for a damaged one, and
+        EnvironmentProblem when the driver is missing.
         """
         folder = Path(path).absolute()
-        if folder.exists() and not (folder / FILE).exists():
-            foreign = sorted(Disk(folder).list() - {SEGMENTS, f"{FILE}-journal"})
-            if foreign:
-                wanted = f"a folder with {FILE}, or an empty one"
-                raise StateError("not a state directory", where=str(folder), wanted=wanted, got=foreign[0])
-        Disk(folder).create()
-        files = disk(folder / SEGMENTS)
-        files.create()
-        catalogue = Catalogue(folder)
-        store = cls(folder, catalogue, files)
+        root, files = disk(folder), disk(folder / SEGMENTS)
+        found = Catalogue(backend_of(folder, root, catalogue))
+        store = cls(folder, found, files)
         try:
-            catalogue.prepare(files.list)
-            store._head()
+            found.prepare(files.folder.is_dir)
+            files.create()
+            root.sync_folder()  # names that a process made which died before it did this
+            there = files.list()  # first: a writer may go on meanwhile
+            store._check_files(there, store._head().version.n)
+            if retain is not None:
+                store._set_retain(retain)
         except BaseException:
             store.close()
             raise
@@ -91,15 +105,17 @@ class Store:
         with self._catalogue.transaction() as c:
             head = self._load(c)
             live = head.live if version is None else self._live(c, head, version)
-        n = head.version.n if version is None else version
+            n = head.version.n if version is None else version
         return Snapshot(n, head.schema, live, self._catalogue, self._reader)
 
     def applied(self, source: str, seq: int) -> Applied | None:
-        """The version that the batch (source, seq) became, None when it was not applied."""
+        """The version that the batch (source, seq) became, None when it was not applied. The note is empty when that
+        version is no longer kept."""
         self._check_open()
+        check_batch(source, seq)
         with self._catalogue.transaction() as c:
-            version = self._catalogue.applied(c, source, seq)
-        return None if version is None else Applied(version.n, version.digest, json.loads(version.note))
+            known = self._catalogue.applied(c, source, seq)
+        return None if known is None else Applied(known.n, known.digest, note_of(known.note))
 
     def last_seq(self, source: str) -> int | None:
         """The greatest seq applied from ``source``."""
@@ -119,14 +135,101 @@ class Store:
         """The tables of the newest version, with all access keys that they have by now."""
         return dict(self._head().schema.tables)
 
+    @property
+    def identity(self) -> str:
+        """What this state is called, for ever: 32 hexadecimal digits."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            return self._catalogue.identity(c)
+
+    @property
+    def oldest(self) -> int:
+        """The oldest version that is kept."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            return self._catalogue.oldest(c)
+
+    @property
+    def where(self) -> str:
+        """Where the catalogue is, without a password."""
+        return self._catalogue.where
+
+    def history(self, limit: int | None = None) -> list[Entry]:
+        """The versions that are kept, newest first, at most ``limit`` of them."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            newest, oldest = self._catalogue.newest(c), self._catalogue.oldest(c)
+            first = oldest if limit is None else max(oldest, newest - limit + 1)
+            versions = self._catalogue.versions(c, first, newest)
+        return [_entry(v) for v in reversed(versions)]
+
+    def usage(self) -> Usage:
+        """What the state takes up."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            head, named = self._load(c), self._catalogue.files(c)
+            oldest, retain = self._catalogue.oldest(c), self._catalogue.retain(c)
+        files = self._disk.list()
+        segments = sum(map(len, head.live.values()))
+        size = sum(map(self._disk.size, files))
+        return Usage(oldest, head.version.n, retain, len(files), size, segments, tuple(sorted(files - named)))
+
+    def check_segments(self) -> int:
+        """Read everything that is stored and compare digests: how many blobs. Raises CorruptState."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            blobs = self._catalogue.blobs(c)
+        for blob in blobs:
+            self._disk.verify(blob, self._disk.map(blob))
+        return len(blobs)
+
     # ------------------------------------------------------------ writing
 
     def commit(self, change: Change, parent: int) -> int:
         """Apply ``change`` on top of version ``parent``; the new version's number.
 
-        Raises StateError when ``parent`` is no longer the newest (someone else committed), BatchConflict when (source,
+        Raises Stale when ``parent`` is no longer the newest (someone else committed), BatchConflict when (source,
         seq) was applied before, and whatever the change itself does wrong. After any error nothing has changed.
         """
+        return self._advance(change, parent, None)
+
+    def compact(self, everything: bool = False) -> int:
+        """Merge segments until no tier asks for it, or each table into one; the rows that were rewritten.
+
+        One commit after another, each of a bounded size, so that other writers get their turn; readers never wait.
+        """
+        before = self.rewritten
+        while True:
+            with self._catalogue.transaction() as c:
+                parent = self._catalogue.newest(c)
+            with contextlib.suppress(Stale):  # somebody's batch came first: look again
+                change = Change(note={"kind": "compact"})
+                if self._advance(change, parent, "all" if everything else "due") == parent:
+                    return self.rewritten - before
+
+    def vacuum(self, keep: int | None = None) -> Swept:
+        """Forget the versions beyond ``keep`` besides the newest (what the state says without one), and remove files
+        that nothing names. Versions and files that a reader still uses elsewhere end with a clear error there."""
+        self._check_open()
+        with self._catalogue.transaction(write=True) as c:
+            oldest, newest = self._catalogue.oldest(c), self._catalogue.newest(c)
+            self._catalogue.forget(c, newest - (self._catalogue.retain(c) if keep is None else check_keep(keep)))
+            forgotten = self._catalogue.oldest(c) - oldest
+        with self._catalogue.transaction(write=True) as c:  # after the commit, or a name could be without its file
+            files = sorted(self._disk.list() - self._catalogue.files(c))
+            size = sum(map(self._disk.size, files))
+            self._remove(files)
+        return Swept(forgotten, len(files), size)
+
+    def _set_retain(self, versions: int) -> None:
+        with self._catalogue.transaction() as c:
+            same = self._catalogue.retain(c) == check_keep(versions)
+        if not same:
+            with self._catalogue.transaction(write=True) as c:
+                self._catalogue.set_retain(c, versions)
+
+    def _advance(self, change: Change, parent: int, merge: Merge | None) -> int:
+        """The number of the new version; ``parent`` for a merge that has nothing to do."""
         self._check_open()
         written: list[str] = []
         try:
@@ -134,27 +237,41 @@ class Store:
                 head = self._load(c)
                 self._check_parent(c, head, change, parent)
                 self._sweep(c)
-                draft = Draft(head, change, self._reader, self._catalogue.next_segment(c))
+                draft = Draft(head, change, self._reader, self._catalogue.next_segment(c), merge)
+                if merge and not draft.merged:
+                    return parent
                 for pack in draft.packs:
                     written.append(pack.file)
                     pack.write(self._disk)
                 if written:
                     self._disk.sync_folder()
-                self._catalogue.advance(c, head, draft.head, draft.born, draft.dead, draft.indexes)
+                self._catalogue.advance(c, head, draft.head, draft.born)
+                gone = self._catalogue.forget(c, draft.head.version.n - self._catalogue.retain(c), FORGET)
         except BaseException:
             self._discard(written)
             raise
         self._cached = draft.head
+        self.rewritten += draft.rewritten
+        self._remove(gone)
         return draft.head.version.n
+
+    def _check_files(self, files: Collection[str], newest: int) -> None:
+        """Raises CorruptState for files of later versions than a writer that died can have left. A catalogue elsewhere
+        may have been put back from a backup that is older than the files."""
+        ahead = max((int(f.partition("-")[0]) for f in files if is_pack(f)), default=0)
+        if ahead > newest + 1 and self._catalogue.beside:
+            what = "the catalogue is older than the segments"
+            raise CorruptState(what, where=self._catalogue.where, wanted=f"version {ahead - 1} or later", got=newest)
 
     def _check_parent(self, c: Connection, head: Head, change: Change, parent: int) -> None:
         if head.version.n != parent:
             what = "another commit came first: this change was computed from an older version"
-            raise StateError(what, where=str(self.path), wanted=f"version {parent}", got=f"version {head.version.n}")
+            raise Stale(what, where=str(self.path), wanted=f"version {parent}", got=f"version {head.version.n}")
         if (change.source is None) != (change.seq is None):
             raise StateError("a batch has both a source and a seq or neither", got=(change.source, change.seq))
         if change.source is not None and change.seq is not None:
-            before = self._catalogue.applied(c, change.source, change.seq)
+            check_batch(change.source, change.seq)
+            before: Known | None = self._catalogue.applied(c, change.source, change.seq)
             if before is not None:
                 where = f"{change.source}:{change.seq}"
                 raise BatchConflict("this batch was applied before", where=where, got=f"version {before.n}")
@@ -166,17 +283,26 @@ class Store:
                 self._disk.remove(file)
             self._swept = True
 
+    def _remove(self, files: Iterable[str]) -> None:
+        """Remove files that no row names any longer. That one cannot be removed now is no failure of the commit that
+        is done: the next process to write here removes it."""
+        for file in files:
+            with contextlib.suppress(StateError):
+                self._disk.remove(file)
+
     def _discard(self, written: list[str]) -> None:
-        """Remove the files of a failed commit, but for those that a commit with an unclear outcome has named."""
-        with contextlib.suppress(RipplenestError, OSError):
-            named = self._named() if written else set()
+        """Remove the files of a failed commit, but for those that a commit with an unclear outcome has named.
+
+        A commit whose answer was lost may not have ended yet. It holds the lock as long as it lasts.
+        """
+        if not written:
+            return
+        self._swept = False  # what cannot be removed now, the next commit removes
+        with contextlib.suppress(RipplenestError, OSError), self._catalogue.transaction(write=True) as c:
+            named = self._catalogue.files(c)
             for file in written:
                 if file not in named:
                     self._disk.remove(file)
-
-    def _named(self) -> set[str]:
-        with self._catalogue.transaction() as c:
-            return self._catalogue.files(c)
 
     # ------------------------------------------------------------ the newest version, loaded once
 
@@ -186,18 +312,33 @@ class Store:
             return self._load(c)
 
     def _load(self, c: Connection) -> Head:
-        newest = self._catalogue.newest(c)
-        if self._cached is None or self._cached.version.n != newest:
+        tip = self._catalogue.tip(c)
+        if self._cached is None or (self._cached.version.n, self._cached.version.state) != tip:
             self._cached = self._catalogue.head(c)
         return self._cached
 
     def _live(self, c: Connection, head: Head, version: int) -> Live:
-        if version == head.version.n:
-            return head.live
-        if not 0 <= version <= head.version.n:
-            raise StateError("no such version", where=str(self.path), wanted=f"0 to {head.version.n}", got=version)
-        return self._catalogue.live(c, self._catalogue.version(c, version))
+        same = version == head.version.n
+        return head.live if same else self._catalogue.live(c, self._catalogue.version(c, version))
 
     def _check_open(self) -> None:
         if self._closed:
             raise StateError("the store is closed", where=str(self.path))
+
+
+def _entry(v: Version) -> Entry:
+    return Entry(v.n, datetime.fromisoformat(v.time), v.source, v.seq, note_of(v.note))
+
+
+def check_batch(source: str, seq: int) -> None:
+    """Raises StateError for a (source, seq) that no batch can have: databases hold 64 bits, and True is no 1."""
+    is_number = isinstance(seq, int) and not isinstance(seq, bool) and -(2**63) <= seq < 2**63
+    if not isinstance(source, str) or not is_number:
+        raise StateError("not the name of a batch", wanted="a text and an integer of 64 bits", got=(source, seq))
+
+
+def check_keep(versions: int) -> int:
+    """A number of versions to keep. Raises StateError for one that is none."""
+    if isinstance(versions, bool) or not isinstance(versions, int) or versions < 0:
+        raise StateError("not a number of versions to keep", wanted="0 or more", got=versions)
+    return versions

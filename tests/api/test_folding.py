@@ -74,7 +74,7 @@ def answers(db: rn.Database, view: str) -> Any:
 
 
 def feed(db: rn.Database, part: str, since: int) -> dict[Any, int]:
-    return dict(db._snapshot().delta(part, since).consolidated().counts())
+    return dict(db._state.snapshot().delta(part, since).consolidated().counts())
 
 
 def check(db: rn.Database, rows: list[dict[str, Any]]) -> None:
@@ -209,14 +209,14 @@ def test_a_folded_bag_is_probed_like_any_other(tmp_path):
     with opened(tmp_path / "state") as db:
         db.load("C", rows)
         for part in ("C.orders", "C.orders.items", "C.orders.items.tags"):
-            found = db._snapshot().scan(part).counts()
+            found = db._state.snapshot().scan(part).counts()
             assert found
             for columns in db._store.tables()[part].indexes:
                 for row in found:
                     key = tuple(row[c] for c in columns)
                     wanted = {r: n for r, n in found.items() if tuple(r[c] for c in columns) == key}
-                    assert db._snapshot().probe(part, columns, [key]).counts() == wanted
-            assert not len(db._snapshot().probe(part, (0,), [("nobody's",)]))
+                    assert db._state.snapshot().probe(part, columns, [key]).counts() == wanted
+            assert not len(db._state.snapshot().probe(part, (0,), [("nobody's",)]))
 
 
 @settings(LAW, max_examples=60)

@@ -216,7 +216,10 @@ def test_a_label_from_spark_addresses_its_bag(shop):
     assert {n: db.view(n).rows() for n in db.views} == steps[-1][2]
 
 
-@pytest.mark.parametrize("name", ["parts", "passed_or_made", "odd_names", "liked"])
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("passed_or_made", "odd_names")]
+
+
+@pytest.mark.parametrize("name", ["parts", "liked", *LONG])
 def test_changes_add_up(shop, name):
     """flat(since) ⊎ changes(since) = flat, and so for each dictionary."""
     db, steps = shop
@@ -235,8 +238,38 @@ def test_changes_add_up(shop, name):
     for site, d in v.dictionaries().items():
         assert sorted(plain(everything.dictionaries[site].collect()), key=repr) == sorted(plain(d.collect()), key=repr)
     for since in (-1, db.version + 1):
-        with refused(db, errors.StateError, "outside this snapshot"):
+        with refused(db, errors.StateError, "no such version"):
             v.changes(since=since)
+
+
+@pytest.mark.parametrize("name", ["parts", "odd_names", "bare"])
+def test_nested_changes_are_the_touched_rows(shop, name):
+    """The frame has what ``changed_rows`` says in plain Python, and leads from the rows of then to those of now."""
+    db, steps = shop
+    v = db.view(name)
+    since = steps[0][0]
+    went, came = v.changed_rows(since)
+    assert went or came
+    changes = v.changes(since=since).nested
+    assert changes.columns == [*v.nested().columns, "_multiplicity"]
+    for sign, wanted in ((-1, went), (1, came)):
+        of_sign = changes.filter(F.col("_multiplicity") * sign > 0)
+        counts = [abs(row["_multiplicity"]) for row in of_sign.select("_multiplicity").collect()]
+        assert set(counts) <= {1, 2} and sum(counts) == len(wanted)
+        if set(counts) == {1}:
+            assert sorted(shown(of_sign.drop("_multiplicity")), key=repr) == ordered(wanted)
+
+
+def test_a_relation_is_read_like_a_view(shop):
+    db, steps = shop
+    c = db.relation("C")
+    assert sorted(plain(c.nested().collect()), key=repr) == ordered(c.rows())
+    assert c.flat().columns == ["custkey", "name", "orders", "_multiplicity"]
+    assert set(c.dictionaries()) == {"C.orders", "C.orders.items", "C.orders.items.tags"}
+    old = c.as_of(steps[0][0])
+    assert sorted(plain(old.nested().collect()), key=repr) == ordered(old.rows()) != ordered(c.rows())
+    changes = c.changes(since=steps[0][0])
+    assert not changes.nested.isEmpty() and set(changes.dictionaries) == set(c.dictionaries())
 
 
 def test_data_frames_in_every_place(shop, spark):

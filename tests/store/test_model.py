@@ -14,10 +14,11 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
 from ripplenest.rows import Row, Rows
-from ripplenest.store import Change, Snapshot, Store, TableSpec, commit, segments
+from ripplenest.store import Change, Snapshot, Store, TableSpec, merging, segments
 
 VALUES: dict[str, list[object]] = {
     "bool": [None, True, False],
@@ -101,13 +102,13 @@ def change_of(deltas: Mapping[str, list[tuple[Row, int]]]) -> dict[str, Rows]:
 
 
 @pytest.mark.parametrize("collide", [False, True], ids=["hashes", "all hashes equal"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(changes=st.lists(deltas(), min_size=1, max_size=12), indexed_at=st.integers(0, 11))
 def test_store_is_its_changes(collide, changes, indexed_at):
     model = Model()
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(commit, "FANOUT", 2)
-        patch.setattr(commit, "TIER_ROWS", 4)
+        patch.setattr(merging, "FANOUT", 2)
+        patch.setattr(merging, "TIER_ROWS", 4)
         if collide:
             patch.setattr(segments, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
         bare = TableSpec("wide", TYPES)
@@ -125,5 +126,7 @@ def test_store_is_its_changes(collide, changes, indexed_at):
                 model.scans(snapshot)
         with Store.open(folder) as store:
             model.agrees(store.snapshot())
-            for n in range(len(changes) + 1):
+            for n in range(1, len(changes) + 1):
                 model.scans(store.snapshot(n))
+            with pytest.raises(StateError, match="no such table yet"):
+                store.snapshot(0).scan("pair")

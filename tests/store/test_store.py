@@ -12,7 +12,7 @@ import pytest
 from ripplenest.nrc.errors import BatchConflict, StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.rows import Rows
-from ripplenest.store import Change, Store, TableSpec, commit
+from ripplenest.store import Change, Store, TableSpec, merging
 from ripplenest.store.hashing import hash_columns
 from ripplenest.store.segments import VERIFIED, Reader
 
@@ -24,13 +24,13 @@ def rows(*pairs):
 
 
 def test_merging_bounds_segments_and_keeps_answers(store, monkeypatch):
-    monkeypatch.setattr(commit, "TIER_ROWS", 8)
+    monkeypatch.setattr(merging, "TIER_ROWS", 8)
     total, pinned = {}, []
     for i in range(1, 301):
         delta = {(i, f"k{i % 7}"): 1, (i - 5, f"k{(i - 5) % 7}"): -1 if i > 5 and i % 2 else 1}
         store.commit(Change({"pair": rows(*delta.items())}), i)
         total = Rows.of_counts(TYPES, total).plus(rows(*delta.items())).counts()
-        bound = 7 * (2 + commit.tier(len(total) + 1))
+        bound = 7 * (2 + merging.tier(len(total) + 1))
         assert len(store.snapshot().segments("pair")) <= bound <= 35
         if i % 60 == 0:
             pinned.append((store.snapshot(), total))
@@ -39,7 +39,7 @@ def test_merging_bounds_segments_and_keeps_answers(store, monkeypatch):
         mine = {r: n for r, n in want.items() if r[1] in ("k1", "k3")}
         assert snapshot.probe("pair", (1,), [("k1",), ("k3",), ("none",)]).counts() == mine
     assert store.snapshot().delta("pair", 1).counts() == total
-    assert max(commit.tier(s.rows) for s in store.snapshot().segments("pair")) > 1
+    assert max(merging.tier(s.rows) for s in store.snapshot().segments("pair")) > 1
 
 
 def test_everything_cancelled_leaves_no_segment(store):
@@ -187,7 +187,7 @@ def test_a_scanned_table_outlives_the_store(store):
 
 def test_other_folders_and_formats_are_refused(tmp_path, store):
     with store._catalogue.transaction(write=True) as c:
-        c.exec_driver_sql("UPDATE meta SET value = '2' WHERE key = 'format'")
+        c.exec_driver_sql("UPDATE meta SET value = '1' WHERE key = 'format'")
     with pytest.raises(StateError, match="format"):
         Store.open(tmp_path / "state")
     (tmp_path / "home").mkdir()

@@ -1,0 +1,93 @@
+"""``status``: what is in a state, how far it has come, and what it takes up."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import ripplenest as rn
+from ripplenest.cli.output import Json, counted, print_json, print_table, printable, size, utc
+from ripplenest.cli.states import Catalogue, State, handle, open_state
+from ripplenest.cli.versions import made_by, usage_json
+
+if TYPE_CHECKING:
+    from ripplenest.view import RelationHandle, ViewHandle
+
+EXACT = 100_000  # stored entries up to which rows are counted
+
+
+def status(state: State, as_json: Json = False, catalogue: Catalogue = None) -> None:
+    """Print what is in a state, how far it has come, and what it takes up.
+
+    The catalogue, versions, relations and views with their rows, the last batch of each source, publications, files.
+    """
+    with open_state(state, catalogue) as db:
+        found = facts(db)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(_lines(found))
+
+
+def facts(db: rn.Database) -> dict[str, Any]:
+    """All of it as plain data."""
+    relations, views, usage = db.relations, db.views, db.usage
+    return {
+        "catalogue": db.where,
+        "version": usage.newest,
+        **usage_json(usage),
+        "relations": [_named(db, name, usage.newest) for name in relations],
+        "views": [_named(db, name, usage.newest) for name in views],
+        "sources": _sources(db),
+        "publications": [{"view": p.view, "path": p.path, "layout": p.layout} for p in db.publications],
+        "last": next(({"what": made_by(e), "time": e.time.isoformat()} for e in db.history(1)), None),
+    }
+
+
+def _named(db: rn.Database, name: str, version: int) -> dict[str, Any]:
+    _, found = handle(db, name)
+    rows, exact = _count(found.as_of(version))
+    return {"name": name, "rows": rows, "exact": exact}
+
+
+def _count(found: "RelationHandle | ViewHandle") -> tuple[int, bool]:
+    """Rows, each as often as it comes, and True; of large tables, what the catalogue says without reading them, which
+    counts changes that are not merged yet, and False."""
+    snapshot, table = found._snapshot(), found.program.flat.name
+    entries = snapshot.size(table)
+    if entries > EXACT:
+        return entries, False
+    return sum(n for _, n in snapshot.scan(table).pairs()), True
+
+
+def _sources(db: rn.Database) -> list[dict[str, Any]]:
+    """The last batch of each source that the versions that are kept tell of, newest first."""
+    last: dict[str, dict[str, Any]] = {}
+    for e in db.history():
+        if e.source is not None and e.note.get("kind") != "load" and e.source not in last:
+            last[e.source] = {"source": e.source, "seq": e.seq, "version": e.version, "time": e.time.isoformat()}
+    return list(last.values())
+
+
+def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "catalogue", printable(found["catalogue"])
+    older = f", {found['oldest']} to {found['newest']} are kept" if found["oldest"] < found["newest"] else ""
+    yield "version", f"{found['version']}{older} (retains {counted(found['retain'], 'version')} besides the newest)"
+    if found["last"]:
+        yield "last", f"{_time(found['last'])}, {printable(found['last']['what'])}"
+    for what in ("relation", "view"):
+        for kept in found[f"{what}s"]:
+            rows = counted(kept["rows"], "row")
+            yield what, f"{printable(kept['name'])}, {rows if kept['exact'] else f'about {rows}'}"
+    for s in found["sources"]:
+        yield "source", f"{printable(s['source'])}, seq {s['seq']} as version {s['version']}, {_time(s)}"
+    for p in found["publications"]:
+        yield "published", f"{printable(p['view'])}, {p['layout']}, at {printable(p['path'])}"
+    segments = counted(found["segments"], "live segment")
+    yield "stored", f"{counted(found['files'], 'file')}, {size(found['bytes'])}, {segments}"
+    if found["orphans"]:
+        left = counted(len(found["orphans"]), "file")
+        yield "orphans", f"{left} that nothing names; the next batch or vacuum removes them"
+
+
+def _time(of: dict[str, Any]) -> str:
+    return f"{utc(datetime.fromisoformat(of['time']))} UTC"

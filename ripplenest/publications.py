@@ -1,0 +1,98 @@
+"""Views that are published: which, where, and how they follow the versions of the state.
+
+A publication comes after the commit and is repeated without harm: each table knows the version that it shows. What a
+process that died did not publish is published by the next one that opens the state, or by the next batch.
+"""
+
+import os
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from ripplenest.folding import Unfolding
+from ripplenest.identity import digest
+from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
+from ripplenest.publish import Published, Target, check_target, publish
+from ripplenest.state import State
+from ripplenest.store.specs import Change
+from ripplenest.touched import wanted_keys
+
+META = "publish:"  # with a digest of view and path: the key of a target, whose value is "" when it is no longer one
+
+
+@frozen
+class Publications:
+    """The publications of one state."""
+
+    state: State
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What is published, in the order of views and paths."""
+        meta = self.state.store.all_meta()
+        found = (Target.from_json(text) for key, text in meta.items() if key.startswith(META) and text)
+        return tuple(sorted(found, key=lambda t: (t.view, t.path)))
+
+    def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool) -> Published:
+        """Publish ``view`` now and after every batch. Raises StateError when its target is published otherwise."""
+        target = Target.of(view, path, layout)
+        snapshot = self.state.snapshot()
+        declared = self.state.declared.views
+        if view not in declared:
+            raise UnknownView("there is no such view", got=view, possible=declared)
+        for other in self.targets:
+            if other.path == target.path and other != target:
+                shown = [f"{t.view}, {t.layout}" for t in (other, target)]
+                raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
+        program = declared[view].planned.program
+        check_target(program, target)
+        if target not in self.targets:
+            note = {"kind": "publish", "name": view}
+            keys = {table: found for table, found in wanted_keys(program).items() if table in self.state.access_keys()}
+            self.state.commit(Change(indexes=keys, meta={_key(target): target.to_json()}, note=note), snapshot.version)
+        return self._publish(target, self.state.snapshot(), rebuild)
+
+    def remove(self, view: str, path: str | os.PathLike[str]) -> None:
+        """Publish ``view`` there no longer; its tables stay as they are. Raises StateError when it is not published."""
+        wanted = Target.of(view, path)
+        found = next((t for t in self.targets if (t.view, t.path) == (view, wanted.path)), None)
+        if found is None:
+            possible = [f"{t.view} at {t.path}" for t in self.targets]
+            raise StateError("no such publication", where=f"view {view}", got=wanted.path, possible=possible)
+        change = Change(meta={_key(found): ""}, note={"kind": "unpublish", "name": view})
+        self.state.commit(change, self.state.store.version)
+
+    def catch_up(self) -> tuple[Published, ...]:
+        """Bring every publication to the newest version. Raises NotPublished for those that cannot be; the state itself
+        is as it was, and the others are published."""
+        targets = self.targets
+        if not targets:
+            return ()
+        snapshot = self.state.snapshot()
+        found, failed = [], {}
+        for target in targets:
+            try:
+                found.append(self._publish(target, snapshot))
+            except (RipplenestError, OSError) as error:
+                failed[f"{target.view} at {target.path}"] = error
+        if failed:
+            raise _not_published(snapshot.version, failed)
+        return tuple(found)
+
+    def _publish(self, target: Target, snapshot: Unfolding, rebuild: bool = False) -> Published:
+        program = self.state.declared.views[target.view].planned.program
+        app_id = f"ripplenest-{self.state.store.identity}-{digest(target.view)[:16]}"
+        oldest = self.state.store.oldest
+        return publish(program, snapshot, target, app_id, self.state.access_keys(), oldest, rebuild)
+
+
+def _key(target: Target) -> str:
+    return f"{META}{digest(target.view, target.path)}"
+
+
+def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublished:
+    first, error = next(iter(failed.items()))
+    got = "; ".join(f"{where}: {e}" for where, e in failed.items() if e is not error)
+    what = f"version {version} is committed, but could not be published: {error}"
+    possible = ["the same batch again, or the next one, or opening the state again: each publishes what is missing"]
+    return NotPublished(what, where=first, got=got or None, possible=possible)

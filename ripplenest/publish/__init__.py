@@ -1,0 +1,12 @@
+"""Publishing a view as Delta tables: what a kept view shows at a version, for whoever reads Delta Lake.
+
+Theory of operation. A publication brings tables from the version that they show to a version of the state, in one
+Delta commit for each table, whatever lies between: so it is repeated without harm, and one that was missed, because the
+process died between the two commits, is made good by the next. Nothing is remembered on our side but the target
+(``target.py``); the table knows its version. ``source.py`` says what is in a table, ``delta.py`` how it gets there.
+"""
+
+from ripplenest.publish.publisher import Published, check_target, publish
+from ripplenest.publish.target import Layout, Target
+
+__all__ = ["Layout", "Published", "Target", "check_target", "publish"]

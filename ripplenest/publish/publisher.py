@@ -1,0 +1,118 @@
+"""From a view and its target to the tables that are written."""
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from ripplenest.delta.program import TriggerProgram
+from ripplenest.folding import Versioned
+from ripplenest.nested import Keys
+from ripplenest.nrc.errors import StateError
+from ripplenest.publish.columns import check_names
+from ripplenest.publish.delta import PublishedTable, Publisher
+from ripplenest.publish.library import deltalake, storage
+from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, shredded_schema
+from ripplenest.publish.target import Target, folder_name, make_folder
+from ripplenest.shape import sites
+from ripplenest.touched import NO_KEYS
+
+FLAT = "flat"
+
+
+@frozen
+class Published:
+    """What a publication did, table by table; of a shredded view, the flat part is the last."""
+
+    view: str
+    tables: tuple[PublishedTable, ...]
+
+    @property
+    def version(self) -> int:
+        """The version that every table shows, or a later one: the least transaction version."""
+        return min(t.version for t in self.tables)
+
+    @property
+    def delta_version(self) -> int:
+        """The Delta version of the last table."""
+        return self.tables[-1].delta_version
+
+    @property
+    def full(self) -> bool:
+        """True when a table was written whole; its ``why`` says why."""
+        return any(t.how == "whole" for t in self.tables)
+
+    @property
+    def changed(self) -> bool:
+        """False when every table showed the version before."""
+        return any(t.how != "nothing" for t in self.tables)
+
+    @property
+    def written(self) -> int:
+        """Rows that were added or updated."""
+        return sum(t.written for t in self.tables)
+
+    @property
+    def removed(self) -> int:
+        """Rows that are gone."""
+        return sum(t.removed for t in self.tables)
+
+
+def check_target(program: TriggerProgram, target: Target) -> None:
+    """That ``program`` can be published so, before anything is. Raises QueryError for names that Delta tables cannot
+    have, and EnvironmentProblem without deltalake."""
+    deltalake()
+    where = f"publish {program.view}"
+    if target.layout == "nested":
+        check_names(nested_schema(program), where)
+    else:
+        for site in (None, *sites(program)):
+            check_names(shredded_schema(program, site), where)
+
+
+def publish(
+    program: TriggerProgram,
+    snapshot: Versioned,
+    target: Target,
+    app_id: str,
+    keys: Keys = NO_KEYS,
+    oldest: int = 0,
+    rebuild: bool = False,
+) -> Published:
+    """Make the tables of ``target`` show the view of ``program`` at the version of ``snapshot``.
+
+    ``app_id`` names the state and the view, for ever. Tables that show the version, or a later one, are left alone; a
+    table that shows an older one gets the changes since in one commit. A new table is written whole, and so is one
+    that is older than ``oldest``, the oldest version since which changes are known; with ``rebuild`` every table is.
+    ``keys`` are the access keys that stored tables have (``touched.wanted_keys``). Raises StateError for tables of
+    others and for tables that others changed, EvaluationError for a nested view with a multiplicity below 0, and what
+    ``check_target`` raises.
+    """
+    check_target(program, target)
+    if target.layout == "shredded":
+        _make_root(program, target)
+    version = snapshot.version
+    published = (
+        Publisher(source, uri, app_id, version, oldest, rebuild).publish()
+        for source, uri in _sources(program, snapshot, target, keys)
+    )
+    return Published(program.view, tuple(published))
+
+
+def _sources(program: TriggerProgram, snapshot: Versioned, target: Target, keys: Keys) -> Iterator[tuple[Source, str]]:
+    """What is published where; the flat part last, so that whoever sees its version finds all labels defined."""
+    if target.layout == "nested":
+        yield Nested(program, snapshot, keys), target.path
+        return
+    for site in reversed(sites(program)):
+        yield Shredded(program, snapshot, site), target.folder(folder_name(site))
+    yield Shredded(program, snapshot), target.folder(FLAT)
+
+
+def _make_root(program: TriggerProgram, target: Target) -> None:
+    where = f"view {program.view} at {target.path}"
+    with storage(where):
+        taken = deltalake().DeltaTable.is_deltatable(target.path)
+    if taken:
+        what = "a Delta table where the folder of several would be"
+        raise StateError(what, where=where, possible=["another path"])
+    make_folder(target.path, where, (FLAT, *map(folder_name, sites(program))))

@@ -1,0 +1,94 @@
+"""Where a view is published and how: what a database remembers of it, and the folders of its Delta tables."""
+
+import json
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import unquote, urlsplit
+
+from attrs import asdict, fields_dict, frozen
+
+from ripplenest.identity import digest
+from ripplenest.nrc.errors import CorruptState, StateError, WrongValue
+
+Layout = Literal["nested", "shredded"]
+OWN = re.compile(r"id_bucket=\d+|_delta_log|_change_data")  # what we write into the folder of a table
+MISREAD = "%[\\]^|"  # of local paths: deltalake writes tables there that it then does not find
+LONGEST = 40  # characters of a site in the name of its folder, which a digest ends
+
+
+@frozen
+class Target:
+    """``view`` as Delta tables at ``path``: an absolute local path, or a URL that deltalake understands."""
+
+    view: str
+    path: str
+    layout: Layout = "nested"
+
+    @classmethod
+    def of(cls, view: str, path: str | os.PathLike[str], layout: str = "nested") -> "Target":
+        """The target that a user means. Raises WrongValue."""
+        where = f"publish {view}"
+        if layout not in get_args(Layout):
+            raise WrongValue("no such layout", where=where, got=layout, possible=get_args(Layout))
+        text = os.fspath(path)
+        if not isinstance(text, str) or not text:
+            raise WrongValue("not a path", where=where, wanted="a path or a URL", got=type(text).__name__)
+        chosen: Layout = "shredded" if layout == "shredded" else "nested"
+        return cls(view, _absolute(text, where), chosen)
+
+    def to_json(self) -> str:
+        """As it is stored with the state. Law: Target.from_json(target.to_json()) = target."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Target":
+        """Raises CorruptState for a text that is not the JSON of a target."""
+        try:
+            raw = json.loads(text)
+        except ValueError:
+            raw = None
+        known = isinstance(raw, dict) and raw.keys() == fields_dict(cls).keys()
+        if not known or not all(isinstance(v, str) for v in raw.values()) or raw["layout"] not in get_args(Layout):
+            raise CorruptState("not the text of a publication", got=ascii(text)[:200])
+        return cls(**raw)
+
+    def folder(self, name: str) -> str:
+        """The table ``name`` of several below the target."""
+        return f"{self.path.rstrip('/')}/{name}"
+
+
+def _absolute(path: str, where: str) -> str:
+    url = urlsplit(path)
+    local = os.path.abspath(unquote(url.path) if url.scheme == "file" else path)
+    remote = "://" in path and url.scheme != "file"
+    bad = [c for c in (path if remote else local) if not c.isprintable() or (c in MISREAD and not remote)]
+    if bad:
+        what = "a path that deltalake misreads"
+        raise WrongValue(what, where=where, wanted=f"none of {MISREAD}, nothing unprintable", got=ascii("".join(bad)))
+    return path if remote else local
+
+
+def folder_name(site: str) -> str:
+    """The folder of the dictionary of ``site``: letters and digits of its name, and a digest that tells it apart."""
+    plain = re.sub(r"[^a-z0-9]+", "-", site.lower()).strip("-")[:LONGEST]
+    return f"{plain}-{digest(site)[:8]}"
+
+
+def make_folder(uri: str, where: str, more: Collection[str] = ()) -> None:
+    """Make the folder of new tables, for its owner only. Raises StateError when it cannot be made, or has anything in
+    it but ``more`` and what an interrupted first publication left."""
+    if "://" in uri:
+        return
+    path = Path(uri)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = sorted(entry.name for entry in path.iterdir())
+    except OSError as error:
+        raise StateError("the folder cannot be used", where=where, got=error.strerror) from error
+    others = [name for name in found if not (OWN.fullmatch(name) or name in more)]
+    if others:
+        what = "the folder is not empty, and no Delta table"
+        raise StateError(what, where=where, got=ascii(others[0]), possible=["an empty or a new folder"])

@@ -1,0 +1,82 @@
+"""The state as a process sees it: a version of the store together with what that version declares."""
+
+import json
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from ripplenest.declared import Declared
+from ripplenest.folding import Unfolding
+from ripplenest.nrc.errors import StateError
+from ripplenest.overlay import Columns, Overlay
+from ripplenest.store.specs import Change
+from ripplenest.store.store import Store
+from ripplenest.view import AsOf
+
+ROLLBACKS = "rollbacks"  # meta key: a list of [version of the rollback, version that it went back to]
+
+
+@frozen
+class State:
+    """A store, and the relations and views that it declares, which other objects may add to."""
+
+    store: Store
+    declared: Declared = field(factory=Declared)
+
+    def snapshot(self, as_of: AsOf | None = None) -> Unfolding:
+        """The newest version with everything that it declares known, or an older one.
+
+        What is known is never less than what the snapshot declares: a batch must keep every view fresh. Raises
+        StateError for a version that is not kept, or a batch that was not applied.
+        """
+        version = self.version_of(as_of)
+        found = self.store.snapshot(version)
+        self.declared.read(found.meta)
+        return Unfolding(found, self.declared.folds)
+
+    def refresh(self) -> int:
+        """Read what was declared since, here or by another object; the version that declares it."""
+        return self.snapshot().version
+
+    def version_of(self, as_of: AsOf | None) -> int | None:
+        """The version that ``as_of`` means; None for the newest. Raises StateError."""
+        if isinstance(as_of, int) and not isinstance(as_of, bool):
+            return as_of
+        if as_of is None:
+            return None
+        match as_of:
+            case (str(source), int(seq)):
+                applied = self.store.applied(source, seq)
+                if applied is None:
+                    raise StateError("no such batch was applied", where=str(self.store.path), got=f"{source}:{seq}")
+                return applied.version
+        wanted = "a version, or the (source, seq) of a batch"
+        raise StateError("not a version", where="as_of", wanted=wanted, got=type(as_of).__name__)
+
+    def overlay(self, snapshot: Unfolding) -> Overlay:
+        """``snapshot`` for operations to read and to change."""
+        types = {p.name: p.types for r in self.declared.relations.values() for p in r.parts.values()}
+        return Overlay(snapshot, types, self.access_keys())
+
+    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
+        """By stored table, its access keys."""
+        return {name: spec.indexes for name, spec in self.store.tables().items()}
+
+    def commit(self, change: Change, parent: int) -> int:
+        """``parent`` is the version that the change was computed from; raises Stale when there is another by now."""
+        return self.store.commit(change, parent)
+
+    def rollbacks(self) -> list[list[int]]:
+        """The rollbacks so far: [their version, the version that they went back to]."""
+        found: list[list[int]] = json.loads(self.store.all_meta().get(ROLLBACKS, "[]"))
+        return found
+
+    def in_force(self, version: int) -> bool:
+        """Whether what ``version`` did is part of the newest version, or was rolled back."""
+        upto = self.store.version
+        for at, to in reversed(self.rollbacks()):
+            if at <= upto:
+                if version > at:
+                    return True
+                upto = to
+        return version <= upto

@@ -1,0 +1,38 @@
+"""When segments are merged: a geometric rule that bounds how many a table has, and how often a row is rewritten.
+
+The tier of a segment is its number of rows on a logarithmic scale; when FANOUT live segments of a table share a tier,
+they become one. Tier 0 is everything below TIER_ROWS: rewriting so few rows costs less than probing more segments. So
+a table of n rows has at most (FANOUT - 1) · (2 + log₈(n / TIER_ROWS)) live segments however many batches made it, and
+a changed row is rewritten at most TIER_ROWS / (FANOUT - 1) times in tier 0 and once per tier above.
+
+A batch merges at most BUDGET rows, so that no batch pays for the whole table; what is left waits for ``compact``, but
+not for ever: a tier of twice FANOUT segments is merged by the batch that makes it so.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+FANOUT = 8  # a power of two
+TIER_ROWS = 128  # a power of two
+BUDGET = 2**17  # rows
+_SHIFT = FANOUT.bit_length() - 1
+
+
+def tier(rows: int) -> int:
+    """0 below TIER_ROWS rows, then one more for each factor FANOUT."""
+    return ((rows // TIER_ROWS).bit_length() + _SHIFT - 1) // _SHIFT
+
+
+def due(sizes: Sequence[int], budget: int | None) -> list[int]:
+    """Which of the segments of a table, given by their rows, are to be merged next; none when all is well.
+
+    With a ``budget`` (rows), only what it pays for or what cannot wait.
+    """
+    tiers: dict[int, list[int]] = defaultdict(list)
+    for place, rows in enumerate(sizes):
+        tiers[tier(rows)].append(place)
+    for _, places in sorted(tiers.items()):
+        affordable = budget is None or sum(sizes[p] for p in places) <= budget
+        if len(places) >= (FANOUT if affordable else 2 * FANOUT):
+            return places
+    return []

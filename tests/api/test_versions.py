@@ -1,0 +1,291 @@
+"""Reading versions, going back to them, and what happened between two of them: for views and relations alike."""
+
+import copy
+import shutil
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from support.shop import (
+    ANN,
+    BOB,
+    FILMS,
+    VIEWS,
+    Customer,
+    customer,
+    item,
+    movie,
+    opened,
+    order,
+    parts,
+    related,
+    tags,
+)
+from support.states import refused, state
+
+import ripplenest as rn
+from ripplenest import errors
+
+
+def key(row):
+    """A plain row as something that can be counted."""
+    match row:
+        case dict():
+            return tuple((name, key(value)) for name, value in row.items())
+        case list():
+            return ("bag", *sorted(map(key, row), key=repr))
+    return row
+
+
+def counted(rows):
+    return Counter(map(key, rows))
+
+
+def names(db):
+    return [db.view(name) for name in db.views] + [db.relation(name) for name in db.relations]
+
+
+def history_of(db):
+    """Batches of all kinds; by version, the rows of every view and relation at that time."""
+    db.load("C", [ANN, BOB])
+    db.load("M", FILMS)
+    for view in VIEWS:
+        db.create(view)
+    seen = {db.version: {h.name: h.rows() for h in names(db)}}
+    ann = db  # batches address rows by key
+    changes = [
+        lambda b: b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(3, 5, ("z", "z"))]),
+        lambda b: (b.insert("M", [movie("Jarhead", "Drama", "Mendes")]), b.delete("M", [movie(*FILMS[0].values())])),
+        lambda b: b.at("C", custkey=7).orders.at(orderkey=11).items.at_all(part=1).tags.insert(["q"]),
+        lambda b: b.delete("C", [BOB]),
+        lambda b: b.upsert("C", [customer(8, "Bea", [order(21, item(1)), order(21, item(1))])]),
+        lambda b: b.at("C", custkey=7).orders.delete([order(12)]),
+        lambda _: None,
+    ]
+    for seq, change in enumerate(changes, 1):
+        with ann.batch("s", seq) as b:
+            change(b)
+        seen[db.version] = {h.name: h.rows() for h in names(db)}
+    return seen
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A state, closed, and what its versions held."""
+    folder = tmp_path_factory.mktemp("made") / "state"
+    with opened(folder) as db:
+        return folder, history_of(db)
+
+
+@pytest.fixture
+def past(made, tmp_path):
+    folder, seen = made
+    shutil.copytree(folder, tmp_path / "state")
+    with opened(tmp_path / "state") as db:
+        yield db, dict(seen)
+
+
+def test_every_version_can_be_read(past):
+    db, seen = past
+    assert len(seen) == 8 and len({str(rows) for rows in seen.values()}) == 7
+    for n, rows in seen.items():
+        assert {h.name: h.as_of(n).rows() for h in names(db)} == rows
+    last = db.version
+    assert db.view("tags").as_of(("s", 1)).rows() == seen[last - 6]["tags"]
+    assert repr(db.view("tags").as_of(("s", 1))).endswith(" as of ('s', 1)>")
+
+
+def test_changed_rows_lead_from_any_version_to_any_other(past):
+    """rows(v) = rows(since) − went + came; and only rows that changed, or changed inside, are named."""
+    db, seen = past
+    touched = 0
+    for since, upto in combinations(seen, 2):
+        for h in names(db):
+            went, came = (counted(rows) for rows in h.as_of(upto).changed_rows(since))
+            old, new = counted(seen[since][h.name]), counted(seen[upto][h.name])
+            assert old - new == went and new - old == came, (h.name, since, upto)
+            touched += sum(went.values())
+    assert touched > 100
+
+
+def test_a_changed_row_costs_what_it_costs(tmp_path):
+    """A change deep inside one of many rows reads what that row holds, and scans nothing."""
+    with opened(tmp_path) as db:
+        db.load("C", [customer(i, "Ann", [order(i, item(1), item(2, 3, ("a",)))]) for i in range(300)])
+        db.create(parts)
+        since = db.version
+        with db.batch() as b:
+            b.at("C", custkey=7).orders.at(orderkey=7).items.insert([item(9)])
+        for h in (db.view("parts"), db.relation("C")):
+            went, came = h.changed_rows(since)
+            assert len(went) == len(came) == 1 and "9" in str(came) and "9" not in str(went)
+
+
+def test_what_was_not_there_is_not_empty(tmp_path):
+    """A version from before a view or relation was made has no rows of it to show, which is not the same as none."""
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation("C", Customer, key="custkey")
+        db.load("C", [ANN])
+        made = db.version
+        db.create(tags)
+        with pytest.raises(errors.StateError, match="no such table yet"):
+            db.view("tags").as_of(made).rows()
+        assert db.relation("C").as_of(made).rows() == db.relation("C").rows()
+
+
+@pytest.mark.parametrize("wrong", [-1, 99, ("s", 99), ("nobody", 1), True, "3", (1, 2)])
+def test_versions_that_are_none(past, wrong):
+    db, _ = past
+    for use in (db.view("tags").as_of, db.relation("M").as_of, db.view("tags").changed_rows, db.rollback):
+        with refused(db, errors.StateError):
+            use(wrong)
+
+
+def test_the_history_says_what_was_done(past):
+    db, _ = past
+    entries = db.history()
+    assert [e.version for e in entries] == list(range(db.version, -1, -1))
+    kinds = [e.note.get("kind") for e in reversed(entries)]
+    assert kinds == [None, "relation", "relation", "load", "load", *["create"] * len(VIEWS), *["batch"] * 7]
+    assert (entries[0].source, entries[0].seq) == ("s", 7)
+    times = [e.time for e in entries]
+    assert times == sorted(times, reverse=True) and all(t.utcoffset().total_seconds() == 0 for t in times)
+    assert db.history(2) == entries[:2]
+
+
+# ---------------------------------------------------------------- rollback
+
+
+def test_a_rollback_is_a_new_version_with_the_old_rows(past):
+    db, seen = past
+    for n in [*seen, *reversed(seen)]:
+        before = db.version
+        assert db.rollback(n) == before + 1 == db.version
+        assert {h.name: h.rows() for h in names(db)} == seen[n]
+        assert db.verify(deep=True).ok
+        assert db.history(1)[0].note == {"kind": "rollback", "to": n}
+    assert db.rollback(("s", 3)) and {h.name: h.rows() for h in names(db)} == seen[db.version - 16 - 5]
+    with db.batch("s", 8) as b:
+        b.insert("M", [movie("New", "Drama", "x")])
+    assert db.verify(deep=True).ok
+
+
+def test_views_that_came_later_match_the_rows_of_then(tmp_path):
+    with opened(tmp_path) as db:
+        db.load("M", FILMS[:1])
+        then = db.version
+        with db.batch() as b:
+            b.insert("M", FILMS[1:])
+        db.create(related)
+        assert db.view("related").rows() == related(FILMS)
+        db.rollback(then)
+        assert db.relation("M").rows() == FILMS[:1] and db.view("related").rows() == related(FILMS[:1])
+        assert db.verify(deep=True).ok
+
+
+def test_batches_that_were_undone_stay_applied(past):
+    """A (source, seq) is applied once: what comes after a rollback is new, and a late retry does nothing."""
+    db, seen = past
+    first = min(seen)
+    db.rollback(first)
+    held = state(db)
+    with db.batch("s", 7) as b:
+        pass
+    assert not b.report.applied and state(db) == held
+    with pytest.raises(errors.BatchGap), db.batch("s", 9):
+        pass
+
+
+def test_a_load_that_was_undone_can_be_done_again(tmp_path):
+    with opened(tmp_path) as db:
+        db.create(related)
+        empty = db.version
+        loaded = db.load("M", FILMS)
+        assert db.load("M", FILMS) == loaded == db.version
+        undone = db.rollback(empty)
+        assert db.view("related").rows() == []
+        again = db.load("M", FILMS)
+        assert again == db.version == undone + 1 and db.view("related").rows() == related(FILMS)
+        assert db.load("M", FILMS) == again
+        with pytest.raises(errors.AlreadyLoaded):
+            db.load("M", FILMS[:1])
+        db.rollback(loaded)  # undoes the rollback, too
+        assert db.load("M", FILMS) == loaded < again and db.view("related").rows() == related(FILMS)
+        db.rollback(empty)
+        assert db.load("M", FILMS[:2]) == db.version and db.view("related").rows() == related(FILMS[:2])
+
+
+def test_a_rollback_brings_arrays_back(tmp_path):
+    """Bags that were arrays then, and are shredded now because a view looked into them."""
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation("C", Customer, key="custkey", immutable="orders.items")
+        db.load("C", [ANN, BOB])
+        then, rows = db.version, db.relation("C").rows()
+        with db.batch() as b:
+            b.insert("C", [customer(9, "Cy", [order(31, item(5, 2, ("t",)))])])
+        db.create(tags)
+        assert db.relation("C").as_of(then).rows() == rows
+        went, came = db.relation("C").changed_rows(then)
+        assert went == [] and [c["custkey"] for c in came] == [9]
+        db.rollback(then)
+        assert db.relation("C").rows() == rows and db.view("tags").rows() == tags([ANN, BOB])
+        assert db.verify(deep=True).ok
+
+
+# ---------------------------------------------------------------- retention
+
+
+def test_old_versions_go_and_batches_stay_known(tmp_path):
+    with opened(tmp_path, retain=4) as db:
+        db.create(related)
+        pinned = db.view("related").as_of(db.version)
+        for seq in range(1, 31):
+            with db.batch("s", seq) as b:
+                b.insert("M", [movie(f"m{seq}", "Drama", "d")])
+        usage = db.usage
+        assert (usage.oldest, usage.newest, usage.retain) == (db.version - 4, db.version, 4) and usage.orphans == ()
+        assert len(db.history()) == 5
+        with pytest.raises(errors.StateError, match="no longer kept") as caught:
+            pinned.rows()
+        assert not isinstance(caught.value, errors.CorruptState)
+        with pytest.raises(errors.StateError, match="no longer kept"):
+            db.view("related").changes(since=2)
+        with db.batch("s", 3) as b:
+            b.insert("M", [movie("m3", "Drama", "d")])
+        assert not b.report.applied
+        with pytest.raises(errors.BatchConflict), db.batch("s", 3) as b:
+            b.insert("M", [movie("other", "Drama", "d")])
+    with opened(tmp_path) as db:  # the setting is the state's, and so is the memory of batches
+        assert db.usage.retain == 4 and db.usage.files == usage.files
+        with pytest.raises(errors.BatchGap), db.batch("s", 32):
+            pass
+
+
+def test_a_vacuum_leaves_what_versions_need(past):
+    db, seen = past
+    rows, files = {h.name: h.rows() for h in names(db)}, db.usage.files
+    swept = db.vacuum(3)
+    assert swept.versions == db.version - 3 and swept.files >= 0
+    for n in range(db.version - 3, db.version + 1):
+        assert {h.name: h.as_of(n).rows() for h in names(db)} == seen[n]
+    db.compact(everything=True)
+    swept = db.vacuum(0)
+    assert swept.files > 0 and swept.bytes > 0 and db.usage.files < files
+    assert {h.name: h.rows() for h in names(db)} == rows and db.verify(deep=True).ok
+    assert db._store.check_segments() > 0
+
+
+@pytest.mark.parametrize("wrong", [-1, True, 1.5, "3"])
+def test_numbers_of_versions_that_are_none(past, tmp_path, wrong):
+    db, _ = past
+    with refused(db, errors.StateError, "0 or more"):
+        db.vacuum(wrong)
+    with pytest.raises(errors.StateError, match="0 or more"):
+        rn.open(tmp_path / "state", engine="python", retain=wrong)
+
+
+def test_rows_are_not_shared_with_the_caller(past):
+    db, _ = past
+    rows = db.relation("C").rows()
+    copy.deepcopy(rows)[0].clear()
+    assert db.relation("C").rows() == rows

@@ -1,0 +1,93 @@
+"""``show`` and ``changes``: any version, views and relations, without Spark where Python will do."""
+
+import json
+import math
+
+import pytest
+
+import ripplenest as rn
+from ripplenest.cli.output import json_text
+from ripplenest.database import Database
+
+
+def rows(done):
+    assert done.exit_code == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def without_spark(monkeypatch):
+    def started(_):
+        raise AssertionError("Spark would start")
+
+    monkeypatch.setattr(Database, "spark", property(started))
+
+
+@pytest.mark.usefixtures("without_spark")
+@pytest.mark.parametrize("name", ["Orders", "big", "skus"])
+def test_every_version_of_views_and_relations(state, run, name):
+    """By its number and by its batch, as the API reads it; the newest without one."""
+    with rn.open(state, engine="python") as db:
+        handle = db.relation(name) if name == "Orders" else db.view(name)
+        wanted = {at: handle.as_of(at).rows() for at in (5, 6, 8, 9)}
+    assert len({json.dumps(found) for found in wanted.values()}) == 4
+    assert rows(run("show", state, name, "--as-of", 8)) == wanted[8]
+    assert rows(run("show", state, name, "--as-of", "shop:2")) == wanted[6]
+    assert rows(run("show", state, name)) == wanted[9]
+    shown = json.loads(run("show", state, name, "--as-of", "shop:1", "--json").stdout)
+    assert shown == {"relation" if name == "Orders" else "view": name, "version": 5, "rows": wanted[5]}
+
+
+@pytest.mark.usefixtures("without_spark")
+def test_nested_changes(state, run):
+    done = run("changes", state, "big", "--since", "shop:1", "--as-of", 6, "--nested")
+    assert done.stdout == '- {"id": 2, "items": ["a"]}\n+ {"id": 2, "items": ["a", "n2"]}\n'
+    found = json.loads(run("changes", state, "Orders", "--since", 7, "--as-of", 8, "--nested", "--json").stdout)
+    assert [row["id"] for row in found.pop("came")] == [9]
+    assert found == {"relation": "Orders", "since": 7, "version": 8, "went": []}
+    assert run("changes", state, "big", "--since", 7, "--nested").stdout == ""  # it was rolled back
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("spark")
+def test_flat_changes_of_a_relation(state, run):
+    found = json.loads(run("changes", state, "Orders", "--since", "shop:2", "--as-of", "shop:3", "--json").stdout)
+    (rows_of_items,) = found.pop("dictionaries").values()
+    assert found == {"relation": "Orders", "since": 6, "version": 7, "flat": []}
+    assert [(row["sku"], row["_multiplicity"]) for row in rows_of_items] == [("n3", 1)]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("show", "nothing"), ["UnknownView", "possible big, skus, Orders"]),
+        (("show", "big", "--as-of", "99"), ["StateError", "no such version", "0 to 9"]),
+        (("show", "big", "--as-of", "2"), ["StateError", "no such table yet", "version 3 or later"]),
+        (("show", "big", "--as-of", "shop:4"), ["StateError", "made by this batch", "got      shop:4"]),
+        (("show", "big", "--as-of", "ab\x1b[1m:4"), ["StateError", "ab\\u001b[1m:4"]),
+        (("show", "big", "--as-of", "shop"), ["neither a version nor", "SOURCE:SEQ"]),
+        (("show", "big", "--as-of", "shop:x"), ["neither a version nor"]),
+        (("show", "big", "--as-of", "9" * 5000), ["neither a version nor"]),
+        (("show", "big", "--as-of", "shop:" + "9" * 19), ["neither a version nor"]),
+        (("show", "big", "--as-of", "٣"), ["neither a version nor"]),
+        (("show", "big", "--as-of", "\udcff:3"), ["neither a version nor"]),
+        (("show", "big", "--as-of", "-1"), ["neither a version nor"]),
+        (("changes", "big", "--since", "8", "--as-of", "7", "--nested"), ["StateError", "0 to 7"]),
+        (("changes", "big", "--nested"), ["--since"]),
+    ],
+)
+def test_what_is_not_there(state, run, args, said):
+    command, *rest = args
+    done = run(command, state, *rest)
+    assert (done.exit_code, done.stdout) == (2, "")
+    framed = " ".join(line.strip("│ ") for line in done.stderr.splitlines())
+    assert [text for text in said if text not in done.stderr and text not in framed] == []
+    assert "\x1b" not in done.stderr
+
+
+def test_what_json_has_no_form_for():
+    value = {"nan": math.nan, "rows": [(math.inf, 1.5)], "bidi": "\u202e", "odd": "\ud800", "bytes": b"x"}
+    text = json_text(value)
+    found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert found == {"nan": "nan", "rows": [["inf", 1.5]], "bidi": "\u202e", "odd": "\ud800", "bytes": "b'x'"}
+    assert text.isprintable()

@@ -1,0 +1,96 @@
+"""What a publication costs: the buckets of the rows that it touches, however many rows and versions there are."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from publish.tables import by_deltalake, feed
+
+from ripplenest.identity import digest
+from ripplenest.publish import delta
+from ripplenest.publish.columns import BUCKET, ID, OP
+from ripplenest.publish.delta import FILES, ROWS, Publisher
+from ripplenest.publish.source import DELETE, INSERT, UPDATE, Edits
+
+SCHEMA = pa.schema([(ID, pa.string()), (BUCKET, pa.int32()), ("x", pa.int64())])
+
+
+class Numbers:
+    """Rows id ↦ x, and what is to be done to them next."""
+
+    view, part, where, fingerprint, schema = "numbers", "nested", "view numbers", "0", SCHEMA
+
+    def __init__(self, rows):
+        self.rows, self.next = dict(rows), []
+
+    def whole(self):
+        return pa.table([pa.array(self.rows, pa.string()), pa.array(self.rows.values(), pa.int64())], names=[ID, "x"])
+
+    def edits(self, since):  # noqa: ARG002
+        ids, xs, ops = zip(*self.next, strict=True)
+        for i, x, op in self.next:
+            self.rows.pop(i) if op == DELETE else self.rows.update({i: x})
+        columns = [pa.array(ids, pa.string()), pa.array(xs, pa.int64()), pa.array(ops, pa.int8())]
+        return Edits(pa.table(columns, names=[ID, "x", OP]), signed=False)
+
+    def publish(self, folder, version):
+        return Publisher(self, str(folder / "table"), "test", version, 0, False).publish()
+
+
+def files(folder):
+    """By bucket, how many files it has."""
+    actions = pa.table(DeltaTable(str(folder / "table")).get_add_actions(flatten=True))
+    return Counter(actions.column(f"partition.{BUCKET}").to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("rows", "each", "buckets", "copied"),
+    [
+        (5_000, ROWS, 64, 2_000),
+        (10_000, 64, 256, 1_000),
+        pytest.param(400_000, ROWS, 128, 60_000, marks=pytest.mark.long),
+    ],
+)
+def test_a_merge_rewrites_the_buckets_of_touched_rows(folder, monkeypatch, rows, each, buckets, copied):
+    """Twelve rows: at most as many buckets are read and written as they are in."""
+    monkeypatch.setattr(delta, "ROWS", each)
+    ids = [digest(i) for i in range(rows)]
+    numbers = Numbers((i, 0) for i in ids)
+    numbers.publish(folder, 1)
+    assert len(files(folder)) == buckets
+    for version in (2, 3):
+        numbers.next = [(i, version, UPDATE) for i in ids[version * 10 : version * 10 + 9]]
+        numbers.next += [(ids[version], None, DELETE), (ids[version + 5], None, DELETE), (digest(-version), 7, INSERT)]
+        touched = {int(i[:4], 16) * buckets >> 16 for i, *_ in numbers.next}
+        done = numbers.publish(folder, version)
+        commit = DeltaTable(str(folder / "table")).history(1)[0]
+        assert BUCKET in commit["operationParameters"]["predicate"]  # and so other buckets are not read
+        metrics = commit["operationMetrics"]
+        assert metrics["num_target_files_removed"] <= len(touched) and (done.written, done.removed) == (10, 2)
+        assert 0 < metrics["num_target_rows_copied"] < copied
+    assert {row[ID]: row["x"] for row in by_deltalake(str(folder / "table"))} == numbers.rows
+
+
+def test_files_do_not_grow_with_the_versions(folder):
+    """New rows come in files of their own, which are compacted; the feed knows nothing of it."""
+    numbers = Numbers({})
+    numbers.publish(folder, 0)
+    numbers.next = [(digest("first"), 0, INSERT)]
+    numbers.rows[digest("first")] = 0
+    assert numbers.publish(folder, 1).why == "the table was empty"
+    assert set(files(folder)) == {64 + int(digest("first")[:4], 16) * 64 // 2**16}
+    versions = 3 * FILES
+    for version in range(2, versions):
+        numbers.next = [(f"{bucket:01x}000{version:028x}", version, INSERT) for bucket in range(16)]
+        assert numbers.publish(folder, version).how == "changes"
+        assert max(files(folder).values()) <= FILES
+    table = DeltaTable(str(folder / "table"))
+    operations = Counter(commit["operation"] for commit in table.history())
+    assert 1 <= operations["OPTIMIZE"] <= 3 and operations.total() == versions + operations["OPTIMIZE"]
+    assert set(operations) == {"WRITE", "OPTIMIZE"}  # nothing was read to add new rows
+    rows = feed(str(folder / "table"), 0)
+    assert {row["_change_type"] for row in rows} == {"insert"}
+    assert len(rows) == len(numbers.rows) == 1 + 16 * (versions - 2)
+    assert {row[ID]: row["x"] for row in by_deltalake(str(folder / "table"))} == numbers.rows
+    assert table.transaction_version("test") == versions - 1

@@ -1,0 +1,142 @@
+"""Which rows of a view a change touches: exactly those, found without reading tables whole."""
+
+from collections import Counter
+
+import pytest
+from publish.tables import index, keys_of, program_of
+from publish.versions import Versions, random_versions
+from support.shop import ANN, BOB, FILMS, Customer, customer, customers, item, liked, opened, order, parts
+
+import ripplenest as rn
+from ripplenest.folding import Unfolding
+from ripplenest.nested import nested_rows, overlay_of
+from ripplenest.plan.columns import base_types
+from ripplenest.shape import dictionary, sites
+from ripplenest.touched import places, touched, wanted_keys
+from ripplenest.view import nested_bag
+
+COUNTS: Counter[str] = Counter()
+
+
+def law(program, history, since):
+    """old ⊎ ⊖went ⊎ came = new, and a row that is not touched has the same value and multiplicity before and after."""
+    new = Versions(history, wanted_keys(program))
+    old = new.at(since)
+    found = touched(program, new, since, new.keys)
+    went, came = found.nested()
+    inside = found.updated()
+    assert set(new.scanned) <= keyless(program)
+    COUNTS["scanned"] += len(new.scanned)
+    before, after = dict(found.before), dict(found.after)
+    counts = [tables[program.flat.name].counts() for tables in (history[since], history[-1])]
+    nested = [nested_rows(program, overlay_of(v, {}), c) for v, c in zip((old, new), counts, strict=True)]
+    for row in {**counts[0], **counts[1]}:
+        ends = [c.get(row, 0) for c in counts]
+        values = [n.get(row) for n in nested]
+        if row in before or row in after:
+            assert [before.get(row, 0), after.get(row, 0)] == ends
+        else:
+            assert ends[0] == ends[1] and values[0] == values[1]
+        COUNTS["touched" if row in before or row in after else "untouched"] += 1
+    both = {row for row in counts[0] if row in counts[1]}
+    updated = {row: nested[1][row] for row in both if nested[0][row] != nested[1][row]}
+    assert inside == updated and updated.keys() <= found.deep
+    whole = [nested_bag(program, v) for v in (old, new)]
+    assert whole[0] - went + came == whole[1] and not went.counts.keys() & came.counts.keys()
+    assert not found.missed
+    COUNTS["updated"] += len(updated)
+    COUNTS["went"] += len(went.counts)
+
+
+def keyless(program):
+    """The tables that no access key helps with: of labels without parameters, which every row holds."""
+    tables = {place.table for held in places(program).values() for place in held if not place.columns}
+    tables |= {d.table for d in (dictionary(program, site) for site in sites(program)) if not d.label_width}
+    return tables | ({program.flat.name} if not base_types(program.flat.row) else set())
+
+
+def sequences(first, views, batches=3):
+    for seed in range(first, first + views):
+        for program, history in random_versions(seed, batches, databases=3):
+            COUNTS["several sites"] += any(p.tag for held in places(program).values() for p in held)
+            for since in range(batches + 1):
+                law(program, history, since)
+
+
+def test_exactly_the_rows_that_changed_or_hold_what_changed():
+    """Law, for random views over random nested relations; each end of several batches, and several batches at once."""
+    sequences(0, 12)
+    assert COUNTS["updated"] > 30 and COUNTS["untouched"] > 100 and COUNTS["several sites"] > 3, COUNTS
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1_000_000, 1_002_000, 200))
+def test_exactly_the_rows_that_changed_or_hold_what_changed_long(first):
+    sequences(first, 200)
+
+
+# ---------------------------------------------------------------- in a database
+
+
+@pytest.mark.parametrize("view", [customers, parts, liked], ids=lambda v: v.name)
+def test_a_table_without_its_key_is_scanned_and_named(folder, view):
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        db.load("M", FILMS)
+        old = db.create(view).bag()
+        with db.batch() as b:
+            b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(9, 9, ("q",))])
+        program, snapshot = program_of(db, view.name), db._state.snapshot()
+        found = touched(program, snapshot, db.version - 1)
+        went, came = found.nested()
+        assert went and came and old - went + came == db.view(view.name).bag()
+        wanted = wanted_keys(program)
+        assert found.missed and all(set(keys) <= set(wanted[table]) for table, keys in found.missed.items())
+
+
+class Counting:
+    """The tables of a snapshot, and which of them were scanned and had rows."""
+
+    def __init__(self, tables):
+        self._tables, self.scanned = tables, []
+
+    def __getattr__(self, name):
+        return getattr(self._tables, name)
+
+    def scan(self, table):
+        rows = self._tables.scan(table)
+        self.scanned += [table] * (not rows.is_empty)
+        return rows
+
+
+def test_bags_that_are_arrays_are_not_read_whole(folder):
+    """Neither for the labels of the bag that comes nor for those of the bag that goes, at any depth of it."""
+    with rn.open(folder / "state", engine="python") as db:
+        db.relation("C", Customer, key="custkey", immutable="orders")
+        db.load("C", [ANN, BOB, *(customer(k, "Eve", [order(k, item(k, k, ("e",)))]) for k in range(100, 110))])
+        db.create(customers)
+        index(db, "customers")
+        with db.batch() as b:
+            b.upsert("C", [{**ANN, "orders": [order(11, item(1, 2, ("b",))), order(13)]}])
+        tables = Counting(db._state.snapshot().tables)
+        snapshot = Unfolding(tables, db._declared.folds)
+        found = touched(program_of(db, "customers"), snapshot, db.version - 1, keys_of(db))
+        went, came = found.nested()
+        assert len(found.after) == len(found.before) == len(went.counts) == len(came.counts) == 1
+        assert tables.scanned == []
+
+
+@pytest.mark.parametrize("again", ["upsert", "delete and insert"])
+def test_a_bag_that_comes_again_under_other_labels_is_no_update(folder, again):
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        db.create(customers)
+        with db.batch() as b:
+            if again == "upsert":
+                b.upsert("C", [ANN])
+            else:
+                orders = b.at("C", custkey=7).orders
+                orders.delete(ANN["orders"])
+                orders.insert(ANN["orders"])
+        found = touched(program_of(db, "customers"), db._state.snapshot(), db.version - 1)
+        assert len(found.deep) == 1 and found.updated() == {} and not any(bag.counts for bag in found.nested())
