@@ -184,6 +184,10 @@ class Database:
         """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done."""
         return self._store.history(limit)
 
+    def version_of(self, as_of: AsOf) -> int:
+        """The version that ``as_of`` means, which is kept. Raises StateError."""
+        return self._state.snapshot(as_of).version
+
     def rollback(self, to: AsOf) -> int:
         """Go back to version ``to``, or to what the batch (source, seq) made, as a new version. Returns its number.
 
@@ -191,8 +195,7 @@ class Database:
         declared stays declared. Batches that are undone stay applied: their sources go on with the next seq. Raises
         StateError for a version that is no longer kept.
         """
-        version = self._state.snapshot(to).version
-        made = self._commits.rollback(self._policy, version)
+        made = self._commits.rollback(self._policy, self.version_of(to))
         self._publications.catch_up()
         return made
 

@@ -134,6 +134,15 @@ class Handle:
         went, came = touched(self.program, snapshot, start, self._keys()).nested()
         return self._plain(went), self._plain(came)
 
+    @property
+    def size(self) -> int:
+        """Stored rows, told without reading any: at least the distinct rows, and changes that are not merged yet."""
+        return self._snapshot().size(self.program.flat.name)
+
+    def count(self) -> int:
+        """How many rows there are, each as often as it comes."""
+        return sum(n for _, n in self._snapshot().scan(self.program.flat.name).pairs())
+
     def rows(self) -> list[Any]:
         """Plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
         return self._plain(self.bag())

@@ -12,7 +12,7 @@ from ripplenest.cli.versions import made_by, usage_json
 if TYPE_CHECKING:
     from ripplenest.view import RelationHandle, ViewHandle
 
-EXACT = 100_000  # stored entries up to which rows are counted
+EXACT = 100_000  # stored rows up to which rows are counted
 
 
 def status(state: State, as_json: Json = False, catalogue: Catalogue = None) -> None:
@@ -52,11 +52,7 @@ def _named(db: rn.Database, name: str, version: int) -> dict[str, Any]:
 def _count(found: "RelationHandle | ViewHandle") -> tuple[int, bool]:
     """Rows, each as often as it comes, and True; of large tables, what the catalogue says without reading them, which
     counts changes that are not merged yet, and False."""
-    snapshot, table = found._snapshot(), found.program.flat.name
-    entries = snapshot.size(table)
-    if entries > EXACT:
-        return entries, False
-    return sum(n for _, n in snapshot.scan(table).pairs()), True
+    return (found.count(), True) if found.size <= EXACT else (found.size, False)
 
 
 def _sources(db: rn.Database) -> list[dict[str, Any]]:

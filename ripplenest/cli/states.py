@@ -82,16 +82,8 @@ def moment(text: str) -> Moment:
 
 
 def version_at(db: rn.Database, at: Moment | None) -> int:
-    """The version that ``at`` means, the newest without one. Raises StateError for a batch that made none."""
-    if at is None:
-        return db.version
-    if isinstance(at, int):
-        return at
-    found = next((entry.version for entry in db.history() if (entry.source, entry.seq) == at), None)
-    if found is None:
-        what = "no version that is kept was made by this batch"
-        raise rn.errors.StateError(what, where=db.where, got="{}:{}".format(*at))
-    return found
+    """The version that ``at`` means, the newest without one. Raises StateError for one that is not kept."""
+    return db.version if at is None else db.version_of(at)
 
 
 def handle(db: rn.Database, name: str) -> "tuple[str, RelationHandle | ViewHandle]":

@@ -59,6 +59,9 @@ def _checked(folder: Path, disk: Disk, url: str | None) -> str | None:
         wanted = f"a folder with {FILE}, or an empty one"
         raise StateError("not a state directory", where=str(folder), wanted=wanted, got=min(found - {*OURS}))
     _check_place(folder, found, url)
+    if url is None and SEGMENTS in found and FILE not in found:
+        what = "it is missing, but there are segments: the catalogue has changed"
+        raise CorruptState(what, where=str(folder / FILE), wanted="the catalogue of them", got="nothing")
     known = _identity(folder, disk)
     if known is None and url is not None and SEGMENTS in found:
         raise CorruptState("the marker of the state is missing", where=str(folder / MARKER), wanted="an id")

@@ -1,7 +1,8 @@
 """Reading the catalogue: every row is checked against the digests of a version row before it is believed."""
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -97,8 +98,7 @@ class Records:
         """By table id, the segments that make up the tables at ``version``."""
         s, n = SEGMENTS.c, version.n
         segments = self._segments(c, (s.born <= n) & (s.died.is_(None) | (s.died > n)))
-        if segments_digest(segments) != version.live:
-            raise self.corrupt(f"the segments of version {n}", version.live, segments_digest(segments))
+        self._check_live(version, segments)
         live: dict[int, tuple[Segment, ...]] = {}
         for segment in segments:
             live[segment.table] = (*live.get(segment.table, ()), segment)
@@ -148,9 +148,32 @@ class Records:
     def check_counts(self, c: Connection) -> None:
         """No version and no batch is missing, and none has changed: one that is not found would be applied again."""
         self.versions(c, self.oldest(c), self.newest(c))
-        known = [self._forgotten(*row) for row in c.execute(sa.select(BATCHES))]
-        if str(len(known)) != (wanted := self.setting(c, "forgotten")):
-            raise self.corrupt("batches are missing", wanted, len(known))
+        known = c.execute(sa.select(BATCHES), execution_options={"yield_per": 1000})
+        found = sum(1 for _ in (self._forgotten(*row) for row in known))
+        if str(found) != (wanted := self.setting(c, "forgotten")):
+            raise self.corrupt("batches are missing", wanted, found)
+
+    def check_segments(self, c: Connection) -> None:
+        """Every version that is kept has the segments and the changes that it had, and the newest every index."""
+        head, oldest = self.head(c), self.oldest(c)
+        segments, died = self._segments(c, sa.true()), self._deaths(c)
+        for version in self.versions(c, oldest, head.version.n):
+            self._check_live(version, [s for s in segments if s.born <= version.n < died[s.id]])
+        self.deltas(c, oldest, head.version.n)
+        for name, spec in head.schema.tables.items():
+            for segment in head.live.get(head.schema.ids[name], ()):
+                if missing := set(spec.indexes) - set(segment.indexes):
+                    raise self.corrupt(f"segment {segment.id} of {name} has lost an index", min(missing), "nothing")
+
+    def _check_live(self, version: Version, segments: Iterable[Segment]) -> None:
+        got = segments_digest(segments)
+        if got != version.live:
+            raise self.corrupt(f"the segments of version {version.n}", version.live, got)
+
+    def _deaths(self, c: Connection) -> Mapping[int, float]:
+        """By segment, the version that it died at; infinity for those that live."""
+        found = c.execute(sa.select(SEGMENTS.c.id, SEGMENTS.c.died))
+        return {segment: math.inf if died is None else died for segment, died in found}
 
     # ------------------------------------------------------------ segments and files
 

@@ -8,7 +8,7 @@ tables it touches. Every blob begins at a 64-byte boundary, so that it is used w
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TypeVar
 
@@ -133,7 +133,7 @@ class Reader:
     def __init__(self, disk: Disk, handles: int = MAX_HANDLES) -> None:
         self.disk = disk
         self._handles = handles
-        self._open: OrderedDict[Blob, object] = OrderedDict()
+        self._open: OrderedDict[Hashable, object] = OrderedDict()
         self._verified: OrderedDict[Blob, None] = OrderedDict()
         self._lock = Lock()
 
@@ -141,20 +141,23 @@ class Reader:
         """The rows of ``segment``, not copied. Raises CorruptState."""
         return self._cached(segment.blob, lambda: self._load(segment.blob))
 
-    def index(self, segment: Segment, columns: Columns) -> Index:
-        """(h, r) of ``segment`` on ``columns``. Raises StateError when it has no such index, CorruptState."""
+    def index(self, segment: Segment, columns: Columns, complete: bool = True) -> Index:
+        """(h, r) of ``segment`` on ``columns``. Raises CorruptState, also when it has no such index but should, being
+        ``complete``. Else one is made: access keys that came after the death of a segment are not stored with it."""
         blob = segment.indexes.get(columns)
+        if blob is None and not complete:
+            return self._cached((segment.blob, columns), lambda: _arrays(index_of(self.scan(segment), columns)))
         if blob is None:
             where, possible = str(self.disk.folder / segment.blob.file), map(_column_text, segment.indexes)
             raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
         return self._cached(blob, lambda: self._load_index(blob, columns))
 
-    def probe(self, segment: Segment, keys: Keys) -> pa.Table | None:
+    def probe(self, segment: Segment, keys: Keys, complete: bool = True) -> pa.Table | None:
         """The rows of ``segment`` whose key is one of ``keys`` (NULL is NULL, NaN is NaN); None when there are none.
 
-        Cost: keys × log(rows) + rows with an equal hash. Raises StateError without an index, CorruptState.
+        Cost: keys × log(rows) + rows with an equal hash. Raises CorruptState. ``complete``: see ``index``.
         """
-        hashes, rows = self.index(segment, keys.columns)
+        hashes, rows = self.index(segment, keys.columns, complete)
         first = np.searchsorted(hashes, keys.hashes, "left")
         many = np.searchsorted(hashes, keys.hashes, "right") - first
         total = int(many.sum())
@@ -173,14 +176,14 @@ class Reader:
         with self._lock:
             self._open.clear()
 
-    def _cached(self, blob: Blob, load: Callable[[], T]) -> T:
+    def _cached(self, what: Hashable, load: Callable[[], T]) -> T:
         with self._lock:
-            if blob in self._open:
-                self._open.move_to_end(blob)
-                return self._open[blob]  # type: ignore[return-value]
+            if what in self._open:
+                self._open.move_to_end(what)
+                return self._open[what]  # type: ignore[return-value]
         loaded = load()
         with self._lock:
-            self._open[blob] = loaded
+            self._open[what] = loaded
             while len(self._open) > self._handles:
                 self._open.popitem(last=False)
         return loaded
@@ -199,8 +202,12 @@ class Reader:
         got = (table.schema.metadata or {}).get(b"columns", b"").decode()
         if got != _column_text(columns):
             raise CorruptState("an index of other columns", where=blob.file, wanted=_column_text(columns), got=got)
-        hashes, rows = (table.column(name).combine_chunks() for name in ("h", "r"))
-        return hashes.to_numpy(), rows.to_numpy()
+        return _arrays(table)
+
+
+def _arrays(index: pa.Table) -> Index:
+    hashes, rows = (index.column(name).combine_chunks() for name in ("h", "r"))
+    return hashes.to_numpy(), rows.to_numpy()
 
 
 def _same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:

@@ -31,6 +31,7 @@ class Snapshot:
     _live: Live
     _catalogue: Catalogue
     _reader: Reader
+    _complete: frozenset[int] | None = None  # ids of segments with an index for each access key; None for all
 
     def scan(self, table: str) -> Rows:
         """All rows of ``table``."""
@@ -40,8 +41,9 @@ class Snapshot:
     def probe(self, table: str, columns: Columns, keys: Collection[Row]) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
 
-        Costs keys · segments · log(rows) and the rows found. Raises StateError when ``columns`` is no access key,
-        WrongValue or WrongColumns for a key of other types.
+        Costs keys · segments · log(rows) and the rows found; at a version before the access key came, also the rows
+        of segments that were merged since. Raises StateError when ``columns`` is no access key, WrongValue or
+        WrongColumns for a key of other types.
         """
         spec = self._spec(table)
         if columns not in spec.indexes:
@@ -49,7 +51,7 @@ class Snapshot:
         if not keys:
             return Rows.empty(spec.types)
         wanted = Keys(tuple(spec.types[i] for i in columns), columns, keys)
-        found = self._read(lambda: [self._reader.probe(segment, wanted) for segment in self.segments(table)])
+        found = self._read(lambda: [self._reader.probe(s, wanted, self._indexed(s)) for s in self.segments(table)])
         return _rows(spec, [t for t in found if t is not None])
 
     def size(self, table: str) -> int:
@@ -86,6 +88,9 @@ class Snapshot:
         """The segments that ``table`` is made of, oldest first."""
         self._spec(table)
         return self._live.get(self._schema.ids[table], ())
+
+    def _indexed(self, segment: Segment) -> bool:
+        return self._complete is None or segment.id in self._complete
 
     def _spec(self, table: str) -> TableSpec:
         if table not in self._schema.tables:

@@ -21,9 +21,9 @@ from sqlalchemy.engine import Connection
 
 from ripplenest.nrc.errors import BatchConflict, CorruptState, RipplenestError, Stale, StateError
 from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.chain import Head, Known, Live, Version
+from ripplenest.store.chain import Head, Known, Version
 from ripplenest.store.commit import Draft, Merge
-from ripplenest.store.disk import Disk, is_pack
+from ripplenest.store.disk import Blob, Disk, is_pack
 from ripplenest.store.folder import SEGMENTS, backend_of
 from ripplenest.store.records import note_of
 from ripplenest.store.segments import Reader
@@ -104,9 +104,11 @@ class Store:
         self._check_open()
         with self._catalogue.transaction() as c:
             head = self._load(c)
-            live = head.live if version is None else self._live(c, head, version)
-            n = head.version.n if version is None else version
-        return Snapshot(n, head.schema, live, self._catalogue, self._reader)
+            if version is None or version == head.version.n:
+                return Snapshot(head.version.n, head.schema, head.live, self._catalogue, self._reader)
+            live = self._catalogue.live(c, self._catalogue.version(c, version))
+        complete = frozenset(s.id for segments in head.live.values() for s in segments)
+        return Snapshot(version, head.schema, live, self._catalogue, self._reader, complete)
 
     def applied(self, source: str, seq: int) -> Applied | None:
         """The version that the batch (source, seq) became, None when it was not applied. The note is empty when that
@@ -175,13 +177,23 @@ class Store:
         return Usage(oldest, head.version.n, retain, len(files), size, segments, tuple(sorted(files - named)))
 
     def check_segments(self) -> int:
-        """Read everything that is stored and compare digests: how many blobs. Raises CorruptState."""
+        """Read everything that is stored, of all versions that are kept, and compare digests: how many blobs. Other
+        processes may go on meanwhile. Raises CorruptState."""
         self._check_open()
         with self._catalogue.transaction() as c:
+            self._catalogue.check_segments(c)
             blobs = self._catalogue.blobs(c)
         for blob in blobs:
-            self._disk.verify(blob, self._disk.map(blob))
+            self._check_blob(blob)
         return len(blobs)
+
+    def _check_blob(self, blob: Blob) -> None:
+        try:
+            self._disk.verify(blob, self._disk.map(blob))
+        except CorruptState:
+            with self._catalogue.transaction() as c:
+                if blob.file in self._catalogue.files(c):  # and not gone meanwhile, with the last version that had it
+                    raise
 
     # ------------------------------------------------------------ writing
 
@@ -316,10 +328,6 @@ class Store:
         if self._cached is None or (self._cached.version.n, self._cached.version.state) != tip:
             self._cached = self._catalogue.head(c)
         return self._cached
-
-    def _live(self, c: Connection, head: Head, version: int) -> Live:
-        same = version == head.version.n
-        return head.live if same else self._catalogue.live(c, self._catalogue.version(c, version))
 
     def _check_open(self) -> None:
         if self._closed:

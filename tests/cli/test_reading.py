@@ -63,7 +63,7 @@ def test_flat_changes_of_a_relation(state, run):
         (("show", "nothing"), ["UnknownView", "possible big, skus, Orders"]),
         (("show", "big", "--as-of", "99"), ["StateError", "no such version", "0 to 9"]),
         (("show", "big", "--as-of", "2"), ["StateError", "no such table yet", "version 3 or later"]),
-        (("show", "big", "--as-of", "shop:4"), ["StateError", "made by this batch", "got      shop:4"]),
+        (("show", "big", "--as-of", "shop:4"), ["StateError", "no such batch was applied", "got      shop:4"]),
         (("show", "big", "--as-of", "ab\x1b[1m:4"), ["StateError", "ab\\u001b[1m:4"]),
         (("show", "big", "--as-of", "shop"), ["neither a version nor", "SOURCE:SEQ"]),
         (("show", "big", "--as-of", "shop:x"), ["neither a version nor"]),

@@ -54,6 +54,8 @@ def good(tmp_path_factory):
 
 
 FLIPS, FLIP_SEED = 25, 1
+OLD = "SELECT id FROM segments WHERE died BETWEEN 4 AND 11"
+LAST = "SELECT max(s.id) FROM segments s JOIN segment_indexes i ON i.segment_id = s.id WHERE s.died IS NULL"
 
 
 def blobs(folder: Path) -> list[tuple[str, int, int]]:
@@ -107,8 +109,9 @@ def test_segments_without_a_catalogue_are_not_taken_for_a_new_state(good, tmp_pa
     files = sorted((state / "segments").iterdir())
     (state / "catalogue.sqlite").write_bytes(b"") if damage == "empty" else (state / "catalogue.sqlite").unlink()
     for _ in range(2):
-        with pytest.raises(CorruptState, match=r"catalogue\.sqlite: it is empty"):
+        with pytest.raises(CorruptState, match=rf"catalogue\.sqlite: it is {damage}"):
             Store.open(state)
+    assert (state / "catalogue.sqlite").exists() == (damage == "empty")
     assert sorted((state / "segments").iterdir()) == files
 
 
@@ -136,7 +139,7 @@ def test_a_changed_catalogue_row_is_named(good, tmp_path):
         [
             "UPDATE segments SET died = NULL WHERE died IS NOT NULL AND table_id = 1",
             "UPDATE segments SET died = 11 WHERE id = 20",
-            "DELETE FROM segment_indexes WHERE segment_id = 3",
+            f"DELETE FROM segment_indexes WHERE segment_id = ({LAST})",
             "UPDATE segments SET is_delta = 0 WHERE id = 3",
             "UPDATE segments SET file = (SELECT file FROM segments WHERE id = 5) WHERE id = 3",
             "DELETE FROM versions WHERE n = 12",
@@ -158,6 +161,52 @@ def test_a_changed_catalogue_row_is_named(good, tmp_path):
         with pytest.raises(StateError):
             everything(state)
             pytest.fail(f"not noticed: {sql}")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"DELETE FROM segment_indexes WHERE segment_id = ({LAST})",
+        "UPDATE segments SET died = died + 1 WHERE died BETWEEN 4 AND 10",
+        "UPDATE segments SET died = 3 WHERE died > 3",
+        f"DELETE FROM segments WHERE id = (SELECT min(id) FROM segments WHERE id IN ({OLD}))",
+        f"UPDATE segments SET bytes = bytes - 1 WHERE id = (SELECT max(id) FROM segments WHERE id IN ({OLD}))",
+    ],
+)
+def test_a_check_of_the_files_names_rows_that_only_old_versions_need(good, tmp_path, sql):
+    """Opening reads what the newest version has, and a check of the files what all have."""
+    state = tmp_path / "state"
+    shutil.copytree(good[0], state)
+    with Store.open(state) as store:
+        assert store.check_segments() > 0
+    catalogue = Catalogue(Sqlite(state))
+    with catalogue.transaction(write=True) as c:
+        c.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        if "DELETE FROM segments" in sql:
+            c.exec_driver_sql(f"DELETE FROM segment_indexes WHERE segment_id IN ({OLD})")
+        assert c.exec_driver_sql(sql).rowcount, sql
+    catalogue.close()
+    with Store.open(state) as store, pytest.raises(CorruptState):
+        store.check_segments()
+
+
+def test_a_check_of_the_files_beside_a_vacuum(good, tmp_path):
+    """Files that went with their versions while they were read are not missing."""
+    state = tmp_path / "state"
+    shutil.copytree(good[0], state)
+
+    class Swept(Disk):
+        swept = 0
+
+        def map(self, blob):
+            if not self.swept:
+                with Store.open(state) as other:
+                    self.swept = other.vacuum(0).files
+            return super().map(blob)
+
+    with Store.open(state, Swept) as store:
+        assert store.check_segments() > 0
+        assert store._disk.swept > 0
 
 
 # ---------------------------------------------------------------- failing writes
