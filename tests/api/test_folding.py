@@ -83,7 +83,7 @@ def check(db: rn.Database, rows: list[dict[str, Any]]) -> None:
             assert db.view(view.name).rows() == view(C=rows), view.name
 
 
-@settings(LAW, max_examples=25)
+@settings(LAW, max_examples=15)
 @given(seed=SEEDS)
 def test_arrays_or_not_views_have_the_same_rows(tmp_path_factory, seed):
     """Random inserts, deletes and upserts, with and without a key, and views created before and after."""

@@ -1,12 +1,13 @@
 """When a publication does what: replay, catching up, races, tables of others, and what others changed."""
 
+from itertools import combinations
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from publish.tables import APP, by_deltalake, check, folders, program_of, published, target
-from support.shop import FILMS, customer, item, movie, order
+from support.shop import ANN, BOB, FILMS, customer, customers, item, movie, opened, order
 
 from ripplenest.nrc.errors import EnvironmentProblem, StateError
 from ripplenest.publish import library
@@ -47,6 +48,24 @@ def test_a_version_is_published_once(db, to):
         assert how(done) == {expected} and done.version == db.version and done.changed == (expected != "nothing")
         assert set(commits(to, db).values()) == {2}
         check(db, to)
+
+
+def test_changes_between_versions_from_before_the_publication(folder):
+    """The access keys that publishing wants come with it, after segments that old versions have were merged away."""
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        handle = db.create(customers)
+        seen = {db.version: handle.rows()}
+        for _ in range(3):
+            change(db)
+            seen[db.version] = handle.rows()
+        db.compact(everything=True)
+        db.publish("customers", folder / "table")
+        assert all(handle.as_of(version).rows() == rows for version, rows in seen.items())
+        for since, upto in combinations(seen, 2):
+            went, came = handle.as_of(upto).changed_rows(since)
+            assert [r for r in seen[since] if r not in seen[upto]] == went and went
+            assert [r for r in seen[upto] if r not in seen[since]] == came
 
 
 def test_an_older_version_changes_nothing(db, to):
