@@ -12,7 +12,7 @@ from attrs import frozen
 from ripplenest.folding import Unfolding
 from ripplenest.identity import digest
 from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
-from ripplenest.publish import Published, Target, check_target, publish
+from ripplenest.publish import Published, Target, look, publish
 from ripplenest.state import State
 from ripplenest.store.specs import Change
 from ripplenest.touched import wanted_keys
@@ -34,7 +34,8 @@ class Publications:
         return tuple(sorted(found, key=lambda t: (t.view, t.path)))
 
     def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool) -> Published:
-        """Publish ``view`` now and after every batch. Raises StateError when its target is published otherwise."""
+        """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what
+        ``publish`` raises; then it is published no more often than before."""
         target = Target.of(view, path, layout)
         snapshot = self.state.snapshot()
         declared = self.state.declared.views
@@ -45,12 +46,18 @@ class Publications:
                 shown = [f"{t.view}, {t.layout}" for t in (other, target)]
                 raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
         program = declared[view].planned.program
-        check_target(program, target)
-        if target not in self.targets:
+        known = target in self.targets
+        look(program, snapshot, target, self._app_id(view), rebuild)
+        if not known:
             note = {"kind": "publish", "name": view}
             keys = {table: found for table, found in wanted_keys(program).items() if table in self.state.access_keys()}
             self.state.commit(Change(indexes=keys, meta={_key(target): target.to_json()}, note=note), snapshot.version)
-        return self._publish(target, self.state.snapshot(), rebuild)
+        try:
+            return self._publish(target, self.state.snapshot(), rebuild)
+        except BaseException:
+            if not known:
+                self._forget(target)
+            raise
 
     def remove(self, view: str, path: str | os.PathLike[str]) -> None:
         """Publish ``view`` there no longer; its tables stay as they are. Raises StateError when it is not published."""
@@ -59,7 +66,10 @@ class Publications:
         if found is None:
             possible = [f"{t.view} at {t.path}" for t in self.targets]
             raise StateError("no such publication", where=f"view {view}", got=wanted.path, possible=possible)
-        change = Change(meta={_key(found): ""}, note={"kind": "unpublish", "name": view})
+        self._forget(found)
+
+    def _forget(self, target: Target) -> None:
+        change = Change(meta={_key(target): ""}, note={"kind": "unpublish", "name": target.view})
         self.state.commit(change, self.state.store.version)
 
     def catch_up(self) -> tuple[Published, ...]:
@@ -81,9 +91,12 @@ class Publications:
 
     def _publish(self, target: Target, snapshot: Unfolding, rebuild: bool = False) -> Published:
         program = self.state.declared.views[target.view].planned.program
-        app_id = f"ripplenest-{self.state.store.identity}-{digest(target.view)[:16]}"
-        oldest = self.state.store.oldest
-        return publish(program, snapshot, target, app_id, self.state.access_keys(), oldest, rebuild)
+        keys, oldest = self.state.access_keys(), self.state.store.oldest
+        return publish(program, snapshot, target, self._app_id(target.view), keys, oldest, rebuild)
+
+    def _app_id(self, view: str) -> str:
+        """What Delta tables call this state and the view, for ever."""
+        return f"ripplenest-{self.state.store.identity}-{digest(view)[:16]}"
 
 
 def _key(target: Target) -> str:

@@ -6,7 +6,7 @@ process died between the two commits, is made good by the next. Nothing is remem
 (``target.py``); the table knows its version. ``source.py`` says what is in a table, ``delta.py`` how it gets there.
 """
 
-from ripplenest.publish.publisher import Published, check_target, publish
+from ripplenest.publish.publisher import Published, check_target, look, publish
 from ripplenest.publish.target import Layout, Target
 
-__all__ = ["Layout", "Published", "Target", "check_target", "publish"]
+__all__ = ["Layout", "Published", "Target", "check_target", "look", "publish"]

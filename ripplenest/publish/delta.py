@@ -30,7 +30,7 @@ from ripplenest.nrc.errors import StateError
 from ripplenest.publish.columns import BUCKET, ID, MULTIPLICITY, OP, bucketed
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import DELETE, INSERT, UPDATE, Edits, Source
-from ripplenest.publish.target import make_folder
+from ripplenest.publish.target import check_folder, make_folder
 
 How = Literal["nothing", "changes", "whole"]
 Commit = Mapping[str, Any]
@@ -86,19 +86,34 @@ class Publisher:
                     continue  # somebody committed after the handle was opened: look at the table again
         raise StateError("others keep committing to the Delta table", where=self._where, wanted="one publisher")
 
+    def look(self) -> None:
+        """Raises what ``publish`` raises because of what is there, and touches nothing."""
+        with storage(self._where):
+            table = self._table()
+            if table is None:
+                check_folder(self.uri, self._where)
+            else:
+                self._fault(table)
+
     @property
     def _where(self) -> str:
         return f"{self.source.where} at {self.uri}"
 
-    def _once(self) -> PublishedTable:
+    def _table(self) -> Any:
+        """Our table, None when there is none. Raises StateError for another."""
         if not self.library.DeltaTable.is_deltatable(self.uri):
-            return self._create()
+            return None
         table = self.library.DeltaTable(self.uri)
-        there = table.transaction_version(self.app_id)
-        if there is None:
+        if table.transaction_version(self.app_id) is None:
             possible = ["another path", "a new folder"]
             raise StateError("a Delta table that is not ours", where=self._where, wanted=self.app_id, possible=possible)
-        fault = self._fault(table)
+        return table
+
+    def _once(self) -> PublishedTable:
+        table = self._table()
+        if table is None:
+            return self._create()
+        there, fault = table.transaction_version(self.app_id), self._fault(table)
         if not self.rebuild and (there > self.version or (there == self.version and not fault)):
             return self._done("nothing", table.version(), version=there)
         why = self._why_whole(table, there, fault)

@@ -12,7 +12,7 @@ from ripplenest.publish.columns import check_names
 from ripplenest.publish.delta import PublishedTable, Publisher
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, shredded_schema
-from ripplenest.publish.target import Target, folder_name, make_folder
+from ripplenest.publish.target import Target, check_folder, folder_name, make_folder
 from ripplenest.shape import sites
 from ripplenest.touched import NO_KEYS
 
@@ -89,13 +89,23 @@ def publish(
     """
     check_target(program, target)
     if target.layout == "shredded":
-        _make_root(program, target)
+        _check_root(program, target)
+        make_folder(*_root(program, target))
     version = snapshot.version
     published = (
         Publisher(source, uri, app_id, version, oldest, rebuild).publish()
         for source, uri in _sources(program, snapshot, target, keys)
     )
     return Published(program.view, tuple(published))
+
+
+def look(program: TriggerProgram, snapshot: Versioned, target: Target, app_id: str, rebuild: bool = False) -> None:
+    """Raises what ``publish`` raises because of what is at ``target``, before anything is changed."""
+    check_target(program, target)
+    if target.layout == "shredded":
+        _check_root(program, target)
+    for source, uri in _sources(program, snapshot, target, NO_KEYS):
+        Publisher(source, uri, app_id, snapshot.version, 0, rebuild).look()
 
 
 def _sources(program: TriggerProgram, snapshot: Versioned, target: Target, keys: Keys) -> Iterator[tuple[Source, str]]:
@@ -108,11 +118,16 @@ def _sources(program: TriggerProgram, snapshot: Versioned, target: Target, keys:
     yield Shredded(program, snapshot), target.folder(FLAT)
 
 
-def _make_root(program: TriggerProgram, target: Target) -> None:
-    where = f"view {program.view} at {target.path}"
+def _root(program: TriggerProgram, target: Target) -> tuple[str, str, tuple[str, ...]]:
+    """The folder of the tables, where that is, and what may be in it."""
+    return target.path, f"view {program.view} at {target.path}", (FLAT, *map(folder_name, sites(program)))
+
+
+def _check_root(program: TriggerProgram, target: Target) -> None:
+    _, where, _ = root = _root(program, target)
     with storage(where):
         taken = deltalake().DeltaTable.is_deltatable(target.path)
     if taken:
         what = "a Delta table where the folder of several would be"
         raise StateError(what, where=where, possible=["another path"])
-    make_folder(target.path, where, (FLAT, *map(folder_name, sites(program))))
+    check_folder(*root)

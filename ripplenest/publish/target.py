@@ -3,7 +3,8 @@
 import json
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import unquote, urlsplit
@@ -77,17 +78,31 @@ def folder_name(site: str) -> str:
     return f"{plain}-{digest(site)[:8]}"
 
 
-def make_folder(uri: str, where: str, more: Collection[str] = ()) -> None:
-    """Make the folder of new tables, for its owner only. Raises StateError when it cannot be made, or has anything in
-    it but ``more`` and what an interrupted first publication left."""
-    if "://" in uri:
-        return
-    path = Path(uri)
+@contextmanager
+def _usable(where: str) -> Iterator[None]:
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = sorted(entry.name for entry in path.iterdir())
+        yield
     except OSError as error:
         raise StateError("the folder cannot be used", where=where, got=error.strerror) from error
+
+
+def make_folder(uri: str, where: str, more: Collection[str] = ()) -> None:
+    """Make the folder of new tables, for its owner only. Raises StateError when it cannot be made, and what
+    ``check_folder`` raises."""
+    check_folder(uri, where, more)
+    if "://" not in uri:
+        with _usable(where):
+            Path(uri).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def check_folder(uri: str, where: str, more: Collection[str] = ()) -> None:
+    """Raises StateError for a folder with anything in it but ``more`` and what an interrupted first publication left.
+    One that is not there yet will do."""
+    path = Path(uri)
+    with _usable(where):
+        if "://" in uri or not path.exists():
+            return
+        found = sorted(entry.name for entry in path.iterdir())
     others = [name for name in found if not (OWN.fullmatch(name) or name in more)]
     if others:
         what = "the folder is not empty, and no Delta table"

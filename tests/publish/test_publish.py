@@ -8,10 +8,11 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from publish.tables import APP, by_deltalake, check, folders, program_of, published, target
 from support.shop import ANN, BOB, FILMS, customer, customers, item, movie, opened, order
+from support.states import state
 
-from ripplenest.nrc.errors import EnvironmentProblem, StateError
+from ripplenest.nrc.errors import EnvironmentProblem, NotPublished, StateError
 from ripplenest.publish import library
-from ripplenest.publish.delta import ATTEMPTS, HARMLESS
+from ripplenest.publish.delta import ATTEMPTS, HARMLESS, Publisher
 from ripplenest.publish.source import Nested, Shredded
 
 VIEWS = {"nested": "customers", "shredded": "related"}  # of two tables
@@ -393,3 +394,51 @@ def test_an_old_deltalake_is_refused(monkeypatch, version, old):
             library.deltalake()
     else:
         library.deltalake()
+
+
+@pytest.mark.parametrize("layout", ["nested", "shredded"])
+def test_a_publication_that_is_refused_was_never_asked_for(folder, layout):
+    """The state is as it was: no version, and no target that every later batch would fail for."""
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        db.create(customers)
+        table = folder / "table" if layout == "nested" else folder / "table" / "flat"
+        table.mkdir(parents=True)
+        (table / "mine").touch()
+        (folder / "file").touch()
+        write_deltalake(str(folder / "theirs"), pa.table({"a": [1]}))
+        before = state(db), sorted(folder.rglob("*"))
+        for path in ("table", "file", "theirs"):
+            with pytest.raises(StateError, match=path):
+                db.publish("customers", folder / path, layout)
+            assert (state(db), sorted(folder.rglob("*"))) == before and db.publications == ()
+        (table / "mine").unlink()
+        assert db.publish("customers", folder / "table", layout).changed
+        with db.batch() as b:
+            b.delete("C", [BOB])
+        assert db.publications and not db.catch_up()[0].changed
+
+
+def test_a_publication_that_fails_midway_is_not_kept(folder, monkeypatch):
+    """But one that was there before stays, and is made good."""
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        db.create(customers)
+        with monkeypatch.context() as patch:
+            patch.setattr(Publisher, "publish", failing)
+            with pytest.raises(StateError, match="no space"):
+                db.publish("customers", folder / "table")
+            assert db.publications == ()
+        db.publish("customers", folder / "table")
+        with monkeypatch.context() as patch:
+            patch.setattr(Publisher, "publish", failing)
+            with pytest.raises(StateError, match="no space"):
+                db.publish("customers", folder / "table", rebuild=True)
+            with pytest.raises(NotPublished, match="no space"), db.batch("s", 1) as b:
+                b.delete("C", [BOB])
+        (made,) = db.catch_up()
+        assert made.changed and made.version == db.version
+
+
+def failing(_: object) -> None:
+    raise StateError("no space")
