@@ -22,8 +22,8 @@ SEED = "RIPPLENEST_SEED"
 def report(name: str, **figures: object) -> None:
     """Write ``figures`` (numbers, text, lists, maps) as ``tests/reports/{name}.json``, in the place of the last run."""
     REPORTS.mkdir(exist_ok=True)
-    text = json.dumps({"date": datetime.now(UTC).date().isoformat(), **figures}, indent=2)
-    (REPORTS / f"{name}.json").write_text(text + "\n")
+    text = json.dumps({"date": datetime.now(UTC).date().isoformat(), **figures}, indent=2, ensure_ascii=False)
+    (REPORTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 @define
