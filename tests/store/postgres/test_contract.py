@@ -24,7 +24,7 @@ from store.test_store import (
 )
 from support.strategies import EXPLORE
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 CONTRACT = (
     test_files_of_a_commit_that_happened_after_all_are_kept,

@@ -16,7 +16,7 @@ from ripplenest.store import Change, Store
 from ripplenest.store.folder import MARKER
 from ripplenest.store.tables import ALL
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 DAMAGE = (
     "UPDATE segments SET died = NULL WHERE died IS NOT NULL AND table_id = 1",

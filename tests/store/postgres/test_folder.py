@@ -10,7 +10,7 @@ from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store import Change, Store
 from ripplenest.store.folder import MARKER
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 
 def test_a_state_is_opened_as_it_was_made(tmp_path, url):

@@ -15,7 +15,7 @@ from support.postgres_states import PAIR, Steps, ended, files, forked, named, on
 from ripplenest.store import Change, Store, merging
 from ripplenest.store.folder import MARKER
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 SAMPLE = 20
 KEEP = 3  # so that each commit forgets a version and removes files

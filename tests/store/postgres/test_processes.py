@@ -13,7 +13,7 @@ from support.postgres_states import PAIR, Steps, ended, files, forked, named, on
 from ripplenest.nrc.errors import Stale, StateError
 from ripplenest.store import Change, Store
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 
 def test_states_in_one_database_know_nothing_of_each_other(tmp_path, server):

@@ -10,7 +10,7 @@ from support.postgres_states import PAIR, Steps, files, named, one, schema_of
 from ripplenest.nrc.errors import BatchConflict, StateError
 from ripplenest.store import Change, Store
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 
 def test_a_restart_between_commits_is_not_noticed(store, server):

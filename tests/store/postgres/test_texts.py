@@ -8,7 +8,7 @@ from support.postgres_states import TYPES, all_said, files, one, rows
 from ripplenest.nrc.errors import BatchConflict, StateError
 from ripplenest.store import Change, Store, TableSpec
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 NASTY = (
     "\0",

@@ -11,7 +11,7 @@ from support.postgres_states import PAIR, all_said, one, schema_of, sessions
 from ripplenest.nrc.errors import EnvironmentProblem, StateError
 from ripplenest.store import Change, Store
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 
 @pytest.mark.parametrize(

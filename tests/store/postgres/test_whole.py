@@ -7,7 +7,7 @@ from support.states import recomputed, state
 import ripplenest as rn
 from ripplenest.nrc.errors import BatchConflict, BatchGap, StateError
 
-pytestmark = pytest.mark.xdist_group("postgres")  # one server
+pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
 
 def test_a_database_with_its_catalogue_there(tmp_path, url):
