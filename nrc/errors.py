@@ -145,6 +145,10 @@ class Stale(StateError):
     """Another commit came first: the change was computed from a version that is no longer the newest."""
 
 
+class NotKept(StateError):
+    """A version that is no longer kept, as many came after it."""
+
+
 class NotPublished(StateError):
     """A version is committed, but a table that shows it elsewhere could not be written. The next batch does it."""
 

@@ -18,7 +18,15 @@ from ripplenest.declared import Declared, Kept, relation_meta
 from ripplenest.engine import Joiner, Propagation, build, propagate
 from ripplenest.folding import Fold, Unfolding, folded, unfolded
 from ripplenest.ingest import read_rows
-from ripplenest.nrc.errors import AlreadyLoaded, BatchConflict, BatchGap, EvaluationError, RelationChanged, Stale
+from ripplenest.nrc.errors import (
+    AlreadyLoaded,
+    BatchConflict,
+    BatchGap,
+    EvaluationError,
+    NotKept,
+    RelationChanged,
+    Stale,
+)
 from ripplenest.operations import Operation, Write, content
 from ripplenest.plan.planned import merged
 from ripplenest.policy import Decision, Policy, after_failure, decide
@@ -113,6 +121,7 @@ class Commits:
             {table: found for table, found in indexes.items() if table not in own},
             {**view.meta(), **self._declared.unfolding(unfold)},
             note={"kind": "create", "name": view.name},
+            merged=tuple(fold.table for fold in unfold),
         )
         self.state.commit(change, snapshot.version)
         self._declared.views[view.name] = view
@@ -202,7 +211,7 @@ class Commits:
         parts = [part for r in self._declared.relations.values() for part in r.parts]
         back = {part: snapshot.delta(part, to).negated().consolidated() for part in parts}
         changes = {part: rows for part, rows in back.items() if len(rows)}
-        _, done = self._changed("auto" if policy == "strict" else policy, snapshot, changes)
+        _, done = self._changed(policy if policy == "full" else "auto", snapshot, changes)
         stored = folded(changes, snapshot, self._declared.folded)
         rollbacks = [*self.state.rollbacks(), [snapshot.version + 1, to]]
         note, meta = {"kind": "rollback", "to": to}, {ROLLBACKS: json.dumps(rollbacks)}
@@ -214,7 +223,7 @@ def _retried(attempt: Callable[[], T]) -> T:
     for _ in range(TRIES - 1):
         try:
             return attempt()
-        except Stale:
+        except (Stale, NotKept):  # the version that it read may have gone meanwhile, where few are kept
             continue
     return attempt()
 

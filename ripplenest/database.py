@@ -27,6 +27,7 @@ from ripplenest.report import Report
 from ripplenest.state import State
 from ripplenest.store.specs import Entry, Swept, Usage
 from ripplenest.store.store import Store
+from ripplenest.touched import wanted_keys
 from ripplenest.verification import Verification
 from ripplenest.verify import verify
 from ripplenest.view import AsOf, RelationHandle, ViewHandle
@@ -114,7 +115,7 @@ class Database:
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)
-        return RelationHandle(r, self._state.snapshot, lambda: self.spark, self._state.access_keys)
+        return RelationHandle(r, self._state.snapshot, lambda: self.spark)
 
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
@@ -149,13 +150,22 @@ class Database:
             self._commits.keep(made, snapshot)
         return self.view(query.name)
 
+    def track(self, name: str) -> None:
+        """From now on keep the access keys by which ``changes(since=).nested`` and ``changed_rows`` of a view or
+        relation read only what was touched. Publishing a view does it. Raises UnknownView."""
+        names = (*self.views, *self.relations)
+        if name not in names:
+            raise UnknownView("there is no such view or relation", got=name, possible=names)
+        program = (self.relation(name) if name in self.relations else self.view(name)).program
+        self._state.index(wanted_keys(program), {"kind": "track", "name": name})
+
     def view(self, name: str) -> ViewHandle:
         """A handle on a view that is kept. Raises UnknownView."""
         self._state.refresh()
         if name not in self._declared.views:
             raise UnknownView("there is no such view", got=name, possible=self._declared.views)
         kept = self._declared.views[name]
-        return ViewHandle(kept, self._state.snapshot, lambda: self.spark, self._state.access_keys)
+        return ViewHandle(kept, self._state.snapshot, lambda: self.spark)
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -301,8 +311,8 @@ def open_database(
     "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
     whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL of a PostgreSQL
     database for a state that several hosts share; without one, the catalogue is a SQLite file in ``path``. ``retain``
-    says how many versions are kept besides the newest (1,000 unless set), from now on. Raises StateError, CorruptState,
-    ViewChanged, or EnvironmentProblem for a session whose settings would change what views mean.
+    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on. Raises StateError,
+    CorruptState, ViewChanged, or EnvironmentProblem for a session whose settings would change what views mean.
     """
     if spark is not None:
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional

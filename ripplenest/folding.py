@@ -37,6 +37,10 @@ class Versioned(Sized, Protocol):
     @property
     def version(self) -> int: ...
 
+    @property
+    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
+        """By stored table, the columns that ``probe`` finds rows by."""
+
     def delta(self, table: str, since: int) -> Rows:
         """The changes of ``table`` in the versions (since, version]."""
 
@@ -88,6 +92,10 @@ class Unfolding:
     @property
     def version(self) -> int:
         return self.tables.version
+
+    @property
+    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
+        return self.tables.access_keys
 
     @cached_property
     def _fold_of(self) -> dict[str, Fold]:

@@ -42,16 +42,15 @@ class Publications:
         if view not in declared:
             raise UnknownView("there is no such view", got=view, possible=declared)
         for other in self.targets:
-            if other.path == target.path and other != target:
-                shown = [f"{t.view}, {t.layout}" for t in (other, target)]
+            if other != target and _meet(other.path, target.path):
+                shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]
                 raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
         program = declared[view].planned.program
         known = target in self.targets
-        look(program, snapshot, target, self._app_id(view), rebuild)
+        look(program, snapshot, target, self._app_id(view), self.state.store.state_of, rebuild)
         if not known:
-            note = {"kind": "publish", "name": view}
-            keys = {table: found for table, found in wanted_keys(program).items() if table in self.state.access_keys()}
-            self.state.commit(Change(indexes=keys, meta={_key(target): target.to_json()}, note=note), snapshot.version)
+            note, meta = {"kind": "publish", "name": view}, {_key(target): target.to_json()}
+            self.state.index(wanted_keys(program), note, meta)
         try:
             return self._publish(target, self.state.snapshot(), rebuild)
         except BaseException:
@@ -70,7 +69,7 @@ class Publications:
 
     def _forget(self, target: Target) -> None:
         change = Change(meta={_key(target): ""}, note={"kind": "unpublish", "name": target.view})
-        self.state.commit(change, self.state.store.version)
+        self.state.note(change)
 
     def catch_up(self) -> tuple[Published, ...]:
         """Bring every publication to the newest version. Raises NotPublished for those that cannot be; the state itself
@@ -91,12 +90,18 @@ class Publications:
 
     def _publish(self, target: Target, snapshot: Unfolding, rebuild: bool = False) -> Published:
         program = self.state.declared.views[target.view].planned.program
-        keys, oldest = self.state.access_keys(), self.state.store.oldest
-        return publish(program, snapshot, target, self._app_id(target.view), keys, oldest, rebuild)
+        store, app_id = self.state.store, self._app_id(target.view)
+        return publish(program, snapshot, target, app_id, snapshot.access_keys, store.oldest, rebuild, store.state_of)
 
     def _app_id(self, view: str) -> str:
         """What Delta tables call this state and the view, for ever."""
         return f"ripplenest-{self.state.store.identity}-{digest(view)[:16]}"
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether two paths are one, or one is inside the other."""
+    a, b = (f"{path.rstrip('/')}/" for path in (one, other))
+    return a.startswith(b) or b.startswith(a)
 
 
 def _key(target: Target) -> str:
@@ -107,5 +112,5 @@ def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublishe
     first, error = next(iter(failed.items()))
     got = "; ".join(f"{where}: {e}" for where, e in failed.items() if e is not error)
     what = f"version {version} is committed, but could not be published: {error}"
-    possible = ["the same batch again, or the next one, or opening the state again: each publishes what is missing"]
+    possible = ["catch_up()", "the next batch", "opening the state again"]
     return NotPublished(what, where=first, got=got or None, possible=possible)

@@ -1,5 +1,6 @@
 """The state as a process sees it: a version of the store together with what that version declares."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 
@@ -7,12 +8,13 @@ from attrs import field, frozen
 
 from ripplenest.declared import Declared
 from ripplenest.folding import Unfolding
-from ripplenest.nrc.errors import StateError
+from ripplenest.nrc.errors import Stale, StateError
 from ripplenest.overlay import Columns, Overlay
 from ripplenest.store.specs import Change
 from ripplenest.store.store import Store
 from ripplenest.view import AsOf
 
+NO_META: Mapping[str, str] = {}
 ROLLBACKS = "rollbacks"  # meta key: a list of [version of the rollback, version that it went back to]
 
 
@@ -56,15 +58,24 @@ class State:
     def overlay(self, snapshot: Unfolding) -> Overlay:
         """``snapshot`` for operations to read and to change."""
         types = {p.name: p.types for r in self.declared.relations.values() for p in r.parts.values()}
-        return Overlay(snapshot, types, self.access_keys())
-
-    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
-        """By stored table, its access keys."""
-        return {name: spec.indexes for name, spec in self.store.tables().items()}
+        return Overlay(snapshot, types, snapshot.access_keys)
 
     def commit(self, change: Change, parent: int) -> int:
         """``parent`` is the version that the change was computed from; raises Stale when there is another by now."""
         return self.store.commit(change, parent)
+
+    def note(self, change: Change) -> int:
+        """Commit a change that no rows went into, on top of whatever is the newest version."""
+        while True:
+            with contextlib.suppress(Stale):
+                return self.store.commit(change, self.store.version)
+
+    def index(
+        self, keys: Mapping[str, tuple[Columns, ...]], note: Mapping[str, object], meta: Mapping[str, str] = NO_META
+    ) -> None:
+        """Give stored tables those of the access ``keys`` that they do not have."""
+        known = self.snapshot().access_keys
+        self.note(Change(indexes={t: found for t, found in keys.items() if t in known}, meta=meta, note=note))
 
     def rollbacks(self) -> list[list[int]]:
         """The rollbacks so far: [their version, the version that they went back to]."""
@@ -72,11 +83,14 @@ class State:
         return found
 
     def in_force(self, version: int) -> bool:
-        """Whether what ``version`` did is part of the newest version, or was rolled back."""
+        """Whether what ``version`` did is part of the newest version, or was rolled back.
+
+        The newest version has what came after the last rollback, and what the version that this went back to has.
+        """
         upto = self.store.version
         for at, to in reversed(self.rollbacks()):
             if at <= upto:
                 if version > at:
-                    return True
+                    break
                 upto = to
         return version <= upto

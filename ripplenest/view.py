@@ -1,5 +1,6 @@
 """A view or a relation as its users read it: nested, shredded, or as changes; the newest version, or an older one."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +15,6 @@ from ripplenest.nrc.syntax import Rel
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
-from ripplenest.overlay import Columns
 from ripplenest.plan.columns import from_leaves
 from ripplenest.relation import Relation
 from ripplenest.rows import Rows
@@ -25,6 +25,7 @@ from ripplenest.touched import touched
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+SCANNED = 10_000  # stored rows that are read whole without a word
 AsOf = int | tuple[str, int]  # a version, or the batch (source, seq) that made it
 Snapshots = Callable[[AsOf | None], Versioned]
 
@@ -46,7 +47,8 @@ class Changes:
 
     @property
     def nested(self) -> "DataFrame":
-        """The fields of the nested rows, and ``_multiplicity``. Only the rows that were touched are read."""
+        """The fields of the nested rows, and ``_multiplicity``. Of views that are published or tracked
+        (``Database.track``) only the rows that were touched are read; a warning says where large tables were."""
         return self._nested()
 
 
@@ -60,11 +62,10 @@ class Handle:
         program: TriggerProgram,
         snapshots: Snapshots,
         spark: Callable[[], "SparkSession"],
-        keys: Callable[[], Mapping[str, tuple[Columns, ...]]],
         as_of: AsOf | None = None,
     ) -> None:
         self.program = program
-        self._snapshots, self._spark, self._keys, self._as_of = snapshots, spark, keys, as_of
+        self._snapshots, self._spark, self._as_of = snapshots, spark, as_of
 
     def __repr__(self) -> str:
         at = "" if self._as_of is None else f" as of {self._as_of}"
@@ -124,15 +125,26 @@ class Handle:
             snapshot.version,
             flat(spark, program, snapshot.delta(program.flat.name, start)),
             {site: entries(spark, d, snapshot.delta(d.table, start)) for site, d in found.items()},
-            lambda: signed(spark, program, *touched(program, snapshot, start, self._keys()).nested()),
+            lambda: signed(spark, program, *self._touched(snapshot, start)),
         )
 
     def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
         """The nested rows that went after ``since`` and those that came, as plain Python like ``rows``; a row that
-        changed inside is in both, as it was and as it is. Reads only what was touched; needs no Spark."""
+        changed inside is in both, as it was and as it is. Reads only what was touched where the database has the access
+        keys for it (``Database.track``), and warns where it does not and tables are large; needs no Spark."""
         snapshot, start = self._snapshot(), self._snapshots(since).version
-        went, came = touched(self.program, snapshot, start, self._keys()).nested()
+        went, came = self._touched(snapshot, start)
         return self._plain(went), self._plain(came)
+
+    def _touched(self, snapshot: Versioned, since: int) -> tuple[BagValue, BagValue]:
+        """The nested rows that went, and those that came. What was scanned for want of access keys is told."""
+        found = touched(self.program, snapshot, since, snapshot.access_keys)
+        rows, scanned = found.nested(), found.missed
+        many = sum(snapshot.size(table) for table in scanned)
+        if many > SCANNED:
+            what = f"{many:,} stored rows were read whole ({', '.join(scanned)}); after track({self.name!r}) only what"
+            warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=3)
+        return rows
 
     @property
     def size(self) -> int:

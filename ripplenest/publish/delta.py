@@ -20,7 +20,7 @@ so); if it has not, the whole view is written next.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -34,8 +34,9 @@ from ripplenest.publish.target import check_folder, make_folder
 
 How = Literal["nothing", "changes", "whole"]
 Commit = Mapping[str, Any]
+History = Callable[[int], str | None]  # the digest of a version: empty when it is not known, None when it never was
 APP, VERSION = "ripplenest.app", "ripplenest.version"  # what our commits say of themselves
-PROGRAM, TOUCHED = "ripplenest.program", "ripplenest.touched"
+PROGRAM, TOUCHED, STATE = "ripplenest.program", "ripplenest.touched", "ripplenest.state"
 HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")  # commits of others that change no rows
 METRICS = ("num_target_rows_inserted", "num_target_rows_updated", "num_target_rows_deleted")
 CONFIGURATION = {"delta.enableChangeDataFeed": "true", "delta.dataSkippingNumIndexedCols": "1"}
@@ -43,6 +44,11 @@ FEWEST, MOST = 6, 10  # bits of an id in the numbers of buckets
 ROWS = 4096  # about so many rows are in a bucket when a table is written whole
 FILES = 8  # a bucket with more files is compacted
 ATTEMPTS = 5  # when others commit at the same time
+
+
+def unknown(_: int) -> str:
+    """The history of which nothing is known."""
+    return ""
 
 
 @frozen
@@ -66,7 +72,7 @@ class PublishedTable:
 @frozen(slots=False)
 class Publisher:
     """Brings the table at ``uri`` to ``version`` of ``source``. The changes since ``oldest`` are known; ``rebuild``
-    writes the whole whatever the table holds."""
+    writes the whole whatever the table holds. ``history`` tells versions of the same number apart."""
 
     source: Source
     uri: str
@@ -74,6 +80,7 @@ class Publisher:
     version: int
     oldest: int
     rebuild: bool
+    history: History = unknown
     library: Any = field(factory=deltalake)
 
     def publish(self) -> PublishedTable:
@@ -107,6 +114,10 @@ class Publisher:
         if table.transaction_version(self.app_id) is None:
             possible = ["another path", "a new folder"]
             raise StateError("a Delta table that is not ours", where=self._where, wanted=self.app_id, possible=possible)
+        part = _about(table).get("part", self.source.part)
+        if part != self.source.part:
+            what = "a Delta table of another part of the view"
+            raise StateError(what, where=self._where, wanted=self.source.part, got=part, possible=["another path"])
         return table
 
     def _once(self) -> PublishedTable:
@@ -139,6 +150,8 @@ class Publisher:
             got = f"{foreign[-1].get('operation')} in Delta version {foreign[-1].get('version')}"
             possible = ["rebuild=True, which replaces all rows", "another path"]
             raise StateError("others changed the Delta table", where=self._where, got=got, possible=possible)
+        if not self.rebuild:
+            self._check_history(table.transaction_version(self.app_id), own)
         if own.get(PROGRAM, self.source.fingerprint) != self.source.fingerprint:
             return "the view had another definition"
         metrics: Mapping[str, Any] = own.get("operationMetrics") or {}
@@ -147,6 +160,15 @@ class Publisher:
             if changed != own.get(TOUCHED):
                 return f"of {own.get(TOUCHED)} rows that were to change, {changed} did"
         return ""
+
+    def _check_history(self, there: int, own: Commit) -> None:
+        """Raises StateError when the version ``there`` that the table shows is not the one of this state. Its number
+        says nothing: the state may have been restored, or copied, and gone on otherwise since."""
+        known, shown = self.history(there), own.get(STATE)
+        if known is None or (known and shown is not None and known != shown):
+            what = "the Delta table shows a version of another history: the state was restored, or copied"
+            possible = ["rebuild=True, which replaces all rows", "another path"]
+            raise StateError(what, where=self._where, wanted=known, got=shown, possible=possible)
 
     def _last(self, table: Any) -> tuple[Commit, list[Commit]]:
         """Our last commit, and those of others since, newest first. Commits are forgotten after a month or so."""
@@ -247,12 +269,14 @@ class Publisher:
                 return  # somebody else is writing: another time
 
     def _properties(self, rows: int) -> Any:
+        state = self.history(self.version)
         return self.library.CommitProperties(
             custom_metadata={
                 APP: self.app_id,
                 VERSION: self.version,
                 PROGRAM: self.source.fingerprint,
                 TOUCHED: rows,
+                **({STATE: state} if state else {}),
             },
             max_commit_retries=0,
             app_transactions=[self.library.Transaction(self.app_id, self.version)],
@@ -269,6 +293,15 @@ class Publisher:
     ) -> PublishedTable:
         shown = self.version if version is None else version
         return PublishedTable(self.source.part, self.uri, delta_version, shown, how, why, written, removed)
+
+
+def _about(table: Any) -> Mapping[str, Any]:
+    """What the description of a table says, which we wrote; nothing when others changed it."""
+    try:
+        found = json.loads(table.metadata().description or "")
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def _bits(table: Any) -> int:

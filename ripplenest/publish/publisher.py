@@ -9,7 +9,7 @@ from ripplenest.folding import Versioned
 from ripplenest.nested import Keys
 from ripplenest.nrc.errors import StateError
 from ripplenest.publish.columns import check_names
-from ripplenest.publish.delta import PublishedTable, Publisher
+from ripplenest.publish.delta import History, PublishedTable, Publisher, unknown
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, shredded_schema
 from ripplenest.publish.target import Target, check_folder, folder_name, make_folder
@@ -77,15 +77,17 @@ def publish(
     keys: Keys = NO_KEYS,
     oldest: int = 0,
     rebuild: bool = False,
+    history: History = unknown,
 ) -> Published:
     """Make the tables of ``target`` show the view of ``program`` at the version of ``snapshot``.
 
     ``app_id`` names the state and the view, for ever. Tables that show the version, or a later one, are left alone; a
     table that shows an older one gets the changes since in one commit. A new table is written whole, and so is one
     that is older than ``oldest``, the oldest version since which changes are known; with ``rebuild`` every table is.
-    ``keys`` are the access keys that stored tables have (``touched.wanted_keys``). Raises StateError for tables of
-    others and for tables that others changed, EvaluationError for a nested view with a multiplicity below 0, and what
-    ``check_target`` raises.
+    ``keys`` are the access keys that stored tables have (``touched.wanted_keys``), ``history`` the digests of versions.
+    Raises StateError for tables of others, for tables that others changed, and for those that show a version of another
+    history (the state was restored from a backup, or copied); EvaluationError for a nested view with a multiplicity
+    below 0, and what ``check_target`` raises.
     """
     check_target(program, target)
     if target.layout == "shredded":
@@ -93,19 +95,26 @@ def publish(
         make_folder(*_root(program, target))
     version = snapshot.version
     published = (
-        Publisher(source, uri, app_id, version, oldest, rebuild).publish()
+        Publisher(source, uri, app_id, version, oldest, rebuild, history).publish()
         for source, uri in _sources(program, snapshot, target, keys)
     )
     return Published(program.view, tuple(published))
 
 
-def look(program: TriggerProgram, snapshot: Versioned, target: Target, app_id: str, rebuild: bool = False) -> None:
+def look(
+    program: TriggerProgram,
+    snapshot: Versioned,
+    target: Target,
+    app_id: str,
+    history: History = unknown,
+    rebuild: bool = False,
+) -> None:
     """Raises what ``publish`` raises because of what is at ``target``, before anything is changed."""
     check_target(program, target)
     if target.layout == "shredded":
         _check_root(program, target)
     for source, uri in _sources(program, snapshot, target, NO_KEYS):
-        Publisher(source, uri, app_id, snapshot.version, 0, rebuild).look()
+        Publisher(source, uri, app_id, snapshot.version, 0, rebuild, history).look()
 
 
 def _sources(program: TriggerProgram, snapshot: Versioned, target: Target, keys: Keys) -> Iterator[tuple[Source, str]]:

@@ -65,6 +65,8 @@ def _absolute(path: str, where: str) -> str:
     url = urlsplit(path)
     local = os.path.abspath(unquote(url.path) if url.scheme == "file" else path)
     remote = "://" in path and url.scheme != "file"
+    if not remote and url.netloc not in ("", "localhost") and "://" in path:
+        raise WrongValue("a file on another host", where=where, wanted="file:///path", got=ascii(url.netloc))
     bad = [c for c in (path if remote else local) if not c.isprintable() or (c in MISREAD and not remote)]
     if bad:
         what = "a path that deltalake misreads"

@@ -61,7 +61,8 @@ class Draft:
             if table not in schema.tables:
                 raise unknown_table(table, schema.tables)
             delta = _delta(change, schema.tables[table])
-            live[schema.ids[table]] = self._advanced(schema, table, live.get(schema.ids[table], ()), delta)
+            before, whole = live.get(schema.ids[table], ()), table in change.merged
+            live[schema.ids[table]] = self._advanced(schema, table, before, delta, whole)
         self.head = Head(self._version(head.version, change, schema, live), schema, live)
 
     @property
@@ -85,21 +86,22 @@ class Draft:
         return Version(self._n, now(), change.source, change.seq, change.digest, note, *sealed)
 
     def _advanced(
-        self, schema: Schema, table: str, live: tuple[Segment, ...], delta: Rows | None
+        self, schema: Schema, table: str, live: tuple[Segment, ...], delta: Rows | None, whole: bool
     ) -> tuple[Segment, ...]:
-        """The live segments of ``table`` after ``delta`` was added and tiers were merged, each with every index."""
+        """The live segments of ``table`` after ``delta`` was added and tiers were merged, or all of them with
+        ``whole``; each with every index."""
         spec, table_id = schema.tables[table], schema.ids[table]
         before = [_Part(s.rows, stored=s) for s in live]
         fresh = [] if delta is None else [_Part(len(delta), rows=delta, is_delta=True)]
-        after = self._merged(spec, before + fresh)
+        after = self._merged(spec, before + fresh, whole)
         self._dead += [p.stored.id for p in before if p.stored is not None and p not in after]
         for part in fresh:
             if part not in after:
                 self._write(part, spec, table_id, died=self._n)
         return tuple(self._indexed(p.stored, spec) if p.stored else self._write(p, spec, table_id) for p in after)
 
-    def _merged(self, spec: TableSpec, parts: list[_Part]) -> list[_Part]:
-        while places := self._due([p.size for p in parts]):
+    def _merged(self, spec: TableSpec, parts: list[_Part], whole: bool) -> list[_Part]:
+        while places := self._due([p.size for p in parts], whole):
             full = [parts[i] for i in places]
             rows = Rows(spec.types, table=pa.concat_tables([self._table(p) for p in full])).consolidated()
             parts = [p for p in parts if p not in full]
@@ -108,8 +110,10 @@ class Draft:
                 parts.append(_Part(len(rows), rows=rows))
         return parts
 
-    def _due(self, sizes: list[int]) -> list[int]:
+    def _due(self, sizes: list[int], whole: bool) -> list[int]:
         """Which segments of a table to merge next."""
+        if whole and len(sizes) > 1:
+            return list(range(len(sizes)))
         if self._merge is None:
             return due(sizes, BUDGET - self.rewritten)
         if self.rewritten >= BUDGET:

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from ripplenest.nrc.errors import CorruptState, StateError
+from ripplenest.nrc.errors import CorruptState, NotKept, StateError
 from ripplenest.store.chain import (
     Head,
     Known,
@@ -76,8 +76,10 @@ class Records:
         """Raises StateError unless version ``n`` can be read."""
         oldest, newest = self.oldest(c), self.newest(c)
         if not oldest <= n <= newest:
-            what = "this version is no longer kept" if 0 <= n < oldest else "no such version"
-            raise StateError(what, where=self.where, wanted=f"{oldest} to {newest}", got=n)
+            wanted = f"{oldest} to {newest}"
+            if 0 <= n < oldest:
+                raise NotKept("this version is no longer kept", where=self.where, wanted=wanted, got=n)
+            raise StateError("no such version", where=self.where, wanted=wanted, got=n)
 
     def versions(self, c: Connection, first: int, last: int) -> list[Version]:
         """The versions first to last, which are kept, in their order."""

@@ -84,6 +84,11 @@ class Snapshot:
         """The tables that there are at this version, with all access keys that they had when it was read."""
         return {name: t for name, t in self._schema.tables.items() if self._schema.born[name] <= self.version}
 
+    @property
+    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
+        """By table, the columns that ``probe`` finds rows by."""
+        return {name: t.indexes for name, t in self.tables.items()}
+
     def segments(self, table: str) -> tuple[Segment, ...]:
         """The segments that ``table`` is made of, oldest first."""
         self._spec(table)

@@ -26,7 +26,8 @@ class Change:
 
     ``tables`` are made first, then ``indexes`` are added to tables (those that exist already are fine), then deltas are
     added. ``meta`` replaces values by key. ``(source, seq)`` names the batch, once; ``digest`` is of its content.
-    ``note`` is kept with the version and must survive JSON.
+    ``note`` is kept with the version and must survive JSON. ``merged`` tables become one segment each, or none: what a
+    delta takes out of a table whole would otherwise stay in it, with its negation.
     """
 
     deltas: Mapping[str, Rows] = field(factory=dict)
@@ -37,6 +38,7 @@ class Change:
     seq: int | None = None
     digest: str = ""
     note: Mapping[str, object] = field(factory=dict)
+    merged: tuple[str, ...] = ()
 
 
 @frozen

@@ -55,9 +55,10 @@ class Store:
         """Open the state in ``path``, made with mode 0700 when there is none.
 
         ``catalogue`` is the URL of a PostgreSQL database; without one the catalogue is a file in ``path``. ``retain``
-        says how many versions are kept besides the newest, from now on. Raises StateError for a folder of something
-        else, a state of another format or with its catalogue elsewhere, CorruptState for a damaged one, and
-        EnvironmentProblem when the driver is missing.
+        says how many versions are kept besides the newest, from now on: at least one, because a publication comes after
+        the commit and reads what that changed. Raises StateError for a folder of something else, a state of another
+        format or with its catalogue elsewhere, CorruptState for a damaged one, and EnvironmentProblem when the driver
+        is missing.
         """
         folder = Path(path).absolute()
         root, files = disk(folder), disk(folder / SEGMENTS)
@@ -143,6 +144,15 @@ class Store:
         self._check_open()
         with self._catalogue.transaction() as c:
             return self._catalogue.identity(c)
+
+    def state_of(self, version: int) -> str | None:
+        """The digest of ``version`` and of everything before it; empty for one that is no longer kept, None for one
+        that there has not been. Two states that were one have versions of the same number: this tells them apart."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            if version > self._catalogue.newest(c):
+                return None
+            return self._catalogue.version(c, version).state if version >= self._catalogue.oldest(c) else ""
 
     @property
     def oldest(self) -> int:
@@ -235,7 +245,7 @@ class Store:
 
     def _set_retain(self, versions: int) -> None:
         with self._catalogue.transaction() as c:
-            same = self._catalogue.retain(c) == check_keep(versions)
+            same = self._catalogue.retain(c) == check_keep(versions, 1)
         if not same:
             with self._catalogue.transaction(write=True) as c:
                 self._catalogue.set_retain(c, versions)
@@ -345,8 +355,8 @@ def check_batch(source: str, seq: int) -> None:
         raise StateError("not the name of a batch", wanted="a text and an integer of 64 bits", got=(source, seq))
 
 
-def check_keep(versions: int) -> int:
+def check_keep(versions: int, least: int = 0) -> int:
     """A number of versions to keep. Raises StateError for one that is none."""
-    if isinstance(versions, bool) or not isinstance(versions, int) or versions < 0:
-        raise StateError("not a number of versions to keep", wanted="0 or more", got=versions)
+    if isinstance(versions, bool) or not isinstance(versions, int) or versions < least:
+        raise StateError("not a number of versions to keep", wanted=f"{least} or more", got=versions)
     return versions

@@ -39,7 +39,7 @@ def index(db: Database, view: str) -> None:
 
 
 def keys_of(db: Database) -> dict[str, tuple[tuple[int, ...], ...]]:
-    return dict(db._state.access_keys())
+    return dict(db._state.snapshot().access_keys)
 
 
 def published(db: Database, to: Target, **more: Any) -> Published:
@@ -143,7 +143,7 @@ def folders(to: Target, program: TriggerProgram) -> dict[str | None, str]:
     return {None: to.folder("flat"), **{site: to.folder(folder_name(site)) for site in sites(program)}}
 
 
-def check(db: Database, to: Target) -> None:
+def check(db: Database, to: Target, app_id: str = "") -> None:
     """The published table is the view, for two readers, and no id is there twice."""
     program = program_of(db, to.view)
     found = {None: to.path} if to.layout == "nested" else folders(to, program)
@@ -154,4 +154,4 @@ def check(db: Database, to: Target) -> None:
             bag = nested_bag(rows, program) if to.layout == "nested" else flat_bag(rows, program, site)
             assert bag == wanted, (to.view, site, read.__name__)
             assert len({row["_id"] for row in rows}) == len(rows), (path, read.__name__)
-        assert DeltaTable(path).transaction_version(f"{APP}/{to.view}") == db.version, path
+        assert DeltaTable(path).transaction_version(app_id or f"{APP}/{to.view}") == db.version, path

@@ -1,5 +1,6 @@
 """When a publication does what: replay, catching up, races, tables of others, and what others changed."""
 
+import shutil
 from itertools import combinations
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from publish.tables import APP, by_deltalake, check, folders, program_of, published, target
-from support.shop import ANN, BOB, FILMS, customer, customers, item, movie, opened, order
+from support.shop import ANN, BOB, FILMS, customer, customers, item, movie, opened, order, related
 from support.states import state
 
 from ripplenest.nrc.errors import EnvironmentProblem, NotPublished, StateError
@@ -442,3 +443,76 @@ def test_a_publication_that_fails_midway_is_not_kept(folder, monkeypatch):
 
 def failing(_: object) -> None:
     raise StateError("no space")
+
+
+def test_a_table_of_another_history_is_refused(folder, to):
+    """A state that was restored, or copied, does not go on with what another one published under the same numbers."""
+    path, rows = folder / "shop", [movie("lost", "Drama"), movie("found", "Drama")]
+
+    def put(where, row):
+        with opened(where) as db, db.batch() as b:
+            b.insert("M", [row])
+            b.insert("C", [customer(len(row["name"]), row["name"], [])])
+
+    with opened(path) as db:
+        db.load("M", FILMS)
+        db.create(customers)
+        db.create(related)
+        db.publish(to.view, to.path, to.layout)
+    shutil.copytree(path, folder / "backup")
+    put(path, rows[0])
+    shutil.rmtree(path)
+    shutil.copytree(folder / "backup", path)
+    with pytest.warns(UserWarning, match="another history"), opened(path) as db:
+        pass
+    for row in (rows[1], movie("more", "Drama")):  # the same number, and a later one
+        with pytest.warns(UserWarning), pytest.raises(NotPublished, match="another history"):
+            put(path, row)
+    with pytest.warns(UserWarning), opened(path) as db:
+        db.publish(to.view, to.path, to.layout, rebuild=True)
+        check(db, to, db._publications._app_id(to.view))
+    put(path, movie("at last", "Drama"))
+    with opened(path) as db:
+        check(db, to, db._publications._app_id(to.view))
+
+
+def test_parts_of_a_view_are_not_taken_for_each_other(folder):
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        db.create(customers)
+        db.publish("customers", folder / "t", "shredded")
+        for path in ("t/flat", "t/more", "."):
+            with pytest.raises(StateError, match="something else is published there"):
+                db.publish("customers", folder / path)
+        db.unpublish("customers", folder / "t")
+        with pytest.raises(StateError, match="another part of the view"):
+            db.publish("customers", folder / "t" / "flat", rebuild=True)
+        assert db.publications == ()
+
+
+def test_a_state_keeps_what_publications_read(folder):
+    """The version before the newest: a table would be written whole after every batch without it."""
+    with opened(folder / "state", retain=1) as db:
+        db.load("C", [ANN, BOB])
+        db.create(customers)
+        db.publish("customers", folder / "t")
+        with db.batch() as b:
+            b.delete("C", [BOB])
+        assert DeltaTable(str(folder / "t")).history(1)[0]["operation"] == "MERGE"
+    with pytest.raises(StateError, match="1 or more"):
+        opened(folder / "state", retain=0)
+
+
+def test_what_not_published_says_is_safe(folder):
+    """A batch without a name, sent again, would be another one."""
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        db.create(customers)
+        db.publish("customers", folder / "t")
+        shutil.rmtree(folder / "t")
+        (folder / "t").touch()
+        with pytest.raises(NotPublished) as caught, db.batch() as b:
+            b.insert("C", [customer(9, "Cy", [])])
+        assert list(caught.value.possible) == ["catch_up()", "the next batch", "opening the state again"]
+        (folder / "t").unlink()
+        assert db.catch_up()[0].changed and db.relation("C").count() == 3

@@ -75,7 +75,10 @@ def test_what_is_no_target(text):
         Target.from_json(text)
 
 
-@pytest.mark.parametrize(("path", "layout"), [("", "nested"), ("a\0b", "nested"), (b"a", "nested"), ("a", "flat")])
+@pytest.mark.parametrize(
+    ("path", "layout"),
+    [("", "nested"), ("file://host/x", "nested"), ("a\0b", "nested"), (b"a", "nested"), ("a", "flat")],
+)
 def test_what_cannot_be_a_target(path, layout):
     with pytest.raises(WrongValue, match="publish v"):
         Target.of("v", path, layout)

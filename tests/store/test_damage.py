@@ -190,6 +190,44 @@ def test_a_check_of_the_files_names_rows_that_only_old_versions_need(good, tmp_p
         store.check_segments()
 
 
+def test_a_batch_that_was_forgotten_and_lost_is_named(tmp_path):
+    """It would be applied again."""
+    state = tmp_path / "state"
+    with Store.open(state, retain=2) as store:
+        store.commit(Change(tables=(TableSpec("u", TYPES),)), 0)
+        for i in range(1, 9):
+            store.commit(Change({"u": rows(((i, "b"), 1))}, source="shop", seq=i, digest=f"d{i}"), i)
+        assert store.applied("shop", 3) and store.oldest > 4
+    for sql in ("DELETE FROM batches WHERE seq = 3", "UPDATE batches SET seq = 30 WHERE seq = 4"):
+        copy = tmp_path / sql[:6]
+        shutil.copytree(state, copy)
+        catalogue = Catalogue(Sqlite(copy))
+        with catalogue.transaction(write=True) as c:
+            assert c.exec_driver_sql(sql).rowcount == 1
+        catalogue.close()
+        with pytest.raises(CorruptState, match="batch"):
+            Store.open(copy)
+
+
+def test_a_version_of_another_history_is_named(tmp_path):
+    """Its digest is right, and so are those of all others."""
+    for name, digest in (("one", "d5"), ("other", "d 5")):
+        with Store.open(tmp_path / name) as store:
+            for i in range(1, 9):
+                store.commit(Change(source="shop", seq=i, digest=digest if i == 5 else f"d{i}"), i - 1)
+    catalogue = Catalogue(Sqlite(tmp_path / "one"))
+    with catalogue.transaction(write=True) as c:
+        c.exec_driver_sql("DELETE FROM versions WHERE n = 5")
+        theirs = Catalogue(Sqlite(tmp_path / "other"))
+        with theirs.transaction() as other:
+            row = other.exec_driver_sql("SELECT * FROM versions WHERE n = 5").one()
+        theirs.close()
+        c.exec_driver_sql(f"INSERT INTO versions VALUES ({', '.join('?' * len(row))})", tuple(row))
+    catalogue.close()
+    with pytest.raises(CorruptState, match="version"):
+        Store.open(tmp_path / "one")
+
+
 def test_a_check_of_the_files_beside_a_vacuum(good, tmp_path):
     """Files that went with their versions while they were read are not missing."""
     state = tmp_path / "state"
