@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ripplenest.cli.output import Json, counted, json_text, print_json, printable
-from ripplenest.cli.states import Catalogue, Name, State, handle, moment, open_state, version_at
+from ripplenest.cli.states import Catalogue, Name, State, handle, heard, moment, open_state, version_at, warned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +63,8 @@ def changes(
 
 
 def _nested(found: "RelationHandle | ViewHandle", since: int) -> dict[str, list[Any]]:
-    went, came = found.changed_rows(since)
+    (went, came), said = heard(lambda: found.changed_rows(since))
+    warned(said)
     return {"went": went, "came": came}
 
 

@@ -4,8 +4,9 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 VARIABLE = "RIPPLENEST_CATALOGUE"
 HERE, ELSEWHERE, SEGMENTS = "catalogue.sqlite", "catalogue.json", "segments"  # what a state directory has
 
+T = TypeVar("T")
 Engine = Literal["python", "spark"]
 Moment = int | tuple[str, int]  # a version, or the batch that made it
 
@@ -42,8 +44,7 @@ def open_state(state: Path, catalogue: str | None, engine: Engine = "python") ->
     if missing:
         raise typer.BadParameter(f"{state} {missing}", param_hint="STATE")
     db, said = open_and_said(state, catalogue, engine)
-    for text in said:
-        print(f"warning: {text}", file=sys.stderr)
+    warned(said)
     return db
 
 
@@ -53,10 +54,21 @@ def open_and_said(folder: Path, catalogue: str | None, engine: Engine = "python"
     Without ``catalogue`` the variable says where it is, of a state with its catalogue elsewhere and of no other.
     """
     url = catalogue or (os.environ.get(VARIABLE) or None if (folder / ELSEWHERE).exists() else None)
+    return heard(lambda: rn.open(folder, engine=engine, catalogue=url))
+
+
+def heard(work: Callable[[], T]) -> tuple[T, list[str]]:
+    """What ``work`` gives, and what it warns of."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UserWarning)
-        db = rn.open(folder, engine=engine, catalogue=url)
-    return db, [escaped(str(warning.message)) for warning in found]
+        result = work()
+    return result, [escaped(str(warning.message)) for warning in found]
+
+
+def warned(said: list[str]) -> None:
+    """Warnings as they look on the command line."""
+    for text in said:
+        print(f"warning: {text}", file=sys.stderr)
 
 
 def no_state(folder: Path) -> str:

@@ -241,6 +241,20 @@ def test_rows_that_no_state_holds_together_do_not_refuse_a_batch(tmp_path):
                 b.insert("B", [zero])
 
 
+@pytest.mark.parametrize("how", ["auto", "incremental", "strict", "full"])
+def test_a_rollback_is_never_refused_for_such_rows(tmp_path, how):
+    """Going back asks about what came and what went since, whatever the policy."""
+    zero, three, new = {"a": 1, "b": 0}, {"a": 2, "b": 3}, {"a": 7, "b": 7}
+    with two(tmp_path / "state", remainders, [new], [three]) as db:
+        then = db.version
+        with db.batch(policy="auto") as b:
+            b.delete("A", [new])
+            b.insert("B", [zero])
+    with rn.open(tmp_path / "state", engine="python", policy=how) as db:
+        db.rollback(then)
+        assert db.view("remainders").rows() == [{"q": 1}]
+
+
 def test_keys_are_asked_of_rows_that_fulfil_their_own_conditions(tmp_path):
     """y.b != 0 guards the key y.a % y.b, when y comes in a batch as when it is there already."""
     with two(tmp_path / "state", guarded, [{"a": 1, "b": 5}], [{"a": 5, "b": 2}]) as db:
