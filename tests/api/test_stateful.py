@@ -137,7 +137,7 @@ def test_states_survive_for_long(fate):
 
 PROPERTY = ("built late", "repeated", "reopened", "full")
 MET = ("died", "died after its commit", "refused", "not applied twice", "raced", "conflict", "no gap", "created",
-       "rolled back", "compacted", "compacted everything", "vacuumed", "restarted", "read", "no longer kept",
+       "rolled back", "compacted", "compacted everything", "vacuumed", "restarted", "tracked", "read", "no longer kept",
        "no such table yet", "changed", "damage noticed", *OPERATIONS)  # fmt: skip
 
 

@@ -70,14 +70,14 @@ def _deep(r: Random, b: Batch, kind: str, old: dict[str, Any]) -> bool:
         return False
     bag, rows = b.at("C", custkey=old["custkey"]).orders, old["orders"]
     if what == "order":
-        return _one(r, bag, rows, way, lambda: order(r.randint(10, 99), *items(r)))
+        return _one(r, bag, rows, way, lambda: order(r.randint(10, 10**9), *items(r)))
     rows = [o for o in rows if what == "item" or o["items"]]
     if not rows:
         return False
     chosen = r.choice(rows)
     bag, rows = bag.at(orderkey=chosen["orderkey"]).items, chosen["items"]
     if what == "item":
-        return _one(r, bag, rows, way, lambda: item(r.randint(10, 99), r.randint(1, 3), ("c",)))
+        return _one(r, bag, rows, way, lambda: item(r.randint(10, 10**9), r.randint(1, 3), ("c",)))
     chosen = r.choice(rows)
     return _one(r, bag.at(part=chosen["part"]).tags, chosen["tags"], way, lambda: r.choice("ab"))
 

@@ -93,7 +93,7 @@ def run(path, seed, batches, chosen):
 
 
 def test_the_table_is_the_view_after_every_publication(folder):
-    run(folder, 5, 5, 2)
+    run(folder, 2, 5, 2)
 
 
 def test_views_of_any_type(folder, monkeypatch):

@@ -23,7 +23,7 @@ from support.shop import ANN, BOB, FILMS, VIEWS, customers, movie, movies, opene
 from support.shop_model import OPERATIONS, Model, Rows, a_film
 
 HAPPENS = (*["batch"] * 6, "race", "replay", "other content", "gap", "create", "rollback", "compact",
-           "compact everything", "vacuum", "restart", "read", "read too old", "read too early", "changes",
+           "compact everything", "vacuum", "restart", "track", "read", "read too old", "read too early", "changes",
            "damage")  # fmt: skip
 AFTER = "died after its commit"
 DAMAGE = ("flip", "cut", "gone", "swap")
@@ -228,6 +228,12 @@ class Machine:
             self.born[view.name] = self.version + 1
             self.commit(lambda db: db.create(view, mode), self.now())
             self.met("created")
+
+    def track(self) -> None:
+        """Access keys come, also to tables whose segments are merged away already."""
+        name = self.c.pick(list(self.born))
+        self.commit(lambda db: db.track(name), self.now())
+        self.met("tracked")
 
     def rollback(self) -> None:
         to = self.oldest + self.c.number(self.version - self.oldest + 1)
