@@ -30,6 +30,8 @@ DRIVER_MEMORY = "RIPPLENEST_DRIVER_MEMORY"
 
 
 # Each hash join of a task holds at least one page until the task ends, and all joins of a level are one task.
+# What Spark remembers of jobs for a page that is off: 1,000 of each, and tens of kB of heap for one, unless told.
+_REMEMBERED = ("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.sql.ui.retainedExecutions")
 PAGE_SIZE, SMALL_PAGE = "spark.buffer.pageSize", "1m"
 
 
@@ -125,6 +127,7 @@ def _settings(cores: int) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
+        **dict.fromkeys(_REMEMBERED, "20"),
         "spark.hadoop.fs.permissions.umask-mode": "077",
         "spark.local.dir": str(scratch / "local"),
         # Nothing is left in the current folder.

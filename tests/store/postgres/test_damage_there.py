@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_p
 DAMAGE = (
     "UPDATE segments SET died = NULL WHERE died IS NOT NULL AND table_id = 1",
     "UPDATE segments SET died = 11 WHERE id = 20",
-    "DELETE FROM segment_indexes WHERE segment_id = 3",
+    f"DELETE FROM segment_indexes WHERE segment_id = ({test_damage.LAST})",
     "UPDATE segments SET is_delta = 0 WHERE id = 3",
     "UPDATE segments SET file = (SELECT file FROM segments WHERE id = 5) WHERE id = 3",
     "UPDATE segments SET file = '/etc/passwd' WHERE id = 3",
