@@ -135,7 +135,7 @@ def _settings(cores: int) -> dict[str, str]:
         "spark.sql.catalogImplementation": "in-memory",
         # The terminal belongs to the program.
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+        "spark.driver.extraJavaOptions": f'-Dlog4j2.configurationFile={_LOGGING.as_uri()} "-Djava.io.tmpdir={scratch}"',
         "spark.driver.memory": _driver_memory(os.environ),
         PAGE_SIZE: SMALL_PAGE,
         # Many small jobs: re-planning between stages and 200 partitions cost more than the work, and the engine's plans

@@ -216,10 +216,10 @@ def test_a_label_from_spark_addresses_its_bag(shop):
     assert {n: db.view(n).rows() for n in db.views} == steps[-1][2]
 
 
-LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("passed_or_made", "odd_names")]
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("parts", "passed_or_made", "odd_names")]
 
 
-@pytest.mark.parametrize("name", ["parts", "liked", *LONG])
+@pytest.mark.parametrize("name", ["liked", *LONG])
 def test_changes_add_up(shop, name):
     """flat(since) ⊎ changes(since) = flat, and so for each dictionary."""
     db, steps = shop

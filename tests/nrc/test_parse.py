@@ -102,7 +102,7 @@ def law_7(case: Case) -> None:
         same_term(delta(flat, frozenset((part,)), telescoped=True))
 
 
-@settings(LAW, max_examples=70)
+@settings(LAW, max_examples=50)
 @given(SEEDS)
 def test_law_7_over_random_terms(seed: int) -> None:
     law_7(random_case(seeded(seed)))

@@ -98,7 +98,7 @@ def law_6(case: Case, mode: Materialize) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(LAW, max_examples=50)
+@settings(LAW, max_examples=35)
 @given(seed=SEEDS)
 def test_joins(mode: Materialize, seed: int) -> None:
     """The program of each mode after any batches = recomputation, map by map and nested (design law 6)."""
@@ -106,7 +106,7 @@ def test_joins(mode: Materialize, seed: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["first", "full"])
-@settings(LAW, max_examples=40)
+@settings(LAW, max_examples=30)
 @given(case=correlated_cases)
 def test_correlated_views(mode: Materialize, case: Case) -> None:
     """As above, on nested views whose dictionaries have domains: maps of domains and parts."""

@@ -19,7 +19,7 @@ from ripplenest.nrc.typecheck import check
 from ripplenest.plan.columns import base_types
 
 COUNTS = Counts()
-FEWER = settings(LAW, max_examples=100)
+FEWER = settings(LAW, max_examples=70)
 
 
 def law_6(case: Case, options: Options = COST) -> None:
@@ -53,7 +53,7 @@ def test_law_6_with_domains(case: Case) -> None:
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@settings(LAW, max_examples=100)
+@settings(LAW, max_examples=70)
 @given(case=correlated_cases)
 def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose inner bags are joined to the rows around them."""

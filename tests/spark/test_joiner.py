@@ -112,7 +112,7 @@ def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
             joiner.join([Task("m", p, (left, right))], [made("m", (LONG,))])
 
 
-@pytest.mark.parametrize("pages", ["small", "large"])
+@pytest.mark.parametrize("pages", ["small", pytest.param("large", marks=pytest.mark.long)])
 def test_very_many_joins_are_several_jobs(spark: SparkSession, pages: str) -> None:
     """Each hash join holds memory until its task ends; what does not fit into one task is summed over several."""
     text = (STRING,)

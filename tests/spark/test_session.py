@@ -215,6 +215,8 @@ print(rows.select(interpreter().alias("i")).distinct().toArrow()["i"].to_pylist(
 print(oct(os.stat("out").st_mode & 0o777), {oct(os.stat(f"out/{f}").st_mode & 0o777) for f in os.listdir("out")})
 print({k for k, v in os.environ.items() if before.get(k) != v} & {"JAVA_HOME", "PYSPARK_PYTHON", "SPARK_HOME"})
 print([spark.conf.get(k) for k in ("spark.driver.memory", "spark.driver.host", "spark.ui.enabled")])
+made = spark.sparkContext._jvm.System.getProperty("java.io.tmpdir")
+print(os.path.dirname(made) == os.environ["TMPDIR"], made == os.path.dirname(spark.conf.get("spark.local.dir")))
 spark.stop()
 print(local_session().range(3).count())
 """
@@ -224,6 +226,7 @@ True
 0o700 {'0o600'}
 set()
 ['512m', '127.0.0.1', 'false']
+True True
 3
 """
 
@@ -239,7 +242,7 @@ def start(tmp_path: Path, variables: Variables) -> None:
     # Every JVM that has the module says this before it reads any setting.
     assert done.stderr.replace("WARNING: Using incubator modules: jdk.incubator.vector\n", "") == ""
     assert os.listdir(cwd) == ["out"]
-    assert list(tmp.glob("ripplenest-*")) == []
+    assert list(tmp.iterdir()) == []
 
 
 def test_spark_starts_quietly_and_leaves_nothing_behind(tmp_path: Path) -> None:
