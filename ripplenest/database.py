@@ -202,8 +202,9 @@ class Database:
         """Go back to version ``to``, or to what the batch (source, seq) made, as a new version. Returns its number.
 
         Relations have the rows that they had then, and views match them, those that were made since, too. What was
-        declared stays declared. Batches that are undone stay applied: their sources go on with the next seq. Raises
-        StateError for a version that is no longer kept.
+        declared stays declared. Batches that are undone stay applied: their sources go on with the next seq. Views are
+        maintained or recomputed as under the policy "auto", because going back must not fail; with "full" they are
+        recomputed. Raises StateError for a version that is no longer kept.
         """
         made = self._commits.rollback(self._policy, self.version_of(to))
         self._publications.catch_up()

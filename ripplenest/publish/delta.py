@@ -100,7 +100,7 @@ class Publisher:
             if table is None:
                 check_folder(self.uri, self._where)
             else:
-                self._fault(table)
+                self._fault(table, table.transaction_version(self.app_id))
 
     @property
     def _where(self) -> str:
@@ -124,7 +124,8 @@ class Publisher:
         table = self._table()
         if table is None:
             return self._create()
-        there, fault = table.transaction_version(self.app_id), self._fault(table)
+        there = table.transaction_version(self.app_id)
+        fault = self._fault(table, there)
         if not self.rebuild and (there > self.version or (there == self.version and not fault)):
             return self._done("nothing", table.version(), version=there)
         why = self._why_whole(table, there, fault)
@@ -142,8 +143,9 @@ class Publisher:
 
     # ------------------------------------------------------------ what others did
 
-    def _fault(self, table: Any) -> str:
-        """What is wrong with the rows of the table; empty when nothing is. Raises StateError when others changed it."""
+    def _fault(self, table: Any, there: int) -> str:
+        """What is wrong with the rows of the table, which shows version ``there``; empty when nothing is. Raises
+        StateError when others changed it, or it shows a version of another history."""
         own, later = self._last(table)
         foreign = [c for c in later if c.get("operation") not in HARMLESS]
         if foreign and not self.rebuild:
@@ -151,7 +153,7 @@ class Publisher:
             possible = ["rebuild=True, which replaces all rows", "another path"]
             raise StateError("others changed the Delta table", where=self._where, got=got, possible=possible)
         if not self.rebuild:
-            self._check_history(table.transaction_version(self.app_id), own)
+            self._check_history(there, own)
         if own.get(PROGRAM, self.source.fingerprint) != self.source.fingerprint:
             return "the view had another definition"
         metrics: Mapping[str, Any] = own.get("operationMetrics") or {}

@@ -91,7 +91,6 @@ def publish(
     """
     check_target(program, target)
     if target.layout == "shredded":
-        _check_root(program, target)
         make_folder(*_root(program, target))
     version = snapshot.version
     published = (
@@ -112,7 +111,7 @@ def look(
     """Raises what ``publish`` raises because of what is at ``target``, before anything is changed."""
     check_target(program, target)
     if target.layout == "shredded":
-        _check_root(program, target)
+        check_folder(*_root(program, target))
     for source, uri in _sources(program, snapshot, target, NO_KEYS):
         Publisher(source, uri, app_id, snapshot.version, 0, rebuild, history).look()
 
@@ -128,15 +127,11 @@ def _sources(program: TriggerProgram, snapshot: Versioned, target: Target, keys:
 
 
 def _root(program: TriggerProgram, target: Target) -> tuple[str, str, tuple[str, ...]]:
-    """The folder of the tables, where that is, and what may be in it."""
-    return target.path, f"view {program.view} at {target.path}", (FLAT, *map(folder_name, sites(program)))
-
-
-def _check_root(program: TriggerProgram, target: Target) -> None:
-    _, where, _ = root = _root(program, target)
+    """The folder of the tables, where that is, and what may be in it. Raises StateError for one that is a table."""
+    where = f"view {program.view} at {target.path}"
     with storage(where):
         taken = deltalake().DeltaTable.is_deltatable(target.path)
     if taken:
         what = "a Delta table where the folder of several would be"
         raise StateError(what, where=where, possible=["another path"])
-    check_folder(*root)
+    return target.path, where, (FLAT, *map(folder_name, sites(program)))

@@ -152,7 +152,9 @@ class Store:
         with self._catalogue.transaction() as c:
             if version > self._catalogue.newest(c):
                 return None
-            return self._catalogue.version(c, version).state if version >= self._catalogue.oldest(c) else ""
+            if version < self._catalogue.oldest(c):
+                return ""
+            return self._catalogue.versions(c, version, version)[0].state
 
     @property
     def oldest(self) -> int:

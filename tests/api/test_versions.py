@@ -31,6 +31,7 @@ from support.states import refused, state
 import ripplenest as rn
 from ripplenest import errors
 from ripplenest.apply import Session
+from ripplenest.commits import Commits
 from ripplenest.state import ROLLBACKS, State
 from ripplenest.store.snapshot import Snapshot
 
@@ -207,23 +208,34 @@ def test_changes_when_access_keys_come_meanwhile(tmp_path):
 
 
 def test_a_batch_whose_version_is_gone_is_computed_again(tmp_path, monkeypatch):
-    """Few versions are kept, and others were faster."""
-    with opened(tmp_path, retain=1) as db, opened(tmp_path) as other:
-        db.load("C", [ANN, BOB])
-        db.create(tags)
-        plain = Session.run
+    """Few versions are kept, and others were faster: the files that it would read are gone."""
+    with opened(tmp_path, retain=1) as other:
+        other.load("C", [ANN, BOB])
+        other.create(tags)
+    with opened(tmp_path) as db, opened(tmp_path) as other:
+        plain, batch, gone = Session.run, Commits._batch, []
 
         def overtaken(self, *args):
             monkeypatch.setattr(Session, "run", plain)
             for i in range(5):
                 with other.batch() as b:
-                    b.insert("C", [customer(100 + i, "Eve", [])])
+                    b.insert("C", [customer(100 + i, "Eve", [order(1, item(1, 1, ("t",)))])])
+                other.compact(everything=True)
             return plain(self, *args)
 
+        def seen(self, *args):
+            try:
+                return batch(self, *args)
+            except errors.StateError as e:
+                gone.append(type(e))
+                raise
+
         monkeypatch.setattr(Session, "run", overtaken)
+        monkeypatch.setattr(Commits, "_batch", seen)
         with db.batch() as b:
             b.delete("C", [BOB])
         assert [c["custkey"] for c in db.relation("C").rows()] == [7, *range(100, 105)] and db.verify().ok
+        assert gone == [errors.NotKept]
 
 
 def test_what_was_not_there_is_not_empty(tmp_path):

@@ -1,4 +1,9 @@
+import tempfile
+from pathlib import Path
+
 import pytest
+from support.lives import compiled_once, merging_soon
+from support.states import MEMORY
 
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec
@@ -15,3 +20,17 @@ def store(tmp_path, pair):
     with Store.open(tmp_path / "state") as s:
         s.commit(Change(tables=(pair,)), 0)
         yield s
+
+
+@pytest.fixture
+def quick():
+    """Merges after a few batches, and views compiled once: what lives of a state are made of comes soon."""
+    with merging_soon(), compiled_once():
+        yield
+
+
+@pytest.fixture
+def memory():
+    """A folder in memory, where no commit waits for a disk."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder).resolve()

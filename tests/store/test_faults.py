@@ -9,7 +9,6 @@ import errno
 import os
 import resource
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -18,9 +17,7 @@ from random import Random
 import pytest
 from support.crashes import Child, Tell, stepping, steps_of
 from support.faults import Fault, Injected, injected
-from support.lives import compiled_once, merging_soon
 from support.reports import reported
-from support.states import MEMORY
 from support.store_life import StoreLife
 from support.traces import refused
 
@@ -31,16 +28,7 @@ FAST = 3  # steps of each kind
 NOBODY = 65534
 
 
-@pytest.fixture(autouse=True)
-def quick():
-    with merging_soon(), compiled_once():
-        yield
-
-
-@pytest.fixture
-def memory():
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        yield Path(folder).resolve()
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 def refuses(life: StoreLife, folder: Path, mend: Callable[[], None]) -> tuple[str, tuple[str, ...]]:

@@ -5,7 +5,6 @@ something, and the moments before and after the commit of a transaction.
 """
 
 import shutil
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,9 +13,8 @@ from random import Random
 import pytest
 from support.crashes import Child, Tell, frozen_at, killed_at, stepping, steps_of
 from support.database_life import DatabaseLife
-from support.lives import Life, compiled_once, leftovers, merging_soon
+from support.lives import Life, leftovers
 from support.reports import Run, reported
-from support.states import MEMORY
 from support.store_life import StoreLife
 
 REAL = 15  # one kill of so many
@@ -24,16 +22,7 @@ FAST_DATABASE = 4  # of about 400 steps
 CLOCK = 300
 
 
-@pytest.fixture(autouse=True)
-def quick():
-    with merging_soon(), compiled_once():
-        yield
-
-
-@pytest.fixture
-def memory():
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        yield Path(folder)
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 def kill(life: Life, folder: Path, step: int, before: tuple[str, ...] = ()) -> tuple[str, ...] | None:

@@ -31,16 +31,7 @@ Record = Callable[[Callable[[Tell], None], Path], list[Event]]
 LOST = (AssertionError, RipplenestError)
 
 
-@pytest.fixture(autouse=True)
-def quick():
-    with merging_soon(), compiled_once():
-        yield
-
-
-@pytest.fixture
-def memory():
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        yield Path(folder).resolve()
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 @pytest.fixture(scope="module", params=["system calls", "seam"])
