@@ -1,8 +1,8 @@
 """Terms as text, in the notation of the paper: ``for m in M where m.gen = "Drama" union sng(⟨name: m.name⟩)``.
 
-Law 7: ``parse(show(e)) = e`` for every well-typed term (``nrc/language``), so that different terms have different text.
-``show`` is one line and depends on nothing but the term: fingerprints are made of it. ``nrc/layout.py`` puts the same
-text on several lines, for people. What the notation has for it:
+Law 7: ``parse(show(e)) = e`` for every well-typed term (``nrc/surface/text``), so that different terms have different
+text. ``show`` is one line and depends on nothing but the term: fingerprints are made of it. ``nrc/layout.py`` puts the
+same text on several lines, for people. What the notation has for it:
 
 - ⊎, × and operators are in brackets below another construct, so that the body of a for ends where they begin.
 - ``where p union e`` is ``for _ in p(p) union e``, and ``where₁`` binds ``_1``. A chain has one ``where`` for each.

@@ -11,16 +11,16 @@
     db.view("related").nested().show()
 """
 
-from ripplenest.database import Database
-from ripplenest.database import open_database as open
-from ripplenest.explain import Explanation, explain
+from ripplenest.api.database import Database
+from ripplenest.api.database import open_database as open
+from ripplenest.explanation import Explanation, explain
 from ripplenest.nrc import errors
-from ripplenest.nrc.dsl import Bag, Decimal, Int, View, coalesce, flatten, record, view
 from ripplenest.nrc.errors import ParseError, RipplenestError
-from ripplenest.nrc.language import Program, TextView
-from ripplenest.nrc.language import parse_file as parse
-from ripplenest.nrc.language import read_file as read
-from ripplenest.report import Report
+from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
+from ripplenest.nrc.surface.text import Program, TextView
+from ripplenest.nrc.surface.text import parse_file as parse
+from ripplenest.nrc.surface.text import read_file as read
+from ripplenest.state.report import Report
 
 __all__ = [
     "Bag",

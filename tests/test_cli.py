@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.cli import app
-from ripplenest.rows import Rows
+from ripplenest.data.rows import Rows
 from ripplenest.store.specs import Change
 
 VIEWS = """

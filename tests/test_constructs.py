@@ -85,8 +85,8 @@ class Maker:
 
 SOURCE = (EXPR | ELEM) - SHREDDED
 MAKERS = (
-    Maker("DSL", ("nrc/dsl/*.py",), SOURCE - {"Product", "Neg"}),  # Python has no notation for them
-    Maker("text language", ("nrc/language/*.py", "nrc/dsl/terms.py"), EXPR | DICT | ELEM),
+    Maker("DSL", ("nrc/surface/*.py", "nrc/surface/python/*.py"), SOURCE - {"Product", "Neg"}),  # Python has no notation for them
+    Maker("text language", ("nrc/surface/text/*.py", "nrc/surface/readings.py"), EXPR | DICT | ELEM),
     Maker("strategies", ("tests/support/queries.py",), SOURCE),
 )
 

@@ -350,7 +350,8 @@ def test_what_differs_each_time_is_no_view(call: str, tmp_path) -> None:
     """A view that reads a clock or a random number has no delta: it is refused, with its place in the source."""
     file = tmp_path / "clock.py"
     file.write_text(
-        "import datetime, random, time, uuid\nfrom ripplenest.nrc.dsl import *\n\n@record\nclass R:\n    a: int\n\n"
+        "import datetime, random, time, uuid\nfrom ripplenest.nrc.surface.python import *\n\n"
+        "@record\nclass R:\n    a: int\n\n"
         f"@view\ndef v(A: Bag[R]):\n    return [{call} for a in A]\n"
     )
     with pytest.raises(errors.Unsupported, match="non-deterministic") as caught:

@@ -10,7 +10,7 @@ from ripplenest.cli.states import Catalogue, State, handle, open_state
 from ripplenest.cli.versions import made_by, usage_json
 
 if TYPE_CHECKING:
-    from ripplenest.view import RelationHandle, ViewHandle
+    from ripplenest.api.handles import RelationHandle, ViewHandle
 
 EXACT = 100_000  # stored rows up to which rows are counted
 

@@ -11,7 +11,7 @@ from ripplenest.cli.states import Catalogue, Name, State, handle, heard, moment,
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ripplenest.view import RelationHandle, ViewHandle
+    from ripplenest.api.handles import RelationHandle, ViewHandle
 
 MOMENT = "N|SOURCE:SEQ"
 _AS_OF = "The rows as they were at a version, or after a batch."

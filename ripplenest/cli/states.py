@@ -14,7 +14,7 @@ import ripplenest as rn
 from ripplenest.cli.output import escaped
 
 if TYPE_CHECKING:
-    from ripplenest.view import RelationHandle, ViewHandle
+    from ripplenest.api.handles import RelationHandle, ViewHandle
 
 VARIABLE = "RIPPLENEST_CATALOGUE"
 HERE, ELSEWHERE, SEGMENTS = "catalogue.sqlite", "catalogue.json", "segments"  # what a state directory has

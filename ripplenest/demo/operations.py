@@ -13,7 +13,7 @@ from attrs import field, frozen
 from ripplenest.examples.films import Movie
 
 if TYPE_CHECKING:
-    from ripplenest.batch import Batch
+    from ripplenest.api.batch import Batch
 
 Films = tuple[Movie, ...]
 

@@ -5,11 +5,11 @@ from typing import assert_never
 
 from attrs import frozen
 
+from ripplenest.data.columns import SITE, base_types, width
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import result_type
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Site, Type, nullable
-from ripplenest.plan.columns import SITE, base_types, width
 from ripplenest.plan.disjoint import disjoint
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
 

@@ -6,11 +6,11 @@ from functools import cached_property
 import networkx as nx
 from attrs import frozen
 
+from ripplenest.data.columns import base_types
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Base
 from ripplenest.plan.access import access
-from ripplenest.plan.columns import base_types
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product
 

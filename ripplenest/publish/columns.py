@@ -11,11 +11,11 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
+from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError, QueryError
 from ripplenest.nrc.types import STRING, Bag, Base, Dict, Label, Record, Type, nullable
 from ripplenest.nrc.values import sort_key
-from ripplenest.rows import arrow_type
 
 ID, BUCKET, MULTIPLICITY, OP = "_id", "id_bucket", "_multiplicity", "_op"
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")  # what the change data feed adds

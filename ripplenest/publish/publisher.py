@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.folding import Versioned
-from ripplenest.nested import Keys
 from ripplenest.nrc.errors import StateError
 from ripplenest.publish.columns import check_names
-from ripplenest.publish.delta import History, PublishedTable, Publisher, unknown
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, shredded_schema
+from ripplenest.publish.tables import History, PublishedTable, Publisher, unknown
 from ripplenest.publish.target import Target, check_folder, folder_name, make_folder
-from ripplenest.shape import sites
-from ripplenest.touched import NO_KEYS
+from ripplenest.reading.nested import Keys
+from ripplenest.reading.touched import NO_KEYS
+from ripplenest.schema.shape import sites
+from ripplenest.version.folding import Versioned
 
 FLAT = "flat"
 

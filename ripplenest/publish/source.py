@@ -12,17 +12,17 @@ from typing import Protocol
 import pyarrow as pa
 from attrs import frozen
 
+from ripplenest.data.columns import from_leaves
+from ripplenest.data.naming import digest
+from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.folding import Versioned
-from ripplenest.identity import digest
-from ripplenest.nested import Keys, nested_rows, overlay_of
 from ripplenest.nrc.bags import Value, field_of
 from ripplenest.nrc.types import Record, Type
-from ripplenest.plan.columns import from_leaves
 from ripplenest.publish.columns import MULTIPLICITY, OP, Fields, copies, fields_of, schema_of, table
-from ripplenest.rows import Row, Rows
-from ripplenest.shape import dictionary
-from ripplenest.touched import Touched, touched
+from ripplenest.reading.nested import Keys, nested_rows, overlay_of
+from ripplenest.reading.touched import Touched, touched
+from ripplenest.schema.shape import dictionary
+from ripplenest.version.folding import Versioned
 
 DELETE, UPDATE, INSERT = 0, 1, 2
 CHUNK = 4096  # flat rows that are nested at a time

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from attrs import asdict, fields_dict, frozen
 
-from ripplenest.identity import digest
+from ripplenest.data.naming import digest
 from ripplenest.nrc.errors import CorruptState, StateError, WrongValue
 
 Layout = Literal["nested", "shredded"]

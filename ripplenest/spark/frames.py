@@ -15,11 +15,11 @@ from attrs import frozen
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.types import Base, Type, nullable
 from ripplenest.plan.access import Step, is_key, staged
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, is_total, sources_of
-from ripplenest.rows import WEIGHT, Rows
 from ripplenest.spark.scalars import column, literal, spark_type
 
 SMALL_ROWS = 200_000

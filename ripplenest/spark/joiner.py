@@ -13,10 +13,10 @@ from pyspark.errors import (
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from ripplenest.engine import Task
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Target
-from ripplenest.rows import Rows
+from ripplenest.run.propagate import Task
 from ripplenest.spark.frames import Join, Layout, few, frame, join_of, layout, rows_of, summed
 from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
 

@@ -13,12 +13,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
 
+from ripplenest.data.columns import width
+from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.plan.columns import width
-from ripplenest.rows import WEIGHT, Rows
-from ripplenest.shape import Dictionary, dictionary
+from ripplenest.schema.shape import Dictionary, dictionary
 from ripplenest.spark.frames import frame
 from ripplenest.spark.scalars import spark_type
 

@@ -6,11 +6,11 @@ from contextlib import contextmanager, redirect_stdout
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part
 from ripplenest.plan.planned import PlannedMap, PlannedProgram
 from ripplenest.plan.product import Source
-from ripplenest.rows import Rows
 from ripplenest.spark.frames import frame, join_of, layout, summed
 
 EXCLUDED = "spark.sql.optimizer.excludedRules"

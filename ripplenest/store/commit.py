@@ -11,9 +11,9 @@ from typing import Literal
 import pyarrow as pa
 from attrs import evolve, frozen
 
+from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.nrc.errors import StateError, WrongColumns
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows, arrow_schema
 from ripplenest.store.catalogue import Born, now
 from ripplenest.store.chain import Head, Schema, Version, live_digest, segments_digest
 from ripplenest.store.disk import Blob

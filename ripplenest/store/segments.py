@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import Factory, field, frozen
 
+from ripplenest.data.rows import Row, Rows, arrow_columns
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Row, Rows, arrow_columns
 from ripplenest.store.disk import Blob, Disk, sha256
 from ripplenest.store.encoding import decode, encode
 from ripplenest.store.hashing import U64, hash_columns

@@ -6,8 +6,8 @@ from typing import TypeVar
 import pyarrow as pa
 from attrs import frozen
 
+from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, StateError
-from ripplenest.rows import Row, Rows
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Live, Schema
 from ripplenest.store.commit import unknown_table

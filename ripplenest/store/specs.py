@@ -5,8 +5,8 @@ from datetime import datetime
 
 from attrs import field, frozen
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows
 
 Columns = tuple[int, ...]  # an access key: positions of columns
 

@@ -28,8 +28,9 @@ from support.shop import (
 from support.states import recomputed, refused, state, unchanged
 
 import ripplenest as rn
-from ripplenest import Bag, commits, errors
-from ripplenest.engine import PythonJoiner
+from ripplenest import Bag, errors
+from ripplenest.run.propagate import PythonJoiner
+from ripplenest.state import commits
 
 ALL = {view.name: view for view in VIEWS}
 

@@ -21,15 +21,15 @@ from support.states import MEMORY, recomputed, refused, state, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-from ripplenest.engine import Task
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.bags import BagValue
-from ripplenest.nrc.dsl.records import annotation_type
+from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import At, Query
 from ripplenest.nrc.types import BOOL, LONG, Base, nullable
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Op, Product, Source
-from ripplenest.rows import Rows
+from ripplenest.run.propagate import Task
 from ripplenest.spark.joiner import SparkJoiner
 
 

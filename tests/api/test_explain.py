@@ -13,9 +13,9 @@ from support.examples import QUERIES, nf2, three_way
 from support.strategies import Case, cases
 
 import ripplenest as rn
-from ripplenest.explain import Explanation, explain
-from ripplenest.nrc.dsl import Bag, View, record, view
+from ripplenest.explanation import Explanation, explain
 from ripplenest.nrc.errors import QueryError, UnknownName
+from ripplenest.nrc.surface.python import Bag, View, record, view
 from ripplenest.nrc.syntax import Call, Expr, For, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, STRING, Record, nullable
 

@@ -11,9 +11,9 @@ from lark import Lark
 from support.examples import QUERIES, nf2
 from support.shop import VIEWS
 
-from ripplenest.explain import Explanation, explain
-from ripplenest.explain.graph import dot_text, graph, mermaid_text
-from ripplenest.nrc.dsl import View
+from ripplenest.explanation import Explanation, explain
+from ripplenest.explanation.graph import dot_text, graph, mermaid_text
+from ripplenest.nrc.surface.python import View
 from ripplenest.nrc.syntax import For, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import STRING, Record
 

@@ -12,8 +12,8 @@ from support.schemas import Schema, random_database
 from support.updates import random_batch, shredded_database
 
 from ripplenest.delta.compile import Options
-from ripplenest.explain import explain
-from ripplenest.explain.printout import sections
+from ripplenest.explanation import explain
+from ripplenest.explanation.printout import sections
 
 STAGE = "program"
 SHOWN = ("Maps", "Trigger program", "Dependencies")

@@ -18,10 +18,10 @@ from support.strategies import LAW, SEEDS
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-from ripplenest.arrays import from_text, to_text
+from ripplenest.data.texts import from_text, to_text
 from ripplenest.nrc.types import STRING
 from ripplenest.nrc.types import Bag as BagType
-from ripplenest.relation import declare
+from ripplenest.schema.relation import declare
 from ripplenest.store.specs import Change
 
 ARRAYS = "C.orders/arrays"

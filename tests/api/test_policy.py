@@ -11,8 +11,9 @@ from support.shop import ANN, BOB, FILMS, VIEWS, Movie, customer, item, movie, o
 from support.states import recomputed, refused, state, unchanged
 
 import ripplenest as rn
-from ripplenest import Bag, errors, policy
+from ripplenest import Bag, errors
 from ripplenest.nrc.bags import BagValue
+from ripplenest.run import policy
 
 
 @rn.record

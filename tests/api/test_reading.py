@@ -7,8 +7,10 @@ from attrs import evolve
 from support.shop import customer, item, opened, order, parts
 
 import ripplenest as rn
-from ripplenest import database, declared, errors
+from ripplenest import errors
+from ripplenest.api import database
 from ripplenest.delta.compile import compile_view
+from ripplenest.state import declared
 from ripplenest.store.specs import Change
 
 

@@ -30,8 +30,9 @@ from support.shop import ANN, BOB, FILMS, VIEWS, opened
 from support.shop_model import OPERATIONS, Model
 from support.states import MEMORY, state
 
-from ripplenest import Database, declared
+from ripplenest import Database
 from ripplenest.delta.materialize import MODES
+from ripplenest.state import declared
 
 COUNTS: Counter[str] = Counter()
 

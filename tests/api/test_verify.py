@@ -8,14 +8,15 @@ from support.shop import ANN, BOB, FILMS, Customer, customer, item, movie, opene
 from support.states import MEMORY, refused, unchanged
 
 import ripplenest as rn
-from ripplenest import Bag, Database, verify
-from ripplenest.apply import Session
-from ripplenest.folding import Fold
-from ripplenest.identity import BatchNames
+from ripplenest import Bag, Database
+from ripplenest.data.naming import BatchNames
+from ripplenest.data.rows import Rows
+from ripplenest.intake.apply import Session
 from ripplenest.nrc.errors import LawBroken
-from ripplenest.rows import Rows
+from ripplenest.reading import verify
+from ripplenest.reading.verification import SHOWN
 from ripplenest.store.specs import Change
-from ripplenest.verification import SHOWN
+from ripplenest.version.folding import Fold
 
 PAIRS = [{"key": 1, "some": ["a", "b", "c"], "more": []}, {"key": 2, "some": [], "more": ["b"]}]
 GIVES = "not what its definition gives on the relations"

@@ -6,8 +6,8 @@ import math
 import pytest
 
 import ripplenest as rn
+from ripplenest.api.database import Database
 from ripplenest.cli.output import json_text
-from ripplenest.database import Database
 
 
 def rows(done):

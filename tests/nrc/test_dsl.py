@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ripplenest.nrc import types as t
-from ripplenest.nrc.dsl import Bag, Decimal, Int, record, record_type, view
+from ripplenest.nrc.surface.python import Bag, Decimal, Int, record, record_type, view
 from ripplenest.nrc.syntax import (
     Call,
     Empty,
@@ -179,7 +179,7 @@ import datetime
 import datetime as dt
 import decimal
 import math
-from ripplenest.nrc.dsl import *
+from ripplenest.nrc.surface.python import *
 from test_dsl_data import Customer, Movie, Order
 
 LIMIT = 5

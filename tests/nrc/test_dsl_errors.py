@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from ripplenest.nrc import types as t
-from ripplenest.nrc.dsl import Bag, view
 from ripplenest.nrc.errors import QueryError, TooBig, TooDeep, TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits, check_source
+from ripplenest.nrc.surface.python import Bag, view
 from ripplenest.nrc.syntax import Empty, Expr, Neg, Plus
 
 HEAD = """\
 import datetime, random, time, uuid
-from ripplenest.nrc.dsl import *
+from ripplenest.nrc.surface.python import *
 
 @record
 class Movie:

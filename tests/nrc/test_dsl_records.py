@@ -9,8 +9,8 @@ from typing import Annotated
 import pytest
 
 from ripplenest.nrc import types as t
-from ripplenest.nrc.dsl import Bag, Decimal, Int, record, record_type
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
+from ripplenest.nrc.surface.python import Bag, Decimal, Int, record, record_type
 
 
 @record

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripplenest.nrc.dsl import Bag, View, record, record_type, view
 from ripplenest.nrc.errors import UnknownRelation, WrongValue
+from ripplenest.nrc.surface.python import Bag, View, record, record_type, view
 from ripplenest.nrc.syntax import Let
 from ripplenest.nrc.walk import nodes
 

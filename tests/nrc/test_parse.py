@@ -15,12 +15,12 @@ from support.strategies import EXPLORE, LAW, SEEDS, Case, random_case
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.errors import ParseError, QueryError, TypeMismatch, UnknownName
-from ripplenest.nrc.language import Environment, environment_of, parse_dict, parse_elem, parse_expr, parse_type
 from ripplenest.nrc.layout import layout, layout_dict
 from ripplenest.nrc.normal import normal, term
 from ripplenest.nrc.pretty import show, show_dict, show_elem
 from ripplenest.nrc.scalars import SCALARS
 from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.surface.text import Environment, environment_of, parse_dict, parse_elem, parse_expr, parse_type
 from ripplenest.nrc.syntax import (
     Apply,
     At,

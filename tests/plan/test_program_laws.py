@@ -13,10 +13,10 @@ from support.counts import Counts
 from support.programs import COST, Running, part_tables, planned, query_of
 from support.strategies import EXPLORE, LAW, Case, cases
 
+from ripplenest.data.columns import base_types
 from ripplenest.delta.compile import Options
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.typecheck import check
-from ripplenest.plan.columns import base_types
 
 COUNTS = Counts()
 FEWER = settings(LAW, max_examples=70)

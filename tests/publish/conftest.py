@@ -14,7 +14,8 @@ from support.shop import ANN, BOB, FILMS, customers, movies, opened, related
 from support.states import MEMORY
 
 import ripplenest as rn
-from ripplenest import Database, declared
+from ripplenest import Database
+from ripplenest.state import declared
 
 
 @pytest.fixture(scope="package", autouse=True)

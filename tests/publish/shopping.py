@@ -6,7 +6,7 @@ from typing import Any
 from support.shop import customer, item, movie, order
 
 from ripplenest import Database
-from ripplenest.batch import Batch
+from ripplenest.api.batch import Batch
 
 KINDS = ("new", "gone", "upsert", "same again", "order in", "order out", "item in", "item out", "tag in", "tag out",
          "film in", "film out", "nothing")  # fmt: skip

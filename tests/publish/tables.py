@@ -8,17 +8,17 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from ripplenest import Database
+from ripplenest.data.columns import from_leaves
+from ripplenest.data.rows import Rows
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.types import Bag, Base, Label, Record, Type
 from ripplenest.nrc.values import to_value
-from ripplenest.plan.columns import from_leaves
 from ripplenest.publish import Published, Target, publish
 from ripplenest.publish.target import folder_name
-from ripplenest.rows import Rows
-from ripplenest.shape import dictionary, sites
+from ripplenest.reading.touched import wanted_keys
+from ripplenest.schema.shape import dictionary, sites
 from ripplenest.store.specs import Change
-from ripplenest.touched import wanted_keys
 
 APP = "test"
 

@@ -17,7 +17,7 @@ from ripplenest.nrc.types import UNIT, Bag, Base, Record, nullable
 from ripplenest.nrc.values import NAN
 from ripplenest.publish import check_target, publish
 from ripplenest.publish.columns import BUCKET
-from ripplenest.touched import wanted_keys
+from ripplenest.reading.touched import wanted_keys
 
 LONG = Base("long")
 VALUES = {

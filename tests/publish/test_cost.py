@@ -7,11 +7,11 @@ import pytest
 from deltalake import DeltaTable
 from publish.tables import by_deltalake, feed
 
-from ripplenest.identity import digest
+from ripplenest.data.naming import digest
 from ripplenest.publish import delta
 from ripplenest.publish.columns import BUCKET, ID, OP
-from ripplenest.publish.delta import FILES, ROWS, Publisher
 from ripplenest.publish.source import DELETE, INSERT, UPDATE, Edits
+from ripplenest.publish.tables import FILES, ROWS, Publisher
 
 SCHEMA = pa.schema([(ID, pa.string()), (BUCKET, pa.int32()), ("x", pa.int64())])
 

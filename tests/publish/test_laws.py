@@ -29,7 +29,7 @@ from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.publish import publish, source
 from ripplenest.publish.columns import FEED
-from ripplenest.touched import wanted_keys
+from ripplenest.reading.touched import wanted_keys
 
 MET: Counter[str] = Counter()
 COUNTS = MET  # one worker runs this module: its last test asks what the others covered

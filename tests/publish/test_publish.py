@@ -13,8 +13,8 @@ from support.states import state
 
 from ripplenest.nrc.errors import EnvironmentProblem, NotPublished, StateError
 from ripplenest.publish import library
-from ripplenest.publish.delta import ATTEMPTS, HARMLESS, Publisher
 from ripplenest.publish.source import Nested, Shredded
+from ripplenest.publish.tables import ATTEMPTS, HARMLESS, Publisher
 
 VIEWS = {"nested": "customers", "shredded": "related"}  # of two tables
 

@@ -8,12 +8,12 @@ from publish.versions import Versions, random_versions
 from support.shop import ANN, BOB, FILMS, Customer, customer, customers, item, liked, opened, order, parts
 
 import ripplenest as rn
-from ripplenest.folding import Unfolding
-from ripplenest.nested import nested_rows, overlay_of
-from ripplenest.plan.columns import base_types
-from ripplenest.shape import dictionary, sites
-from ripplenest.touched import places, touched, wanted_keys
-from ripplenest.view import nested_bag
+from ripplenest.api.handles import nested_bag
+from ripplenest.data.columns import base_types
+from ripplenest.reading.nested import nested_rows, overlay_of
+from ripplenest.reading.touched import places, touched, wanted_keys
+from ripplenest.schema.shape import dictionary, sites
+from ripplenest.version.folding import Unfolding
 
 COUNTS: Counter[str] = Counter()
 

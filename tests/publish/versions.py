@@ -11,11 +11,11 @@ from support.queries import random_query
 from support.schemas import Schema, random_database, random_schema
 from support.updates import add, held, random_batch, shredded_database
 
+from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.syntax import Rel
 from ripplenest.nrc.types import Type
-from ripplenest.rows import Row, Rows
 from ripplenest.shred.values import Parts
 
 

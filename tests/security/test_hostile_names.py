@@ -18,7 +18,7 @@ from support.states import MEMORY, refused, state
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-from ripplenest.nrc.language import TextView
+from ripplenest.nrc.surface.text import TextView
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.text import quoted, quoted_name
 from ripplenest.nrc.types import Record

@@ -24,8 +24,8 @@ from typer.testing import CliRunner
 
 import ripplenest as rn
 from ripplenest import Bag, RipplenestError, errors
-from ripplenest.arrays import from_text
 from ripplenest.cli import app
+from ripplenest.data.texts import from_text
 from ripplenest.nrc.serial import read_constant
 from ripplenest.nrc.text import quoted, quoted_name
 from ripplenest.nrc.types import STRING, Base, Record

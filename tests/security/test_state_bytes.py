@@ -27,9 +27,9 @@ from support.states import MEMORY
 
 import ripplenest as rn
 from ripplenest import errors
-from ripplenest.declared import Declared
 from ripplenest.nrc.serial import type_to_json
 from ripplenest.nrc.types import LONG, Record
+from ripplenest.state.declared import Declared
 from ripplenest.store import commit
 from ripplenest.store.specs import Change
 

@@ -6,14 +6,14 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
-from ripplenest.engine import PythonJoiner, Task
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, nullable
 from ripplenest.nrc.values import NAN
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
-from ripplenest.rows import Rows
+from ripplenest.run.propagate import PythonJoiner, Task
 from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
 
 MAYBE = nullable(DOUBLE)

@@ -20,8 +20,8 @@ from support.updates import nested_database
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
-from ripplenest.engine import Joiner, PythonJoiner
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.run.propagate import Joiner, PythonJoiner
 from ripplenest.spark.joiner import SparkJoiner
 
 BATCHES = 2

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, RipplenestError, StateError
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows
 from ripplenest.store import Change, Disk, Store, TableSpec
 from ripplenest.store.backend import Sqlite
 from ripplenest.store.catalogue import Catalogue

@@ -20,8 +20,8 @@ import pytest
 import sqlalchemy as sa
 from support.states import MEMORY
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows
 from ripplenest.store import Change, Disk, Snapshot, Store, TableSpec, commit, merging
 from ripplenest.store.chain import NO_SCHEMA, Head, first_version
 from ripplenest.store.commit import Draft

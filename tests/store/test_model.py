@@ -14,10 +14,10 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
-from ripplenest.rows import Row, Rows
 from ripplenest.store import Change, Snapshot, Store, TableSpec, merging, segments
 
 VALUES: dict[str, list[object]] = {

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ripplenest import rows as module
+from ripplenest.data import rows as module
+from ripplenest.data.rows import Rows, arrow_type
 from ripplenest.nrc.errors import EvaluationError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import NAN
-from ripplenest.rows import Rows, arrow_type
 
 LONG, DOUBLE, STRING = Base("long"), Base("double", True), Base("string", True)
 TYPES = (LONG, DOUBLE, STRING)

@@ -9,9 +9,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import BatchConflict, StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows
 from ripplenest.store import Change, Store, TableSpec, merging
 from ripplenest.store.hashing import hash_columns
 from ripplenest.store.segments import VERIFIED, Reader

@@ -17,9 +17,9 @@ from support.lives import leftovers
 from support.reports import Run, reported
 from support.states import MEMORY
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, Stale, StateError
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows
 from ripplenest.store import Change, Store, TableSpec, backend
 
 TYPES = (Base("long"), Base("long"))

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from attrs import field, frozen
 
 from ripplenest import Database
-from ripplenest.batch import Batch
+from ripplenest.api.batch import Batch
 from ripplenest.store.tables import BATCHES, SEGMENT_INDEXES, SEGMENTS, VERSIONS
 from support.shop import customer, item, liked, movie, opened, order, parts
 from support.states import MEMORY

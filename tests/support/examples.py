@@ -1,6 +1,6 @@
 """The views of the golden files: the paper's, joins, nested TPC-H without its aggregates, and one of each construct."""
 
-from ripplenest.nrc.dsl import Bag, record, view
+from ripplenest.nrc.surface.python import Bag, record, view
 from ripplenest.nrc.syntax import (
     TRUE,
     Call,

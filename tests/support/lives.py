@@ -17,7 +17,8 @@ from typing import Generic, TypeVar
 import pytest
 from attrs import evolve, frozen
 
-from ripplenest import Database, declared
+from ripplenest import Database
+from ripplenest.state import declared
 from ripplenest.store import Change, Store, merging
 from support.crashes import Tell
 

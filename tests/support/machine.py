@@ -13,9 +13,9 @@ from attrs import frozen
 
 from ripplenest import Database, errors
 from ripplenest.delta.materialize import MODES
-from ripplenest.operations import Operation
-from ripplenest.policy import Policy
-from ripplenest.report import Report
+from ripplenest.intake.operations import Operation
+from ripplenest.run.policy import Policy
+from ripplenest.state.report import Report
 from ripplenest.store.store import FORGET
 from support.choices import Choices
 from support.fate import DISK, RETURN, STEP, Death, Fate

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from ripplenest.engine import Joiner, build, propagate
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, Base
 from ripplenest.plan.planned import PlannedMap, PlannedProgram, access_keys
 from ripplenest.plan.product import Col, Op, Product, Source
-from ripplenest.rows import Rows
+from ripplenest.run.propagate import Joiner, build, propagate
 from ripplenest.shred.values import Parts
 from support.programs import Memory, Running, Tables, part_tables
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows
 from ripplenest.store import Change, Disk, Store, TableSpec
 from ripplenest.store.folder import MARKER
 

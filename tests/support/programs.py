@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
+from ripplenest.data.columns import base_types, from_leaves, to_leaves
+from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.engine import Joiner, PythonJoiner, build, propagate
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.syntax import Expr, Query, dict_row
 from ripplenest.nrc.types import Type
-from ripplenest.plan.columns import base_types, from_leaves, to_leaves
 from ripplenest.plan.planned import PlannedProgram, plan
-from ripplenest.rows import Row, Rows
-from ripplenest.shape import dictionary, sites
+from ripplenest.run.propagate import Joiner, PythonJoiner, build, propagate
+from ripplenest.schema.shape import dictionary, sites
 from ripplenest.shred.values import Parts, nest
 from support.schemas import Schema
 

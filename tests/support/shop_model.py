@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from ripplenest.batch import Batch
+from ripplenest.api.batch import Batch
 from support.choices import Choices
 from support.shop import ANN, BOB, FILMS, customer, item, movie, order
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import frozen
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
-from ripplenest.rows import Rows
 from ripplenest.store import Change, Snapshot, Store, TableSpec
 from support.crashes import Tell
 from support.lives import SOURCE, Found, Life, digest_of

@@ -1,0 +1,1 @@
+"""The two surfaces, Python and text, and what they share: both read into one typed AST."""

@@ -1,0 +1,167 @@
+"""Calls: scalar functions, methods, other views and helper functions.
+
+Views and helpers are read again where they are called, with their parameters standing for the arguments: every binder
+gets a fresh name each time, so nothing is captured.
+"""
+
+import ast
+import inspect
+from collections.abc import Mapping
+from types import FunctionType
+
+from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
+from ripplenest.nrc.limits import check_limits
+from ripplenest.nrc.surface.python import functions, hints, scalars
+from ripplenest.nrc.surface.python.body import read_body
+from ripplenest.nrc.surface.python.scope import Scope
+from ripplenest.nrc.surface.python.source import Definition, Source
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit
+from ripplenest.nrc.surface.records import annotation_type
+from ripplenest.nrc.syntax import Flatten
+from ripplenest.nrc.types import Bag
+
+
+def call(node: ast.Call, scope: Scope) -> Reading:
+    """f(…) or x.f(…)."""
+    if isinstance(node.func, ast.Attribute):
+        receiver = scope.read(node.func.value)
+        if not isinstance(receiver, Static):
+            return _method(node, node.func.attr, receiver, scope)
+        function = scalars.attribute(receiver, node.func.attr)
+    else:
+        function = scope.read(node.func)
+    if not isinstance(function, Static):
+        raise TypeMismatch("only functions can be called", got=describe(function))
+    return _function(node, function.value, scope)
+
+
+def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Element:
+    if not isinstance(receiver, Element):
+        hint = hints.METHODS.get(name, "`[... for x in xs]`")
+        raise hints.unsupported(f"the method .{name} of {describe(receiver)}", hint)
+    return scalars.method(receiver, name, _positional(node, scope, name))
+
+
+def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
+    for known, op in scalars.FUNCTIONS:
+        if function is known:
+            return scalars.call(function, op, _positional(node, scope, known.__name__))
+    if function is list and len(node.args) == 1:
+        return as_bag(_positional(node, scope, "list")[0])
+    if function is functions.coalesce:
+        return scalars.apply("coalesce", _positional(node, scope, "coalesce"))
+    if function is functions.flatten:
+        return _flatten(_positional(node, scope, "flatten"))
+    for constructor in scalars.CONSTRUCTORS:
+        if function is constructor:
+            return scalars.construct(constructor, *_arguments(node, scope))
+    if isinstance(function, Definition):
+        return _view(node, function, scope)
+    if isinstance(function, FunctionType) and not hints.is_chance(function):
+        return _helper(node, function, scope)
+    raise hints.of_call(function)
+
+
+def _flatten(args: list[Reading]) -> BagTerm:
+    if len(args) != 1:
+        raise hints.unsupported(f"flatten with {len(args)} arguments", "flatten(xs), for a bag of bags")
+    bag = as_bag(args[0])
+    if not isinstance(bag.type.row, Bag):
+        raise TypeMismatch("flatten needs a bag of bags", wanted="Bag(Bag(…))", got=bag.type)
+    return BagTerm(Flatten(bag.expr), Bag(bag.type.row.row))
+
+
+def _view(node: ast.Call, view: Definition, scope: Scope) -> Reading:
+    """The view's body, with its relations replaced by the arguments."""
+    parameters = view.parameters()
+    args, kwargs = _arguments(node, scope)
+    bound = _bound(inspect.Signature([_parameter(name) for name in parameters]), args, kwargs, view.source)
+    env: dict[str, Reading] = {}
+    for name, wanted in parameters.items():
+        given = bound[name]
+        bag = given if isinstance(given, Untyped) else as_bag(given)
+        env[name] = fit(bag, wanted, f"the argument {name} of {view.source.tree.name}")
+    return _inline(node, view.source, env, scope)
+
+
+def _helper(node: ast.Call, function: FunctionType, scope: Scope) -> Reading:
+    """The function's body, with its parameters replaced by the arguments."""
+    signature = inspect.signature(function, follow_wrapped=False)
+    odd = [p.name for p in signature.parameters.values() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if odd:
+        raise hints.unsupported(f"a call of {function.__qualname__}, which takes *{odd[0]}", "parameters with names")
+    source = scope.session.source(function)
+    args, kwargs = _arguments(node, scope)
+    env = _bound(signature, args, kwargs, source)
+    for name, given in env.items():
+        annotation = signature.parameters[name].annotation
+        if isinstance(given, Untyped) and annotation is not inspect.Parameter.empty:
+            where = f"{function.__qualname__}.{name}"
+            env[name] = fit(given, annotation_type(source.annotation(annotation, where), where), f"the argument {name}")
+    return _inline(node, source, env, scope)
+
+
+def _inline(node: ast.Call, source: Source, env: Mapping[str, Reading], scope: Scope) -> Reading:
+    inner = scope.enter(source, env)
+    try:
+        with scope.session.level():
+            result = read_body(inner)
+    except RipplenestError as error:
+        if error.where:
+            error.excerpt += (f"  called at {scope.source.where(node)}",)
+        raise
+    match result:
+        case Element(elem, _, binds):
+            check_limits(elem)
+            for bind in binds:
+                check_limits(bind.expr)
+        case BagTerm(expr, _):
+            check_limits(expr)
+        case Untyped() | Static():
+            pass
+    return result
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _arguments(node: ast.Call, scope: Scope) -> tuple[list[Reading], dict[str, Reading]]:
+    """The arguments, read in the caller's scope."""
+    kwargs: dict[str, Reading] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            with scope.located(keyword):
+                raise hints.unsupported("** in a call", "one argument after the other")
+        kwargs[keyword.arg] = scope.read(keyword.value)
+    return [scope.read(arg) for arg in node.args], kwargs
+
+
+def _positional(node: ast.Call, scope: Scope, name: str) -> list[Reading]:
+    args, kwargs = _arguments(node, scope)
+    _no_keywords(kwargs, name)
+    return args
+
+
+def _no_keywords(kwargs: Mapping[str, Reading], name: str) -> None:
+    if kwargs:
+        raise hints.unsupported(f"{name} with the keyword {next(iter(kwargs))}", "arguments without keywords")
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _bound(
+    signature: inspect.Signature, args: list[Reading], kwargs: Mapping[str, Reading], source: Source
+) -> dict[str, Reading]:
+    """Parameters to arguments; defaults are constants. Raises Unsupported when the call does not fit."""
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        what = f"this call does not fit {source.tree.name}{signature}"
+        raise Unsupported(what, got=str(error), possible=signature.parameters) from error
+    env: dict[str, Reading] = dict(bound.arguments)
+    for parameter in signature.parameters.values():
+        if parameter.name not in env:
+            env[parameter.name] = scalars.settle(Static(parameter.default))
+    return env

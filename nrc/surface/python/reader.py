@@ -1,0 +1,281 @@
+"""One Python expression to one reading: the ``match`` over the syntax that a view may contain.
+
+Everything that is not a case here ends in ``hints``: an error with the place and the nearest supported form.
+"""
+
+import ast
+from collections.abc import Sequence
+
+from ripplenest.nrc.errors import TypeMismatch, Unsupported
+from ripplenest.nrc.surface.python import hints, inline, scalars
+from ripplenest.nrc.surface.python.scope import Scope
+from ripplenest.nrc.surface.readings import (
+    BagTerm,
+    Element,
+    Reading,
+    Untyped,
+    alike,
+    as_bag,
+    as_element,
+    choose_bag,
+    choose_element,
+    describe,
+    guard,
+    is_bag,
+    merge,
+    plus,
+    project,
+    singleton,
+    untyped,
+)
+from ripplenest.nrc.syntax import For, Neg, Product, Tuple, Var
+from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null
+
+
+def read(node: ast.expr, scope: Scope) -> Reading:
+    """What ``node`` means in ``scope``. Called through ``Scope.read``, which knows the place of an error."""
+    match node:
+        case ast.Constant(value):
+            return _constant(value)
+        case ast.Name(name):
+            return scalars.settle(scope.look_up(name))
+        case ast.Attribute(value, name):
+            return scalars.attribute(scope.read(value), name)
+        case ast.Subscript(value, ast.Constant(str() as name)):
+            return scalars.attribute(scope.read(value), name)
+        case ast.Subscript(_, ast.Slice() as slice_):
+            raise hints.of_node(slice_)
+        case ast.ListComp(elt, generators):
+            return _comprehension(elt, generators, scope)
+        case ast.List(elts):
+            return _list(elts, scope)
+        case ast.Tuple(elts):
+            return _record([(f"_{i}", e) for i, e in enumerate(elts, 1)], scope)
+        case ast.Dict(keys, values):
+            return _dict(keys, values, scope)
+        case ast.BinOp(left, op, right):
+            return _binary(op, scope.read(left), scope.read(right))
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() as n)) if not isinstance(n, bool):
+            return scalars.literal(-n)
+        case ast.UnaryOp(op, operand):
+            return _unary(op, scope.read(operand))
+        case ast.BoolOp(op, values):
+            return scalars.logic(op, [_condition(v, scope) for v in values])
+        case ast.Compare(left, ops, comparators):
+            rights = [_right(op, c, scope) for op, c in zip(ops, comparators, strict=True)]
+            return scalars.compare(scope.read(left), ops, rights)
+        case ast.IfExp(test, body, orelse):
+            return _conditional(_condition(test, scope), scope.read(body), scope.read(orelse), scope)
+        case ast.JoinedStr(values):
+            return scalars.strings([_part(v, scope) for v in values])
+        case ast.Call():
+            return inline.call(node, scope)
+        case _:
+            raise hints.of_node(node)
+
+
+def _constant(value: object) -> Reading:
+    if value is Ellipsis or isinstance(value, complex):
+        raise Unsupported(f"a view cannot contain {value!r}", possible=["bool, int, float, str, bytes and None"])
+    return scalars.literal(value)
+
+
+# ---------------------------------------------------------------- bags
+
+
+def _comprehension(elt: ast.expr, generators: Sequence[ast.comprehension], scope: Scope) -> BagTerm:
+    """[elt for x in e₁ if p for …] = for x in e₁ union for _ in p union … sng(elt)."""
+    if not generators:
+        return _single(elt, scope)
+    first, rest = generators[0], generators[1:]
+    if first.is_async:
+        raise hints.unsupported("an async comprehension", "`[... for x in xs]`")
+    with scope.located(first.iter):
+        source = as_bag(scope.read(first.iter))
+    var, inner = _target(first.target, source.type.row, scope)
+    conds = [_condition(test, inner) for test in first.ifs]
+    with scope.session.level():  # each `for` is one level deeper, like a comprehension inside
+        body = _comprehension(elt, rest, inner)
+    expr = body.expr
+    for cond in reversed(conds):
+        expr = guard(cond, expr, scope.session.names)
+    return BagTerm(For(var, source.expr, expr), body.type)
+
+
+def _target(target: ast.expr, row: Type, scope: Scope) -> tuple[str, Scope]:
+    """The variable of a ``for``, and the scope in which the target's names are bound."""
+    var = scope.fresh(target.id if isinstance(target, ast.Name) else "row")
+    with scope.located(target):
+        return var, scope.bind(dict(_targets(target, Element(Var(var), row))))
+
+
+def _targets(target: ast.expr, value: Element) -> list[tuple[str, Reading]]:
+    """``x``, or ``a, b`` over rows ⟨_1, _2⟩, at any depth."""
+    match target:
+        case ast.Name(name):
+            return [(name, value)]
+        case ast.Tuple(elts) | ast.List(elts):
+            names = tuple(f"_{i}" for i in range(1, len(elts) + 1))
+            if not isinstance(value.type, Record) or value.type.names != names:
+                possible = ["one name, and its fields: `for x in xs`, x.name", "rows of a product or of tuples"]
+                what = f"cannot unpack these rows into {len(elts)} names"
+                raise Unsupported(what, wanted=", ".join(names), got=value.type, possible=possible)
+            return [pair for n, t in zip(names, elts, strict=True) for pair in _targets(t, project(value, n))]
+        case _:
+            raise hints.unsupported("this as the target of a for", "one name, `for x in xs`")
+
+
+def _condition(test: ast.expr, scope: Scope) -> Element:
+    reading = scope.read(test)
+    with scope.located(test):
+        return scalars.condition(reading)
+
+
+def _single(elt: ast.expr, scope: Scope) -> BagTerm:
+    """sng(elt)."""
+    reading = scope.read(elt)
+    with scope.located(elt):
+        return singleton(_value(reading), scope.site)
+
+
+def _value(reading: Reading) -> Element | BagTerm:
+    """What a head or a field may hold."""
+    match scalars.settle(reading):
+        case (Element() | BagTerm()) as value:
+            return value
+        case Untyped() as nothing:
+            raise untyped(nothing)
+        case other:
+            raise TypeMismatch("this is not a value", wanted="a base value, record or bag", got=describe(other))
+
+
+def _list(elts: Sequence[ast.expr], scope: Scope) -> Reading:
+    """[] = ∅, [a, b] = sng(a) ⊎ sng(b), [*xs, a] = xs ⊎ sng(a)."""
+    if not elts:
+        return Untyped("[]")
+    parts = [(e, scope.read(e.value if isinstance(e, ast.Starred) else e)) for e in elts]
+    neighbour = next((r for e, r in parts if isinstance(r, Element) and not isinstance(e, ast.Starred)), None)
+    bags: list[BagTerm] = []
+    for node, reading in parts:
+        with scope.located(node):
+            if isinstance(node, ast.Starred):
+                bags.append(as_bag(reading))
+            else:
+                bags.append(singleton(_value(_beside(reading, neighbour)), scope.site))
+    return plus(bags, "the elements of a list")
+
+
+def _beside(reading: Reading, neighbour: Element | None) -> Reading:
+    """``None`` in a list, typed by a base value in it."""
+    if reading == Untyped("None") and neighbour is not None and isinstance(neighbour.type, Base):
+        return scalars.null(neighbour.type)
+    return reading
+
+
+def _dict(keys: Sequence[ast.expr | None], values: Sequence[ast.expr], scope: Scope) -> Element:
+    """⟨key: value, …⟩; ``**row`` adds the fields of a row. A later field replaces an earlier one, in its place."""
+    fields: dict[str, Element] = {}
+    for key, value in zip(keys, values, strict=True):
+        match key:
+            case None:
+                fields |= _spread(value, scope)
+            case ast.Constant(str() as name):
+                fields[name] = _field(name, value, scope)
+            case _:
+                with scope.located(key):
+                    raise hints.unsupported("a key that is not a literal string", "`{'name': ...}`")
+    return _tuple(fields)
+
+
+def _record(pairs: Sequence[tuple[str, ast.expr]], scope: Scope) -> Element:
+    return _tuple({name: _field(name, value, scope) for name, value in pairs})
+
+
+def _field(name: str, node: ast.expr, scope: Scope) -> Element:
+    inner = scope.within(name)
+    reading = inner.read(node)
+    with scope.located(node):
+        return as_element(_value(reading), inner.site, scope.session.names)
+
+
+def _spread(node: ast.expr, scope: Scope) -> dict[str, Element]:
+    row = scope.read(node)
+    if isinstance(row, Element) and isinstance(row.type, Record):
+        return {name: project(row, name) for name in row.type.names}
+    with scope.located(node):
+        raise TypeMismatch("only the fields of a record can be added by **", wanted="a record", got=describe(row))
+
+
+def _tuple(fields: dict[str, Element]) -> Element:
+    row = Record(tuple((n, e.type) for n, e in fields.items()))
+    return Element(Tuple(tuple((n, e.elem) for n, e in fields.items())), row, merge(fields.values()))
+
+
+# ---------------------------------------------------------------- operators
+
+
+def _baglike(reading: Reading) -> bool:
+    return is_bag(reading) or reading == Untyped("[]")
+
+
+def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
+    """⊎, ⊎⊖ and × between bags, else a scalar operator."""
+    if not (_baglike(left) or _baglike(right)):
+        return scalars.binary(op, left, right)
+    if not (_baglike(left) and _baglike(right)):
+        hint = "`[x]`, the bag of one row" if isinstance(op, ast.Add) else "two bags, or two base values"
+        got = f"{describe(left)} and {describe(right)}"
+        raise TypeMismatch("a bag beside something else", wanted="bags", got=got, possible=[hint])
+    match op:
+        case ast.Add():
+            return plus(alike([left, right]), "the two sides of +")
+        case ast.Sub():
+            minuend, bag = alike([left, right])
+            return plus([minuend, BagTerm(Neg(bag.expr), bag.type)], "the two sides of -")
+        case ast.Mult():
+            a, b = as_bag(left), as_bag(right)
+            return BagTerm(Product(a.expr, b.expr), Bag(Record((("_1", a.type.row), ("_2", b.type.row)))))
+        case _:
+            symbol = hints.OPERATORS.get(type(op), ({ast.Div: "/", ast.Mod: "%"}.get(type(op), "?"), ""))[0]
+            raise hints.unsupported(f"the operator {symbol} between bags", "`+`, `-` and `*`")
+
+
+def _unary(op: ast.unaryop, operand: Reading) -> Reading:
+    if isinstance(op, ast.USub) and is_bag(operand):
+        bag = as_bag(operand)
+        return BagTerm(Neg(bag.expr), bag.type)
+    return scalars.unary(op, operand)
+
+
+def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Reading]:
+    """The right side of a comparison; after ``in``, the members of a display."""
+    if isinstance(op, ast.In | ast.NotIn) and isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return [scope.read(e) for e in node.elts]
+    return scope.read(node)
+
+
+def _conditional(cond: Element, yes: Reading, no: Reading, scope: Scope) -> Reading:
+    """a if c else b: a scalar; between bags ⊎ of both sides under their conditions, where neither can be NULL."""
+    names = scope.session.names
+    if _baglike(yes) or _baglike(no):
+        if isinstance(yes, Element) and isinstance(no, Element):
+            return choose_element(cond, yes, no, names)
+        a, b = alike([yes, no])
+        if not any(isinstance(r, Element) and may_be_null(r.type) for r in (yes, no)):
+            return choose_bag(cond, a, b, names)
+        one, other = (r if isinstance(r, Element) else as_element(x, scope.site, names) for r, x in ((yes, a), (no, b)))
+        return choose_element(cond, one, other, names)
+    if isinstance(yes, Element) and isinstance(no, Element) and isinstance(yes.type, Record):
+        return choose_element(cond, yes, no, names)
+    return scalars.choose(cond, yes, no)
+
+
+def _part(node: ast.expr, scope: Scope) -> Reading:
+    """One part of an f-string."""
+    if not isinstance(node, ast.FormattedValue):
+        return scope.read(node)
+    with scope.located(node.value):
+        if node.format_spec is not None or node.conversion not in (-1, ord("s")):
+            raise hints.unsupported("a format in an f-string", "`{x}` of a string, `{str(x)}` of a number")
+        part = scope.read(node.value)
+        return part if node.conversion == -1 else scalars.call(str, "to_string", [part])

@@ -1,0 +1,332 @@
+"""Scalar Python to calls of the table of scalar functions: operators, comparisons, methods, casts, literals.
+
+Types and promotions are ``coerce``'s. What is decided here: an ``int`` literal is a long, or an int beside an int;
+``None`` takes the type of its neighbour; ``+`` of strings is concat; a chain ``a < b < c`` is a conjunction;
+``x in (a, b)`` is ``x == a or x == b``, so NULL when x is, and ``not in`` is its negation.
+"""
+
+import ast
+import datetime
+import decimal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
+
+from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported, WrongValue
+from ripplenest.nrc.scalars import coerce
+from ripplenest.nrc.surface.python import hints
+from ripplenest.nrc.surface.readings import (
+    BagTerm,
+    Element,
+    Reading,
+    Static,
+    Untyped,
+    describe,
+    is_bag,
+    merge,
+    project,
+    untyped,
+)
+from ripplenest.nrc.syntax import Lit
+from ripplenest.nrc.types import BOOL, INT, LONG, STRING, Base, Record, nullable
+from ripplenest.nrc.values import in_range, literal_type, to_value
+
+FALSE = Element(Lit(False, BOOL), BOOL)
+CONSTANTS = (bool, int, float, str, bytes, datetime.date, decimal.Decimal, type(None))
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Mod: "mod",
+}
+METHODS = {"upper": ("upper", 0), "lower": ("lower", 0), "startswith": ("starts_with", 1), "endswith": ("ends_with", 1)}
+DATE_PARTS = ("year", "month", "day")
+FUNCTIONS = ((abs, "abs"), (int, "to_long"), (float, "to_double"), (str, "to_string"), (len, "length"))
+
+
+def literal(value: object) -> Element | Untyped:
+    """A constant of a base type. Raises Unsupported for other objects, TypeMismatch beyond a type's range."""
+    if value is None:
+        return Untyped("None")
+    base = LONG if isinstance(value, int) and not isinstance(value, bool) else literal_type(value)
+    if base is None or not isinstance(value, CONSTANTS):
+        possible = ["bool, int, float, str, bytes, date, datetime and Decimal of at most 38 digits"]
+        raise Unsupported("not a constant of a base type", got=describe(Static(value)), possible=possible)
+    return _literal(value, base)
+
+
+def _literal(value: object, base: Base) -> Element:
+    try:
+        return Element(Lit(to_value(value, base, ""), base), base)
+    except WrongValue as error:
+        raise TypeMismatch(error.what, wanted=base, got=f"a constant {type(value).__name__}") from error
+
+
+def null(base: Base) -> Element:
+    """NULL of the type of a neighbour."""
+    type_ = nullable(base)
+    assert isinstance(type_, Base)
+    return Element(Lit(None, type_), type_)
+
+
+def apply(op: str, args: Sequence[Reading]) -> Element:
+    """op(args) with implicit promotions. Raises TypeMismatch when an argument is no base value or does not fit."""
+    elements = _settled(args)
+    elem, base = coerce(op, [(e.elem, _base(e)) for e in elements])
+    return Element(elem, base, merge(elements))
+
+
+def fold(op: str, args: Sequence[Reading]) -> Element:
+    """An associative op over one argument or more, as a balanced tree."""
+    half = len(args) // 2
+    return apply(op, [fold(op, args[:half]), fold(op, args[half:])]) if half else _settled(args)[0]
+
+
+def settle(reading: Reading) -> Reading:
+    """A constant as an element; everything else as it is."""
+    if isinstance(reading, Static) and isinstance(reading.value, CONSTANTS):
+        return literal(reading.value)
+    return reading
+
+
+def _settled(args: Sequence[Reading]) -> list[Element]:
+    """Elements only: constants become literals, and take the type of their neighbours."""
+    readings = [settle(a) for a in args]
+    typed = [r for r in readings if isinstance(r, Element)]
+    return [_adapted(r, typed) for r in readings]
+
+
+def _adapted(reading: Reading, neighbours: Sequence[Element]) -> Element:
+    match reading:
+        case Element(Lit(int() as n, Base("long")), _, binds) if _beside_int(neighbours) and in_range(n, "int"):
+            return Element(Lit(n, INT), INT, binds)
+        case Element():
+            return reading
+        case Untyped("None"):
+            base = next((e.type for e in neighbours if isinstance(e.type, Base) and e.type.kind != "bool"), None)
+            base = base or next((e.type for e in neighbours if isinstance(e.type, Base)), None)
+            if base is None:
+                raise untyped(reading)
+            return null(base)
+        case _ if is_bag(reading) or isinstance(reading, Untyped):
+            raise _no_base(describe(reading))
+        case _:
+            raise TypeMismatch("a base value is needed here", wanted="a base value", got=describe(reading))
+
+
+def _beside_int(neighbours: Sequence[Element]) -> bool:
+    """True when all numbers that are not literals are 32 bits wide, and there is one."""
+    kinds = {e.type.kind for e in neighbours if isinstance(e.type, Base) and not isinstance(e.elem, Lit)}
+    return "int" in kinds and not kinds & {"long", "double", "decimal"}
+
+
+def _base(e: Element) -> Base:
+    if isinstance(e.type, Base):
+        return e.type
+    if isinstance(e.type, Record):
+        hint = "its fields, as in " + ", ".join(f"`.{n}`" for n in e.type.names[:3])
+        raise TypeMismatch("predicates and functions look at base values only", got=e.type, possible=[hint])
+    raise _no_base(describe(e))
+
+
+def _no_base(got: str, hint: str = "one row per element, `[... for x in xs if ...]`") -> TypeMismatch:
+    what = "predicates and functions look at base values only, and this is a bag"
+    return TypeMismatch(what, wanted="a base value", got=got, possible=[hint])
+
+
+def is_string(reading: Reading) -> bool:
+    return isinstance(reading, Element) and isinstance(reading.type, Base) and reading.type.kind == "string"
+
+
+def compare(left: Reading, ops: Sequence[ast.cmpop], rights: Sequence[Reading | Sequence[Reading]]) -> Element:
+    """A chain of comparisons. A right side after ``in`` may be a sequence of its members."""
+    results: list[Reading] = []
+    before: Reading | Sequence[Reading] = left
+    for op, right in zip(ops, rights, strict=True):
+        if not isinstance(before, Reading):
+            raise hints.unsupported("a comparison after `in (...)`", "two comparisons, joined by `and`")
+        results.append(_comparison(before, op, right))
+        before = right
+    first = results[0]
+    assert isinstance(first, Element)
+    return first if len(results) == 1 else fold("and", results)
+
+
+def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]) -> Element:
+    match op:
+        case ast.In():
+            return _member(left, right)
+        case ast.NotIn():
+            return apply("not", [_member(left, right)])
+    assert isinstance(right, Reading)
+    is_null = settle(right) == Untyped("None")
+    match op:
+        case ast.Is() | ast.IsNot() if is_null:
+            test = apply("is_null", [left])
+            return test if isinstance(op, ast.Is) else apply("not", [test])
+        case ast.Is() | ast.IsNot():
+            raise hints.unsupported("`is` between values", "`==`, or `is None`")
+        case _ if is_null or settle(left) == Untyped("None"):
+            hint = "`is not None`" if isinstance(op, ast.NotEq) else "`is None`"
+            raise Unsupported("comparing with None gives NULL, which is never true", possible=[hint])
+        case _:
+            return apply(COMPARISONS[type(op)], [left, right])
+
+
+def _member(left: Reading, right: Reading | Sequence[Reading]) -> Element:
+    """x in (a, b); s in t for strings."""
+    if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset):
+        right = [Static(v) for v in _ordered(right.value)]
+    if isinstance(right, Reading):
+        if is_bag(right):
+            hint = "a second `for` with a condition: `[x for x in xs for y in ys if y == x]`"
+            raise _no_base(describe(right), hint)
+        return apply("contains", [right, left])
+    if any(settle(r) == Untyped("None") for r in right):
+        raise Unsupported("a value is never equal to NULL", possible=["`x is None or x in (...)`"])
+    tests = [apply("eq", [left, r]) for r in right]
+    return fold("or", tests) if tests else FALSE
+
+
+def _ordered(values: Iterable[object]) -> list[object]:
+    """In an order that does not depend on hashing."""
+    return sorted(values, key=repr) if isinstance(values, set | frozenset) else list(values)
+
+
+def binary(op: ast.operator, left: Reading, right: Reading) -> Element:
+    """Arithmetic, or concat for strings. Raises Unsupported for operators without a counterpart."""
+    if type(op) not in ARITHMETIC:
+        raise hints.of_operator(op)
+    text = [is_string(settle(left)), is_string(settle(right))]
+    if not any(text):
+        return apply(ARITHMETIC[type(op)], [left, right])
+    if isinstance(op, ast.Mod):
+        raise hints.unsupported("`%` after a string", "an f-string, `f'{a} {b}'`")
+    if isinstance(op, ast.Add) and all(text):
+        return apply("concat", [left, right])
+    hint = "`a + str(b)`, or an f-string" if isinstance(op, ast.Add) else "`+` between strings"
+    raise TypeMismatch("a string beside something else", wanted="strings", possible=[hint],
+                       got=f"{describe(settle(left))} and {describe(settle(right))}")
+
+
+def unary(op: ast.unaryop, operand: Reading) -> Element:
+    """``-`` of numbers, ``not`` of conditions. A negative literal stays a literal."""
+    settled = settle(operand)
+    match op, settled:
+        case ast.USub(), Element(Lit(bool()), _, _):
+            pass
+        case ast.USub(), Element(Lit(int() | float() as n, base), _, _):
+            return _literal(-n, base)
+        case ast.UAdd(), _:
+            raise hints.unsupported("unary +", "the number itself")
+        case ast.Invert(), _:
+            raise hints.of_operator(op)
+    return apply("not", [condition(settled)]) if isinstance(op, ast.Not) else apply("neg", [settled])
+
+
+def strings(parts: Sequence[Reading]) -> Element:
+    """The parts of an f-string, joined. Raises TypeMismatch for a part that is no string."""
+    for part in parts:
+        if not is_string(part):
+            what = "the parts of an f-string must be strings"
+            raise TypeMismatch(what, wanted="string", got=describe(part), possible=["`{str(x)}`"])
+    return fold("concat", parts) if parts else Element(Lit("", STRING), STRING)
+
+
+def method(of: Element, name: str, args: Sequence[Reading]) -> Element:
+    """A method of a string. Raises Unsupported for those without an exact counterpart."""
+    if is_string(of):
+        if name in METHODS and METHODS[name][1] == len(args):
+            return apply(METHODS[name][0], [of, *args])
+        if name == "strip" and len(args) == 1 and settle(args[0]) == literal(" "):
+            return apply("trim", [of])
+    possible = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s)"
+    raise hints.unsupported(f"the method .{name} of {of.type}", hints.METHODS.get(name, possible))
+
+
+def attribute(of: Reading, name: str) -> Reading:
+    """x.name: a field, a part of a date, or what a module or class holds under the name."""
+    match of:
+        case Element(_, Record()):
+            return project(of, name)
+        case Element(_, Base()):
+            return _date_part(of, name)
+        case Element() | BagTerm():
+            hint = f"`[x.{name} for x in xs]`"
+            raise TypeMismatch(f"a bag has no fields, its rows have: .{name}", got=describe(of), possible=[hint])
+        case Static(ModuleType() | type() as owner):
+            if not hasattr(owner, name):
+                raise UnknownName(f"{owner.__name__} has no {name!r}", got=name)
+            return settle(Static(getattr(owner, name)))
+        case Untyped():
+            raise untyped(of)
+        case _:
+            possible = ["fields of rows, and names in modules and classes"]
+            raise Unsupported(f"a view cannot look into {describe(of)}", possible=possible)
+
+
+def _date_part(of: Element, name: str) -> Element:
+    """A part of a date."""
+    if isinstance(of.type, Base) and of.type.kind in ("date", "timestamp") and name in DATE_PARTS:
+        return apply(name, [of])
+    possible = [f".{p}" for p in DATE_PARTS] if of.type in (Base("date"), Base("timestamp")) else []
+    what = f"only records have fields, and this is none: .{name}"
+    raise TypeMismatch(what, wanted="a record", got=of.type, possible=possible or None)
+
+
+def call(function: object, op: str, args: Sequence[Reading]) -> Element:
+    """abs, int, float, str, len of a string: one argument. Raises Unsupported for other arguments."""
+    name = getattr(function, "__name__", op)
+    if len(args) != 1:
+        raise hints.unsupported(f"{name} with {len(args)} arguments", "one argument")
+    if function is len and (is_bag(args[0]) or args[0] == Untyped("[]")):
+        raise hints.unsupported("len(...) of a bag", hints.AGGREGATE)
+    return apply(op, args)
+
+
+CONSTRUCTORS: tuple[Callable[..., object], ...] = (datetime.date, datetime.datetime, decimal.Decimal)
+
+
+def construct(function: Callable[..., object], args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Reading:
+    """date(...), datetime(...), Decimal(...) of constants, as a literal."""
+    try:
+        return literal(function(*map(_plain, args), **{name: _plain(r) for name, r in kwargs.items()}))
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise Unsupported("not a constant", got=str(error), possible=["datetime.date(2020, 12, 31)"]) from error
+
+
+def _plain(reading: Reading) -> object:
+    match reading:
+        case Element(Lit(value)) | Static(value):
+            return value
+        case _:
+            possible = ["constants, as in datetime.date(2020, 12, 31)"]
+            raise Unsupported("a date or a Decimal is made of constants", got=describe(reading), possible=possible)
+
+
+def condition(reading: Reading) -> Element:
+    """An element that is a boolean. Raises TypeMismatch: there is no truth of strings, numbers and bags."""
+    cond = _settled([reading])[0]
+    if _base(cond).kind != "bool":
+        hint = "a comparison, as in `x != 0` or `x is not None`"
+        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[hint])
+    return cond
+
+
+def logic(op: ast.boolop, operands: Sequence[Reading]) -> Element:
+    """``and`` and ``or`` of conditions, three-valued."""
+    return fold("and" if isinstance(op, ast.And) else "or", [condition(o) for o in operands])
+
+
+def choose(cond: Element, yes: Reading, no: Reading) -> Element:
+    """A conditional expression between base values. Where the condition is NULL, it is ``no``."""
+    return apply("if", [cond, *_settled([yes, no])])
+

@@ -1,0 +1,117 @@
+"""Where an expression is read: the names it sees, the function it stands in, and the limits of one view."""
+
+import ast
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
+
+from attrs import define, evolve, field, frozen
+
+from ripplenest.nrc.errors import RipplenestError, TooBig, TooDeep, UnknownName, Unsupported
+from ripplenest.nrc.limits import MAX_DEPTH, MAX_NODES
+from ripplenest.nrc.surface.python.source import Located, Source, read_source
+from ripplenest.nrc.surface.readings import Reading, Static
+from ripplenest.nrc.walk import Names
+
+
+@define
+class Session:
+    """What one view's reading shares: fresh names and the limits. ``read`` reads one expression."""
+
+    read: "Callable[[ast.expr, Scope], Reading]"
+    names: Names = field(factory=Names)
+    depth: int = 0
+    nodes: int = 0
+    _sources: dict[FunctionType, Source] = field(factory=dict)
+
+    def source(self, function: FunctionType) -> Source:
+        """The source of a helper function, parsed once."""
+        if function not in self._sources:
+            self._sources[function] = read_source(function, None)
+        return self._sources[function]
+
+    @contextmanager
+    def level(self) -> Iterator[None]:
+        """One syntax node, one level deep. Raises TooDeep or TooBig."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise TooBig("the view is too big", wanted=f"at most {MAX_NODES} nodes, helper functions included")
+        if self.depth >= MAX_DEPTH:
+            raise TooDeep("the view is nested too deeply", wanted=f"at most {MAX_DEPTH} levels")
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+
+@frozen
+class Scope:
+    """``env``: parameters, assigned and bound names. ``later``: names that the function assigns, bound or not yet.
+
+    ``path``: the view's name and the fields around, of which sites are named. ``callers``: the functions being inlined.
+    """
+
+    source: Source
+    session: Session
+    path: tuple[str, ...]
+    env: Mapping[str, Reading] = field(factory=dict)
+    later: frozenset[str] = frozenset()
+    callers: tuple[Hashable, ...] = ()
+
+    def read(self, node: ast.expr) -> Reading:
+        """What ``node`` means here. An error that has no place yet gets the place of ``node``."""
+        with self.located(node), self.session.level():
+            return self.session.read(node, self)
+
+    @contextmanager
+    def located(self, node: Located) -> Iterator[None]:
+        try:
+            yield
+        except RipplenestError as error:
+            self.source.decorate(error, node)
+            raise
+
+    def bind(self, new: Mapping[str, Reading]) -> "Scope":
+        return evolve(self, env={**self.env, **new})
+
+    def within(self, name: str) -> "Scope":
+        return evolve(self, path=(*self.path, name))
+
+    @property
+    def site(self) -> str:
+        """ι of an inner bag made here; sites that come out alike are numbered in the end."""
+        return ".".join(self.path if len(self.path) > 1 else (*self.path, "item"))
+
+    def fresh(self, hint: str) -> str:
+        return self.session.names.fresh(hint)
+
+    def look_up(self, name: str) -> Reading:
+        """Raises UnknownName with the names there are."""
+        if name in self.env:
+            return self.env[name]
+        if name in self.later:
+            raise UnknownName("this name is assigned further down only", got=name, possible=sorted(self.env))
+        try:
+            return Static(self.source.resolve(name))
+        except UnknownName as error:
+            error.possible = (*sorted(self.env), *(error.possible or ()))
+            raise
+
+    def enter(self, source: Source, env: Mapping[str, Reading]) -> "Scope":
+        """The scope of another function's body. Raises Unsupported for recursion."""
+        if source.function in self.callers:
+            what = f"{source.code.co_qualname}, which calls itself,"
+            raise Unsupported(f"a view cannot contain {what}", possible=["comprehensions; terms are finite"])
+        later = frozenset(t.id for s in source.tree.body for t in _targets(s) if isinstance(t, ast.Name))
+        return evolve(self, source=source, env=env, later=later, callers=(*self.callers, source.function))
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    match statement:
+        case ast.Assign(targets):
+            return targets
+        case ast.AnnAssign(target):
+            return [target]
+        case _:
+            return []

@@ -1,0 +1,143 @@
+"""``@view``: a Python function over relations, read from its source as a term of the calculus.
+
+A view is read where it is defined, so that errors come early; where it uses names that are defined further down, at
+its first use. Constants are those of that moment. The function itself never runs.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ripplenest.nrc import types as nrc
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.errors import QueryError, TypeMismatch, UnknownRelation, Unsupported
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.limits import check_limits
+from ripplenest.nrc.surface.names import name_apart
+from ripplenest.nrc.surface.python.body import read_body
+from ripplenest.nrc.surface.python.reader import read
+from ripplenest.nrc.surface.python.scope import Scope, Session
+from ripplenest.nrc.surface.python.source import Definition, Source, read_source
+from ripplenest.nrc.surface.readings import BagTerm, as_bag
+from ripplenest.nrc.surface.records import NotDefinedYet, annotation_type
+from ripplenest.nrc.surface.surroundings import Surroundings
+from ripplenest.nrc.syntax import Query, Rel
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.values import from_value, to_value
+from ripplenest.nrc.walk import Names
+
+
+class View(Definition):
+    """A named query. ``query`` is its term, ``row`` the type of its rows."""
+
+    def __init__(self, function: Callable[..., object], around: Surroundings) -> None:
+        self._source, self._around = read_source(function, around), around
+        self._function = function
+        self.name = self._source.tree.name
+        self.__name__, self.__doc__ = self.name, function.__doc__
+        self._query: Query | None = None
+        self._row: nrc.Type | None = None
+
+    @property
+    def source(self) -> Source:
+        return self._source
+
+    @property
+    def query(self) -> Query:
+        """The view as a term; Query.relations are the parameters. Raises QueryError with file, line and column."""
+        if self._query is None:
+            try:
+                self._query, self._row = _read(self.name, self._source, self.parameters())
+            except QueryError as error:  # the place is in the message; the frames of the reader help nobody
+                raise error.with_traceback(None) from None
+            self._around.keep(set(re.findall(r"\w+", "".join(self._source.lines))))
+        return self._query
+
+    @property
+    def row(self) -> nrc.Type:
+        """The type of one row of the result."""
+        assert self.query is not None
+        assert self._row is not None
+        return self._row
+
+    def parameters(self) -> dict[str, nrc.Bag]:
+        """Each parameter with the type of its annotation."""
+        source, args = self._source, self._source.tree.args
+        odd = [*args.kwonlyargs, *args.kw_defaults, *args.defaults, args.vararg, args.kwarg]
+        if any(odd):
+            what = "a view's parameters are its relations: no defaults, no *, no **"
+            error = Unsupported(what, possible=["M: Bag[Movie]"])
+            source.decorate(error, source.tree)
+            raise error
+        return {arg.arg: self._parameter(arg.arg) for arg in (*args.posonlyargs, *args.args)}
+
+    def _parameter(self, name: str) -> nrc.Bag:
+        args = self._source.tree.args
+        node = next(a for a in (*args.posonlyargs, *args.args) if a.arg == name)
+        annotation = inspect.get_annotations(self._function).get(name)
+        possible = [f"{name}: Bag[Movie], of a @record class or of base values"]
+        try:
+            if annotation is None:
+                raise TypeMismatch(f"the parameter {name!r} needs a type", wanted="Bag[...]", possible=possible)
+            type_ = annotation_type(self._source.annotation(annotation, ""), "")
+            if not isinstance(type_, nrc.Bag) or type_.nullable:
+                raise TypeMismatch("a parameter is a relation", wanted="Bag[...]", got=type_, possible=possible)
+        except (TypeMismatch, Unsupported, NotDefinedYet) as error:
+            self._source.decorate(error, node)
+            raise
+        return type_
+
+    def __call__(self, *args: Iterable[object], **kwargs: Iterable[object]) -> list[Any]:
+        """The rows for plain Python rows (dicts, records, base values, lists for inner bags), by the interpreter.
+
+        Raises WrongColumns or WrongValue for rows that do not fit, UnknownRelation for other arguments.
+        """
+        query = self.query
+        given = self._given(args, kwargs)
+        db = {name: _bag(given[name], row, name) for name, row in query.relations}
+        rows: list[Any] = from_value(evaluate(query.body, db), nrc.Bag(self.row))
+        return rows
+
+    def _given(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        names = [name for name, _ in self.query.relations]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if len(args) > len(names) or set(given) != set(names) or set(names[: len(args)]) & set(kwargs):
+            got = f"{len(args)} without a name, and {', '.join(kwargs) or 'none'} by name"
+            raise UnknownRelation("other arguments than relations", where=self.name, wanted=", ".join(names), got=got)
+        return given
+
+    def __repr__(self) -> str:
+        return f"<view {self.name}({', '.join(f'{n}: {t}' for n, t in self.parameters().items())})>"
+
+
+def _bag(rows: object, row: nrc.Type, name: str) -> BagValue:
+    value = to_value(rows, nrc.Bag(row), name)
+    assert isinstance(value, BagValue)
+    return value
+
+
+def view(function: Callable[..., object]) -> View:
+    """A function whose parameters are relations, ``M: Bag[Movie]``, and that returns a bag, as a View.
+
+    Raises a QueryError that says where in the source it is, what is wrong there and what the nearest supported form is.
+    """
+    made = View(function, Surroundings(2))
+    with suppress(NotDefinedYet):  # defined further down, perhaps: read again at first use
+        _ = made.query
+    return made
+
+
+def _read(name: str, source: Source, parameters: Mapping[str, nrc.Bag]) -> tuple[Query, nrc.Type]:
+    """Source → reading → term → names apart → type checked."""
+    session = Session(read, Names(frozenset(parameters)))
+    relations = {n: BagTerm(Rel(n, t.row), t) for n, t in parameters.items()}
+    scope = Scope(source, session, (name,)).enter(source, relations)
+    reading = read_body(scope)
+    with scope.located(source.tree.body[-1]):
+        body = as_bag(reading).expr
+        check_limits(body)
+        body = name_apart(body)
+        row = check(body).row
+    return Query(name, body, tuple((n, t.row) for n, t in parameters.items())), row

@@ -1,0 +1,188 @@
+"""``@record``: an annotated class as a frozen attrs class that knows its Record type; and the types of annotations.
+
+    bool  int (long)  Int (32 bits)  float (double)  str  bytes  date  datetime (timestamp)  Decimal[p, s]
+    X | None (a base value or a bag that may be NULL)    Bag[X]    another record
+
+Annotations may be strings. Names that are not defined yet are looked up again at first use.
+"""
+
+import datetime
+import decimal
+import inspect
+import sys
+import types
+import typing
+from contextlib import suppress
+from keyword import iskeyword
+from typing import Annotated, Any, TypeVar, dataclass_transform
+from unicodedata import normalize
+
+import attrs
+
+from ripplenest.nrc import types as nrc
+from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, Unsupported
+from ripplenest.nrc.surface.markers import Bag
+from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
+
+C = TypeVar("C")
+
+PLAIN: dict[object, nrc.Base] = {
+    bool: nrc.BOOL,
+    int: nrc.LONG,
+    float: nrc.DOUBLE,
+    str: nrc.STRING,
+    bytes: nrc.Base("binary"),
+    datetime.date: nrc.Base("date"),
+    datetime.datetime: nrc.Base("timestamp"),
+}
+POSSIBLE = (
+    *("bool", "int", "Int", "float", "str", "bytes", "date", "datetime", "Decimal[p, s]"),
+    *("X | None", "Bag[X]", "another @record class"),
+)
+HINTS: dict[object, str] = {
+    decimal.Decimal: "Decimal[p, s], which says how many digits",
+    list: "Bag[...]",
+    tuple: "a @record class",
+    dict: "a @record class",
+    set: "Bag[...]",
+}
+_DECLARED = "__ripplenest_record__"
+
+
+class NotDefinedYet(UnknownName):
+    """A Python name without a value: at the end of the module it may have one."""
+
+
+@attrs.define
+class _Declared:
+    """What ``@record`` keeps: the names around the class, and the type once it is known."""
+
+    around: Surroundings
+    type: nrc.Record | None = None
+
+
+@dataclass_transform(frozen_default=True)
+def record(cls: type[C]) -> type[C]:
+    """``cls`` as a frozen attrs class, one field per annotation. ``record_type`` gives its type.
+
+    Raises Unsupported or TypeMismatch with class and field for an annotation that is not a type of the calculus.
+    """
+    _check_names(cls)
+    made = attrs.frozen(cls)
+    if not attrs.fields(typing.cast(Any, made)):
+        raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])
+    setattr(made, _DECLARED, _Declared(Surroundings(2)))
+    with suppress(NotDefinedYet):  # a forward reference: looked up again at first use
+        record_type(made)
+    return made
+
+
+def _check_names(cls: type) -> None:
+    """attrs makes code of names, which for a class that a program makes may be anybody's text."""
+    if not is_field_name(cls.__name__):
+        raise Unsupported("no class of rows can have this name", got=cls.__name__, possible=["a word as name"])
+    for name in (name for c in cls.__mro__ for name in inspect.get_annotations(c)):
+        if not is_field_name(name):
+            possible = ["words as names"]
+            raise Unsupported("no class can have this field", where=cls.__qualname__, got=name, possible=possible)
+
+
+def is_field_name(name: str) -> bool:
+    """True when an attrs class can have a field called ``name``: its code says that and nothing else. Python reads
+    names in NFKC, so that one which is written in another form would be two."""
+    return name.isidentifier() and not iskeyword(name) and name != "self" and normalize("NFKC", name) == name
+
+
+def record_type(cls: type) -> nrc.Record:
+    """The Record type of a ``@record`` class. Raises Unsupported when it is none, or when it contains itself."""
+    return _record_type(cls, ())
+
+
+def is_record(cls: object) -> bool:
+    return isinstance(cls, type) and _DECLARED in cls.__dict__
+
+
+def _record_type(cls: type, above: tuple[type, ...]) -> nrc.Record:
+    declared = cls.__dict__.get(_DECLARED)
+    if not isinstance(declared, _Declared):
+        raise Unsupported("not a record", got=cls.__qualname__, possible=["a class decorated with @record"])
+    if cls in above:
+        raise Unsupported("a record that contains itself has no finite type", got=cls.__qualname__)
+    if declared.type is None:
+        around, names = declared.around.names(), [a.name for a in attrs.fields(typing.cast(Any, cls))]
+        declared.type = nrc.Record(tuple((name, _field_type(cls, name, around, above)) for name in names))
+        declared.around.keep(())
+    return declared.type
+
+
+def _field_type(cls: type, name: str, names: Namespace, above: tuple[type, ...]) -> nrc.Type:
+    where = f"{cls.__qualname__}.{name}"
+    owner = next(c for c in cls.__mro__ if name in inspect.get_annotations(c))
+    if owner is not cls and is_record(owner):
+        inherited = _record_type(owner, above).get(name)
+        assert inherited is not None
+        return inherited
+    module = getattr(sys.modules.get(owner.__module__), "__dict__", {})
+    hint = resolve(inspect.get_annotations(owner)[name], {**module, **names}, where)
+    return annotation_type(hint, where, (*above, cls))
+
+
+def annotation_type(hint: Any, where: str, above: tuple[type, ...] = ()) -> nrc.Type:
+    """The type that a resolved annotation stands for; ``where`` (class and field) is put before each error."""
+    if typing.get_origin(hint) is Annotated:
+        found = next((m for m in hint.__metadata__ if isinstance(m, nrc.Base)), None)
+        return found or annotation_type(hint.__origin__, where, above)
+    if isinstance(hint, type) and hint in PLAIN:
+        return PLAIN[hint]
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _optional(hint, where, above)
+    if typing.get_origin(hint) is Bag:
+        return nrc.Bag(annotation_type(typing.get_args(hint)[0], where, above))
+    if is_record(hint):
+        return _at(where, hint, above)
+    raise _no_type(hint, where)
+
+
+def _at(where: str, cls: type, above: tuple[type, ...]) -> nrc.Record:
+    try:
+        return _record_type(cls, above)
+    except RipplenestError as error:
+        error.where = error.where or where
+        raise
+
+
+def _optional(hint: Any, where: str, above: tuple[type, ...]) -> nrc.Type:
+    members = [m for m in typing.get_args(hint) if m is not type(None)]
+    if len(members) != 1:
+        raise Unsupported("a field has one type", where=where, got=hint, possible=["X | None"])
+    inner = annotation_type(members[0], where, above)
+    if isinstance(inner, nrc.Record):
+        raise Unsupported(
+            "a record cannot be NULL as a whole", where=where, got=_shown(hint),
+            possible=["fields that may be NULL", "Bag[...], with no row or one"],
+        )
+    return nrc.nullable(inner)
+
+
+def _no_type(hint: Any, where: str) -> RipplenestError:
+    if hint is Bag:
+        possible = ["Bag[Movie]", "Bag[str]"]
+        return TypeMismatch("a bag needs the type of its rows", where=where, got="Bag", possible=possible)
+    better = HINTS.get(typing.get_origin(hint) or hint)
+    nearest = POSSIBLE if better is None else (better,)
+    return Unsupported("not a type that a view knows", where=where, got=_shown(hint), possible=nearest)
+
+
+def _shown(hint: Any) -> str:
+    return hint.__qualname__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
+
+
+def resolve(annotation: object, names: Namespace, where: str) -> Any:
+    """An annotation with its strings looked up in ``names``. Raises NotDefinedYet for a name without a value."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(holder, globalns={}, localns=dict(names), include_extras=True)["it"]
+    except NameError as error:
+        raise NotDefinedYet("the annotation uses a name that is not defined", where=where, got=error.name) from error
+    except (SyntaxError, TypeError, AttributeError) as error:
+        raise Unsupported("not a type that a view knows", where=where, got=annotation, possible=POSSIBLE) from error

@@ -1,0 +1,1 @@
+"""What users call: the database, batches with deep addresses, handles to read by."""

@@ -1,0 +1,111 @@
+"""A batch: operations recorded inside a ``with`` block and applied, all or none, when it ends."""
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from ripplenest.intake.ingest import read_rows
+from ripplenest.intake.locate import Rows, start
+from ripplenest.intake.operations import Operation, Verb, Write
+from ripplenest.nrc.errors import BatchMisuse, NoKey, UnknownRelation
+from ripplenest.nrc.types import LONG, STRING
+from ripplenest.nrc.values import to_value
+from ripplenest.schema.relation import Relation
+from ripplenest.state.report import Report
+
+LOADS = "load:"  # with the relation's name: the source of its load
+Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
+
+
+class Batch:
+    """Changes of one (source, seq). Columns and types are checked at once, the state when the block ends.
+
+    An exception inside the block discards everything. After the block, ``report`` says what happened.
+    """
+
+    def __init__(self, relations: Mapping[str, Relation], commit: Commit, source: str | None, seq: int | None) -> None:
+        _check_name(source, seq)
+        self._relations, self._commit = relations, commit
+        self._source, self._seq = source, seq
+        self._operations: list[Operation] = []
+        self._open = self._used = False
+        self._report: Report | None = None
+
+    def insert(self, relation: str, rows: object) -> None:
+        """Add rows: dicts, records, a pyarrow.Table or a DataFrame, nested bags as lists."""
+        self._write("insert", relation, rows)
+
+    def delete(self, relation: str, rows: object) -> None:
+        """Take rows away; each must be there, with equal contents at every depth."""
+        self._write("delete", relation, rows)
+
+    def upsert(self, relation: str, rows: object) -> None:
+        """Put rows in place of those with the same key, or add them. Raises NoKey without a key."""
+        r = self._relation(relation)
+        if not r.key:
+            raise NoKey("upsert needs a key", where=relation, possible=["relation(name, record, key=...)", "insert"])
+        self._write("upsert", relation, rows)
+
+    def at(self, relation: str, /, **fields: object) -> Rows:
+        """The one row with these fields (its key, or any base fields), or the holder of ``label=``, for a deep update.
+
+            b.at("Customers", custkey=7).orders.at(orderkey=11).items.insert([...])
+            b.at("Customers", label=row.items).orders.items.delete([...])
+
+        A label is an id, or a value of a label column of ``flat()`` or ``dictionaries()``; only the latter where the
+        relation has a base field ``label``.
+        """
+        return start(self._relation(relation), fields, False, self._record)
+
+    def at_all(self, relation: str, /, **fields: object) -> Rows:
+        """Every row with these fields, for a deep update of all of them."""
+        return start(self._relation(relation), fields, True, self._record)
+
+    @property
+    def report(self) -> Report:
+        """What the batch did. Raises BatchMisuse before it has ended well."""
+        if self._report is None:
+            raise BatchMisuse("the batch has no report until its block has ended without an error")
+        return self._report
+
+    def __enter__(self) -> "Batch":
+        if self._used:
+            raise BatchMisuse("a batch is used once", possible=["batch() for another one"])
+        self._open = self._used = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open = False
+        if kind is None:
+            self._report = self._commit(tuple(self._operations), self._source, self._seq)
+
+    def _write(self, verb: Verb, relation: str, rows: object) -> None:
+        r = self._relation(relation)
+        self._record(Write(verb, relation, read_rows(rows, r.row, f"{verb} {relation}: rows")))
+
+    def _record(self, operation: Operation) -> None:
+        if not self._open:
+            raise BatchMisuse("changes are made inside the with block of the batch")
+        self._operations.append(operation)
+
+    def _relation(self, name: str) -> Relation:
+        return find_relation(self._relations, name)
+
+
+def _check_name(source: str | None, seq: int | None) -> None:
+    """Raises BatchMisuse for half a name or a reserved source, WrongValue for one that is no text with a number."""
+    if (source is None) != (seq is None):
+        raise BatchMisuse("a batch has both a source and a seq or neither", got=(source, seq))
+    if source is not None:
+        to_value(source, STRING, "batch source")
+        to_value(seq, LONG, "batch seq")
+        if source.startswith(LOADS):
+            raise BatchMisuse("this source is reserved for loads", where="batch source", got=source)
+
+
+def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
+    """The declared relation ``name``. Raises UnknownRelation."""
+    if name not in relations:
+        raise UnknownRelation("there is no such relation", got=name, possible=relations)
+    return relations[name]

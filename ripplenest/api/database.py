@@ -1,0 +1,332 @@
+"""The database: declared relations, loaded rows, views that are kept fresh, and the batches that change them.
+
+One batch is one version: operations become signed rows (``apply``), the trigger programs of all views turn them into
+the changes of their maps (``engine``), or these are recomputed (``policy``), and the store commits all of it together
+or nothing (``commits``).
+"""
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Literal
+
+from ripplenest.api.batch import Batch, find_relation
+from ripplenest.api.handles import AsOf, RelationHandle, ViewHandle
+from ripplenest.delta.compile import Options
+from ripplenest.delta.judge import check_strict
+from ripplenest.delta.materialize import Materialize
+from ripplenest.intake.operations import Operation
+from ripplenest.nrc.errors import NotPublished, UnknownView
+from ripplenest.nrc.surface.records import annotation_type
+from ripplenest.publish import Layout, Published, Target
+from ripplenest.publish.publications import Publications
+from ripplenest.reading.touched import wanted_keys
+from ripplenest.reading.verification import Verification
+from ripplenest.reading.verify import verify
+from ripplenest.run.policy import Policy, check_policy
+from ripplenest.run.propagate import Joiner, PythonJoiner
+from ripplenest.schema.relation import declare
+from ripplenest.state.commits import Commits
+from ripplenest.state.declared import HasQuery, compiled, query_of
+from ripplenest.state.report import Report
+from ripplenest.state.state import State
+from ripplenest.store.specs import Entry, Swept, Usage
+from ripplenest.store.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Engine = Literal["spark", "python"]
+
+
+class Database:
+    """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
+
+    Several may be open on one directory: each call works on the newest version. When another object commits in the
+    middle of a batch, the batch is computed again; other calls raise Stale, and change nothing.
+    """
+
+    def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
+        self._store, self._engine, self._policy = store, engine, check_policy(policy)
+        self._spark = spark
+        self._joiner: Joiner | None = None
+        self._state = State(store)
+        self._declared = self._state.declared
+        self._commits = Commits(self._state, self._engine_joiner)
+        self._publications = Publications(self._state)
+        self._report: Report | None = None
+        self._state.refresh()
+
+    # ------------------------------------------------------------ life
+
+    def close(self) -> None:
+        """Release the state directory. A Spark session stays, it may be shared."""
+        self._store.close()
+
+    def __repr__(self) -> str:
+        names = (", ".join(found) or "none" for found in (self._declared.relations, self._declared.views))
+        return "<database: relations {}; views {}>".format(*names)
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def version(self) -> int:
+        """The newest version; 0 for an empty state."""
+        return self._store.version
+
+    @property
+    def report(self) -> Report | None:
+        """The report of the last batch of this object."""
+        return self._report
+
+    @property
+    def spark(self) -> "SparkSession":
+        """The session in use; a local one is started when none was given."""
+        if self._spark is None:
+            from ripplenest.spark.session import local_session  # noqa: PLC0415 - Spark starts when it is needed
+
+            self._spark = local_session()
+        return self._spark
+
+    # ------------------------------------------------------------ what there is
+
+    def relation(
+        self,
+        name: str,
+        record: object = None,
+        key: str | tuple[str, ...] | None = None,
+        immutable: str | tuple[str, ...] = (),
+        arrays: bool | str | tuple[str, ...] = True,
+    ) -> RelationHandle:
+        """Declare relation ``name`` with rows of the ``@record`` class, and the fields of its key if it has one.
+
+        Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable``
+        are paths of inner bags (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they
+        are stored as arrays until a view looks into them. ``arrays`` are those of them that may be: all, or none with
+        ``False``; views have the same rows either way. Declaring a relation again is fine, and the name alone will do
+        for one that is declared. Raises RelationChanged when the state holds it differently, NameTaken, and
+        UnknownRelation.
+        """
+        if record is not None:
+            self._commits.relation(declare(name, annotation_type(record, f"relation {name}"), key, immutable, arrays))
+        else:
+            self._state.refresh()
+        r = find_relation(self._declared.relations, name)
+        return RelationHandle(r, self._state.snapshot, lambda: self.spark)
+
+    def load(self, name: str, rows: object) -> int:
+        """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
+
+        The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
+        rows.
+        """
+        version = self._commits.load(name, rows)
+        self._publications.catch_up()
+        return version
+
+    def create(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
+        """Keep ``view`` fresh from now on, computed by an ordinary query first. Creating it again is fine.
+
+        ``materialize`` says which maps are kept beside the view so that batches join less: "none", "first" (those of
+        first-order deltas), "full" (of all orders), or "cost", which keeps what pays for the rows that relations have
+        at this moment. All give the same rows. Raises UnknownRelation or QueryError for a view that does not fit the
+        relations, ViewChanged when the state holds a view of this name with another definition or other maps, and
+        NotIncremental for a view that the policy "strict" does not allow.
+        """
+        query = query_of(view)
+        snapshot = self._state.snapshot()
+        self._declared.check_relations(query)
+        known = self._declared.views.get(query.name)
+        if known is not None:
+            self._declared.check_same(compiled(query, known.options), materialize)
+        else:
+            rows = self._commits.part_sizes(snapshot, query.relations)
+            made = compiled(query, Options("cost" if materialize is None else materialize, rows))
+            if self._policy == "strict":
+                check_strict(query, made.judgement)
+            self._commits.keep(made, snapshot)
+        return self.view(query.name)
+
+    def track(self, name: str) -> None:
+        """From now on keep the access keys by which ``changes(since=).nested`` and ``changed_rows`` of a view or
+        relation read only what was touched. Publishing a view does it. Raises UnknownView."""
+        names = (*self.views, *self.relations)
+        if name not in names:
+            raise UnknownView("there is no such view or relation", got=name, possible=names)
+        program = (self.relation(name) if name in self.relations else self.view(name)).program
+        self._state.index(wanted_keys(program), {"kind": "track", "name": name})
+
+    def view(self, name: str) -> ViewHandle:
+        """A handle on a view that is kept. Raises UnknownView."""
+        self._state.refresh()
+        if name not in self._declared.views:
+            raise UnknownView("there is no such view", got=name, possible=self._declared.views)
+        kept = self._declared.views[name]
+        return ViewHandle(kept, self._state.snapshot, lambda: self.spark)
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The names of the declared relations."""
+        self._state.refresh()
+        return tuple(self._declared.relations)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views that are kept."""
+        self._state.refresh()
+        return tuple(self._declared.views)
+
+    def verify(self, deep: bool = False) -> Verification:
+        """Whether all that is stored is what it should be: relations consistent, each map what its definition gives.
+
+        ``deep`` also evaluates each view on the nested relations, in Python and without the compiler, for small data;
+        where that has no value, because it asks about rows that other conditions drop, the answer says so.
+        One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
+        """
+        return verify(self._declared, self._state.snapshot(), self._engine_joiner(), deep)
+
+    # ------------------------------------------------------------ versions
+
+    def history(self, limit: int | None = None) -> list[Entry]:
+        """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done."""
+        return self._store.history(limit)
+
+    def version_of(self, as_of: AsOf) -> int:
+        """The version that ``as_of`` means, which is kept. Raises StateError."""
+        return self._state.snapshot(as_of).version
+
+    def rollback(self, to: AsOf) -> int:
+        """Go back to version ``to``, or to what the batch (source, seq) made, as a new version. Returns its number.
+
+        Relations have the rows that they had then, and views match them, those that were made since, too. What was
+        declared stays declared. Batches that are undone stay applied: their sources go on with the next seq. Views are
+        maintained or recomputed as under the policy "auto", because going back must not fail; with "full" they are
+        recomputed. Raises StateError for a version that is no longer kept.
+        """
+        made = self._commits.rollback(self._policy, self.version_of(to))
+        self._publications.catch_up()
+        return made
+
+    def compact(self, everything: bool = False) -> int:
+        """Merge stored segments where there are many, or all of each table; how many rows were rewritten.
+
+        Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it.
+        """
+        return self._store.compact(everything)
+
+    def vacuum(self, keep: int | None = None) -> Swept:
+        """Forget old versions, all but the newest and ``keep`` before it, and remove the files that only they needed.
+
+        Without ``keep`` as many as the state retains (``ripplenest.open``). Which batches were applied stays known.
+        """
+        return self._store.vacuum(keep)
+
+    @property
+    def usage(self) -> Usage:
+        """What the state takes up: versions, files, bytes, segments."""
+        return self._store.usage()
+
+    def check_files(self) -> int:
+        """Read every stored segment and compare its digest; how many there are. Raises CorruptState."""
+        return self._store.check_segments()
+
+    @property
+    def where(self) -> str:
+        """Where the catalogue is, without a password."""
+        return self._store.where
+
+    # ------------------------------------------------------------ publishing
+
+    def publish(
+        self, view: str, path: str | os.PathLike[str], layout: Layout = "nested", rebuild: bool = False
+    ) -> Published:
+        """Publish a view as a Delta table at ``path``, now and after every batch, load and rollback.
+
+        ``layout`` "nested" is one table with inner bags as arrays, and ``_id`` to tell rows apart; "shredded" is one
+        for the flat part and one for each dictionary, in folders of ``path``. Each of our versions is recorded in the
+        Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. Raises
+        UnknownView, StateError for tables of others, QueryError for names that Delta tables cannot have, and
+        EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
+        raises NotPublished: the batch is committed, and what is missing is published by the next one.
+        """
+        return self._publications.add(view, path, layout, rebuild)
+
+    def unpublish(self, view: str, path: str | os.PathLike[str]) -> None:
+        """Publish a view there no longer. Its tables stay as they are. Raises StateError when it is not published."""
+        self._publications.remove(view, path)
+
+    @property
+    def publications(self) -> tuple[Target, ...]:
+        """What is published: each with ``view``, ``path`` and ``layout``."""
+        return self._publications.targets
+
+    def catch_up(self) -> tuple[Published, ...]:
+        """Publish what is missing. Opening a state does it, and every batch. Raises NotPublished."""
+        return self._publications.catch_up()
+
+    # ------------------------------------------------------------ change
+
+    def batch(self, source: str | None = None, seq: int | None = None, policy: Policy | None = None) -> Batch:
+        """A batch of changes, applied when its ``with`` block ends, once for each (source, seq).
+
+        The first seq of a source is free, then each is one more than the last. Without both, the batch is the next
+        one of the source ``local``. ``policy`` is that of the database unless given (``ripplenest.open``).
+        """
+        self._state.refresh()
+        chosen = self._policy if policy is None else check_policy(policy)
+        return Batch(self._declared.relations, lambda *args: self._apply(chosen, *args), source, seq)
+
+    def _apply(
+        self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None
+    ) -> Report:
+        self._report = self._commits.batch(policy, operations, source, seq)
+        self._publications.catch_up()
+        return self._report
+
+    def _engine_joiner(self) -> Joiner:
+        if self._joiner is None:
+            if self._engine == "python":
+                self._joiner = PythonJoiner()
+            else:
+                from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
+
+                self._joiner = SparkJoiner(self.spark)
+        return self._joiner
+
+
+def open_database(
+    path: str | os.PathLike[str],
+    spark: "SparkSession | None" = None,
+    engine: Engine = "spark",
+    policy: Policy = "auto",
+    catalogue: str | None = None,
+    retain: int | None = None,
+) -> Database:
+    """Open the state directory ``path``, made when missing.
+
+    ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine="python"``
+    evaluates the same plans in this process, for tests and small data. ``policy`` says how batches keep views fresh:
+    "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
+    whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL of a PostgreSQL
+    database for a state that several hosts share; without one, the catalogue is a SQLite file in ``path``. ``retain``
+    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on. Raises StateError,
+    CorruptState, ViewChanged, or EnvironmentProblem for a session whose settings would change what views mean.
+    """
+    if spark is not None:
+        from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
+
+        check_session(spark)
+    store = Store.open(path, catalogue=catalogue, retain=retain)
+    try:
+        db = Database(store, spark, engine, policy)
+    except BaseException:
+        store.close()
+        raise
+    try:
+        db.catch_up()
+    except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
+        warnings.warn(str(error), stacklevel=2)
+    return db

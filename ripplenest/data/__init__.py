@@ -1,0 +1,1 @@
+"""Rows, columns, names and texts: what values look like outside of the calculus."""

@@ -1,0 +1,233 @@
+"""What there is to say about a compiled view: the facts of which every form of an explanation is made."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Literal
+
+from attrs import field, frozen
+
+from ripplenest.cost.verdict import Finding, Verdict
+from ripplenest.delta.compile import Stages
+from ripplenest.delta.degree import deg, deg_dict
+from ripplenest.delta.judge import Judgement
+from ripplenest.delta.materialize import Choice
+from ripplenest.delta.program import Map, MapKind, Statement
+from ripplenest.delta.rules import Scope, delta, delta_dict
+from ripplenest.delta.tower import older
+from ripplenest.explanation.context import InnerBag, dictionary_name, inner_bags
+from ripplenest.explanation.reads import Access, accesses, column_names
+from ripplenest.explanation.terms import is_sum, unnamed, unnamed_dict
+from ripplenest.nrc.normal import normal, term
+from ripplenest.nrc.pretty import open_definition, show_site
+from ripplenest.nrc.simplify import simplify_dict
+from ripplenest.nrc.syntax import Apply, At, DictLit, DictRel, Empty, Expr, Query, Rel, Var, dict_row
+from ripplenest.nrc.text import part
+from ripplenest.nrc.typecheck import dict_type
+from ripplenest.nrc.types import Label, Type
+from ripplenest.nrc.walk import nodes
+from ripplenest.plan.planned import PlannedProgram, plan
+
+
+@frozen
+class Flat:
+    """One of the queries that a view is shredded into: its flat part, or the definition of a dictionary.
+
+    ``normal`` is its sum of comprehensions, None when the term is one already; ``degree`` counts all stored parts.
+    """
+
+    name: str
+    term: Expr | DictLit
+    normal: Expr | DictLit | None
+    degree: int
+
+
+@frozen
+class Change:
+    """``left`` = ``term``: how the flat query or one definition changes when ``part`` does; not telescoped.
+
+    ``before`` and ``after`` are the degrees of the query and of its delta; ``reads``: what of the database is left.
+    """
+
+    part: str
+    left: str
+    term: Expr
+    before: int
+    after: int
+    reads: tuple[str, ...]
+
+
+@frozen
+class Site:
+    """Where labels are made, and how the dictionary of these labels is kept."""
+
+    definition: DictLit
+    domain: bool
+    why: str
+
+    @property
+    def rule(self) -> Literal["key-bound", "domain"]:
+        """The name of the rule by which it is kept."""
+        return "domain" if self.domain else "key-bound"
+
+
+@frozen(slots=False)
+class Facts:
+    """The stages of one view, and what follows from them.
+
+    ``sizes`` and ``changes``: rows of parts, and of their changes in a batch, as far as they are known.
+    """
+
+    query: Query
+    stages: Stages
+    judgement: Judgement
+    sizes: Mapping[str, int] = field(factory=dict)
+    changes: Mapping[str, int] = field(factory=dict)
+
+    @property
+    def view(self) -> str:
+        """The view's name as it is printed."""
+        return part(self.query.name)
+
+    @property
+    def assumed_changes(self) -> dict[str, int]:
+        """The changed rows that costs assume: one where nothing is said."""
+        return {name: self.changes.get(name, 1) for name in self.sizes}
+
+    @cached_property
+    def planned(self) -> PlannedProgram:
+        """The program as plans."""
+        return plan(self.stages.program)
+
+    # ------------------------------------------------------------ queries
+
+    @cached_property
+    def typed(self) -> Expr:
+        """The nested term."""
+        return unnamed(self.stages.typed)
+
+    @cached_property
+    def flats(self) -> tuple[Flat, ...]:
+        """The flat query, then the definition of each dictionary, outer ones first."""
+        flat = unnamed(self.stages.shredded.flat)
+        made = None if is_sum(flat) else self.stages.program.flat.term
+        own = Flat(f"{self.view}^F", flat, made, deg(flat, self._parts))
+        return (own, *(self._definition(d) for d in self.stages.sites))
+
+    def _definition(self, d: DictLit) -> Flat:
+        own = unnamed_dict(d)
+        found = term(normal(own.body, {own.var: Label((d.site,))}), dict_type(own, {}, {}).row)
+        made = None if is_sum(own.body) else DictLit(d.site, own.var, found)
+        return Flat(dictionary_name(d, self.view), own, made, deg_dict(d, self._parts))
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """Every site of the view, outer ones first."""
+        kept = {m.site.name: m for m in self.stages.program.dictionaries if m.site}
+        domains = {m.site.name for m in self.stages.program.maps if m.kind is MapKind.DOMAIN and m.site}
+        return tuple(Site(d, d.site.name in domains, kept[d.site.name].why) for d in self.stages.sites)
+
+    @cached_property
+    def bags(self) -> tuple[InnerBag, ...]:
+        """The bags of the view's rows."""
+        return tuple(inner_bags(self.stages.shredded.context, self.view))
+
+    # ------------------------------------------------------------ deltas
+
+    @cached_property
+    def deltas(self) -> tuple[Change, ...]:
+        """δ of the flat query and of the body of every definition, for each part; those that are ∅ are left out."""
+        found = [c for name in self.stages.program.parts for c in self._deltas(name)]
+        return tuple(c for c in found if not isinstance(c.term, Empty))
+
+    def _deltas(self, changed: str) -> Iterator[Change]:
+        parts = frozenset((changed,))
+        flat, *definitions = self.flats
+        assert not isinstance(flat.term, DictLit)
+        yield self._change(changed, f"δ({flat.name})", delta(flat.term, parts), flat.degree)
+        for d, of in zip(self.stages.sites, definitions, strict=True):
+            simple = simplify_dict(delta_dict(d, Scope(parts, telescoped=False)))
+            assert isinstance(simple, DictLit)
+            params, body = open_definition(simple)
+            label = ", ".join((show_site(d.site.name), *params))
+            yield self._change(changed, f"δ({self.view}^Γ)(⟨{label}⟩)", body, of.degree)
+
+    def _change(self, changed: str, left: str, e: Expr, degree: int) -> Change:
+        stored = (n.name for n in nodes(e) if isinstance(n, Rel | DictRel) and n.at is not At.DELTA)
+        return Change(changed, left, unnamed(e), degree, deg(e, self._parts), tuple(dict.fromkeys(stored)))
+
+    def orders(self, of: Flat) -> Iterator[Expr | DictLit]:
+        """h, δ(h), δ²(h), … with respect to all parts at once; the last reads changes only.
+
+        Raises TooDeep or TooBig when one of them is beyond the limits.
+        """
+        floor = of.term
+        yield floor
+        for _ in range(of.degree):
+            floor = self._next_order(floor)
+            yield floor
+
+    def _next_order(self, h: Expr | DictLit) -> Expr | DictLit:
+        """δ(h), the updates in h being one order up; one step of ``delta.tower``, which is for closed terms."""
+        if not isinstance(h, DictLit):
+            return unnamed(delta(older(h), self._parts))
+        before = older(Apply(h, Var(h.var)))
+        assert isinstance(before, Apply)
+        change = simplify_dict(delta_dict(before.dictionary, Scope(self._parts, telescoped=False)))
+        assert isinstance(change, DictLit)
+        return unnamed_dict(change)
+
+    # ------------------------------------------------------------ maps
+
+    @cached_property
+    def steps(self) -> tuple[tuple[int, Map, tuple[Statement, ...]], ...]:
+        """The maps in the order in which they run, each with its level and its statements."""
+        program = self.stages.program
+        return tuple((i, m, program.statements_of(m.name)) for i, level in enumerate(program.levels, 1) for m in level)
+
+    @cached_property
+    def part_rows(self) -> dict[str, Type]:
+        """The rows of stored parts as tables have them: those of dictionaries with their labels."""
+        relations = dict(self.query.relations)
+        parts = self.stages.program.parts
+        return {name: row if name in relations else dict_row(row, name) for name, row in parts.items()}
+
+    @cached_property
+    def access_keys(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """By stored part or map, the columns that statements look it up by."""
+        rows = self.part_rows | {name: m.row for name, m in self.stages.program.by_name.items()}
+        return {t: tuple(column_names(rows[t], index) for index in found) for t, found in self.planned.indexes.items()}
+
+    def readers(self, name: str) -> tuple[Statement, ...]:
+        """The statements that read a map."""
+        return tuple(s for s in self.stages.program.statements if name in s.reads)
+
+    def also_read(self, m: Map) -> tuple[str, ...]:
+        """What the statements of a map read and its definition does not."""
+        read = (name for s in self.stages.program.statements_of(m.name) for name in s.reads)
+        return tuple(dict.fromkeys(name for name in read if name not in m.reads))
+
+    @cached_property
+    def left_out(self) -> tuple[Choice, ...]:
+        """The maps that could be kept beside the view's own, and are not."""
+        return tuple(c for c in self.stages.choices if c.candidate.map.name not in self.stages.program.by_name)
+
+    # ------------------------------------------------------------ statements
+
+    def joins(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
+        """How each join of a statement reads its sources."""
+        return tuple(join for c in s.products for join in accesses(c, m.row))
+
+    @cached_property
+    def verdicts(self) -> dict[tuple[str, str], Verdict]:
+        """The verdict on each statement, by map and part."""
+        return {(t.map.name, t.statement.part): t.verdict for t in self.judgement.triggers}
+
+    @cached_property
+    def warnings(self) -> tuple[Finding, ...]:
+        """Why triggers do not cost what the change costs, each reason once."""
+        found = (f for t in self.judgement.triggers for f in t.verdict.findings if f.blocks)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def _parts(self) -> frozenset[str]:
+        return frozenset(self.stages.program.parts)

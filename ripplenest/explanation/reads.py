@@ -1,0 +1,63 @@
+"""How each join of a statement reads its sources, in the names of the view."""
+
+from collections.abc import Iterator
+from typing import Literal, assert_never
+
+from attrs import frozen
+
+from ripplenest.data.columns import columns
+from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.pretty import show
+from ripplenest.nrc.syntax import At
+from ripplenest.nrc.text import path
+from ripplenest.nrc.types import Type
+from ripplenest.plan.access import Step, access
+from ripplenest.plan.lower import lower
+from ripplenest.plan.product import Product
+
+How = Literal["change", "probe", "scan"]
+
+
+@frozen
+class Access:
+    """How one source of one join is read: ``how`` is change, probe or scan; ``table`` is ``source`` in any state."""
+
+    how: How
+    source: str
+    table: str
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        match self.how:
+            case "change":
+                return self.source
+            case "probe":
+                return f"probe {self.source} by {', '.join(self.columns)}"
+            case "scan":
+                return f"SCAN {self.source} (no equality)"
+            case _:
+                assert_never(self.how)
+
+
+def accesses(c: Comprehension, row: Type) -> Iterator[tuple[Access, ...]]:
+    """The order of reading of every join that the product ``c``, with rows ``row``, becomes."""
+    for product in lower(c, row):
+        yield tuple(_access(step, product, c) for step in access(product))
+
+
+def _access(step: Step, product: Product, c: Comprehension) -> Access:
+    rel = c.generators[step.source][1]
+    changed = product.sources[step.source].at is At.DELTA
+    how: How = "change" if changed else "probe" if step.keys else "scan"
+    return Access(how, show(rel), rel.name, column_names(rel.row, step.columns))
+
+
+def column_types(row: Type) -> tuple[tuple[str, str], ...]:
+    """The columns of a table with rows ``row``, as users call them, with their types."""
+    return tuple((path(c.path.removeprefix(".")), str(c.type)) for c in columns(row))
+
+
+def column_names(row: Type, positions: tuple[int, ...]) -> tuple[str, ...]:
+    """What users call these columns of a table with rows ``row``."""
+    names = column_types(row)
+    return tuple(names[i][0] for i in positions)

@@ -1,0 +1,77 @@
+"""What a batch can do, as data; every check that needs no state has passed when an operation exists."""
+
+from typing import Literal
+
+from attrs import frozen
+
+from ripplenest.data.naming import canonical_text
+from ripplenest.nrc.bags import Value
+
+Verb = Literal["insert", "delete", "upsert"]
+
+
+@frozen
+class Write:
+    """Insert, delete or upsert whole rows of a relation."""
+
+    verb: Verb
+    relation: str
+    rows: tuple[Value, ...]
+
+    @property
+    def target(self) -> str:
+        """What it changes, for messages."""
+        return self.relation
+
+
+@frozen
+class Where:
+    """The rows whose base ``fields``, sorted by name, have these values; several may match only when ``many``."""
+
+    fields: tuple[tuple[str, object], ...]
+    many: bool
+
+
+@frozen
+class Field:
+    """Into a field: an inner bag, or a record on the way to one."""
+
+    name: str
+
+
+Step = Where | Field
+
+
+@frozen
+class Deep:
+    """Insert or delete rows of inner bags: those at the end of ``steps``, or the one that ``label`` names."""
+
+    verb: Verb
+    relation: str
+    path: str
+    steps: tuple[Step, ...]
+    label: str | None
+    rows: tuple[Value, ...]
+
+    @property
+    def target(self) -> str:
+        """What it changes, for messages."""
+        return self.path
+
+
+Operation = Write | Deep
+
+
+def content(operations: tuple[Operation, ...]) -> str:
+    """The text of a batch: equal for the same operations, whatever the order of the rows within each."""
+    return canonical_text([_text(o) for o in operations])
+
+
+def _text(o: Operation) -> list[object]:
+    rows = sorted(canonical_text(row) for row in o.rows)
+    match o:
+        case Write():
+            return [o.verb, o.relation, rows]
+        case Deep():
+            steps = [s.name if isinstance(s, Field) else [s.fields, s.many] for s in o.steps]
+            return [o.verb, o.relation, o.path, steps, o.label, rows]

@@ -1,0 +1,116 @@
+"""Views that are published: which, where, and how they follow the versions of the state.
+
+A publication comes after the commit and is repeated without harm: each table knows the version that it shows. What a
+process that died did not publish is published by the next one that opens the state, or by the next batch.
+"""
+
+import os
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from ripplenest.data.naming import digest
+from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
+from ripplenest.publish import Published, Target, look, publish
+from ripplenest.reading.touched import wanted_keys
+from ripplenest.state.state import State
+from ripplenest.store.specs import Change
+from ripplenest.version.folding import Unfolding
+
+META = "publish:"  # with a digest of view and path: the key of a target, whose value is "" when it is no longer one
+
+
+@frozen
+class Publications:
+    """The publications of one state."""
+
+    state: State
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What is published, in the order of views and paths."""
+        meta = self.state.store.all_meta()
+        found = (Target.from_json(text) for key, text in meta.items() if key.startswith(META) and text)
+        return tuple(sorted(found, key=lambda t: (t.view, t.path)))
+
+    def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool) -> Published:
+        """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what
+        ``publish`` raises; then it is published no more often than before."""
+        target = Target.of(view, path, layout)
+        snapshot = self.state.snapshot()
+        declared = self.state.declared.views
+        if view not in declared:
+            raise UnknownView("there is no such view", got=view, possible=declared)
+        for other in self.targets:
+            if other != target and _meet(other.path, target.path):
+                shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]
+                raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
+        program = declared[view].planned.program
+        known = target in self.targets
+        look(program, snapshot, target, self._app_id(view), self.state.store.state_of, rebuild)
+        if not known:
+            note, meta = {"kind": "publish", "name": view}, {_key(target): target.to_json()}
+            self.state.index(wanted_keys(program), note, meta)
+        try:
+            return self._publish(target, self.state.snapshot(), rebuild)
+        except BaseException:
+            if not known:
+                self._forget(target)
+            raise
+
+    def remove(self, view: str, path: str | os.PathLike[str]) -> None:
+        """Publish ``view`` there no longer; its tables stay as they are. Raises StateError when it is not published."""
+        wanted = Target.of(view, path)
+        found = next((t for t in self.targets if (t.view, t.path) == (view, wanted.path)), None)
+        if found is None:
+            possible = [f"{t.view} at {t.path}" for t in self.targets]
+            raise StateError("no such publication", where=f"view {view}", got=wanted.path, possible=possible)
+        self._forget(found)
+
+    def _forget(self, target: Target) -> None:
+        change = Change(meta={_key(target): ""}, note={"kind": "unpublish", "name": target.view})
+        self.state.note(change)
+
+    def catch_up(self) -> tuple[Published, ...]:
+        """Bring every publication to the newest version. Raises NotPublished for those that cannot be; the state itself
+        is as it was, and the others are published."""
+        targets = self.targets
+        if not targets:
+            return ()
+        snapshot = self.state.snapshot()
+        found, failed = [], {}
+        for target in targets:
+            try:
+                found.append(self._publish(target, snapshot))
+            except (RipplenestError, OSError) as error:
+                failed[f"{target.view} at {target.path}"] = error
+        if failed:
+            raise _not_published(snapshot.version, failed)
+        return tuple(found)
+
+    def _publish(self, target: Target, snapshot: Unfolding, rebuild: bool = False) -> Published:
+        program = self.state.declared.views[target.view].planned.program
+        store, app_id = self.state.store, self._app_id(target.view)
+        return publish(program, snapshot, target, app_id, snapshot.access_keys, store.oldest, rebuild, store.state_of)
+
+    def _app_id(self, view: str) -> str:
+        """What Delta tables call this state and the view, for ever."""
+        return f"ripplenest-{self.state.store.identity}-{digest(view)[:16]}"
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether two paths are one, or one is inside the other."""
+    a, b = (f"{path.rstrip('/')}/" for path in (one, other))
+    return a.startswith(b) or b.startswith(a)
+
+
+def _key(target: Target) -> str:
+    return f"{META}{digest(target.view, target.path)}"
+
+
+def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublished:
+    first, error = next(iter(failed.items()))
+    got = "; ".join(f"{where}: {e}" for where, e in failed.items() if e is not error)
+    what = f"version {version} is committed, but could not be published: {error}"
+    possible = ["catch_up()", "the next batch", "opening the state again"]
+    return NotPublished(what, where=first, got=got or None, possible=possible)

@@ -1,0 +1,1 @@
+"""From stored maps back to nested rows; what was touched; whether all is what it should be."""

@@ -1,0 +1,97 @@
+"""Nested values of some rows of a view: u (nrc-ivm, figure 9) that reads no more than these rows hold.
+
+Level by level, the labels in what was read are looked up all at once, in the tables that define them: by a probe where
+the table has the access key for it, which is the label's columns, and else by a scan, which is remembered.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from ripplenest.data.columns import from_leaves, to_leaves
+from ripplenest.data.rows import Row
+from ripplenest.delta.program import TriggerProgram
+from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.types import LONG, Label, Record, Type
+from ripplenest.schema.shape import Dictionary, dictionary
+from ripplenest.shred.values import nest
+from ripplenest.version.overlay import Columns, Overlay, Sized
+
+Keys = Mapping[str, tuple[Columns, ...]]
+
+
+def overlay_of(reader: Sized, keys: Keys) -> Overlay:
+    """The tables of a version, by ``keys`` where there are any."""
+    return Overlay(reader, {}, defaultdict(tuple, keys))
+
+
+def missed(*overlays: Overlay) -> dict[str, tuple[Columns, ...]]:
+    """The access keys for want of which ``overlays`` scanned tables."""
+    found: dict[str, dict[Columns, None]] = defaultdict(dict)
+    for overlay in overlays:
+        for table, columns in overlay.missed.items():
+            found[table].update((c, None) for c in columns if c)
+    return {table: tuple(columns) for table, columns in found.items() if columns}
+
+
+def nested_rows(program: TriggerProgram, overlay: Overlay, rows: Iterable[Row]) -> dict[Row, Value]:
+    """The nested value of each of the flat ``rows``, reading only the entries that they hold, level by level."""
+    flat = {row: from_leaves(row, program.flat.row) for row in dict.fromkeys(rows)}
+    defined = _definitions(program, overlay, flat.values())
+    order = list(flat)
+    numbered = BagValue.of((("id", i), ("row", flat[row])) for i, row in enumerate(order))
+    both = Record((("id", LONG), ("row", program.row)))
+    values: dict[Row, Value] = {}
+    for value, _ in nest(numbered, both, defined.__getitem__):
+        number = field_of(value, "id")
+        assert isinstance(number, int)
+        values[order[number]] = field_of(value, "row")
+    return values
+
+
+def _definitions(program: TriggerProgram, overlay: Overlay, flat: Iterable[Value]) -> dict[LabelValue, BagValue]:
+    """What every label in the ``flat`` values stands for, and every label in that."""
+    found: dict[LabelValue, BagValue] = {}
+    todo = dict.fromkeys(label for value in flat for label in _labels(value, program.flat.row))
+    while todo:
+        level = _read(program, overlay, todo)
+        found.update((label, bag) for label, (_, bag) in level.items())
+        below = (label for d, bag in level.values() for value, _ in bag for label in _labels(value, d.row))
+        todo = dict.fromkeys(label for label in below if label not in found)
+    return found
+
+
+def _read(
+    program: TriggerProgram, overlay: Overlay, labels: Iterable[LabelValue]
+) -> dict[LabelValue, tuple[Dictionary, BagValue]]:
+    """The dictionary and the flat bag of each of ``labels``, all labels of a site looked up at once."""
+    by_site: dict[str, list[LabelValue]] = defaultdict(list)
+    for label in labels:
+        by_site[label.site].append(label)
+    found: dict[LabelValue, tuple[Dictionary, BagValue]] = {}
+    for site, same in by_site.items():
+        d = dictionary(program, site)
+        columns = tuple(range(d.label_width))
+        keys = {label: _key(label, d) for label in same}
+        overlay.fetch(d.table, columns, keys.values())
+        for label, key in keys.items():
+            rows = overlay.rows(d.table, columns, key)
+            entries = ((field_of(from_leaves(row, d.stored), "row"), n) for row, n in rows.items())
+            found[label] = d, BagValue.weighted(entries)
+    return found
+
+
+def _key(label: LabelValue, d: Dictionary) -> Row:
+    pairs = zip(label.args, d.site.params, strict=True)
+    return tuple(leaf for arg, (_, t) in pairs for leaf in to_leaves(arg, t))
+
+
+def _labels(value: Value, t: Type) -> Iterator[LabelValue]:
+    """The labels in a value of the flat type ``t``; none for NULL bags."""
+    match t:
+        case Label() if isinstance(value, LabelValue):
+            yield value
+        case Record(fields):
+            for name, inner in fields:
+                yield from _labels(field_of(value, name), inner)
+        case _:
+            return

@@ -1,0 +1,295 @@
+"""Is the state what it should be? Every stored table of one version, looked at whole; nothing is changed.
+
+Three questions, each with its own evidence. Are the stored relations consistent (nrc-ivm, definition 1): each row of an
+inner bag under a label that exactly one row holds? Is each map of each view what its definition gives on these
+relations: it is computed from scratch and compared? Are the labels in the views' output those of known sites, and in
+the domains of these? If asked, a fourth goes round the compiler: is the nested view what the reference interpreter
+gives on the nested relations?
+
+Tables are compared as Arrow does it, so that only rows that differ become Python rows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import evolve, field, frozen
+
+from ripplenest.api.handles import nested_bag
+from ripplenest.data import columnar
+from ripplenest.data.columns import base_types, columns, from_leaves, width
+from ripplenest.data.naming import canonical_text
+from ripplenest.data.rows import Pair, Rows
+from ripplenest.delta.compile import domain_name
+from ripplenest.delta.program import Map, MapKind
+from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.text import part, path
+from ripplenest.nrc.types import Base, Label, Record, Type
+from ripplenest.reading.verification import Difference, Sample, Table, Verification
+from ripplenest.run.propagate import Joiner, build
+from ripplenest.schema.relation import Part, Relation
+from ripplenest.shred.values import Entry, gather, nest
+from ripplenest.state.declared import Declared, Kept
+from ripplenest.version.folding import Versioned
+
+
+def verify(declared: Declared, snapshot: Versioned, joiner: Joiner, deep: bool) -> Verification:
+    """Everything that ``snapshot`` holds of what is ``declared``. Raises CorruptState for bytes that have changed."""
+    run = _Run(snapshot, joiner)
+    for r in declared.relations.values():
+        run.differences.extend(_relation(run, r))
+    seen: set[str] = set()
+    for view in declared.views.values():
+        run.differences.extend(_view(run, view, seen))
+        seen |= {m.name for m in view.planned.maps}
+    if deep:
+        bags = {name: _nested(r, snapshot) for name, r in declared.relations.items()}
+        for view in declared.views.values():
+            run.differences.extend(_deep(run, view, bags))
+    found = tuple(run.differences)
+    return Verification(snapshot.version, deep, tuple(run.tables), found, tuple(run.not_compared))
+
+
+@frozen
+class _Seen:
+    """A table that was read: its consolidated rows, and what it is, for messages."""
+
+    table: Table
+    row: Type
+    rows: Rows
+
+    def differs(self, what: str, too_many: Rows, missing: Rows | None = None) -> Iterator[Difference]:
+        """A difference when there are such rows."""
+        if len(too_many) or (missing is not None and len(missing)):
+            names = tuple(c.path for c in columns(self.row))
+            lacking = Sample() if missing is None else Sample.of(missing)
+            yield Difference(self.table.name, self.table.of, what, names, Sample.of(too_many), lacking)
+
+
+@frozen
+class _Run:
+    """One verification at work."""
+
+    snapshot: Versioned
+    joiner: Joiner
+    tables: list[Table] = field(factory=list)
+    differences: list[Difference] = field(factory=list)
+    not_compared: list[str] = field(factory=list)
+
+    def read(self, name: str, of: str, row: Type) -> _Seen:
+        rows = self.snapshot.scan(name).consolidated()
+        self.tables.append(Table(name, of, len(rows)))
+        return _Seen(self.tables[-1], row, rows)
+
+
+def _sound(t: _Seen, signed: bool = False) -> Iterator[Difference]:
+    """NULL only where the types have it, and unless rows are ``signed`` none there less than 0 times."""
+    if not signed:
+        yield from t.differs("rows with a multiplicity below 0", columnar.negative(t.rows))
+    for i, c in enumerate(columns(t.row)):
+        if not c.type.nullable:
+            nulls = columnar.where(t.rows, columnar.column(t.rows, i).is_null())
+            yield from t.differs(f"NULL in {path(c.path)}, which has none", nulls)
+
+
+# ---------------------------------------------------------------- relations
+
+
+def _relation(run: _Run, r: Relation) -> Iterator[Difference]:
+    seen = {p.name: run.read(p.name, _what(r, p), p.stored) for p in r.parts.values()}
+    for t in seen.values():
+        yield from _sound(t)
+    if r.key:
+        yield from _keys(r, seen[r.name])
+    for name, holder in r.holders.items():
+        yield from _labels(seen[holder.part.name], holder.column, seen[name])
+
+
+def _what(r: Relation, p: Part) -> str:
+    return f"relation {part(r.name)}, {'inner bags' if p.inner else 'flat rows'}"
+
+
+def _keys(r: Relation, t: _Seen) -> Iterator[Difference]:
+    """Each key is there once."""
+    own = columns(t.row)
+    key = Record(tuple((own[c].path, own[c].type) for c in r.key_columns))
+    found = columnar.project(t.rows, r.key_columns, base_types(key))
+    several = columnar.where(found, pc.greater(columnar.weights(found), 1))
+    yield from evolve(t, row=key).differs("keys of more than one row", several)
+
+
+def _labels(holder: _Seen, column: int, dictionary: _Seen) -> Iterator[Difference]:
+    """Definition 1: each label is held by one row, and each row of the dictionary is under a label that is held."""
+    label = (columns(holder.row)[column].type,)
+    held = columnar.project(holder.rows, (column,), label)
+    several = columnar.column(columnar.where(held, pc.greater(columnar.weights(held), 1)), 0).drop_null()
+    shared = columnar.where(holder.rows, pc.is_in(columnar.column(holder.rows, column), value_set=several))
+    yield from holder.differs(f"rows that share a label of {part(dictionary.table.name)}", shared)
+    known = columnar.column(columnar.positive(held), 0).drop_null()
+    orphans = pc.invert(pc.is_in(columnar.column(dictionary.rows, 0), value_set=known))
+    what = f"rows under a label that no row of {part(holder.table.name)} holds"
+    yield from dictionary.differs(what, columnar.where(dictionary.rows, orphans))
+
+
+# ---------------------------------------------------------------- views
+
+
+def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
+    """Every map of a view; auxiliary ones that an earlier view shares were looked at there."""
+    maps = {m.name: m for m in view.planned.program.maps if m.name not in seen}
+    found = {name: run.read(name, _called(m, view.name), m.row) for name, m in maps.items()}
+    levels = tuple(tuple(m for m in level if m.name in maps) for level in view.planned.levels)
+    try:
+        fresh = build(evolve(view.planned, levels=levels), run.snapshot, run.joiner)
+    except EvaluationError as error:
+        what = f"the view cannot be computed: {error.what}"
+        yield Difference(view.name, f"view {part(view.name)}", what)
+        fresh = {}
+    for name, m in maps.items():
+        yield from _sound(found[name], signed=any(c.weight < 0 for c in m.products))
+        if name in fresh:
+            yield from _compared(found[name], fresh[name])
+    yield from _output(view, found)
+
+
+def _called(m: Map, view: str) -> str:
+    """What a map is, for users."""
+    site = path(m.site.name) if m.site else ""
+    match m.kind:
+        case MapKind.FLAT:
+            what = "flat part"
+        case MapKind.DICTIONARY:
+            what = f"inner bags of ι[{site}]"
+        case MapKind.DOMAIN:
+            what = f"labels of ι[{site}] in use, each with a count"
+        case MapKind.AUXILIARY:
+            what = "auxiliary map"
+        case _:
+            assert_never(m.kind)
+    return f"view {part(view)}, {what}"
+
+
+def _compared(t: _Seen, fresh: Rows) -> Iterator[Difference]:
+    """Law 6: what is stored is what the definition gives."""
+    change = t.rows.plus(fresh.negated()).consolidated()
+    missing = columnar.negative(change).negated()
+    yield from t.differs("not what its definition gives on the relations", columnar.positive(change), missing)
+
+
+def _output(view: Kept, found: Mapping[str, _Seen]) -> Iterator[Difference]:
+    """Definition 1: the labels in the flat part and in the inner bags are of known sites, and in their domains."""
+    program = view.planned.program
+    for m in (program.flat, *program.dictionaries):
+        for at, label in _output_labels(m):
+            t = found[m.name]
+            if len(label.sites) > 1:
+                yield from _known(t, at, label)
+            for start, site in _sites(at, label):
+                domain = found.get(domain_name(view.name, site))
+                if domain is not None:
+                    yield from _in_domain(t, start, domain, _made(t.rows, at, label, site))
+
+
+def _output_labels(m: Map) -> Iterator[tuple[int, Label]]:
+    """The labels of the output in a map's rows, each with its first column; not a dictionary's own."""
+    if m.kind is MapKind.FLAT:
+        return _label_columns(m.row, 0)
+    assert isinstance(m.row, Record)
+    (_, own), (_, row) = m.row.fields
+    return _label_columns(row, width(own))
+
+
+def _label_columns(t: Type, at: int) -> Iterator[tuple[int, Label]]:
+    match t:
+        case Record(fields):
+            for _, inner in fields:
+                yield from _label_columns(inner, at)
+                at += width(inner)
+        case Label():
+            yield at, t
+
+
+def _sites(at: int, label: Label) -> Iterator[tuple[int, str]]:
+    """Where the parameters of each site of a label begin."""
+    at += len(label.sites) > 1  # the site's name
+    for site in label.sites:
+        yield at, site.name
+        at += sum(width(t) for _, t in site.params)
+
+
+def _known(t: _Seen, at: int, label: Label) -> Iterator[Difference]:
+    tag = columnar.column(t.rows, at)
+    names = pa.array([s.name for s in label.sites] + [None] * label.nullable, pa.string())
+    unknown = columnar.where(t.rows, pc.invert(pc.is_in(tag, value_set=names)))
+    yield from t.differs("rows with a label of no known site", unknown)
+
+
+def _made(rows: Rows, at: int, label: Label, site: str) -> pa.ChunkedArray | None:
+    """Which rows have a label of ``site``; None for all."""
+    if len(label.sites) > 1:
+        return pc.equal(columnar.column(rows, at), site)
+    if not label.nullable:
+        return None
+    params = range(at, at + width(label))
+    valid = [columnar.column(rows, i).is_valid() for i in params]
+    return None if not valid else _any(valid)
+
+
+def _any(masks: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
+    first, *rest = masks
+    for mask in rest:
+        first = pc.or_(first, mask)
+    return first
+
+
+def _in_domain(t: _Seen, start: int, domain: _Seen, made: pa.ChunkedArray | None) -> Iterator[Difference]:
+    """The labels in the columns from ``start`` have a count above 0 in their domain."""
+    types: tuple[Base, ...] = domain.rows.types
+    rows = t.rows if made is None else columnar.where(t.rows, made)
+    used = columnar.each_once(columnar.project(columnar.each_once(rows), range(start, start + len(types)), types))
+    missing = columnar.positive(used.plus(columnar.positive(domain.rows).negated()).consolidated())
+    what = f"labels that {part(t.table.name)} holds are not in use here"
+    yield from domain.differs(what, Rows.empty(types), missing)
+
+
+# ---------------------------------------------------------------- round the compiler
+
+
+def _nested(r: Relation, snapshot: Versioned) -> BagValue:
+    """The nested rows that the stored parts of a relation stand for."""
+    flat, *inner = r.parts.values()
+    entries = [
+        Entry(p.name, label, field_of(value, "row"), n)
+        for p in inner
+        for value, n in _values(p, snapshot)
+        if isinstance(label := field_of(value, "label"), LabelValue)
+    ]
+    bags = gather(entries)
+    return nest(BagValue.weighted(_values(flat, snapshot)), r.row, lambda x: bags.get(x.site, {}).get(x, EMPTY))
+
+
+def _values(p: Part, snapshot: Versioned) -> Iterator[tuple[Value, int]]:
+    return ((from_leaves(row, p.stored), n) for row, n in snapshot.scan(p.name).counts().items())
+
+
+def _deep(run: _Run, view: Kept, bags: Mapping[str, BagValue]) -> Iterator[Difference]:
+    """Theorem 8: the view that its maps stand for is h[R] of the nested relations."""
+    of = f"view {part(view.name)}, nested"
+    try:
+        wanted = evaluate(view.query.body, bags)
+    except EvaluationError as error:  # the reference also asks about rows that other conditions drop
+        run.not_compared.append(f"{of}: the reference interpreter has no value: {error.what}")
+        return
+    change = nested_bag(view.planned.program, run.snapshot) - wanted
+    if change:
+        what = "not what the reference interpreter gives on the nested relations"
+        too_many, missing = (Sample.of_pairs(pairs) for pairs in (_above(change), _above(-change)))
+        yield Difference(view.name, of, what, ("row",), too_many, missing)
+
+
+def _above(bag: BagValue) -> list[Pair]:
+    """The rows that are there more than 0 times, as text."""
+    return [((canonical_text(value),), n) for value, n in bag if n > 0]

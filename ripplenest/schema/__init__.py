@@ -1,0 +1,1 @@
+"""What is declared: relations with their stored parts, and the shape of what is read."""

@@ -1,0 +1,1 @@
+"""What the state declares, and what makes a new version of it."""

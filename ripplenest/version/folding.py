@@ -1,0 +1,220 @@
+"""Partial shredding: inner bags that nothing looks into stay arrays (nrc-ivm, section 2.2).
+
+Theory of operation. An inner bag that its relation declares immutable comes and goes with the row that holds it, so as
+long as no view reads its dictionary there is no need to store one: the bag is *folded*, one row ⟨label, array⟩ in a
+table of its own, whatever it holds. Readers see no difference. ``Unfolding`` shreds arrays while it reads, always into
+the same rows, so that the dictionary of a folded bag and those below it can be scanned, probed and compared between
+versions like any other. The first view that reads one of them *unfolds* the bag: the rows that arrays stood for are
+stored, the arrays go, and because they are the same rows, nothing changes for anybody. When you touch this: labels
+below a folded bag are made of the array alone, and a probe below it can only be answered by arrays that were read.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from attrs import field, frozen
+
+from ripplenest.data.columns import from_leaves, to_leaves
+from ripplenest.data.naming import BatchNames
+from ripplenest.data.rows import Row, Rows
+from ripplenest.data.texts import from_text, to_text
+from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.types import STRING, Bag
+from ripplenest.schema.relation import Part, Relation
+from ripplenest.shred.values import nest, shred_bag
+from ripplenest.store.specs import Columns, TableSpec
+from ripplenest.version.overlay import Sized
+
+TYPES = (STRING, STRING)  # label, array
+
+
+class Versioned(Sized, Protocol):
+    """Tables at one version, and how they came to be so."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
+        """By stored table, the columns that ``probe`` finds rows by."""
+
+    def delta(self, table: str, since: int) -> Rows:
+        """The changes of ``table`` in the versions (since, version]."""
+
+
+@frozen(slots=False)
+class Fold:
+    """An inner bag ``root`` of a relation that can be kept as arrays, with all dictionaries below it."""
+
+    relation: Relation
+    root: str
+
+    @property
+    def table(self) -> str:
+        """Where its arrays are."""
+        return f"{self.root}/arrays"
+
+    @property
+    def spec(self) -> TableSpec:
+        return TableSpec(self.table, TYPES, ((0,),))
+
+    @cached_property
+    def parts(self) -> dict[str, Part]:
+        """Its dictionary, and those below it."""
+        return {name: self.relation.parts[name] for name in self.relation.below(self.root)}
+
+    @property
+    def bag(self) -> Bag:
+        return Bag(self.parts[self.root].row)
+
+    def shredded(self, label: object, text: str) -> Iterator[tuple[str, object, Row, int]]:
+        """The rows that an array stands for: part, label, row and multiplicity; 0 for the label of an empty bag."""
+        bag = from_text(text, self.bag)
+        assert isinstance(bag, BagValue)
+        names = BatchNames(("array", 0))
+        for e in shred_bag(bag, self.bag.row, self.root, LabelValue(self.root, (label,)), names):
+            id_ = e.label.args[0]
+            row = (id_, *to_leaves(e.row, self.parts[e.part].flat)) if e.count else ()
+            yield e.part, id_, row, e.count
+
+
+@frozen(slots=False)
+class Unfolding:
+    """The tables of a version, those of folded bags shredded while they are read (a ``Reader``)."""
+
+    tables: Versioned
+    folds: tuple[Fold, ...]
+    _read: dict[str, dict[object, Counter[Row]]] = field(factory=lambda: defaultdict(dict))
+
+    @property
+    def version(self) -> int:
+        return self.tables.version
+
+    @property
+    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
+        return self.tables.access_keys
+
+    @cached_property
+    def _fold_of(self) -> dict[str, Fold]:
+        return {part: fold for fold in self.folds for part in fold.parts}
+
+    def scan(self, table: str) -> Rows:
+        """Every row of ``table``."""
+        rows, fold = self.tables.scan(table), self._fold_of.get(table)
+        return rows if fold is None else rows.plus(self.shredded(fold, table, self.tables.scan(fold.table)))
+
+    def delta(self, table: str, since: int) -> Rows:
+        """The changes of ``table`` in the versions (since, version]."""
+        rows, fold = self.tables.delta(table, since), self._fold_of.get(table)
+        return rows if fold is None else rows.plus(self.shredded(fold, table, self.tables.delta(fold.table, since)))
+
+    def size(self, table: str) -> int:
+        """At least the number of different rows of ``table``, counting an array as one; 0 only when there are none."""
+        fold = self._fold_of.get(table)
+        return self.tables.size(table) + (0 if fold is None else self.tables.size(fold.table))
+
+    def probe(self, table: str, columns: Columns, keys: Sequence[Row]) -> Rows:
+        """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL."""
+        rows, fold = self.tables.probe(table, columns, keys), self._fold_of.get(table)
+        if fold is None or not self.tables.size(fold.table):
+            return rows
+        if columns != (0,):
+            wanted, every = set(keys), self.shredded(fold, table, self.tables.scan(fold.table))
+            found = ((row, n) for row, n in every.pairs() if tuple(row[c] for c in columns) in wanted)
+            return rows.plus(Rows.of_pairs(rows.types, found))
+        return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, [key[0] for key in keys])))
+
+    def _labelled(self, fold: Fold, table: str, labels: Collection[object]) -> list[tuple[Row, int]]:
+        """The rows under ``labels`` of what arrays stand for."""
+        known = self._read[table]
+        missing = [(label,) for label in labels if label not in known]
+        if missing and table == fold.root:
+            self._remember(fold, self.tables.probe(fold.table, (0,), missing))
+        elif missing:  # below the root, labels come from arrays that were read, or from no array
+            self._remember(fold, self.tables.scan(fold.table))
+        for (label,) in missing:
+            known.setdefault(label, Counter())
+        return [pair for label in dict.fromkeys(labels) for pair in known[label].items()]
+
+    def _remember(self, fold: Fold, arrays: Rows) -> None:
+        for (label, text), n in arrays.counts().items():
+            if n and label not in self._read[fold.root]:
+                for part, id_, row, count in fold.shredded(label, str(text)):
+                    rows = self._read[part].setdefault(id_, Counter())
+                    if count:
+                        rows[row] += count
+
+    def shredded(self, fold: Fold, table: str, arrays: Rows) -> Rows:
+        """The rows of one part that signed arrays stand for."""
+        pairs = (
+            (row, count * n)
+            for (label, text), n in arrays.counts().items()
+            for part, _, row, count in fold.shredded(label, str(text))
+            if part == table and count
+        )
+        return Rows.of_pairs(fold.parts[table].types, pairs)
+
+
+def folded(changes: Mapping[str, Rows], before: Unfolding, folds: Collection[Fold]) -> dict[str, Rows]:
+    """Changes of parts as they are stored: those of folded bags as changes of their arrays.
+
+    Law: what ``Unfolding`` reads afterwards is what it read before, plus ``changes`` (up to the names of labels below
+    the root). Raises LawBroken for rows below a folded bag that does not change itself.
+    """
+    stored = dict(changes)
+    for fold in folds:
+        own = {part: stored.pop(part).counts() for part in fold.parts if part in stored}
+        if own:
+            stored[fold.table] = _arrays(fold, own, before.tables)
+    return {table: rows for table, rows in stored.items() if not rows.is_empty}
+
+
+def unfolded(folds: Collection[Fold], before: Unfolding) -> dict[str, Rows]:
+    """The change that stores what arrays stand for, and takes the arrays away. Law: ``Unfolding`` reads the same."""
+    stored: dict[str, Rows] = {}
+    for fold in folds:
+        arrays = before.tables.scan(fold.table)
+        stored[fold.table] = arrays.negated().consolidated()
+        for part in fold.parts:
+            stored[part] = before.shredded(fold, part, arrays).consolidated()
+    return {table: rows for table, rows in stored.items() if not rows.is_empty}
+
+
+def _arrays(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized) -> Rows:
+    """The change of the arrays of the labels whose rows change."""
+    labels = dict.fromkeys((row[0],) for row in changes.get(fold.root, {}))
+    if not labels:
+        raise LawBroken("rows below a folded bag change, and the bag does not", where=fold.root, got=sorted(changes))
+    held = before.probe(fold.table, (0,), list(labels)).counts()
+    rows: dict[tuple[str, object], Counter[Row]] = defaultdict(Counter)
+    for (label, text), _ in held.items():
+        for part, id_, row, count in fold.shredded(label, str(text)):
+            rows[part, id_][row] += count
+    for part, found in changes.items():
+        for row, n in found.items():
+            rows[part, row[0]][row] += n
+    pairs: list[tuple[Row, int]] = [(row, -n) for row, n in held.items()]
+    for (label,) in labels:
+        bag = _bag(fold, label, rows)
+        if bag:
+            pairs.append(((label, to_text(bag, fold.bag)), 1))
+    return Rows.of_pairs(TYPES, pairs).consolidated()
+
+
+def _bag(fold: Fold, label: object, rows: Mapping[tuple[str, object], Counter[Row]]) -> BagValue:
+    """The nested bag that a label stands for."""
+
+    def definition(inner: LabelValue) -> BagValue:
+        return _flat(fold.parts[inner.site], rows.get((inner.site, inner.args[0]), Counter()))
+
+    return nest(_flat(fold.parts[fold.root], rows[fold.root, label]), fold.bag.row, definition)
+
+
+def _flat(part: Part, rows: Mapping[Row, int]) -> BagValue:
+    pairs: list[tuple[Value, int]] = [(field_of(from_leaves(row, part.stored), "row"), n) for row, n in rows.items()]
+    if any(n < 0 for _, n in pairs):
+        raise LawBroken("a folded bag would hold a row less than 0 times", where=part.name)
+    return BagValue.weighted((value, n) for value, n in pairs if n)
