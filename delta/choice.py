@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from ripplenest.cost.estimate import Estimate, estimate, estimate_all
 from ripplenest.delta.materialize import Candidate, Decide
-from ripplenest.delta.program import Map, MapKind
+from ripplenest.delta.program import Map
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import At
 
@@ -28,7 +28,7 @@ def by_cost(maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], 
         sizes[part] = rows.get(part, UNKNOWN_ROWS)
         sizes[At.DELTA.show(part)] = changes.get(part, UNKNOWN_CHANGES)
     for m in maps:
-        if m.kind is MapKind.DOMAIN:
+        if m.kind.passes_on:
             sizes[m.name] = max(estimate_all(m.products, sizes).out, 1)
             sizes[At.DELTA.show(m.name)] = UNKNOWN_CHANGES
     return lambda candidate: _decide(candidate, sizes)

@@ -38,10 +38,10 @@ class Judgement:
     triggers: tuple[Judged, ...]
 
     def set_off(self, changed: Collection[str]) -> set[str]:
-        """The parts and domains that change when the parts ``changed`` do; a domain can change because another does."""
+        """The parts, and maps that pass on, that change when the parts ``changed`` do; one can because another does."""
         found = set(changed)
-        domains = {t.map.name: t.map for t in self.triggers if t.map.kind is MapKind.DOMAIN}
-        while more := {name for name, m in domains.items() if name not in found and found & set(m.reads)}:
+        passing = {t.map.name: t.map for t in self.triggers if t.map.kind.passes_on}
+        while more := {name for name, m in passing.items() if name not in found and found & set(m.reads)}:
             found |= more
         return found
 

@@ -1,11 +1,11 @@
 """A trigger program is data: maps, statements ``map += δ``, and the graph that says in which order they run.
 
 Theory of operation. A batch may change several parts. They take *turns*, in the order of ``turns``: the parts by name,
-then the domains, which change because parts do. The statement of a map for a part adds what that part's change does to
-the map, so it reads every part before it in the order after the batch (R⁺), its own as it says, and every part behind
-it before the batch; there are no cross terms. An auxiliary map is read *at the statement's turn*: with what the parts
-before it did to the map, and ``M⁺`` with what its own part did, too. Changes of auxiliary maps are therefore kept apart
-by the part that caused them.
+then the maps that pass on a change of their own (domains), which change because parts do. The statement of a map for a
+part adds what that part's change does to the map, so it reads every part before it in the order after the batch (R⁺),
+its own as it says, and every part behind it before the batch; there are no cross terms. An auxiliary map is read *at
+the statement's turn*: with what the parts before it did to the map, and ``M⁺`` with what its own part did, too. Changes
+of auxiliary maps are therefore kept apart by the part that caused them.
 """
 
 import hashlib
@@ -30,6 +30,12 @@ class MapKind(Enum):
     DICTIONARY = "dictionary"
     DOMAIN = "domain"
     AUXILIARY = "auxiliary"
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether statements see something else of such a map than its stored rows. It takes a turn like a part, and
+        passes on how what they see changes: ``ripplenest/run/passing.py`` has the rule of each kind."""
+        return self is MapKind.DOMAIN
 
 
 @frozen

@@ -85,7 +85,8 @@ class Maker:
 
 SOURCE = (EXPR | ELEM) - SHREDDED
 MAKERS = (
-    Maker("DSL", ("nrc/surface/*.py", "nrc/surface/python/*.py"), SOURCE - {"Product", "Neg"}),  # Python has no notation for them
+    # Python has no notation for × and ⊖.
+    Maker("DSL", ("nrc/surface/*.py", "nrc/surface/python/*.py"), SOURCE - {"Product", "Neg"}),
     Maker("text language", ("nrc/surface/text/*.py", "nrc/surface/readings.py"), EXPR | DICT | ELEM),
     Maker("strategies", ("tests/support/queries.py",), SOURCE),
 )

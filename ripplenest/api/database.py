@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Literal
 
 from ripplenest.api.batch import Batch, find_relation
-from ripplenest.api.handles import AsOf, RelationHandle, ViewHandle
+from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import Materialize
@@ -22,8 +22,8 @@ from ripplenest.publish.publications import Publications
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
+from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.policy import Policy, check_policy
-from ripplenest.run.propagate import Joiner, PythonJoiner
 from ripplenest.schema.relation import declare
 from ripplenest.state.commits import Commits
 from ripplenest.state.declared import HasQuery, compiled, query_of
@@ -31,6 +31,7 @@ from ripplenest.state.report import Report
 from ripplenest.state.state import State
 from ripplenest.store.specs import Entry, Swept, Usage
 from ripplenest.store.store import Store
+from ripplenest.version.version import AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -156,8 +157,8 @@ class Database:
         names = (*self.views, *self.relations)
         if name not in names:
             raise UnknownView("there is no such view or relation", got=name, possible=names)
-        program = (self.relation(name) if name in self.relations else self.view(name)).program
-        self._state.index(wanted_keys(program), {"kind": "track", "name": name})
+        shape = (self.relation(name) if name in self.relations else self.view(name)).shape
+        self._state.index(wanted_keys(shape), {"kind": "track", "name": name})
 
     def view(self, name: str) -> ViewHandle:
         """A handle on a view that is kept. Raises UnknownView."""

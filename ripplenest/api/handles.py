@@ -8,26 +8,22 @@ from attrs import frozen
 
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
-from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
-from ripplenest.nrc.syntax import Rel
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
 from ripplenest.reading.touched import touched
 from ripplenest.schema.relation import Relation
-from ripplenest.schema.shape import dictionary, sites
+from ripplenest.schema.shape import OutputShape, shape_of_relation
 from ripplenest.shred.values import nest
 from ripplenest.state.declared import Kept
-from ripplenest.version.folding import Versioned
+from ripplenest.version.version import AsOf, Version, Versions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SCANNED = 10_000  # stored rows that are read whole without a word
-AsOf = int | tuple[str, int]  # a version, or the batch (source, seq) that made it
-Snapshots = Callable[[AsOf | None], Versioned]
 
 
 @frozen
@@ -59,24 +55,24 @@ class Handle:
 
     def __init__(
         self,
-        program: TriggerProgram,
-        snapshots: Snapshots,
+        shape: OutputShape,
+        snapshots: Versions,
         spark: Callable[[], "SparkSession"],
         as_of: AsOf | None = None,
     ) -> None:
-        self.program = program
+        self.shape = shape
         self._snapshots, self._spark, self._as_of = snapshots, spark, as_of
 
     def __repr__(self) -> str:
         at = "" if self._as_of is None else f" as of {self._as_of}"
-        return f"<{self._kind} {self.name}: {show_type(Bag(self.program.row))}{at}>"
+        return f"<{self._kind} {self.name}: {show_type(Bag(self.shape.row))}{at}>"
 
     _kind = "view"
 
     @property
     def name(self) -> str:
         """The name of the view or relation."""
-        return self.program.view
+        return self.shape.name
 
     def as_of(self, version: AsOf) -> Self:
         """The same at ``version``, or at the version that the batch (source, seq) made."""
@@ -93,13 +89,13 @@ class Handle:
         """
         from ripplenest.spark.nest import nested  # noqa: PLC0415 - only Spark answers need Spark
 
-        return nested(self._spark(), self.program, self._snapshot().scan)
+        return nested(self._spark(), self.shape, self._snapshot().scan)
 
     def flat(self) -> "DataFrame":
         """The flat part: base fields as they are, each inner bag as a label (a struct), and ``_multiplicity``."""
         from ripplenest.spark.nest import flat  # noqa: PLC0415
 
-        return flat(self._spark(), self.program, self._snapshot().scan(self.program.flat.name))
+        return flat(self._spark(), self.shape, self._snapshot().scan(self.shape.flat.table))
 
     def dictionaries(self) -> "Mapping[str, DataFrame]":
         """By site, what its labels stand for: ``label``, the row's fields, and ``_multiplicity``.
@@ -109,7 +105,7 @@ class Handle:
         from ripplenest.spark.nest import entries  # noqa: PLC0415
 
         scan = self._snapshot().scan
-        found = {site: dictionary(self.program, site) for site in sites(self.program)}
+        found = {site: self.shape.dictionary(site) for site in self.shape.sites}
         return {site: entries(self._spark(), d, scan(d.table)) for site, d in found.items()}
 
     def changes(self, since: AsOf) -> Changes:
@@ -118,14 +114,14 @@ class Handle:
         from ripplenest.spark.nest import entries, flat, signed  # noqa: PLC0415
 
         snapshot, start = self._snapshot(), self._snapshots(since).version
-        spark, program = self._spark(), self.program
-        found = {site: dictionary(program, site) for site in sites(program)}
+        spark, shape = self._spark(), self.shape
+        found = {site: shape.dictionary(site) for site in shape.sites}
         return Changes(
             start,
             snapshot.version,
-            flat(spark, program, snapshot.delta(program.flat.name, start)),
+            flat(spark, shape, snapshot.delta(shape.flat.table, start)),
             {site: entries(spark, d, snapshot.delta(d.table, start)) for site, d in found.items()},
-            lambda: signed(spark, program, *self._touched(snapshot, start)),
+            lambda: signed(spark, shape, *self._touched(snapshot, start)),
         )
 
     def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
@@ -136,9 +132,9 @@ class Handle:
         went, came = self._touched(snapshot, start)
         return self._plain(went), self._plain(came)
 
-    def _touched(self, snapshot: Versioned, since: int) -> tuple[BagValue, BagValue]:
+    def _touched(self, snapshot: Version, since: int) -> tuple[BagValue, BagValue]:
         """The nested rows that went, and those that came. What was scanned for want of access keys is told."""
-        found = touched(self.program, snapshot, since, snapshot.access_keys)
+        found = touched(self.shape, snapshot, since)
         rows, scanned = found.nested(), found.missed
         many = sum(snapshot.size(table) for table in scanned)
         if many > SCANNED:
@@ -149,11 +145,11 @@ class Handle:
     @property
     def size(self) -> int:
         """Stored rows, told without reading any: at least the distinct rows, and changes that are not merged yet."""
-        return self._snapshot().size(self.program.flat.name)
+        return self._snapshot().size(self.shape.flat.table)
 
     def count(self) -> int:
         """How many rows there are, each as often as it comes."""
-        return sum(n for _, n in self._snapshot().scan(self.program.flat.name).pairs())
+        return sum(n for _, n in self._snapshot().scan(self.shape.flat.table).pairs())
 
     def rows(self) -> list[Any]:
         """Plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
@@ -161,14 +157,14 @@ class Handle:
 
     def bag(self) -> BagValue:
         """The value of the calculus."""
-        return nested_bag(self.program, self._snapshot())
+        return nested_bag(self.shape, self._snapshot())
 
     def _plain(self, bag: BagValue) -> list[Any]:
-        plain = from_value(bag, Bag(self.program.row))
+        plain = from_value(bag, Bag(self.shape.row))
         assert isinstance(plain, list)
         return plain
 
-    def _snapshot(self) -> Versioned:
+    def _snapshot(self) -> Version:
         return self._snapshots(self._as_of)
 
 
@@ -178,14 +174,14 @@ class RelationHandle(Handle):
     _kind = "relation"
 
     def __init__(self, relation: Relation, *rest: Any) -> None:
-        super().__init__(as_program(relation), *rest)
+        super().__init__(shape_of_relation(relation), *rest)
 
 
 class ViewHandle(Handle):
     """A view of a database."""
 
     def __init__(self, kept: Kept, *rest: Any) -> None:
-        super().__init__(kept.planned.program, *rest)
+        super().__init__(kept.shape, *rest)
         self._kept = kept
 
     def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
@@ -194,28 +190,21 @@ class ViewHandle(Handle):
         ``delta`` as in ``ripplenest.explain``, for parts that have rows.
         """
         snapshot = self._snapshot()
-        found = {part: snapshot.size(part) for part in self.program.parts}
+        found = {part: snapshot.size(part) for part in self._kept.program.parts}
         return explain_kept(self._kept, {part: n for part, n in found.items() if n}, delta or {})
 
 
-def as_program(r: Relation) -> TriggerProgram:
-    """A relation as the program of the view that is nothing but the relation: its flat part is the stored one."""
-    flat = r.parts[r.name].flat
-    stored = Map(r.name, MapKind.FLAT, flat, Rel(r.name, flat), ())
-    return TriggerProgram(r.name, r.row, {name: p.flat for name, p in r.parts.items()}, (stored,), (), ())
-
-
-def nested_bag(program: TriggerProgram, snapshot: Versioned) -> BagValue:
+def nested_bag(shape: OutputShape, snapshot: Version) -> BagValue:
     """The nested value of a view, put together in Python."""
     flat = BagValue.weighted(
-        (from_leaves(row, program.flat.row), n) for row, n in snapshot.scan(program.flat.name).counts().items()
+        (from_leaves(row, shape.flat.row), n) for row, n in snapshot.scan(shape.flat.table).counts().items()
     )
-    tables = {site: _definitions(program, site, snapshot.scan) for site in sites(program)}
-    return nest(flat, program.row, lambda label: tables[label.site].get(label, BagValue()))
+    tables = {site: _definitions(shape, site, snapshot.scan) for site in shape.sites}
+    return nest(flat, shape.row, lambda label: tables[label.site].get(label, BagValue()))
 
 
-def _definitions(program: TriggerProgram, site: str, scan: Callable[[str], Rows]) -> dict[LabelValue, BagValue]:
-    d = dictionary(program, site)
+def _definitions(shape: OutputShape, site: str, scan: Callable[[str], Rows]) -> dict[LabelValue, BagValue]:
+    d = shape.dictionary(site)
     found: dict[LabelValue, list[tuple[object, int]]] = {}
     for row, n in scan(d.table).counts().items():
         entry = from_leaves(row, d.stored)

@@ -25,7 +25,7 @@ from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import dict_type
 from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes
-from ripplenest.plan.planned import PlannedProgram, plan
+from ripplenest.plan.planned import Plan, plan
 
 
 @frozen
@@ -94,7 +94,7 @@ class Facts:
         return {name: self.changes.get(name, 1) for name in self.sizes}
 
     @cached_property
-    def planned(self) -> PlannedProgram:
+    def planned(self) -> Plan:
         """The program as plans."""
         return plan(self.stages.program)
 

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from ripplenest.data.rows import Row
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.schema.relation import Holder, Part, Relation
-from ripplenest.version.overlay import Columns, Found, Overlay
+from ripplenest.store.specs import Columns
+from ripplenest.version.overlay import Found, Overlay
 
 POSSIBLE = ("Database.verify() says whether the state was consistent before",)
 

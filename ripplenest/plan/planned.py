@@ -1,10 +1,10 @@
-"""A trigger program as plans: the products that build each map, those of its statements, and the indexes they need."""
+"""Trigger programs as plans: the products that build each map, those of its statements, and the indexes they need."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 import networkx as nx
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
@@ -51,20 +51,32 @@ class PlannedMap:
 
 
 @frozen(slots=False)
-class PlannedProgram:
-    """``levels`` in the order in which they run; ``indexes`` by table: the columns that probes look up."""
+class Plan:
+    """How the maps of ``programs``, one view's or those of several, are kept: ``levels`` in the order in which they
+    run; ``indexes`` by table: the columns that probes look up."""
 
-    program: TriggerProgram
+    programs: tuple[TriggerProgram, ...]
     levels: tuple[tuple[PlannedMap, ...], ...]
     indexes: dict[str, tuple[Index, ...]]
+
+    @property
+    def program(self) -> TriggerProgram:
+        """The program of a plan that is one view's."""
+        (program,) = self.programs
+        return program
 
     @property
     def maps(self) -> tuple[PlannedMap, ...]:
         return tuple(m for level in self.levels for m in level)
 
     @cached_property
-    def domains(self) -> frozenset[str]:
-        return frozenset(m.name for m in self.maps if m.kind is MapKind.DOMAIN)
+    def by_name(self) -> dict[str, PlannedMap]:
+        return {m.name: m for m in self.maps}
+
+    @cached_property
+    def passing(self) -> dict[str, PlannedMap]:
+        """The maps that pass on a visible change (``MapKind.passes_on``)."""
+        return {m.name: m for m in self.maps if m.kind.passes_on}
 
     @cached_property
     def auxiliaries(self) -> frozenset[str]:
@@ -72,14 +84,33 @@ class PlannedProgram:
 
     @cached_property
     def turns(self) -> dict[str, int]:
-        """The place of each part and domain in the order in which they take turns."""
-        return {part: i for i, part in enumerate(self.program.turns)}
+        """The order in which they take turns: each part, by name, and then each map that passes on."""
+        parts = sorted({part for p in self.programs for part in p.parts})
+        passing = [name for p in self.programs for name in p.turns if name not in p.parts]
+        return {name: i for i, name in enumerate((*parts, *passing))}
+
+    def only(self, names: Collection[str]) -> "Plan":
+        """The part of the plan that keeps the maps ``names``."""
+        return evolve(self, levels=tuple(tuple(m for m in level if m.name in names) for level in self.levels))
 
 
-def plan(program: TriggerProgram) -> PlannedProgram:
+def plan(program: TriggerProgram) -> Plan:
     """The plans of a whole program."""
     levels = tuple(tuple(_map(m, program) for m in level) for level in program.levels)
-    return PlannedProgram(program, levels, access_keys(levels))
+    return Plan((program,), levels, access_keys(levels))
+
+
+def merged(plans: Sequence[Plan]) -> Plan:
+    """The plans of several views as one, so that a level of all of them is one job.
+
+    Each map is in it once: auxiliary maps of equal definitions have one name, and one is as good as the other.
+    """
+    maps = {m.name: m for p in reversed(plans) for m in p.maps}
+    programs = tuple(program for p in plans for program in p.programs)
+    graph = nx.compose_all([nx.DiGraph(), *(program.graph for program in programs)])
+    generations = ([maps[name] for name in found if name in maps] for found in nx.topological_generations(graph))
+    levels = tuple(tuple(level) for level in generations if level)
+    return Plan(programs, levels, access_keys(levels))
 
 
 def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[Index, ...]]:
@@ -87,8 +118,8 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
     found: dict[str, dict[Index, None]] = {}
     for table, index in _probes(levels):
         found.setdefault(table, {})[index] = None
-    for m in (m for level in levels for m in level if m.kind is MapKind.DOMAIN):
-        # The count of a label before the batch is looked up by the whole label.
+    for m in (m for level in levels for m in level if m.kind.passes_on):
+        # What a row was before the batch is looked up by the whole row.
         found.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
     return {table: tuple(indexes) for table, indexes in found.items()}
 
@@ -104,29 +135,3 @@ def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, I
             for step in access(p):
                 if step.keys and p.sources[step.source].at is not At.DELTA:
                     yield p.sources[step.source].table, step.columns
-
-
-@frozen
-class Merged:
-    """The programs of all views of a database as one, so that a level of all of them is one job."""
-
-    levels: tuple[tuple[PlannedMap, ...], ...]
-    domains: frozenset[str]
-    auxiliaries: frozenset[str]
-    turns: dict[str, int]
-
-
-def merged(programs: tuple[PlannedProgram, ...]) -> Merged:
-    """All maps of all programs, each once: auxiliary maps of equal definitions have one name, and one is as good as
-    the other. Parts take turns by name, as in each program, and domains, each of one view, after them."""
-    maps = {m.name: m for p in reversed(programs) for m in p.maps}
-    graph = nx.compose_all([nx.DiGraph(), *(p.program.graph for p in programs)])
-    generations = ([maps[name] for name in found if name in maps] for found in nx.topological_generations(graph))
-    parts = sorted({part for p in programs for part in p.program.parts})
-    domains = [name for p in programs for name in p.program.turns if name not in p.program.parts]
-    return Merged(
-        tuple(tuple(level) for level in generations if level),
-        frozenset().union(*(p.domains for p in programs)),
-        frozenset().union(*(p.auxiliaries for p in programs)),
-        {part: i for i, part in enumerate((*parts, *domains))},
-    )

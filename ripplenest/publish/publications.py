@@ -45,12 +45,12 @@ class Publications:
             if other != target and _meet(other.path, target.path):
                 shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]
                 raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
-        program = declared[view].planned.program
+        shape = declared[view].shape
         known = target in self.targets
-        look(program, snapshot, target, self._app_id(view), self.state.store.state_of, rebuild)
+        look(shape, snapshot, target, self._app_id(view), self.state.store.state_of, rebuild)
         if not known:
             note, meta = {"kind": "publish", "name": view}, {_key(target): target.to_json()}
-            self.state.index(wanted_keys(program), note, meta)
+            self.state.index(wanted_keys(shape), note, meta)
         try:
             return self._publish(target, self.state.snapshot(), rebuild)
         except BaseException:
@@ -89,9 +89,9 @@ class Publications:
         return tuple(found)
 
     def _publish(self, target: Target, snapshot: Unfolding, rebuild: bool = False) -> Published:
-        program = self.state.declared.views[target.view].planned.program
+        shape = self.state.declared.views[target.view].shape
         store, app_id = self.state.store, self._app_id(target.view)
-        return publish(program, snapshot, target, app_id, snapshot.access_keys, store.oldest, rebuild, store.state_of)
+        return publish(shape, snapshot, target, app_id, store.oldest, rebuild, store.state_of)
 
     def _app_id(self, view: str) -> str:
         """What Delta tables call this state and the view, for ever."""

@@ -4,17 +4,14 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.errors import StateError
 from ripplenest.publish.columns import check_names
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, shredded_schema
 from ripplenest.publish.tables import History, PublishedTable, Publisher, unknown
 from ripplenest.publish.target import Target, check_folder, folder_name, make_folder
-from ripplenest.reading.nested import Keys
-from ripplenest.reading.touched import NO_KEYS
-from ripplenest.schema.shape import sites
-from ripplenest.version.folding import Versioned
+from ripplenest.schema.shape import OutputShape
+from ripplenest.version.version import Version
 
 FLAT = "flat"
 
@@ -57,81 +54,80 @@ class Published:
         return sum(t.removed for t in self.tables)
 
 
-def check_target(program: TriggerProgram, target: Target) -> None:
-    """That ``program`` can be published so, before anything is. Raises QueryError for names that Delta tables cannot
+def check_target(shape: OutputShape, target: Target) -> None:
+    """That ``shape`` can be published so, before anything is. Raises QueryError for names that Delta tables cannot
     have, and EnvironmentProblem without deltalake."""
     deltalake()
-    where = f"publish {program.view}"
+    where = f"publish {shape.name}"
     if target.layout == "nested":
-        check_names(nested_schema(program), where)
+        check_names(nested_schema(shape), where)
     else:
-        for site in (None, *sites(program)):
-            check_names(shredded_schema(program, site), where)
+        for site in (None, *shape.sites):
+            check_names(shredded_schema(shape, site), where)
 
 
 def publish(
-    program: TriggerProgram,
-    snapshot: Versioned,
+    shape: OutputShape,
+    snapshot: Version,
     target: Target,
     app_id: str,
-    keys: Keys = NO_KEYS,
     oldest: int = 0,
     rebuild: bool = False,
     history: History = unknown,
 ) -> Published:
-    """Make the tables of ``target`` show the view of ``program`` at the version of ``snapshot``.
+    """Make the tables of ``target`` show the view of ``shape`` at the version of ``snapshot``.
 
     ``app_id`` names the state and the view, for ever. Tables that show the version, or a later one, are left alone; a
     table that shows an older one gets the changes since in one commit. A new table is written whole, and so is one
     that is older than ``oldest``, the oldest version since which changes are known; with ``rebuild`` every table is.
-    ``keys`` are the access keys that stored tables have (``touched.wanted_keys``), ``history`` the digests of versions.
+    ``history`` tells the digests of versions.
     Raises StateError for tables of others, for tables that others changed, and for those that show a version of another
     history (the state was restored from a backup, or copied); EvaluationError for a nested view with a multiplicity
     below 0, and what ``check_target`` raises.
     """
-    check_target(program, target)
+    check_target(shape, target)
     if target.layout == "shredded":
-        make_folder(*_root(program, target))
+        make_folder(*_root(shape, target))
     version = snapshot.version
     published = (
         Publisher(source, uri, app_id, version, oldest, rebuild, history).publish()
-        for source, uri in _sources(program, snapshot, target, keys)
+        for source, uri in _sources(shape, snapshot, target)
     )
-    return Published(program.view, tuple(published))
+    return Published(shape.name, tuple(published))
 
 
 def look(
-    program: TriggerProgram,
-    snapshot: Versioned,
+    shape: OutputShape,
+    snapshot: Version,
     target: Target,
     app_id: str,
     history: History = unknown,
     rebuild: bool = False,
 ) -> None:
     """Raises what ``publish`` raises because of what is at ``target``, before anything is changed."""
-    check_target(program, target)
+    check_target(shape, target)
     if target.layout == "shredded":
-        check_folder(*_root(program, target))
-    for source, uri in _sources(program, snapshot, target, NO_KEYS):
+        check_folder(*_root(shape, target))
+    for source, uri in _sources(shape, snapshot, target):
         Publisher(source, uri, app_id, snapshot.version, 0, rebuild, history).look()
 
 
-def _sources(program: TriggerProgram, snapshot: Versioned, target: Target, keys: Keys) -> Iterator[tuple[Source, str]]:
+def _sources(shape: OutputShape, snapshot: Version, target: Target) -> Iterator[tuple[Source, str]]:
     """What is published where; the flat part last, so that whoever sees its version finds all labels defined."""
     if target.layout == "nested":
-        yield Nested(program, snapshot, keys), target.path
+        yield Nested(shape, snapshot), target.path
         return
-    for site in reversed(sites(program)):
-        yield Shredded(program, snapshot, site), target.folder(folder_name(site))
-    yield Shredded(program, snapshot), target.folder(FLAT)
+    for site in reversed(shape.sites):
+        yield Shredded(shape, snapshot, site), target.folder(folder_name(site))
+    yield Shredded(shape, snapshot), target.folder(FLAT)
 
 
-def _root(program: TriggerProgram, target: Target) -> tuple[str, str, tuple[str, ...]]:
+def _root(shape: OutputShape, target: Target) -> tuple[str, str, tuple[str, ...]]:
     """The folder of the tables, where that is, and what may be in it. Raises StateError for one that is a table."""
-    where = f"view {program.view} at {target.path}"
+    where = f"view {shape.name} at {target.path}"
     with storage(where):
         taken = deltalake().DeltaTable.is_deltatable(target.path)
     if taken:
         what = "a Delta table where the folder of several would be"
         raise StateError(what, where=where, possible=["another path"])
-    return target.path, where, (FLAT, *map(folder_name, sites(program)))
+    return target.path, where, (FLAT, *map(folder_name, shape.sites))

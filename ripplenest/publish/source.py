@@ -15,14 +15,14 @@ from attrs import frozen
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.naming import digest
 from ripplenest.data.rows import Row, Rows
-from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import Value, field_of
 from ripplenest.nrc.types import Record, Type
 from ripplenest.publish.columns import MULTIPLICITY, OP, Fields, copies, fields_of, schema_of, table
-from ripplenest.reading.nested import Keys, nested_rows, overlay_of
+from ripplenest.reading.nested import nested_rows
 from ripplenest.reading.touched import Touched, touched
-from ripplenest.schema.shape import dictionary
-from ripplenest.version.folding import Versioned
+from ripplenest.schema.shape import OutputShape
+from ripplenest.version.overlay import Overlay
+from ripplenest.version.version import Version
 
 DELETE, UPDATE, INSERT = 0, 1, 2
 CHUNK = 4096  # flat rows that are nested at a time
@@ -78,18 +78,17 @@ class Source(Protocol):
 class Nested:
     """A view as one table of nested rows. Raises EvaluationError where a multiplicity is below 0."""
 
-    program: TriggerProgram
-    snapshot: Versioned
-    keys: Keys
+    shape: OutputShape
+    snapshot: Version
     part: str = "nested"
 
     @property
     def view(self) -> str:
-        return self.program.view
+        return self.shape.name
 
     @property
     def fingerprint(self) -> str:
-        return self.program.fingerprint
+        return self.shape.fingerprint
 
     @property
     def where(self) -> str:
@@ -97,22 +96,22 @@ class Nested:
 
     @property
     def schema(self) -> pa.Schema:
-        return nested_schema(self.program)
+        return nested_schema(self.shape)
 
     def whole(self) -> pa.Table:
         """Every row, nested some at a time; what was read of dictionaries is forgotten where it can be probed again."""
-        flat = list(self.snapshot.scan(self.program.flat.name).consolidated().counts().items())
-        tables, overlay = [self._table({}, ())], overlay_of(self.snapshot, self.keys)
+        flat = list(self.snapshot.scan(self.shape.flat.table).consolidated().counts().items())
+        tables, overlay = [self._table({}, ())], Overlay(self.snapshot)
         for start in range(0, len(flat), CHUNK):
             chunk = flat[start : start + CHUNK]
-            values = nested_rows(self.program, overlay, [row for row, _ in chunk])
+            values = nested_rows(self.shape, overlay, [row for row, _ in chunk])
             tables.append(self._table(values, [(row, k) for row, n in chunk for k in range(copies(n, self.where))]))
             if not overlay.missed:
-                overlay = overlay_of(self.snapshot, self.keys)
+                overlay = Overlay(self.snapshot)
         return pa.concat_tables(tables)
 
     def edits(self, since: int) -> Edits:
-        found = touched(self.program, self.snapshot, since, self.keys)
+        found = touched(self.shape, self.snapshot, since)
         values = found.updated()
         steps = list(_steps(found, values.keys(), self.where))
         values.update(found.nested_after(row for row, _, op in steps if op == INSERT and row not in values))
@@ -124,8 +123,8 @@ class Nested:
         chosen = list(rows)
         ids = {row: digest(*row) for row in dict.fromkeys(row for row, _ in chosen)}
         names = [f"{ids[row]}.{k}" if k else ids[row] for row, k in chosen]
-        kept = (_as_record(values[row], self.program.row) if row in values else None for row, _ in chosen)
-        return table(fields_of(self.program.row), names, kept, self.where)
+        kept = (_as_record(values[row], self.shape.row) if row in values else None for row, _ in chosen)
+        return table(fields_of(self.shape.row), names, kept, self.where)
 
 
 def _steps(found: Touched, updated: Collection[Row], where: str) -> Iterator[tuple[Row, int, int]]:
@@ -142,8 +141,8 @@ def _steps(found: Touched, updated: Collection[Row], where: str) -> Iterator[tup
 class Shredded:
     """The flat part of a view, or with ``site`` one of its dictionaries."""
 
-    program: TriggerProgram
-    snapshot: Versioned
+    shape: OutputShape
+    snapshot: Version
     site: str | None = None
 
     @property
@@ -152,11 +151,11 @@ class Shredded:
 
     @property
     def view(self) -> str:
-        return self.program.view
+        return self.shape.name
 
     @property
     def fingerprint(self) -> str:
-        return self.program.fingerprint
+        return self.shape.fingerprint
 
     @property
     def where(self) -> str:
@@ -164,16 +163,16 @@ class Shredded:
 
     @property
     def schema(self) -> pa.Schema:
-        return shredded_schema(self.program, self.site)
+        return shredded_schema(self.shape, self.site)
 
     def whole(self) -> pa.Table:
-        return self._table(self.snapshot.scan(_stored(self.program, self.site)[0]))
+        return self._table(self.snapshot.scan(_stored(self.shape, self.site)[0]))
 
     def edits(self, since: int) -> Edits:
-        return Edits(self._table(self.snapshot.delta(_stored(self.program, self.site)[0], since)), signed=True)
+        return Edits(self._table(self.snapshot.delta(_stored(self.shape, self.site)[0], since)), signed=True)
 
     def _table(self, rows: Rows) -> pa.Table:
-        _, stored, fields = _stored(self.program, self.site)
+        _, stored, fields = _stored(self.shape, self.site)
         counts = rows.consolidated().counts()
         values = (self._record(from_leaves(row, stored)) for row in counts)
         found = table(fields, [digest(*row) for row in counts], values, self.where)
@@ -182,27 +181,27 @@ class Shredded:
     def _record(self, value: Value) -> Value:
         """A stored value as a record of the columns: an entry's label and, beside it, the fields of its row."""
         if self.site is None:
-            return _as_record(value, self.program.flat.row)
-        row = _as_record(field_of(value, "row"), dictionary(self.program, self.site).row)
+            return _as_record(value, self.shape.flat.row)
+        row = _as_record(field_of(value, "row"), self.shape.dictionary(self.site).row)
         assert isinstance(row, tuple)
         return (("label", field_of(value, "label")), *row)
 
 
-def nested_schema(program: TriggerProgram) -> pa.Schema:
+def nested_schema(shape: OutputShape) -> pa.Schema:
     """The columns of a view as one table of nested rows."""
-    return schema_of(fields_of(program.row))
+    return schema_of(fields_of(shape.row))
 
 
-def shredded_schema(program: TriggerProgram, site: str | None) -> pa.Schema:
+def shredded_schema(shape: OutputShape, site: str | None) -> pa.Schema:
     """The columns of the flat part, or of the dictionary of ``site``."""
-    return schema_of(_stored(program, site)[2], pa.field(MULTIPLICITY, pa.int64()))
+    return schema_of(_stored(shape, site)[2], pa.field(MULTIPLICITY, pa.int64()))
 
 
-def _stored(program: TriggerProgram, site: str | None) -> tuple[str, Type, Fields]:
+def _stored(shape: OutputShape, site: str | None) -> tuple[str, Type, Fields]:
     """The table in the store, the type of its rows, and what its columns are called when published."""
     if site is None:
-        return program.flat.name, program.flat.row, fields_of(program.flat.row)
-    d = dictionary(program, site)
+        return shape.flat.table, shape.flat.row, fields_of(shape.flat.row)
+    d = shape.dictionary(site)
     assert isinstance(d.stored, Record)
     return d.table, d.stored, (d.stored.fields[0], *fields_of(d.row))
 

@@ -5,23 +5,16 @@ the table has the access key for it, which is the label's columns, and else by a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from ripplenest.data.columns import from_leaves, to_leaves
 from ripplenest.data.rows import Row
-from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.types import LONG, Label, Record, Type
-from ripplenest.schema.shape import Dictionary, dictionary
+from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.shred.values import nest
-from ripplenest.version.overlay import Columns, Overlay, Sized
-
-Keys = Mapping[str, tuple[Columns, ...]]
-
-
-def overlay_of(reader: Sized, keys: Keys) -> Overlay:
-    """The tables of a version, by ``keys`` where there are any."""
-    return Overlay(reader, {}, defaultdict(tuple, keys))
+from ripplenest.store.specs import Columns
+from ripplenest.version.overlay import Overlay
 
 
 def missed(*overlays: Overlay) -> dict[str, tuple[Columns, ...]]:
@@ -33,13 +26,13 @@ def missed(*overlays: Overlay) -> dict[str, tuple[Columns, ...]]:
     return {table: tuple(columns) for table, columns in found.items() if columns}
 
 
-def nested_rows(program: TriggerProgram, overlay: Overlay, rows: Iterable[Row]) -> dict[Row, Value]:
+def nested_rows(shape: OutputShape, overlay: Overlay, rows: Iterable[Row]) -> dict[Row, Value]:
     """The nested value of each of the flat ``rows``, reading only the entries that they hold, level by level."""
-    flat = {row: from_leaves(row, program.flat.row) for row in dict.fromkeys(rows)}
-    defined = _definitions(program, overlay, flat.values())
+    flat = {row: from_leaves(row, shape.flat.row) for row in dict.fromkeys(rows)}
+    defined = _definitions(shape, overlay, flat.values())
     order = list(flat)
     numbered = BagValue.of((("id", i), ("row", flat[row])) for i, row in enumerate(order))
-    both = Record((("id", LONG), ("row", program.row)))
+    both = Record((("id", LONG), ("row", shape.row)))
     values: dict[Row, Value] = {}
     for value, _ in nest(numbered, both, defined.__getitem__):
         number = field_of(value, "id")
@@ -48,12 +41,12 @@ def nested_rows(program: TriggerProgram, overlay: Overlay, rows: Iterable[Row]) 
     return values
 
 
-def _definitions(program: TriggerProgram, overlay: Overlay, flat: Iterable[Value]) -> dict[LabelValue, BagValue]:
+def _definitions(shape: OutputShape, overlay: Overlay, flat: Iterable[Value]) -> dict[LabelValue, BagValue]:
     """What every label in the ``flat`` values stands for, and every label in that."""
     found: dict[LabelValue, BagValue] = {}
-    todo = dict.fromkeys(label for value in flat for label in _labels(value, program.flat.row))
+    todo = dict.fromkeys(label for value in flat for label in _labels(value, shape.flat.row))
     while todo:
-        level = _read(program, overlay, todo)
+        level = _read(shape, overlay, todo)
         found.update((label, bag) for label, (_, bag) in level.items())
         below = (label for d, bag in level.values() for value, _ in bag for label in _labels(value, d.row))
         todo = dict.fromkeys(label for label in below if label not in found)
@@ -61,7 +54,7 @@ def _definitions(program: TriggerProgram, overlay: Overlay, flat: Iterable[Value
 
 
 def _read(
-    program: TriggerProgram, overlay: Overlay, labels: Iterable[LabelValue]
+    shape: OutputShape, overlay: Overlay, labels: Iterable[LabelValue]
 ) -> dict[LabelValue, tuple[Dictionary, BagValue]]:
     """The dictionary and the flat bag of each of ``labels``, all labels of a site looked up at once."""
     by_site: dict[str, list[LabelValue]] = defaultdict(list)
@@ -69,7 +62,7 @@ def _read(
         by_site[label.site].append(label)
     found: dict[LabelValue, tuple[Dictionary, BagValue]] = {}
     for site, same in by_site.items():
-        d = dictionary(program, site)
+        d = shape.dictionary(site)
         columns = tuple(range(d.label_width))
         keys = {label: _key(label, d) for label in same}
         overlay.fetch(d.table, columns, keys.values())

@@ -21,15 +21,13 @@ from attrs import frozen
 
 from ripplenest.data.columns import width
 from ripplenest.data.rows import Row, Rows
-from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Label, Record, Type
-from ripplenest.reading.nested import Keys, missed, nested_rows, overlay_of
-from ripplenest.schema.shape import dictionary, sites
-from ripplenest.version.folding import Versioned
-from ripplenest.version.overlay import Columns, Found, Overlay
-
-NO_KEYS: Keys = {}
+from ripplenest.reading.nested import missed, nested_rows
+from ripplenest.schema.shape import OutputShape
+from ripplenest.store.specs import Columns
+from ripplenest.version.overlay import Found, Overlay
+from ripplenest.version.version import AccessKeys, Version
 
 
 @frozen
@@ -51,7 +49,7 @@ class Touched:
     touched inside or has another multiplicity. ``deep`` are the rows that hold a label whose definition changed.
     """
 
-    program: TriggerProgram
+    shape: OutputShape
     before: list[tuple[Row, int]]
     after: list[tuple[Row, int]]
     deep: frozenset[Row]
@@ -69,12 +67,12 @@ class Touched:
         are: not those that only got other labels for what they held."""
         before = {row for row, _ in self.before}
         inside = [row for row, _ in self.after if row in self.deep and row in before]
-        old, new = nested_rows(self.program, self._old, inside), self.nested_after(inside)
+        old, new = nested_rows(self.shape, self._old, inside), self.nested_after(inside)
         return {row: value for row, value in new.items() if value != old[row]}
 
     def nested_after(self, rows: Iterable[Row]) -> dict[Row, Value]:
         """The nested value of each of ``rows``, which are flat rows of ``after``."""
-        return nested_rows(self.program, self._new, rows)
+        return nested_rows(self.shape, self._new, rows)
 
     @property
     def missed(self) -> dict[str, tuple[Columns, ...]]:
@@ -82,39 +80,39 @@ class Touched:
         return missed(self._new, self._old)
 
     def _bag(self, overlay: Overlay, rows: list[tuple[Row, int]]) -> BagValue:
-        nested = nested_rows(self.program, overlay, [row for row, _ in rows])
+        nested = nested_rows(self.shape, overlay, [row for row, _ in rows])
         return BagValue.weighted((nested[row], n) for row, n in rows)
 
 
-def touched(program: TriggerProgram, after: Versioned, since: int, keys: Keys = NO_KEYS) -> Touched:
+def touched(shape: OutputShape, after: Version, since: int) -> Touched:
     """The flat rows of a view that a change after version ``since`` touches, at any depth, before and after it.
 
-    ``keys`` are the access keys that stored tables have, by table. Costs what the change and the rows that hold it
+    Costs what the change and the rows that hold it
     cost, where all of ``wanted_keys`` are there.
     """
-    return _Search(program, after, since, keys).touched()
+    return _Search(shape, after, since).touched()
 
 
-def wanted_keys(program: TriggerProgram) -> dict[str, tuple[Columns, ...]]:
+def wanted_keys(shape: OutputShape) -> dict[str, tuple[Columns, ...]]:
     """By table, the access keys by which nothing is scanned here."""
     found: dict[str, dict[Columns, None]] = defaultdict(dict)
-    found[program.flat.name][_whole(program)] = None
-    for site, held in places(program).items():
-        d = dictionary(program, site)
+    found[shape.flat.table][_whole(shape)] = None
+    for site, held in places(shape).items():
+        d = shape.dictionary(site)
         found[d.table][tuple(range(d.label_width))] = None
         for place in held:
             found[place.table][place.columns] = None
     return {table: tuple(c for c in columns if c) for table, columns in found.items() if any(columns)}
 
 
-def places(program: TriggerProgram) -> dict[str, tuple[Place, ...]]:
+def places(shape: OutputShape) -> dict[str, tuple[Place, ...]]:
     """By site, where its labels are held; every site after all sites whose labels its rows hold."""
-    found: dict[str, list[Place]] = {site: [] for site in sites(program)}
+    found: dict[str, list[Place]] = {site: [] for site in shape.sites}
     below: dict[str, set[str]] = {site: set() for site in found}
-    for site, place in _held(program.flat.name, None, program.flat.row, 0):
+    for site, place in _held(shape.flat.table, None, shape.flat.row, 0):
         found[site].append(place)
     for outer in found:
-        d = dictionary(program, outer)
+        d = shape.dictionary(outer)
         for site, place in _held(d.table, outer, d.row, d.label_width):
             found[site].append(place)
             below[outer].add(site)
@@ -140,19 +138,19 @@ def _held(table: str, holder: str | None, t: Type, start: int) -> Iterator[tuple
             return
 
 
-def _whole(program: TriggerProgram) -> Columns:
-    return tuple(range(width(program.flat.row)))
+def _whole(shape: OutputShape) -> Columns:
+    return tuple(range(width(shape.flat.row)))
 
 
 class _Search:
     """One search for the rows that a change touches."""
 
-    def __init__(self, program: TriggerProgram, after: Versioned, since: int, keys: Keys) -> None:
-        self.program, self.flat = program, program.flat.name
-        tables = (self.flat, *(dictionary(program, site).table for site in sites(program)))
+    def __init__(self, shape: OutputShape, after: Version, since: int) -> None:
+        self.shape, self.flat = shape, shape.flat.table
+        tables = (self.flat, *(shape.dictionary(site).table for site in shape.sites))
         self.deltas: dict[str, Found] = {t: after.delta(t, since).consolidated().counts() for t in tables}
-        self.new = overlay_of(after, keys)
-        self.old = overlay_of(_Before(after, self._gone()), keys)
+        self.new = Overlay(after)
+        self.old = Overlay(_Before(after, self._gone()))
         for table, rows in self.deltas.items():
             for row, n in rows.items():
                 self.old.add(table, row, -n)
@@ -161,36 +159,36 @@ class _Search:
         after = self._deep()
         deep, change = frozenset(after), self.deltas[self.flat]
         rest = [row for row in change if row not in deep]
-        self.new.fetch(self.flat, _whole(self.program), rest)
+        self.new.fetch(self.flat, _whole(self.shape), rest)
         for row in rest:
-            after[row] = self.new.rows(self.flat, _whole(self.program), row).get(row, 0)
+            after[row] = self.new.rows(self.flat, _whole(self.shape), row).get(row, 0)
         before = {row: n - change.get(row, 0) for row, n in after.items()}
-        return Touched(self.program, _present(before), _present(after), deep, self.old, self.new)
+        return Touched(self.shape, _present(before), _present(after), deep, self.old, self.new)
 
     def _deep(self) -> Found:
         """The flat rows, as they are after, that hold a label whose definition changed."""
         found: Found = {}
         changed: dict[str, dict[Row, None]] = defaultdict(dict)
         for site, held in self._places.items():
-            d = dictionary(self.program, site)
+            d = self.shape.dictionary(site)
             changed[site].update((row[: d.label_width], None) for row in self.deltas[d.table])
             for place in held:
                 rows = self._holders(site, place, changed[site])
                 if place.holder is None:
                     found.update(rows)
                 else:
-                    wide = dictionary(self.program, place.holder).label_width
+                    wide = self.shape.dictionary(place.holder).label_width
                     changed[place.holder].update((row[:wide], None) for row in rows)
         return found
 
     @cached_property
     def _places(self) -> dict[str, tuple[Place, ...]]:
-        return places(self.program)
+        return places(self.shape)
 
     def _holders(self, site: str, place: Place, labels: Iterable[Row]) -> Found:
         """The rows at ``place`` that hold one of ``labels`` after the change. Those that held one before it and do so
         no longer are in the change of that table."""
-        known = self._moved(place) if site in self.program.parts and place.table in self.program.parts else set()
+        known = self._moved(place) if site in self.shape.inputs and place.table in self.shape.inputs else set()
         keys = [(*place.tag, *label) for label in labels if label not in known]
         self.new.fetch(place.table, place.columns, keys)
         return {row: n for key in keys for row, n in self.new.rows(place.table, place.columns, key).items()}
@@ -204,8 +202,8 @@ class _Search:
         """By dictionary of a relation, labels that went with the rows that held them: nothing is stored of them."""
         found: dict[str, set[Row]] = defaultdict(set)
         for site, held in self._places.items():
-            for place in held if site in self.program.parts else ():
-                if place.table in self.program.parts:
+            for place in held if site in self.shape.inputs else ():
+                if place.table in self.shape.inputs:
                     rows = self.deltas[place.table].items()
                     came = {tuple(row[c] for c in place.columns) for row, n in rows if n > 0}
                     found[site] |= self._moved(place) - came
@@ -216,8 +214,12 @@ class _Search:
 class _Before:
     """The tables after a change, for whoever also asks for labels that went with it."""
 
-    after: Versioned
+    after: Version
     gone: Mapping[str, set[Row]]
+
+    @property
+    def access_keys(self) -> AccessKeys:
+        return self.after.access_keys
 
     def scan(self, table: str) -> Rows:
         return self.after.scan(table)

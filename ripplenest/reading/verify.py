@@ -29,14 +29,15 @@ from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Record, Type
 from ripplenest.reading.verification import Difference, Sample, Table, Verification
-from ripplenest.run.propagate import Joiner, build
+from ripplenest.run.build import build
+from ripplenest.run.joiner import Joiner
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import Entry, gather, nest
 from ripplenest.state.declared import Declared, Kept
-from ripplenest.version.folding import Versioned
+from ripplenest.version.version import Version
 
 
-def verify(declared: Declared, snapshot: Versioned, joiner: Joiner, deep: bool) -> Verification:
+def verify(declared: Declared, snapshot: Version, joiner: Joiner, deep: bool) -> Verification:
     """Everything that ``snapshot`` holds of what is ``declared``. Raises CorruptState for bytes that have changed."""
     run = _Run(snapshot, joiner)
     for r in declared.relations.values():
@@ -44,7 +45,7 @@ def verify(declared: Declared, snapshot: Versioned, joiner: Joiner, deep: bool) 
     seen: set[str] = set()
     for view in declared.views.values():
         run.differences.extend(_view(run, view, seen))
-        seen |= {m.name for m in view.planned.maps}
+        seen |= {m.name for m in view.plan.maps}
     if deep:
         bags = {name: _nested(r, snapshot) for name, r in declared.relations.items()}
         for view in declared.views.values():
@@ -73,7 +74,7 @@ class _Seen:
 class _Run:
     """One verification at work."""
 
-    snapshot: Versioned
+    snapshot: Version
     joiner: Joiner
     tables: list[Table] = field(factory=list)
     differences: list[Difference] = field(factory=list)
@@ -139,11 +140,11 @@ def _labels(holder: _Seen, column: int, dictionary: _Seen) -> Iterator[Differenc
 
 def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
     """Every map of a view; auxiliary ones that an earlier view shares were looked at there."""
-    maps = {m.name: m for m in view.planned.program.maps if m.name not in seen}
+    maps = {m.name: m for m in view.program.maps if m.name not in seen}
     found = {name: run.read(name, _called(m, view.name), m.row) for name, m in maps.items()}
-    levels = tuple(tuple(m for m in level if m.name in maps) for level in view.planned.levels)
+    levels = tuple(tuple(m for m in level if m.name in maps) for level in view.plan.levels)
     try:
-        fresh = build(evolve(view.planned, levels=levels), run.snapshot, run.joiner)
+        fresh = build(evolve(view.plan, levels=levels), run.snapshot, run.joiner)
     except EvaluationError as error:
         what = f"the view cannot be computed: {error.what}"
         yield Difference(view.name, f"view {part(view.name)}", what)
@@ -181,7 +182,7 @@ def _compared(t: _Seen, fresh: Rows) -> Iterator[Difference]:
 
 def _output(view: Kept, found: Mapping[str, _Seen]) -> Iterator[Difference]:
     """Definition 1: the labels in the flat part and in the inner bags are of known sites, and in their domains."""
-    program = view.planned.program
+    program = view.program
     for m in (program.flat, *program.dictionaries):
         for at, label in _output_labels(m):
             t = found[m.name]
@@ -258,7 +259,7 @@ def _in_domain(t: _Seen, start: int, domain: _Seen, made: pa.ChunkedArray | None
 # ---------------------------------------------------------------- round the compiler
 
 
-def _nested(r: Relation, snapshot: Versioned) -> BagValue:
+def _nested(r: Relation, snapshot: Version) -> BagValue:
     """The nested rows that the stored parts of a relation stand for."""
     flat, *inner = r.parts.values()
     entries = [
@@ -271,7 +272,7 @@ def _nested(r: Relation, snapshot: Versioned) -> BagValue:
     return nest(BagValue.weighted(_values(flat, snapshot)), r.row, lambda x: bags.get(x.site, {}).get(x, EMPTY))
 
 
-def _values(p: Part, snapshot: Versioned) -> Iterator[tuple[Value, int]]:
+def _values(p: Part, snapshot: Version) -> Iterator[tuple[Value, int]]:
     return ((from_leaves(row, p.stored), n) for row, n in snapshot.scan(p.name).counts().items())
 
 
@@ -283,7 +284,7 @@ def _deep(run: _Run, view: Kept, bags: Mapping[str, BagValue]) -> Iterator[Diffe
     except EvaluationError as error:  # the reference also asks about rows that other conditions drop
         run.not_compared.append(f"{of}: the reference interpreter has no value: {error.what}")
         return
-    change = nested_bag(view.planned.program, run.snapshot) - wanted
+    change = nested_bag(view.shape, run.snapshot) - wanted
     if change:
         what = "not what the reference interpreter gives on the nested relations"
         too_many, missing = (Sample.of_pairs(pairs) for pairs in (_above(change), _above(-change)))

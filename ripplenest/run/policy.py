@@ -5,16 +5,15 @@ views and batches whose triggers do not cost what the change costs; ``full`` alw
 maps by the same signed rows, so that nothing downstream notices; the batch's report says which it was, and why.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, get_args
 
 from attrs import frozen
 
-from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import BatchMisuse, EvaluationError, NotIncremental
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.access import access
-from ripplenest.plan.planned import Merged, PlannedMap
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 
 Policy = Literal["auto", "incremental", "strict", "full"]
@@ -41,7 +40,7 @@ def check_policy(policy: str) -> Policy:
     raise BatchMisuse("there is no such policy", got=policy, possible=POLICIES)
 
 
-def decide(policy: Policy, plan: Merged, sizes: Callable[[str], int], changes: Mapping[str, int]) -> Decision:
+def decide(policy: Policy, plan: Plan, sizes: Callable[[str], int], changes: Mapping[str, int]) -> Decision:
     """How to apply a batch that changes parts by so many rows; ``sizes`` of the stored tables before it.
 
     Raises NotIncremental when the policy is strict and recomputing is clearly cheaper.
@@ -91,7 +90,7 @@ class Work:
     """Rows read and written, estimated from what is stored: a row of a part stands behind as many rows of a map as the
     map has for each row of the part."""
 
-    plan: Merged
+    plan: Plan
     sizes: Callable[[str], int]
     changes: Mapping[str, int]
 
@@ -99,7 +98,7 @@ class Work:
         """For the statements of the changed parts."""
         changes: dict[str, float] = dict(self.changes)
         total = 0.0
-        for m in self._maps():
+        for m in self.plan.maps:
             made = 0.0
             for part, products in m.triggers:
                 rows = changes.get(part, 0.0)
@@ -107,17 +106,14 @@ class Work:
                     each = rows * (1 + self._rows_each(m, part))
                     made += each
                     total += sum(2 * each + self._scanned(p) for p in products)
-            if m.kind is MapKind.DOMAIN:
+            if m.kind.passes_on:
                 changes[m.name] = made
         return total
 
     def full(self) -> float:
         """For building every map from the parts after the batch, and comparing it with what it holds."""
-        read = sum(self._after(s.table) for m in self._maps() for p in m.build for s in p.sources)
-        return float(read + sum(2 * self.sizes(m.name) for m in self._maps()))
-
-    def _maps(self) -> Iterator[PlannedMap]:
-        return (m for level in self.plan.levels for m in level)
+        read = sum(self._after(s.table) for m in self.plan.maps for p in m.build for s in p.sources)
+        return float(read + sum(2 * self.sizes(m.name) for m in self.plan.maps))
 
     def _rows_each(self, m: PlannedMap, part: str) -> float:
         return self.sizes(m.name) / max(self.sizes(part), 1)

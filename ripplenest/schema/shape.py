@@ -1,4 +1,10 @@
-"""The shape of a view's output: which stored table defines the labels of each site, and what its rows are."""
+"""The shape of what is read: the nested type of a view or relation, and the stored tables that it is nested from.
+
+Readers and publishers need this and nothing else of a program, so a relation, which has none, is read by the same code.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from attrs import frozen
 
@@ -7,56 +13,119 @@ from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.schema.relation import Relation
+
+
+@frozen
+class FlatPart:
+    """The table of the flat rows: columns of the flat type ``row``."""
+
+    table: str
+    row: Type
 
 
 @frozen
 class Dictionary:
-    """The table of one site: columns of the label's parameters, then the columns of the flat ``row``."""
+    """The table of one site: columns of the label's parameters, then the columns of the flat ``row``.
+
+    ``of_input``: it is a dictionary of a relation, whose labels a view passes on.
+    """
 
     site: Site
     table: str
     stored: Type
     row: Type
+    of_input: bool
 
     @property
     def label_width(self) -> int:
         return sum(width(t) for _, t in self.site.params)
 
 
-def dictionary(program: TriggerProgram, site: str) -> Dictionary:
-    """The table that defines the labels of ``site``: a map of the view, or a dictionary of an input it passes on."""
-    own = site not in program.parts
-    stored = program.by_name[dictionary_name(program.view, site)].row if own else dict_row(program.parts[site], site)
+@frozen(slots=False)
+class OutputShape:
+    """``name`` shows rows of the nested type ``row``: those of ``flat``, with the bags that ``dictionaries`` define for
+    their labels, outer ones first. ``fingerprint`` is that of the program that keeps the tables; a relation has none.
+    """
+
+    name: str
+    row: Type
+    flat: FlatPart
+    dictionaries: tuple[Dictionary, ...]
+    fingerprint: str = ""
+
+    @cached_property
+    def _by_site(self) -> dict[str, Dictionary]:
+        return {d.site.name: d for d in self.dictionaries}
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Every site whose labels the output can hold, outer ones first."""
+        return tuple(self._by_site)
+
+    def dictionary(self, site: str) -> Dictionary:
+        """The table that defines the labels of ``site``."""
+        return self._by_site[site]
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The tables that are stored parts of relations."""
+        own = {d.table for d in self.dictionaries if d.of_input}
+        return frozenset(own if self.fingerprint else {*own, self.flat.table})
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that are read, the flat part first."""
+        return (self.flat.table, *(d.table for d in self.dictionaries))
+
+
+def shape_of(program: TriggerProgram) -> OutputShape:
+    """What the view of ``program`` shows."""
+
+    def dictionary(site: str) -> Dictionary:
+        if site in program.parts:
+            return _dictionary(site, dict_row(program.parts[site], site), of_input=True)
+        table = dictionary_name(program.view, site)
+        return _dictionary(table, program.by_name[table].row, of_input=False)
+
+    flat = FlatPart(program.flat.name, program.flat.row)
+    return OutputShape(program.view, program.row, flat, _reached(flat.row, dictionary), program.fingerprint)
+
+
+def shape_of_relation(r: Relation) -> OutputShape:
+    """What a relation shows: it is the view that is nothing but the relation."""
+    flat = FlatPart(r.name, r.parts[r.name].flat)
+    found = _reached(flat.row, lambda site: _dictionary(site, r.parts[site].stored, of_input=True))
+    return OutputShape(r.name, r.row, flat, found)
+
+
+def _dictionary(table: str, stored: Type, of_input: bool) -> Dictionary:
     assert isinstance(stored, Record)
     label, row = stored.get("label"), stored.get("row")
     assert isinstance(label, Label)
     assert row is not None
-    return Dictionary(label.sites[0], program_table(program, site), stored, row)
+    return Dictionary(label.sites[0], table, stored, row, of_input)
 
 
-def program_table(program: TriggerProgram, site: str) -> str:
-    """The name of the table that holds the dictionary of ``site``."""
-    return site if site in program.parts else dictionary_name(program.view, site)
-
-
-def sites(program: TriggerProgram) -> tuple[str, ...]:
-    """Every site whose labels the output can hold, outer ones first."""
-    found: dict[str, None] = {}
-    todo = [program.flat.row]
+def _reached(flat: Type, dictionary: Callable[[str], Dictionary]) -> tuple[Dictionary, ...]:
+    """The dictionaries of all labels that ``flat`` and their rows can hold."""
+    found: dict[str, Dictionary] = {}
+    todo = [flat]
     while todo:
         for label in _labels(todo.pop(0)):
             for site in label.sites:
                 if site.name not in found:
-                    found[site.name] = None
-                    todo.append(dictionary(program, site.name).row)
-    return tuple(found)
+                    found[site.name] = dictionary(site.name)
+                    todo.append(found[site.name].row)
+    return tuple(found.values())
 
 
-def _labels(t: Type) -> list[Label]:
+def _labels(t: Type) -> Iterator[Label]:
     match t:
         case Label():
-            return [t]
+            yield t
         case Record(fields):
-            return [label for _, inner in fields for label in _labels(inner)]
+            for _, inner in fields:
+                yield from _labels(inner)
         case _:
-            return []
+            return

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Target
-from ripplenest.run.propagate import Task
+from ripplenest.run.joiner import Task
 from ripplenest.spark.frames import Join, Layout, few, frame, join_of, layout, rows_of, summed
 from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
 

@@ -15,10 +15,9 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, Struct
 
 from ripplenest.data.columns import width
 from ripplenest.data.rows import WEIGHT, Rows
-from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.schema.shape import Dictionary, dictionary
+from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.spark.frames import frame
 from ripplenest.spark.scalars import spark_type
 
@@ -27,32 +26,32 @@ ROW = "row"
 Scan = Callable[[str], Rows]
 
 
-def nested(spark: SparkSession, program: TriggerProgram, scan: Scan) -> DataFrame:
+def nested(spark: SparkSession, shape: OutputShape, scan: Scan) -> DataFrame:
     """The view's rows as columns of its fields, inner bags as arrays."""
-    nester = _Nester(spark, program, scan)
-    rows = nester.rows(summed(frame(spark, scan(program.flat.name))), program.row, program.flat.row, 0)
+    nester = _Nester(spark, shape, scan)
+    rows = nester.rows(summed(frame(spark, scan(shape.flat.table))), shape.row, shape.flat.row, 0)
     copies = _copies(F.col(ROW))
-    if isinstance(program.row, Record) and program.row.fields:
+    if isinstance(shape.row, Record) and shape.row.fields:
         return rows.select(F.inline(copies))  # by position: names of fields may differ in case only
     value = F.explode(copies).alias("value")
-    return rows.select(value).select(*[] if isinstance(program.row, Record) else ["value"])
+    return rows.select(value).select(*[] if isinstance(shape.row, Record) else ["value"])
 
 
-def signed(spark: SparkSession, program: TriggerProgram, went: BagValue, came: BagValue) -> DataFrame:
+def signed(spark: SparkSession, shape: OutputShape, went: BagValue, came: BagValue) -> DataFrame:
     """Nested rows with ``_multiplicity``: below 0 for those that ``went``, above for those that ``came``."""
-    row = program.row if isinstance(program.row, Record) else Record((("value", program.row),))
+    row = shape.row if isinstance(shape.row, Record) else Record((("value", shape.row),))
     types = [(name, nested_type(t)) for name, t in row.fields]
     schema = StructType([*(StructField(*field) for field in types), StructField(MULTIPLICITY, LongType())])
     change = came - went
-    if row is program.row:
+    if row is shape.row:
         return spark.createDataFrame([(*_cell(value, row), n) for value, n in change], schema)
-    return spark.createDataFrame([(_cell(value, program.row), n) for value, n in change], schema)
+    return spark.createDataFrame([(_cell(value, shape.row), n) for value, n in change], schema)
 
 
-def flat(spark: SparkSession, program: TriggerProgram, rows: Rows) -> DataFrame:
+def flat(spark: SparkSession, shape: OutputShape, rows: Rows) -> DataFrame:
     """Rows of the flat part: base fields, labels as structs, and the multiplicity."""
     df = summed(frame(spark, rows))
-    t = program.flat.row
+    t = shape.flat.row
     return df.select(*_named(t, 0), F.col(WEIGHT).alias(MULTIPLICITY))
 
 
@@ -74,8 +73,8 @@ def summed(df: DataFrame) -> DataFrame:
 class _Nester:
     """Nests rows of one view at one version."""
 
-    def __init__(self, spark: SparkSession, program: TriggerProgram, scan: Scan) -> None:
-        self._spark, self._program, self._scan = spark, program, scan
+    def __init__(self, spark: SparkSession, shape: OutputShape, scan: Scan) -> None:
+        self._spark, self._shape, self._scan = spark, shape, scan
         self._count = 0
 
     def rows(self, df: DataFrame, row: Type, stored: Type, start: int) -> DataFrame:
@@ -106,7 +105,7 @@ class _Nester:
         value = F.lit(None).cast(ArrayType(nested_type(row)))
         chosen: list[tuple[Column, Column]] = []
         for site in label.sites:
-            d = dictionary(self._program, site.name)
+            d = self._shape.dictionary(site.name)
             df, array = self._joined(df, d, row, position)
             present = F.col(f"c{start}") == F.lit(site.name) if tagged else _present(label, position)
             chosen.append((present, array))

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part
-from ripplenest.plan.planned import PlannedMap, PlannedProgram
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Source
 from ripplenest.spark.frames import frame, join_of, layout, summed
 
@@ -20,13 +20,13 @@ FOLDING = ",".join(
 )
 
 
-def plans(spark: SparkSession, program: PlannedProgram) -> str:
+def plans(spark: SparkSession, plan: Plan) -> str:
     """The plan of each level as Spark formats it, for small changes of all parts at once; nothing is computed.
 
     When a batch runs, statements of parts that do not change are left out, and those whose probes find nothing.
     """
     with _unfolded(spark):
-        return "\n".join(_level(spark, number, level) for number, level in enumerate(program.levels, 1))
+        return "\n".join(_level(spark, number, level) for number, level in enumerate(plan.levels, 1))
 
 
 def _level(spark: SparkSession, number: int, level: tuple[PlannedMap, ...]) -> str:

@@ -27,9 +27,10 @@ from ripplenest.nrc.errors import (
     Stale,
 )
 from ripplenest.plan.planned import merged
+from ripplenest.run.build import build, recomputed
+from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Decision, Policy, after_failure, decide
-from ripplenest.run.propagate import Joiner, Propagation, build, propagate
-from ripplenest.run.recompute import recomputed
+from ripplenest.run.propagate import Propagation, propagate
 from ripplenest.schema.relation import Relation
 from ripplenest.state.declared import Declared, Kept, relation_meta
 from ripplenest.state.report import Report
@@ -97,7 +98,7 @@ class Commits:
         session = Session(self._declared.relations, self.state.overlay(snapshot), batch)
         session.run(write, f"load {write.relation}")
         changes = session.changes()
-        plan = merged(tuple(v.planned for v in self._declared.views.values() if write.relation in v.relations))
+        plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
         stored = folded(changes, snapshot, self._declared.folded)
         deltas = {**stored, **recomputed(plan, snapshot, changes, self.joiner()).changes}
         note = {"kind": "load", "name": write.relation}
@@ -107,13 +108,12 @@ class Commits:
     def keep(self, view: Kept, snapshot: Unfolding) -> None:
         """Build the maps of a view that are not stored yet, and commit them with its definition."""
         stored = self.state.store.tables()
-        shared = {m.name for m in view.planned.maps if m.name in view.planned.auxiliaries and m.name in stored}
-        own = {m.name: m for m in view.planned.maps if m.name not in shared}
+        shared = {m.name for m in view.plan.maps if m.name in view.plan.auxiliaries and m.name in stored}
+        own = {m.name: m for m in view.plan.maps if m.name not in shared}
         self._declared.check_free((view.name, *own), stored)
-        indexes = view.planned.indexes
+        indexes = view.plan.indexes
         tables = tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in own.values())
-        levels = tuple(tuple(m for m in level if m.name in own) for level in view.planned.levels)
-        built = build(evolve(view.planned, levels=levels), snapshot, self.joiner())
+        built = build(view.plan.only(own), snapshot, self.joiner())
         unfold = self._declared.looked_into(view)
         change = Change(
             {**built, **unfolded(unfold, snapshot)},
@@ -178,7 +178,7 @@ class Commits:
         """What a batch that changes parts does to every map, and how that was found."""
         if policy == "strict":
             self._declared.check_strict(changes)
-        plan = self._declared.program()
+        plan = self._declared.plan()
         decision = decide(policy, plan, snapshot.size, {part: len(rows) for part, rows in changes.items()})
         if decision.how == "incremental":
             try:

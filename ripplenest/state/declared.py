@@ -15,6 +15,7 @@ from cattrs.gen import make_dict_structure_fn
 
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.judge import Judgement, check_strict, judge
+from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.errors import (
     CorruptState,
     NameTaken,
@@ -28,8 +29,9 @@ from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json
 from ripplenest.nrc.syntax import Query
 from ripplenest.nrc.types import STRING, Base, Record
 from ripplenest.nrc.values import to_value
-from ripplenest.plan.planned import Merged, PlannedProgram, merged, plan
+from ripplenest.plan.planned import Plan, merged, plan
 from ripplenest.schema.relation import Relation
+from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.version.folding import Fold
 
 STORED = cattrs.Converter()
@@ -51,7 +53,7 @@ class Kept:
     query: Query
     options: Options
     stages: Stages
-    planned: PlannedProgram
+    plan: Plan
 
     @property
     def name(self) -> str:
@@ -59,7 +61,16 @@ class Kept:
 
     @property
     def fingerprint(self) -> str:
-        return self.planned.program.fingerprint
+        return self.program.fingerprint
+
+    @property
+    def program(self) -> TriggerProgram:
+        return self.stages.program
+
+    @cached_property
+    def shape(self) -> OutputShape:
+        """What its readers see."""
+        return shape_of(self.program)
 
     @property
     def relations(self) -> frozenset[str]:
@@ -91,7 +102,7 @@ class Declared:
     relations: dict[str, Relation] = field(factory=dict)
     views: dict[str, Kept] = field(factory=dict)
     unfolded: dict[str, tuple[str, ...]] = field(factory=dict)
-    _merged: dict[tuple[str, ...], Merged] = field(factory=dict)
+    _merged: dict[tuple[str, ...], Plan] = field(factory=dict)
 
     def read(self, meta: Mapping[str, str]) -> None:
         """Take in what the state declares and is not known yet. Raises ViewChanged for a view of another compiler,
@@ -105,12 +116,12 @@ class Declared:
             elif kind == "view" and name not in self.views:
                 self.views[name] = _recompiled(name, _stored(key, text, _StoredView))
 
-    def program(self) -> Merged:
-        """The programs of all views as one; made again only when there is another view."""
+    def plan(self) -> Plan:
+        """The plans of all views as one; made again only when there is another view."""
         key = tuple(self.views)
         if key not in self._merged:
             self._merged.clear()
-            self._merged[key] = merged(tuple(view.planned for view in self.views.values()))
+            self._merged[key] = merged([view.plan for view in self.views.values()])
         return self._merged[key]
 
     @property
@@ -125,7 +136,7 @@ class Declared:
 
     def looked_into(self, view: Kept) -> tuple[Fold, ...]:
         """The folded bags that a view reads."""
-        program = view.planned.program
+        program = view.program
         read = {name for m in program.maps for name in m.reads}
         return tuple(f for f in self.folded if read & f.parts.keys())
 

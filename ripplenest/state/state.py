@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from ripplenest.api.handles import AsOf
 from ripplenest.nrc.errors import Stale, StateError
 from ripplenest.state.declared import Declared
 from ripplenest.store.specs import Change
 from ripplenest.store.store import Store
 from ripplenest.version.folding import Unfolding
-from ripplenest.version.overlay import Columns, Overlay
+from ripplenest.version.overlay import Overlay
+from ripplenest.version.version import AccessKeys, AsOf
 
 NO_META: Mapping[str, str] = {}
 ROLLBACKS = "rollbacks"  # meta key: a list of [version of the rollback, version that it went back to]
@@ -58,7 +58,7 @@ class State:
     def overlay(self, snapshot: Unfolding) -> Overlay:
         """``snapshot`` for operations to read and to change."""
         types = {p.name: p.types for r in self.declared.relations.values() for p in r.parts.values()}
-        return Overlay(snapshot, types, snapshot.access_keys)
+        return Overlay(snapshot, types)
 
     def commit(self, change: Change, parent: int) -> int:
         """``parent`` is the version that the change was computed from; raises Stale when there is another by now."""
@@ -71,7 +71,7 @@ class State:
                 return self.store.commit(change, self.store.version)
 
     def index(
-        self, keys: Mapping[str, tuple[Columns, ...]], note: Mapping[str, object], meta: Mapping[str, str] = NO_META
+        self, keys: AccessKeys, note: Mapping[str, object], meta: Mapping[str, str] = NO_META
     ) -> None:
         """Give stored tables those of the access ``keys`` that they do not have."""
         known = self.snapshot().access_keys

@@ -12,7 +12,6 @@ below a folded bag are made of the array alone, and a probe below it can only be
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
 
 from attrs import field, frozen
 
@@ -26,23 +25,9 @@ from ripplenest.nrc.types import STRING, Bag
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import nest, shred_bag
 from ripplenest.store.specs import Columns, TableSpec
-from ripplenest.version.overlay import Sized
+from ripplenest.version.version import AccessKeys, Sized, Version
 
 TYPES = (STRING, STRING)  # label, array
-
-
-class Versioned(Sized, Protocol):
-    """Tables at one version, and how they came to be so."""
-
-    @property
-    def version(self) -> int: ...
-
-    @property
-    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
-        """By stored table, the columns that ``probe`` finds rows by."""
-
-    def delta(self, table: str, since: int) -> Rows:
-        """The changes of ``table`` in the versions (since, version]."""
 
 
 @frozen(slots=False)
@@ -83,9 +68,9 @@ class Fold:
 
 @frozen(slots=False)
 class Unfolding:
-    """The tables of a version, those of folded bags shredded while they are read (a ``Reader``)."""
+    """The tables of a version, those of folded bags shredded while they are read (a ``Version``)."""
 
-    tables: Versioned
+    tables: Version
     folds: tuple[Fold, ...]
     _read: dict[str, dict[object, Counter[Row]]] = field(factory=lambda: defaultdict(dict))
 
@@ -94,7 +79,7 @@ class Unfolding:
         return self.tables.version
 
     @property
-    def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
+    def access_keys(self) -> AccessKeys:
         return self.tables.access_keys
 
     @cached_property

@@ -7,34 +7,30 @@ from typing import Protocol
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.types import Base
-from ripplenest.run.propagate import Reader
+from ripplenest.store.specs import Columns
+from ripplenest.version.version import AccessKeys, Sized
 
-Columns = tuple[int, ...]
 Found = dict[Row, int]
+NO_TYPES: Mapping[str, tuple[Base, ...]] = {}
 
 
-class Sized(Reader, Protocol):
-    """Tables at one version, whose sizes are known without reading them."""
+class Probed(Sized, Protocol):
+    """Tables that say by which columns they can be probed."""
 
-    def size(self, table: str) -> int:
-        """At least the number of different rows of ``table``; 0 only when there are none."""
+    @property
+    def access_keys(self) -> AccessKeys: ...
 
 
 class Overlay:
     """Reads through to ``reader``, fetching only the keys that are asked for, each once.
 
-    ``keys`` are the access keys that stored tables have. A search by other columns reads the table whole, once, and
-    asks in ``missed`` for an access key, so that only the first such batch costs what the table costs. ``read`` counts
-    the stored rows that were read.
+    A search by columns that are no access key reads the table whole, once, and asks in ``missed`` for an access key, so
+    that only the first such batch costs what the table costs. ``read`` counts the stored rows that were read. ``types``
+    are those of the tables that change.
     """
 
-    def __init__(
-        self,
-        reader: Sized,
-        types: Mapping[str, tuple[Base, ...]],
-        keys: Mapping[str, tuple[Columns, ...]],
-    ) -> None:
-        self._reader, self._types, self._keys = reader, types, keys
+    def __init__(self, reader: Probed, types: Mapping[str, tuple[Base, ...]] = NO_TYPES) -> None:
+        self._reader, self._types, self._keys = reader, types, reader.access_keys
         self.missed: dict[str, tuple[Columns, ...]] = {}
         self.read = 0
         self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
@@ -48,7 +44,7 @@ class Overlay:
         if not missing:
             return
         stored.update((k, {}) for k in missing)
-        if columns in self._keys[table]:
+        if columns in self._keys.get(table, ()):
             if not self._reader.size(table):  # the first rows of a relation are many, and find nothing
                 return
             for row, n in self._counted(self._reader.probe(table, columns, missing)).items():

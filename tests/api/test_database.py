@@ -29,7 +29,7 @@ from support.states import recomputed, refused, state, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-from ripplenest.run.propagate import PythonJoiner
+from ripplenest.run.joiner import PythonJoiner
 from ripplenest.state import commits
 
 ALL = {view.name: view for view in VIEWS}

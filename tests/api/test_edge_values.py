@@ -29,7 +29,7 @@ from ripplenest.nrc.types import BOOL, LONG, Base, nullable
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Op, Product, Source
-from ripplenest.run.propagate import Task
+from ripplenest.run.joiner import Task
 from ripplenest.spark.joiner import SparkJoiner
 
 

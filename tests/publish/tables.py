@@ -10,22 +10,21 @@ from deltalake import DeltaTable
 from ripplenest import Database
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
-from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.types import Bag, Base, Label, Record, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.publish import Published, Target, publish
 from ripplenest.publish.target import folder_name
 from ripplenest.reading.touched import wanted_keys
-from ripplenest.schema.shape import dictionary, sites
+from ripplenest.schema.shape import OutputShape
 from ripplenest.store.specs import Change
 
 APP = "test"
 
 
-def program_of(db: Database, view: str) -> TriggerProgram:
+def shape_in(db: Database, view: str) -> OutputShape:
     db.view(view)  # raises for a view that there is not
-    return db._declared.views[view].planned.program
+    return db._declared.views[view].shape
 
 
 def target(view: str, path: Any, layout: str = "nested") -> Target:
@@ -34,7 +33,7 @@ def target(view: str, path: Any, layout: str = "nested") -> Target:
 
 def index(db: Database, view: str) -> None:
     """Give the tables of a view the access keys by which its touched rows are found."""
-    keys = {table: keys for table, keys in wanted_keys(program_of(db, view)).items() if table in keys_of(db)}
+    keys = {table: keys for table, keys in wanted_keys(shape_in(db, view)).items() if table in keys_of(db)}
     db._state.commit(Change(indexes=keys), db.version)
 
 
@@ -45,7 +44,7 @@ def keys_of(db: Database) -> dict[str, tuple[tuple[int, ...], ...]]:
 def published(db: Database, to: Target, **more: Any) -> Published:
     """The newest version of the view at its target, or that of ``snapshot``."""
     snapshot = more.pop("snapshot", None) or db._state.snapshot()
-    return publish(program_of(db, to.view), snapshot, to, f"{APP}/{to.view}", **{"keys": keys_of(db), **more})
+    return publish(shape_in(db, to.view), snapshot, to, f"{APP}/{to.view}", **more)
 
 
 # ---------------------------------------------------------------- readers
@@ -100,30 +99,30 @@ def row_of(raw: dict[str, Any], t: Type) -> Any:
     return value_of(raw if isinstance(t, Record) else raw["value"], t)
 
 
-def nested_bag(rows: Iterable[dict[str, Any]], program: TriggerProgram) -> BagValue:
-    return BagValue.of(row_of(raw, program.row) for raw in rows)
+def nested_bag(rows: Iterable[dict[str, Any]], shape: OutputShape) -> BagValue:
+    return BagValue.of(row_of(raw, shape.row) for raw in rows)
 
 
-def flat_bag(rows: Iterable[dict[str, Any]], program: TriggerProgram, site: str | None) -> BagValue:
+def flat_bag(rows: Iterable[dict[str, Any]], shape: OutputShape, site: str | None) -> BagValue:
     """The rows of one table of a shredded view, those of a dictionary as ⟨label, row⟩."""
     found = []
     for raw in rows:
         n = raw["_multiplicity"]
         assert n != 0
         if site is None:
-            found.append((row_of(raw, program.flat.row), n))
+            found.append((row_of(raw, shape.flat.row), n))
         else:
-            d = dictionary(program, site)
+            d = shape.dictionary(site)
             label = value_of(raw["label"], Label((d.site,)))
             found.append(((("label", label), ("row", row_of(raw, d.row))), n))
     return BagValue.weighted(found)
 
 
-def stored(program: TriggerProgram, tables: Mapping[str, Rows], site: str | None) -> BagValue:
+def stored(shape: OutputShape, tables: Mapping[str, Rows], site: str | None) -> BagValue:
     """What the stored tables have of it."""
-    name, t = program.flat.name, program.flat.row
+    name, t = shape.flat.table, shape.flat.row
     if site is not None:
-        d = dictionary(program, site)
+        d = shape.dictionary(site)
         name, t = d.table, d.stored
     return BagValue.weighted((from_leaves(row, t), n) for row, n in tables[name].counts().items())
 
@@ -138,20 +137,20 @@ class Stored(dict[str, Rows]):
         return self._scan(table)
 
 
-def folders(to: Target, program: TriggerProgram) -> dict[str | None, str]:
+def folders(to: Target, shape: OutputShape) -> dict[str | None, str]:
     """Of a shredded target, the folder of the flat part (None) and of each site."""
-    return {None: to.folder("flat"), **{site: to.folder(folder_name(site)) for site in sites(program)}}
+    return {None: to.folder("flat"), **{site: to.folder(folder_name(site)) for site in shape.sites}}
 
 
 def check(db: Database, to: Target, app_id: str = "") -> None:
     """The published table is the view, for two readers, and no id is there twice."""
-    program = program_of(db, to.view)
-    found = {None: to.path} if to.layout == "nested" else folders(to, program)
+    shape = shape_in(db, to.view)
+    found = {None: to.path} if to.layout == "nested" else folders(to, shape)
     for site, path in found.items():
-        wanted = db.view(to.view).bag() if to.layout == "nested" else stored(program, Stored(db), site)
+        wanted = db.view(to.view).bag() if to.layout == "nested" else stored(shape, Stored(db), site)
         for read in READERS:
             rows = read(path)
-            bag = nested_bag(rows, program) if to.layout == "nested" else flat_bag(rows, program, site)
+            bag = nested_bag(rows, shape) if to.layout == "nested" else flat_bag(rows, shape, site)
             assert bag == wanted, (to.view, site, read.__name__)
             assert len({row["_id"] for row in rows}) == len(rows), (path, read.__name__)
         assert DeltaTable(path).transaction_version(app_id or f"{APP}/{to.view}") == db.version, path

@@ -55,24 +55,24 @@ def every_kind(shift):
 
 def test_every_kind_of_value_comes_back(folder):
     """Written whole, by a merge, and again: what comes back is the view, for every reader, and NULL is not empty."""
-    program, history = passed_on(ROW, *(every_kind(shift) for shift in range(3)))
+    shape, history = passed_on(ROW, *(every_kind(shift) for shift in range(3)))
     nested, shredded = target("V", folder / "n"), target("V", folder / "s", "shredded")
-    tables = folders(shredded, program)
+    tables = folders(shredded, shape)
     assert list(tables) == [None, "R.inside.bag", "R.inside.bag.deeper"]
     for version in range(3):
-        at = Versions(history[: version + 1], wanted_keys(program))
+        at = Versions(history[: version + 1], wanted_keys(shape))
         for to in (nested, shredded):
-            publish(program, at, to, "test", at.keys)
+            publish(shape, at, to, "test")
         for read in READERS:
-            assert nested_bag(read(nested.path), program) == every_kind(version)
+            assert nested_bag(read(nested.path), shape) == every_kind(version)
             for site, path in tables.items():
-                assert flat_bag(read(path), program, site) == stored(program, history[version], site), site
+                assert flat_bag(read(path), shape, site) == stored(shape, history[version], site), site
 
 
 def test_every_field_may_be_null(folder):
     """Also where the view's may not, and at every depth."""
-    program, history = passed_on(ROW, every_kind(0))
-    publish(program, Versions(history, {}), target("V", folder / "n"), "test")
+    shape, history = passed_on(ROW, every_kind(0))
+    publish(shape, Versions(history, {}), target("V", folder / "n"), "test")
     todo = list(pa.schema(DeltaTable(str(folder / "n")).schema().to_arrow()))
     seen = 0
     while todo:
@@ -101,10 +101,10 @@ def test_every_field_may_be_null(folder):
 def test_rows_that_are_no_records(folder, layout, row, rows, shown):
     """They are a column ``value``; records without fields have a field that is always NULL, inside of others."""
     bag = BagValue.of(rows)
-    program, history = passed_on(row, bag + bag, bag, bag + bag)
+    shape, history = passed_on(row, bag + bag, bag, bag + bag)
     to = target("V", folder / "t", layout)
     for version in (0, 1, 2):
-        done = publish(program, Versions(history[: version + 1], {}), to, "test")
+        done = publish(shape, Versions(history[: version + 1], {}), to, "test")
         assert done.changed
     if layout == "nested":
         found = [{k: v for k, v in raw.items() if k not in ("_id", BUCKET)} for raw in by_polars(to.path)]
@@ -118,24 +118,24 @@ def test_a_multiplicity_below_zero_has_no_nested_form(folder):
     row = Record((("a", LONG), ("b", Bag(LONG))))
     one = (("a", 1), ("b", BagValue.of([5])))
     negative = (("a", 1), ("b", -BagValue.of([5])))
-    program, history = passed_on(
+    shape, history = passed_on(
         row, BagValue.of([one]), BagValue.of([negative]), -BagValue.of([(("a", 2), ("b", BagValue()))])
     )
     nested, shredded = target("V", folder / "n"), target("V", folder / "s", "shredded")
     for to in (nested, shredded):
-        publish(program, Versions(history[:1], {}), to, "test")
+        publish(shape, Versions(history[:1], {}), to, "test")
     for version in (1, 2):
         at = Versions(history[: version + 1], {})
         with pytest.raises(EvaluationError, match="view V") as caught:
-            publish(program, at, nested, "test")
+            publish(shape, at, nested, "test")
         assert caught.value.got == -1 and "shredded" in str(caught.value)
         with pytest.raises(EvaluationError, match="view V"):
-            publish(program, at, target("V", folder / "new"), "test")
-        publish(program, at, shredded, "test")
+            publish(shape, at, target("V", folder / "new"), "test")
+        publish(shape, at, shredded, "test")
         assert -1 in {
-            raw["_multiplicity"] for folder in folders(shredded, program).values() for raw in by_polars(folder)
+            raw["_multiplicity"] for folder in folders(shredded, shape).values() for raw in by_polars(folder)
         }
-    assert nested_bag(by_deltalake(nested.path), program) == BagValue.of([one])
+    assert nested_bag(by_deltalake(nested.path), shape) == BagValue.of([one])
     assert DeltaTable(nested.path).version() == 0
 
 
@@ -148,7 +148,7 @@ OURS = ("_id", "_ID", "id_bucket", "_op", "_change_type", "_Commit_Version", "_c
 
 
 def with_names(names, place):
-    """A program with fields called ``names``: columns, or fields of a struct in an array; and two versions of it."""
+    """A shape with fields called ``names``: columns, or fields of a struct in an array; and two versions of it."""
     fields = Record(tuple((name, LONG) for name in names))
     versions = [tuple((name, i) for i, name in enumerate(names, start)) for start in (1, 2)]
     if place == "column":
@@ -159,12 +159,12 @@ def with_names(names, place):
 @pytest.mark.parametrize("place", ["column", "inside"])
 def test_names_that_come_back(folder, place):
     """In rows that are written, and in rows that are merged."""
-    program, history = with_names(GOOD, place)
+    shape, history = with_names(GOOD, place)
     to = target("V", folder / "t")
     for version in (0, 1):
-        publish(program, Versions(history[: version + 1], {}), to, "test")
+        publish(shape, Versions(history[: version + 1], {}), to, "test")
         for read in READERS:
-            assert nested_bag(read(to.path), program) == nested_of(program, history[version])
+            assert nested_bag(read(to.path), shape) == nested_of(shape, history[version])
 
 
 @pytest.mark.parametrize("layout", ["nested", "shredded"])
@@ -173,13 +173,13 @@ def test_names_that_a_delta_table_cannot_have(folder, place, layout):
     """They are refused before anything is written, with the place and the name."""
     top = place == "column" or layout == "shredded"  # where the columns of a table are
     for name in (*BAD, *(OURS if top else ())):
-        program, history = with_names((name, "z"), place)
+        shape, history = with_names((name, "z"), place)
         to = target("V", folder / "t", layout)
         with pytest.raises(QueryError, match="publish V") as caught:
-            check_target(program, to)
+            check_target(shape, to)
         assert ascii(name)[1:-1] in str(caught.value)
         with pytest.raises(QueryError, match="publish V"):
-            publish(program, Versions(history, {}), to, "test")
+            publish(shape, Versions(history, {}), to, "test")
     assert not list(folder.iterdir())
     if not top:
         for name in OURS[:-1]:
@@ -191,18 +191,18 @@ def test_names_that_differ_in_case_only(folder, names, refused):
     for inner in (False, True):
         fields = Record(tuple((name, LONG) for name in names))
         row = Record((("in", Bag(fields)),)) if inner else fields
-        program, _ = passed_on(row, BagValue())
+        shape, _ = passed_on(row, BagValue())
         for layout in ("nested", "shredded"):
             if refused:
                 with pytest.raises(QueryError, match="upper from lower"):
-                    check_target(program, target("V", folder, layout))
+                    check_target(shape, target("V", folder, layout))
             else:
-                check_target(program, target("V", folder, layout))
+                check_target(shape, target("V", folder, layout))
 
 
 def test_columns_of_a_shredded_view_that_would_be_there_twice(folder):
     for field, place in (("label", "inside"), ("_multiplicity", "inside"), ("_multiplicity", "column")):
-        program, _ = with_names((field, "z"), place)
-        check_target(program, target("V", folder, "nested"))
+        shape, _ = with_names((field, "z"), place)
+        check_target(shape, target("V", folder, "nested"))
         with pytest.raises(QueryError, match=field):
-            check_target(program, target("V", folder, "shredded"))
+            check_target(shape, target("V", folder, "shredded"))

@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 from publish.tables import by_deltalake, feed
 
 from ripplenest.data.naming import digest
-from ripplenest.publish import delta
+from ripplenest.publish import tables
 from ripplenest.publish.columns import BUCKET, ID, OP
 from ripplenest.publish.source import DELETE, INSERT, UPDATE, Edits
 from ripplenest.publish.tables import FILES, ROWS, Publisher
@@ -54,7 +54,7 @@ def files(folder):
 )
 def test_a_merge_rewrites_the_buckets_of_touched_rows(folder, monkeypatch, rows, each, buckets, copied):
     """Twelve rows: at most as many buckets are read and written as they are in."""
-    monkeypatch.setattr(delta, "ROWS", each)
+    monkeypatch.setattr(tables, "ROWS", each)
     ids = [digest(i) for i in range(rows)]
     numbers = Numbers((i, 0) for i in ids)
     numbers.publish(folder, 1)

@@ -18,8 +18,8 @@ from publish.tables import (
     flat_bag,
     folders,
     nested_bag,
-    program_of,
     published,
+    shape_in,
     stored,
     target,
 )
@@ -46,7 +46,7 @@ class Versions:
 
     def note(self):
         for to in self.targets:
-            program = program_of(self.db, to.view)
+            program = shape_in(self.db, to.view)
             for site in folders(to, program):
                 self.known[self.db.version, to, site] = (
                     self.db.view(to.view).bag() if to.layout == "nested" else stored(program, Stored(self.db), site)
@@ -54,7 +54,7 @@ class Versions:
 
     def check(self, to):
         """Every table of the target is what it says that it is; the versions that they say, None for no table."""
-        program = program_of(self.db, to.view)
+        program = shape_in(self.db, to.view)
         found = {None: to.path} if to.layout == "nested" else folders(to, program)
         versions = []
         for site, path in found.items():
@@ -108,9 +108,9 @@ def test_what_a_crash_left_undone_is_done_by_the_next_open(db, folder):
     for seq, step in enumerate((0, 1), 1):
         with dying(step, crash), pytest.raises(Crash), db.batch("shop", seq) as b:
             b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(seq)])
-        assert nested_bag(by_deltalake(to), program_of(db, "customers")) != db.view("customers").bag() or step
+        assert nested_bag(by_deltalake(to), shape_in(db, "customers")) != db.view("customers").bag() or step
         with rn.open(folder / "state", engine="python") as again:
-            assert nested_bag(by_deltalake(to), program_of(again, "customers")) == again.view("customers").bag()
+            assert nested_bag(by_deltalake(to), shape_in(again, "customers")) == again.view("customers").bag()
             with again.batch("shop", seq) as b:
                 b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(seq)])
             assert not again.report.applied and not any(done.changed for done in again.catch_up())

@@ -60,8 +60,8 @@ def check_feed(path, before, first):
 
 def publish_one(db, to):
     """Publish, and compare with what was there before."""
-    program = db._declared.views[to.view].planned.program
-    paths = [to.path] if to.layout == "nested" else list(folders(to, program).values())
+    shape = db._declared.views[to.view].shape
+    paths = [to.path] if to.layout == "nested" else list(folders(to, shape).values())
     before = {path: by_id(path) for path in paths}
     done = published(db, to)
     assert done.version == db.version
@@ -105,27 +105,27 @@ def test_views_of_any_type(folder, monkeypatch):
 
 def any_view(folder, seeds):
     for seed in seeds:
-        for program, history in random_versions(seed, 2):
-            newest = Versions(history, wanted_keys(program))
+        for shape, history in random_versions(seed, 2):
+            newest = Versions(history, wanted_keys(shape))
             for to in (target("V", folder / f"n{seed}"), target("V", folder / f"s{seed}", "shredded")):
                 for version in range(len(history)):
-                    publish_version(program, newest.at(version), to, seed)
+                    publish_version(shape, newest.at(version), to, seed)
 
 
-def publish_version(program, at, to, seed):
-    if to.layout == "nested" and _negative(nested_of(program, at.history[-1])):
+def publish_version(shape, at, to, seed):
+    if to.layout == "nested" and _negative(nested_of(shape, at.history[-1])):
         with pytest.raises(EvaluationError, match="view V"):
-            publish(program, at, to, "test", at.keys)
+            publish(shape, at, to, "test")
         MET["negative"] += 1
         return
-    publish(program, at, to, "test", at.keys)
+    publish(shape, at, to, "test")
     MET[to.layout] += 1
     for read in READERS:
         if to.layout == "nested":
-            assert nested_bag(read(to.path), program) == nested_of(program, at.history[-1]), (seed, read)
+            assert nested_bag(read(to.path), shape) == nested_of(shape, at.history[-1]), (seed, read)
         else:
-            for site, path in folders(to, program).items():
-                assert flat_bag(read(path), program, site) == stored(program, at.history[-1], site), (seed, site, read)
+            for site, path in folders(to, shape).items():
+                assert flat_bag(read(path), shape, site) == stored(shape, at.history[-1], site), (seed, site, read)
 
 
 def _negative(value):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from publish.tables import APP, by_deltalake, check, folders, program_of, published, target
+from publish.tables import APP, by_deltalake, check, folders, published, shape_in, target
 from support.shop import ANN, BOB, FILMS, customer, customers, item, movie, opened, order, related
 from support.states import state
 
@@ -34,7 +34,7 @@ def change(db, key=7):
 
 def commits(to, db):
     """By table of the target, how often it was committed to."""
-    paths = [to.path] if to.layout == "nested" else list(folders(to, program_of(db, to.view)).values())
+    paths = [to.path] if to.layout == "nested" else list(folders(to, shape_in(db, to.view)).values())
     return {path: DeltaTable(path).version() + 1 for path in paths}
 
 
@@ -367,9 +367,9 @@ def test_a_merge_that_does_not_find_its_rows_makes_the_next_publication_whole(db
 def test_a_view_of_another_definition_is_written_whole(db, folder):
     """The name was used before for another view of the same application."""
     to = films_table(db, folder)
-    program = program_of(db, "related")
+    program = shape_in(db, "related")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("publish.tables.program_of", lambda *_: program)
+        patch.setattr("publish.tables.shape_in", lambda *_: program)
         done = published(db, to)
     assert [t.why for t in done.tables] == ["the view had another definition"]
     assert {"name", "related"} <= set(by_deltalake(to.path)[0]) and "gen" not in by_deltalake(to.path)[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from publish.tables import by_deltalake, folders, program_of, published, target
+from publish.tables import by_deltalake, folders, published, shape_in, target
 from support.shop import item
 
 from ripplenest.nrc.errors import CorruptState, WrongValue
@@ -26,7 +26,7 @@ def test_paths_with_other_characters(db, folder, layout):
         b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(3)])
     for to in targets:
         assert not published(db, to).full
-        tables = [to.path] if layout == "nested" else folders(to, program_of(db, "customers")).values()
+        tables = [to.path] if layout == "nested" else folders(to, shape_in(db, "customers")).values()
         assert sum(len(by_deltalake(path)) for path in tables) == (2 if layout == "nested" else 8)
     assert {entry.name for entry in folder.iterdir()} == {*names, "state"}
 
@@ -88,7 +88,7 @@ def test_a_table_says_what_it_holds(db, folder):
     """And its folder is a name that no site can lead elsewhere with."""
     to = target("customers", folder / "t", "shredded")
     published(db, to)
-    for site, path in folders(to, program_of(db, "customers")).items():
+    for site, path in folders(to, shape_in(db, "customers")).items():
         about = DeltaTable(path).metadata()
         assert json.loads(about.description) == {"publisher": "ripplenest", "part": site or "flat", "view": "customers"}
         assert about.name == "customers" and about.configuration["delta.enableChangeDataFeed"] == "true"

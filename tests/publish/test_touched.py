@@ -3,33 +3,33 @@
 from collections import Counter
 
 import pytest
-from publish.tables import index, keys_of, program_of
+from publish.tables import index, shape_in
 from publish.versions import Versions, random_versions
 from support.shop import ANN, BOB, FILMS, Customer, customer, customers, item, liked, opened, order, parts
 
 import ripplenest as rn
 from ripplenest.api.handles import nested_bag
 from ripplenest.data.columns import base_types
-from ripplenest.reading.nested import nested_rows, overlay_of
+from ripplenest.reading.nested import nested_rows
 from ripplenest.reading.touched import places, touched, wanted_keys
-from ripplenest.schema.shape import dictionary, sites
 from ripplenest.version.folding import Unfolding
+from ripplenest.version.overlay import Overlay
 
 COUNTS: Counter[str] = Counter()
 
 
-def law(program, history, since):
+def law(shape, history, since):
     """old ⊎ ⊖went ⊎ came = new, and a row that is not touched has the same value and multiplicity before and after."""
-    new = Versions(history, wanted_keys(program))
+    new = Versions(history, wanted_keys(shape))
     old = new.at(since)
-    found = touched(program, new, since, new.keys)
+    found = touched(shape, new, since)
     went, came = found.nested()
     inside = found.updated()
-    assert set(new.scanned) <= keyless(program)
+    assert set(new.scanned) <= keyless(shape)
     COUNTS["scanned"] += len(new.scanned)
     before, after = dict(found.before), dict(found.after)
-    counts = [tables[program.flat.name].counts() for tables in (history[since], history[-1])]
-    nested = [nested_rows(program, overlay_of(v, {}), c) for v, c in zip((old, new), counts, strict=True)]
+    counts = [tables[shape.flat.table].counts() for tables in (history[since], history[-1])]
+    nested = [nested_rows(shape, Overlay(v), c) for v, c in zip((old, new), counts, strict=True)]
     for row in {**counts[0], **counts[1]}:
         ends = [c.get(row, 0) for c in counts]
         values = [n.get(row) for n in nested]
@@ -41,26 +41,26 @@ def law(program, history, since):
     both = {row for row in counts[0] if row in counts[1]}
     updated = {row: nested[1][row] for row in both if nested[0][row] != nested[1][row]}
     assert inside == updated and updated.keys() <= found.deep
-    whole = [nested_bag(program, v) for v in (old, new)]
+    whole = [nested_bag(shape, v) for v in (old, new)]
     assert whole[0] - went + came == whole[1] and not went.counts.keys() & came.counts.keys()
     assert not found.missed
     COUNTS["updated"] += len(updated)
     COUNTS["went"] += len(went.counts)
 
 
-def keyless(program):
+def keyless(shape):
     """The tables that no access key helps with: of labels without parameters, which every row holds."""
-    tables = {place.table for held in places(program).values() for place in held if not place.columns}
-    tables |= {d.table for d in (dictionary(program, site) for site in sites(program)) if not d.label_width}
-    return tables | ({program.flat.name} if not base_types(program.flat.row) else set())
+    tables = {place.table for held in places(shape).values() for place in held if not place.columns}
+    tables |= {d.table for d in (shape.dictionary(site) for site in shape.sites) if not d.label_width}
+    return tables | ({shape.flat.table} if not base_types(shape.flat.row) else set())
 
 
 def sequences(first, views, batches=3):
     for seed in range(first, first + views):
-        for program, history in random_versions(seed, batches, databases=3):
-            COUNTS["several sites"] += any(p.tag for held in places(program).values() for p in held)
+        for shape, history in random_versions(seed, batches, databases=3):
+            COUNTS["several sites"] += any(p.tag for held in places(shape).values() for p in held)
             for since in range(batches + 1):
-                law(program, history, since)
+                law(shape, history, since)
 
 
 def test_exactly_the_rows_that_changed_or_hold_what_changed():
@@ -86,11 +86,11 @@ def test_a_table_without_its_key_is_scanned_and_named(folder, view):
         old = db.create(view).bag()
         with db.batch() as b:
             b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(9, 9, ("q",))])
-        program, snapshot = program_of(db, view.name), db._state.snapshot()
-        found = touched(program, snapshot, db.version - 1)
+        shape, snapshot = shape_in(db, view.name), db._state.snapshot()
+        found = touched(shape, snapshot, db.version - 1)
         went, came = found.nested()
         assert went and came and old - went + came == db.view(view.name).bag()
-        wanted = wanted_keys(program)
+        wanted = wanted_keys(shape)
         assert found.missed and all(set(keys) <= set(wanted[table]) for table, keys in found.missed.items())
 
 
@@ -120,7 +120,7 @@ def test_bags_that_are_arrays_are_not_read_whole(folder):
             b.upsert("C", [{**ANN, "orders": [order(11, item(1, 2, ("b",))), order(13)]}])
         tables = Counting(db._state.snapshot().tables)
         snapshot = Unfolding(tables, db._declared.folds)
-        found = touched(program_of(db, "customers"), snapshot, db.version - 1, keys_of(db))
+        found = touched(shape_in(db, "customers"), snapshot, db.version - 1)
         went, came = found.nested()
         assert len(found.after) == len(found.before) == len(went.counts) == len(came.counts) == 1
         assert tables.scanned == []
@@ -138,5 +138,5 @@ def test_a_bag_that_comes_again_under_other_labels_is_no_update(folder, again):
                 orders = b.at("C", custkey=7).orders
                 orders.delete(ANN["orders"])
                 orders.insert(ANN["orders"])
-        found = touched(program_of(db, "customers"), db._state.snapshot(), db.version - 1)
+        found = touched(shape_in(db, "customers"), db._state.snapshot(), db.version - 1)
         assert len(found.deep) == 1 and found.updated() == {} and not any(bag.counts for bag in found.nested())

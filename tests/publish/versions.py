@@ -12,21 +12,25 @@ from support.schemas import Schema, random_database, random_schema
 from support.updates import add, held, random_batch, shredded_database
 
 from ripplenest.data.rows import Row, Rows
-from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.syntax import Rel
 from ripplenest.nrc.types import Type
+from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.values import Parts
 
 
 @frozen
 class Versions:
-    """Tables at the newest of several versions (``folding.Versioned``). With ``keys``, nothing else may be probed, and
+    """Tables at the newest of several versions (a ``Version``). With ``keys``, nothing else may be probed, and
     only what no key can help with is scanned: ``scanned`` counts the tables that were, with rows."""
 
     history: tuple[Tables, ...]
     keys: Mapping[str, tuple[tuple[int, ...], ...]]
     scanned: list[str] = field(factory=list)
+
+    @property
+    def access_keys(self) -> Mapping[str, tuple[tuple[int, ...], ...]]:
+        return self.keys
 
     @property
     def version(self) -> int:
@@ -71,7 +75,7 @@ def minus(parts: Parts) -> Parts:
     }
 
 
-def passed_on(row: Type, *bags: BagValue) -> tuple[TriggerProgram, tuple[Tables, ...]]:
+def passed_on(row: Type, *bags: BagValue) -> tuple[OutputShape, tuple[Tables, ...]]:
     """The view that is the relation R, with the rows of each of ``bags`` in turn."""
     schema = Schema((("R", row),))
     _, program = planned(query_of(schema, Rel("R", row)))
@@ -79,10 +83,10 @@ def passed_on(row: Type, *bags: BagValue) -> tuple[TriggerProgram, tuple[Tables,
     running = [Running.start(program, parts[0])]
     for old, new in pairwise(parts):
         running.append(running[-1].apply(add(new, minus(old))))
-    return program.program, tuple(state.tables for state in running)
+    return shape_of(program.program), tuple(state.tables for state in running)
 
 
-def random_versions(seed: int, batches: int, databases: int = 1) -> Iterator[tuple[TriggerProgram, tuple[Tables, ...]]]:
+def random_versions(seed: int, batches: int, databases: int = 1) -> Iterator[tuple[OutputShape, tuple[Tables, ...]]]:
     """A random view over several databases, each with the tables that it has after each of its batches."""
     c = seeded(seed)
     schema = random_schema(c)
@@ -95,4 +99,4 @@ def random_versions(seed: int, batches: int, databases: int = 1) -> Iterator[tup
             after = consistent(schema, random_batch(c, schema, parts, f"Δ{i}-").after(parts))
             running.append(running[-1].apply(add(after, minus(parts))))
             parts = after
-        yield program.program, tuple(state.tables for state in running)
+        yield shape_of(program.program), tuple(state.tables for state in running)

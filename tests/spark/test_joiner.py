@@ -13,7 +13,7 @@ from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, nullable
 from ripplenest.nrc.values import NAN
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
-from ripplenest.run.propagate import PythonJoiner, Task
+from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
 
 MAYBE = nullable(DOUBLE)

@@ -21,7 +21,7 @@ from support.updates import nested_database
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.run.propagate import Joiner, PythonJoiner
+from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.spark.joiner import SparkJoiner
 
 BATCHES = 2

@@ -11,9 +11,11 @@ from attrs import evolve
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, Base
-from ripplenest.plan.planned import PlannedMap, PlannedProgram, access_keys
+from ripplenest.plan.planned import Plan, PlannedMap, access_keys
 from ripplenest.plan.product import Col, Op, Product, Source
-from ripplenest.run.propagate import Joiner, build, propagate
+from ripplenest.run.build import build
+from ripplenest.run.joiner import Joiner
+from ripplenest.run.propagate import propagate
 from ripplenest.shred.values import Parts
 from support.programs import Memory, Running, Tables, part_tables
 
@@ -21,10 +23,10 @@ CASE = LONG
 CASES = "cases"
 
 
-def pack(p: PlannedProgram) -> PlannedProgram:
+def pack(p: Plan) -> Plan:
     """The program over tables with a case column."""
     levels = tuple(tuple(_map(m) for m in level) for level in p.levels)
-    return PlannedProgram(p.program, levels, access_keys(levels))
+    return Plan(p.programs, levels, access_keys(levels))
 
 
 def _map(m: PlannedMap) -> PlannedMap:
@@ -40,7 +42,7 @@ def _product(p: Product) -> Product:
     return evolve(p, sources=sources, conditions=(*same, *p.conditions), head=(*p.head, columns[0]))
 
 
-def packed_tables(p: PlannedProgram, cases: Sequence[Parts]) -> Tables:
+def packed_tables(p: Plan, cases: Sequence[Parts]) -> Tables:
     """The stored tables of all cases together."""
     each = [part_tables(p.program, parts) for parts in cases]
     return {name: _together([tables[name] for tables in each]) for name in p.program.parts}
@@ -54,7 +56,7 @@ def _together(cases: Sequence[Rows]) -> Rows:
 class Packed:
     """A packed program and everything it stores."""
 
-    def __init__(self, p: PlannedProgram, cases: Sequence[Parts], joiner: Joiner) -> None:
+    def __init__(self, p: Plan, cases: Sequence[Parts], joiner: Joiner) -> None:
         self.original, self.plan, self.count, self.joiner = p, pack(p), len(cases), joiner
         numbers = Rows.of_pairs((CASE,), [((i,), 1) for i in range(len(cases))])
         tables = {**packed_tables(p, cases), CASES: numbers}

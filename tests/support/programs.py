@@ -11,9 +11,11 @@ from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.syntax import Expr, Query, dict_row
 from ripplenest.nrc.types import Type
-from ripplenest.plan.planned import PlannedProgram, plan
-from ripplenest.run.propagate import Joiner, PythonJoiner, build, propagate
-from ripplenest.schema.shape import dictionary, sites
+from ripplenest.plan.planned import Plan, plan
+from ripplenest.run.build import build
+from ripplenest.run.joiner import Joiner, PythonJoiner
+from ripplenest.run.propagate import propagate
+from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.values import Parts, nest
 from support.schemas import Schema
 
@@ -42,7 +44,7 @@ def query_of(schema: Schema, body: Expr, name: str = "V") -> Query:
     return Query(name, body, schema.relations)
 
 
-def planned(query: Query, options: Options = COST) -> tuple[Stages, PlannedProgram]:
+def planned(query: Query, options: Options = COST) -> tuple[Stages, Plan]:
     stages = compile_view(query, options)
     return stages, plan(stages.program)
 
@@ -67,12 +69,12 @@ def _table(name: str, row: Type, part: "BagValue | Mapping[LabelValue, BagValue]
 class Running:
     """A program and everything it stores."""
 
-    plan: PlannedProgram
+    plan: Plan
     tables: Tables
     joiner: Joiner
 
     @classmethod
-    def start(cls, p: PlannedProgram, parts: Parts, joiner: Joiner | None = None) -> "Running":
+    def start(cls, p: Plan, parts: Parts, joiner: Joiner | None = None) -> "Running":
         tables = part_tables(p.program, parts)
         joiner = joiner or PythonJoiner()
         return cls(p, {**tables, **build(p, Memory(tables, {}), joiner)}, joiner)
@@ -93,20 +95,19 @@ class Running:
 
     def nested(self) -> BagValue:
         """The view as a nested value."""
-        return nested_of(self.plan.program, self.tables)
+        return nested_of(shape_of(self.plan.program), self.tables)
 
 
-def nested_of(program: TriggerProgram, tables: Tables) -> BagValue:
-    flat = BagValue.weighted(_values(tables[program.flat.name], program.flat.row))
+def nested_of(shape: OutputShape, tables: Tables) -> BagValue:
+    flat = BagValue.weighted(_values(tables[shape.flat.table], shape.flat.row))
     found: dict[LabelValue, list[tuple[Value, int]]] = {}
-    for site in sites(program):
-        d = dictionary(program, site)
+    for d in shape.dictionaries:
         for entry, n in _values(tables[d.table], d.stored):
             label = field_of(entry, "label")
             assert isinstance(label, LabelValue)
             found.setdefault(label, []).append((field_of(entry, "row"), n))
     bags = {label: BagValue.weighted(rows) for label, rows in found.items()}
-    return nest(flat, program.row, lambda label: bags.get(label, BagValue()))
+    return nest(flat, shape.row, lambda label: bags.get(label, BagValue()))
 
 
 def _values(rows: Rows, t: Type) -> list[tuple[Value, int]]:

@@ -6,14 +6,30 @@ from attrs import field, frozen
 
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import StateError
-from ripplenest.run.propagate import Joiner, Levels, Propagation, Reader, build, check_counts
+from ripplenest.plan.planned import Plan
+from ripplenest.run.counts import check_counts, check_most
+from ripplenest.run.inputs import Run
+from ripplenest.run.joiner import Joiner, Task, summed
+from ripplenest.run.propagate import Propagation
+from ripplenest.version.version import Tables
+
+
+def build(plan: Plan, reader: Tables, joiner: Joiner) -> dict[str, Rows]:
+    """Every map computed from scratch over the parts: an ordinary query, not a change of nothing."""
+    run = Run(plan, reader, {})
+    for level in plan.levels:
+        tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
+        for target, rows in summed(joiner, tasks, [m.whole for m in level]):
+            check_most(target.map, [rows.heaviest()])
+            run.built[target.map] = rows
+    return run.built
 
 
 @frozen
 class Loaded:
     """A version with signed rows on top that are not committed yet; read whole, as builds do."""
 
-    before: Reader
+    before: Tables
     changes: Mapping[str, Rows]
     read: list[int] = field(factory=list)
 
@@ -28,7 +44,7 @@ class Loaded:
         raise StateError("a build reads whole tables", where=table)
 
 
-def recomputed(plan: Levels, before: Reader, changes: Mapping[str, Rows], joiner: Joiner) -> Propagation:
+def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: Joiner) -> Propagation:
     """The change of each map from what it holds to what its definition gives on the changed parts.
 
     Law: the same signed rows that ``propagate`` finds. Raises EvaluationError.

@@ -1,0 +1,84 @@
+"""The small inputs of a statement: the change itself, and what probes find in other tables at the keys of the change.
+
+A statement may read a table before or after the batch (``At``), and an auxiliary map as of its turn
+(``delta/program.py``); these must not be mixed up.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+
+from attrs import field, frozen
+
+from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc.syntax import At
+from ripplenest.plan.access import Step, access
+from ripplenest.plan.evaluate import Binding, value
+from ripplenest.plan.planned import Plan
+from ripplenest.plan.product import Product, is_total, sources_of
+from ripplenest.run.passing import visible
+from ripplenest.version.version import Tables
+
+
+@frozen
+class Run:
+    """One run over a program: the tables before it, and what is known to change."""
+
+    plan: Plan
+    reader: Tables
+    changes: dict[str, Rows]
+    caused: dict[str, dict[str, Rows]] = field(factory=dict)
+    built: dict[str, Rows] = field(factory=dict)
+    read: list[int] = field(factory=list)
+
+    def inputs(self, p: Product, part: str) -> tuple[Rows, ...] | None:
+        """The rows of each source of a statement for ``part`` that can take part; None when some source has none, and
+        so the product is empty."""
+        found: dict[int, Rows] = {}
+        for step in access(p):
+            rows = self._source(p, step, found, part)
+            if rows.is_empty:
+                return None
+            found[step.source] = rows
+        return tuple(found[i] for i in range(len(p.sources)))
+
+    def scan(self, p: Product) -> Iterable[Rows]:
+        """Every source whole."""
+        return (self._before(s.table, Step(i), []) for i, s in enumerate(p.sources))
+
+    def _source(self, p: Product, step: Step, found: Mapping[int, Rows], part: str) -> Rows:
+        source = p.sources[step.source]
+        change = self.changes.get(source.table)
+        if source.at is At.DELTA:
+            return change if change is not None else Rows.empty(source.types)
+        rows = self._before(source.table, step, _keys(p, step, found))
+        self.read.append(len(rows))
+        if source.table in self.plan.auxiliaries:
+            return reduce(Rows.plus, self._passed(source.table, part, source.at), rows)
+        return rows.plus(change) if source.at is At.NEW and change is not None else rows
+
+    def _passed(self, table: str, part: str, at: At) -> Iterator[Rows]:
+        """What parts whose turn came before that of ``part`` did to an auxiliary map, and ``part`` itself for M⁺."""
+        turn = self.plan.turns[part] + (at is At.NEW)
+        return (rows for cause, rows in self.caused.get(table, {}).items() if self.plan.turns[cause] < turn)
+
+    def _before(self, table: str, step: Step, keys: Sequence[Row]) -> Rows:
+        if table in self.built:
+            return self._visible(table, self.built[table])
+        if not step.keys:
+            return self._visible(table, self.reader.scan(table))
+        return self._visible(table, self.reader.probe(table, step.columns, keys))
+
+    def _visible(self, table: str, rows: Rows) -> Rows:
+        return visible(self.plan.passing.get(table), rows)
+
+
+def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row]:
+    """The distinct keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL
+    equals NULL. Rows that do not fulfil the conditions on their source alone ask nothing: keys could fail for them."""
+    if not step.keys:
+        return []
+    rows: list[Binding] = [{}] if step.via is None else [{step.via: row} for row, _ in found[step.via].pairs()]
+    own = [c for c in p.conditions if sources_of(c) == {step.via} and is_total(c)]
+    asking = (binding for binding in rows if all(value(c, binding) is True for c in own))
+    keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)
+    return [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]

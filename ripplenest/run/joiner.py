@@ -1,0 +1,46 @@
+"""What an engine is: it sums products of small inputs. Spark is one; the one here runs in this process."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+from ripplenest.data.rows import Row, Rows
+from ripplenest.plan.evaluate import evaluate
+from ripplenest.plan.planned import Target
+from ripplenest.plan.product import Product
+
+
+@frozen
+class Task:
+    """One product over its inputs, for the target of that name."""
+
+    target: str
+    product: Product
+    inputs: tuple[Rows, ...]
+
+
+class Joiner(Protocol):
+    """An engine for products."""
+
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+        """By target, the sum of its tasks' rows, consolidated; every one of ``targets`` is in the answer."""
+
+
+class PythonJoiner:
+    """Products over Python rows, by the reference meaning of every scalar."""
+
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+        """See ``Joiner``."""
+        pairs: dict[str, list[tuple[Row, int]]] = {t.name: [] for t in targets}
+        for task in tasks:
+            pairs[task.target].extend(evaluate(task.product, [rows.counts() for rows in task.inputs]).items())
+        return {t.name: Rows.of_pairs(t.types, pairs[t.name]).consolidated() for t in targets}
+
+
+def summed(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> Iterable[tuple[Target, Rows]]:
+    """The rows of each of ``targets``; without tasks no engine is asked."""
+    if not tasks:
+        return [(t, Rows.empty(t.types)) for t in targets]
+    results = joiner.join(tasks, targets)
+    return [(t, results[t.name]) for t in targets]

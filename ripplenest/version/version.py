@@ -1,0 +1,49 @@
+"""What a version is to those who read it: tables of weighted rows, as they were at one moment.
+
+Three notions, each with all that the one before it has. ``Tables`` can be scanned and probed, which is what statements
+need; of ``Sized`` tables the sizes are known; a ``Version`` also says which it is, by which columns its tables can be
+probed, and how they came to be so.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from ripplenest.data.rows import Row, Rows
+from ripplenest.store.specs import Columns
+
+AccessKeys = Mapping[str, tuple[Columns, ...]]  # by table, the columns that ``probe`` finds rows by
+AsOf = int | tuple[str, int]  # a version, or the batch (source, seq) that made it
+
+
+class Tables(Protocol):
+    """Stored rows by table."""
+
+    def scan(self, table: str) -> Rows:
+        """Every row of ``table``."""
+
+    def probe(self, table: str, columns: Columns, keys: Sequence[Row]) -> Rows:
+        """The rows whose ``columns`` equal one of ``keys``; NULL equals NULL."""
+
+
+class Sized(Tables, Protocol):
+    """Tables whose sizes are known without reading them."""
+
+    def size(self, table: str) -> int:
+        """At least the number of different rows of ``table``; 0 only when there are none."""
+
+
+class Version(Sized, Protocol):
+    """The tables at ``version``."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def access_keys(self) -> AccessKeys:
+        """What can be probed at this version: never what came later."""
+
+    def delta(self, table: str, since: int) -> Rows:
+        """The changes of ``table`` in the versions (since, version]. Law: scan(since) ⊎ delta(since) = scan."""
+
+
+Versions = Callable[[AsOf | None], Version]
