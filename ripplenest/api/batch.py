@@ -22,9 +22,10 @@ class Batch:
     An exception inside the block discards everything. After the block, ``report`` says what happened.
     """
 
-    def __init__(self, relations: Mapping[str, Relation], commit: Commit, source: str | None, seq: int | None) -> None:
+    def __init__(self, find: Callable[[str], Relation], commit: Commit, source: str | None, seq: int | None) -> None:
+        """``find`` gives the relation of a name, or raises UnknownRelation; ``commit`` applies what was recorded."""
         _check_name(source, seq)
-        self._relations, self._commit = relations, commit
+        self._relation, self._commit = find, commit
         self._source, self._seq = source, seq
         self._operations: list[Operation] = []
         self._open = self._used = False
@@ -88,9 +89,6 @@ class Batch:
         if not self._open:
             raise BatchMisuse("changes are made inside the with block of the batch")
         self._operations.append(operation)
-
-    def _relation(self, name: str) -> Relation:
-        return find_relation(self._relations, name)
 
 
 def _check_name(source: str | None, seq: int | None) -> None:

@@ -24,7 +24,7 @@ from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.policy import Policy, check_policy
-from ripplenest.schema.relation import declare
+from ripplenest.schema.relation import Relation, declare
 from ripplenest.state.commits import Commits
 from ripplenest.state.declared import HasQuery, compiled, query_of
 from ripplenest.state.report import Report
@@ -125,7 +125,7 @@ class Database:
         rows.
         """
         version = self._commits.load(name, rows)
-        self._publications.catch_up()
+        self._publications.catch_up(self._store.seen())
         return version
 
     def create(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
@@ -208,7 +208,7 @@ class Database:
         recomputed. Raises StateError for a version that is no longer kept.
         """
         made = self._commits.rollback(self._policy, self.version_of(to))
-        self._publications.catch_up()
+        self._publications.catch_up(self._store.seen())
         return made
 
     def compact(self, everything: bool = False) -> int:
@@ -276,15 +276,22 @@ class Database:
         The first seq of a source is free, then each is one more than the last. Without both, the batch is the next
         one of the source ``local``. ``policy`` is that of the database unless given (``ripplenest.open``).
         """
-        self._state.refresh()
+        self._store.check_open()
         chosen = self._policy if policy is None else check_policy(policy)
-        return Batch(self._declared.relations, lambda *args: self._apply(chosen, *args), source, seq)
+        return Batch(self._relation, lambda *args: self._apply(chosen, *args), source, seq)
+
+    def _relation(self, name: str) -> Relation:
+        """The relation ``name``, which another object may have declared meanwhile; none is ever declared otherwise.
+        Raises UnknownRelation."""
+        if name not in self._declared.relations:
+            self._state.refresh()
+        return find_relation(self._declared.relations, name)
 
     def _apply(
         self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None
     ) -> Report:
         self._report = self._commits.batch(policy, operations, source, seq)
-        self._publications.catch_up()
+        self._publications.catch_up(self._store.seen())
         return self._report
 
     def _engine_joiner(self) -> Joiner:

@@ -14,8 +14,8 @@ from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, Unk
 from ripplenest.publish import Published, Target, look, publish
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.state.state import State
+from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change
-from ripplenest.version.folding import Unfolding
 
 META = "publish:"  # with a digest of view and path: the key of a target, whose value is "" when it is no longer one
 
@@ -29,9 +29,7 @@ class Publications:
     @property
     def targets(self) -> tuple[Target, ...]:
         """What is published, in the order of views and paths."""
-        meta = self.state.store.all_meta()
-        found = (Target.from_json(text) for key, text in meta.items() if key.startswith(META) and text)
-        return tuple(sorted(found, key=lambda t: (t.view, t.path)))
+        return _targets(self.state.store.all_meta())
 
     def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool) -> Published:
         """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what
@@ -52,7 +50,7 @@ class Publications:
             note, meta = {"kind": "publish", "name": view}, {_key(target): target.to_json()}
             self.state.index(wanted_keys(shape), note, meta)
         try:
-            return self._publish(target, self.state.snapshot(), rebuild)
+            return self._publish(target, self.state.store.snapshot(), rebuild)
         except BaseException:
             if not known:
                 self._forget(target)
@@ -71,31 +69,34 @@ class Publications:
         change = Change(meta={_key(target): ""}, note={"kind": "unpublish", "name": target.view})
         self.state.note(change)
 
-    def catch_up(self) -> tuple[Published, ...]:
-        """Bring every publication to the newest version. Raises NotPublished for those that cannot be; the state itself
-        is as it was, and the others are published."""
-        targets = self.targets
-        if not targets:
-            return ()
-        snapshot = self.state.snapshot()
-        found, failed = [], {}
+    def catch_up(self, found: Snapshot | None = None) -> tuple[Published, ...]:
+        """Bring every publication to the version ``found``, the newest without it, or leave it at a later one. Raises
+        NotPublished for those that cannot be; the state itself is as it was, and the others are published."""
+        snapshot = self.state.store.snapshot() if found is None else found
+        targets = _targets(snapshot.meta)
+        made, failed = [], {}
         for target in targets:
             try:
-                found.append(self._publish(target, snapshot))
+                made.append(self._publish(target, snapshot))
             except (RipplenestError, OSError) as error:
                 failed[f"{target.view} at {target.path}"] = error
         if failed:
             raise _not_published(snapshot.version, failed)
-        return tuple(found)
+        return tuple(made)
 
-    def _publish(self, target: Target, snapshot: Unfolding, rebuild: bool = False) -> Published:
+    def _publish(self, target: Target, snapshot: Snapshot, rebuild: bool = False) -> Published:
+        tables, app_id, oldest = self.state.read(snapshot), self._app_id(target.view), snapshot.oldest
         shape = self.state.declared.views[target.view].shape
-        store, app_id = self.state.store, self._app_id(target.view)
-        return publish(shape, snapshot, target, app_id, store.oldest, rebuild, store.state_of)
+        return publish(shape, tables, target, app_id, oldest, rebuild, snapshot.state_of)
 
     def _app_id(self, view: str) -> str:
         """What Delta tables call this state and the view, for ever."""
         return f"ripplenest-{self.state.store.identity}-{digest(view)[:16]}"
+
+
+def _targets(meta: Mapping[str, str]) -> tuple[Target, ...]:
+    found = (Target.from_json(text) for key, text in meta.items() if key.startswith(META) and text)
+    return tuple(sorted(found, key=lambda t: (t.view, t.path)))
 
 
 def _meet(one: str, other: str) -> bool:

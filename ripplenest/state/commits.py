@@ -35,7 +35,7 @@ from ripplenest.schema.relation import Relation
 from ripplenest.state.declared import Declared, Kept, relation_meta
 from ripplenest.state.report import Report
 from ripplenest.state.state import ROLLBACKS, State
-from ripplenest.store.specs import Applied, Change, TableSpec
+from ripplenest.store.specs import Applied, Change, Standing, TableSpec
 from ripplenest.version.folding import Fold, Unfolding, folded, unfolded
 
 LOCAL = "local"
@@ -141,11 +141,11 @@ class Commits:
 
     def _batch(self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None) -> Report:
         started = time.perf_counter()
-        snapshot = self.state.snapshot()
-        if source is None or seq is None:
-            source, seq = LOCAL, (self.state.store.last_seq(LOCAL) or 0) + 1
+        snapshot, standing = self.state.begin(LOCAL if source is None else source, seq)
         digest = _digest(operations)
-        repeated = self._repeated(source, seq, digest)
+        if source is None or seq is None:
+            source, seq = LOCAL, (standing.last or 0) + 1
+        repeated = _repeated(source, seq, digest, standing)
         if repeated is not None:
             return repeated
         session = Session(self._declared.relations, self.state.overlay(snapshot), (source, seq))
@@ -188,18 +188,6 @@ class Commits:
                 decision = after_failure(policy, error)
         return decision, recomputed(plan, snapshot, changes, self.joiner())
 
-    def _repeated(self, source: str, seq: int, digest: str) -> Report | None:
-        """The report of a batch that was applied before. Raises BatchConflict or BatchGap."""
-        where = f"batch {source}:{seq}"
-        applied = self.state.store.applied(source, seq)
-        if applied is not None and applied.digest != digest:
-            what = "this batch was applied with other content"
-            raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
-        last = self.state.store.last_seq(source)
-        if applied is None and last is not None and seq != last + 1:
-            raise BatchGap("batches of a source come one after another", where=where, wanted=last + 1, got=seq)
-        return None if applied is None else Report(applied.version, source, seq, applied=False)
-
     # ------------------------------------------------------------ back
 
     def rollback(self, policy: Policy, to: int) -> int:
@@ -226,6 +214,17 @@ def _retried(attempt: Callable[[], T]) -> T:
         except (Stale, NotKept):  # the version that it read may have gone meanwhile, where few are kept
             continue
     return attempt()
+
+
+def _repeated(source: str, seq: int, digest: str, standing: Standing) -> Report | None:
+    """The report of a batch that was applied before. Raises BatchConflict or BatchGap."""
+    where, applied, last = f"batch {source}:{seq}", standing.batch, standing.last
+    if applied is not None and applied.digest != digest:
+        what = "this batch was applied with other content"
+        raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
+    if applied is None and last is not None and seq != last + 1:
+        raise BatchGap("batches of a source come one after another", where=where, wanted=last + 1, got=seq)
+    return None if applied is None else Report(applied.version, source, seq, applied=False)
 
 
 def _digest(operations: tuple[Operation, ...]) -> str:

@@ -8,7 +8,8 @@ from attrs import field, frozen
 
 from ripplenest.nrc.errors import Stale, StateError
 from ripplenest.state.declared import Declared
-from ripplenest.store.specs import Change
+from ripplenest.store.snapshot import Snapshot
+from ripplenest.store.specs import Change, Standing
 from ripplenest.store.store import Store
 from ripplenest.version.folding import Unfolding
 from ripplenest.version.overlay import Overlay
@@ -31,8 +32,15 @@ class State:
         What is known is never less than what the snapshot declares: a batch must keep every view fresh. Raises
         StateError for a version that is not kept, or a batch that was not applied.
         """
-        version = self.version_of(as_of)
-        found = self.store.snapshot(version)
+        return self.read(self.store.snapshot(self.version_of(as_of)))
+
+    def begin(self, source: str, seq: int | None) -> tuple[Unfolding, Standing]:
+        """The newest version, and how far ``source`` is in it."""
+        found, standing = self.store.begin(source, seq)
+        return self.read(found), standing
+
+    def read(self, found: Snapshot) -> Unfolding:
+        """``found`` with everything that it declares known."""
         self.declared.read(found.meta)
         return Unfolding(found, self.declared.folds)
 

@@ -4,7 +4,7 @@
 transaction is the only one with files that no row names yet.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,7 @@ from ripplenest.nrc.errors import StateError
 from ripplenest.store.backend import Backend
 from ripplenest.store.chain import Head, Schema, Version, columns_text, first_version, types_text
 from ripplenest.store.disk import Blob
-from ripplenest.store.records import Records
+from ripplenest.store.records import Records, Tip
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns
@@ -36,6 +36,14 @@ class Born:
     segments: Iterable[tuple[Segment, int | None]] = ()
     dead: Iterable[int] = ()
     indexes: Iterable[tuple[int, Columns, Blob]] = ()
+
+
+@frozen
+class Forgotten:
+    """What is left when versions were forgotten: the oldest that is kept, and files that no row names any longer."""
+
+    oldest: int
+    files: tuple[str, ...] = ()
 
 
 class Catalogue(Records):
@@ -119,14 +127,15 @@ class Catalogue(Records):
         _insert(c, SEGMENTS, rows)
         blobs = [{"segment_id": i, "columns": columns_text(k)} | asdict(b) for i, k, b in born.indexes]
         _insert(c, SEGMENT_INDEXES, blobs)
-        ids = [{"dead": i} for i in born.dead]
-        if ids:
-            here = SEGMENTS.c.id == sa.bindparam("dead")
-            c.execute(sa.update(SEGMENTS).where(here).values(died=new.version.n), ids)
+        dead = [{"dead": i, "at": new.version.n} for i in born.dead]
+        if dead:
+            c.execute(_DIE, dead)
         self._add_version(c, new.version)
-        self._set(c, "newest", new.version.n)
+        self._set(c, {"newest": new.version.n})
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
+        if new is old:
+            return
         fresh = [t for name, t in new.tables.items() if name not in old.tables]
         rows = [(new.ids[t.name], t.name, types_text(t.types), new.born[t.name]) for t in fresh]
         _insert(c, TABLES, [dict(zip(("id", "name", "columns", "born"), row, strict=True)) for row in rows])
@@ -145,62 +154,54 @@ class Catalogue(Records):
     def _add_version(self, c: Connection, version: Version) -> None:
         c.execute(sa.insert(VERSIONS), asdict(version) | {"state": version.state})
 
-    def _set(self, c: Connection, key: str, value: object) -> None:
-        c.execute(sa.update(META).where(META.c.key == key).values(value=str(value)))
+    def _set(self, c: Connection, values: Mapping[str, object]) -> None:
+        c.execute(_SET, [{"at": key, "given": str(value)} for key, value in values.items()])
 
     # ------------------------------------------------------------ old versions
 
     def identity(self, c: Connection) -> str:
         """What the state is called."""
-        return self._unsealed(c, "id")
+        return self._unsealed("id", self.setting(c, "id"))
 
-    def retain(self, c: Connection) -> int:
+    def retain(self, tip: Tip) -> int:
         """How many versions are kept besides the newest."""
-        return int(self._unsealed(c, "retain"))
+        return int(self._unsealed("retain", self._given("retain", tip.retain)))
 
-    def _unsealed(self, c: Connection, key: str) -> str:
+    def _unsealed(self, key: str, text: str) -> str:
         """The value of a setting that carries its own digest."""
-        value, _, _ = (text := self.setting(c, key)).partition(" ")
+        value, _, _ = text.partition(" ")
         if text != _sealed(key, value):
             raise self.corrupt(f"the setting {key}", _sealed(key, value), text)
         return value
 
     def set_retain(self, c: Connection, versions: int) -> None:
         """From now on keep ``versions`` besides the newest."""
-        self._set(c, "retain", _sealed("retain", versions))
+        self._set(c, {"retain": _sealed("retain", versions)})
 
-    def forget(self, c: Connection, before: int, limit: int | None = None) -> list[str]:
-        """Keep no version below ``before``, or ``limit`` versions fewer; the files that no row names any longer.
+    def forget(self, c: Connection, tip: Tip, before: int, limit: int | None = None) -> Forgotten:
+        """Keep no version below ``before``, or ``limit`` versions fewer. ``tip`` is of this transaction.
 
         A segment goes when no version that is kept has it: what died is in none of the versions from then on, and the
         changes of a version are asked for by the versions before it. The batches stay known.
         """
-        oldest = self.oldest(c)
-        before = before if limit is None else min(before, oldest + limit)
-        if before <= oldest:
-            return []
-        self._keep_batches(c, self.versions(c, oldest, before - 1))
-        c.execute(sa.delete(VERSIONS).where(VERSIONS.c.n < before))
-        self._set(c, "oldest", before)
-        gone = sa.select(SEGMENTS.c.id).where(SEGMENTS.c.died <= before)
-        of_gone = SEGMENT_INDEXES.c.segment_id.in_(gone)
-        files = set(c.execute(sa.select(SEGMENTS.c.file).where(SEGMENTS.c.died <= before)).scalars())
-        files |= set(c.execute(sa.select(SEGMENT_INDEXES.c.file).where(of_gone)).scalars())
-        c.execute(sa.delete(SEGMENT_INDEXES).where(of_gone))
-        c.execute(sa.delete(SEGMENTS).where(SEGMENTS.c.died <= before))
-        return sorted(f for f in files if not self._is_named(c, f))
+        before = before if limit is None else min(before, tip.oldest + limit)
+        if before <= tip.oldest:
+            return Forgotten(tip.oldest)
+        batches = self._keep_batches(c, self.versions(c, tip.oldest, before - 1))
+        known = int(self._given("forgotten", tip.forgotten)) + batches
+        c.execute(_DROP_VERSIONS, {"before": before})
+        self._set(c, {"oldest": before, "forgotten": known})
+        files = tuple(sorted(c.execute(_GONE_FILES, {"before": before}).scalars()))
+        c.execute(_DROP_INDEXES, {"before": before})
+        c.execute(_DROP_SEGMENTS, {"before": before})
+        return Forgotten(before, files)
 
-    def _keep_batches(self, c: Connection, versions: Iterable[Version]) -> None:
+    def _keep_batches(self, c: Connection, versions: Iterable[Version]) -> int:
+        """Remember the batches among ``versions``; how many there are."""
         known = [(v.source, v.seq, v.n, v.digest) for v in versions if v.source is not None]
         fields = ("source", "seq", "n", "digest", "seal")
-        rows = [dict(zip(fields, (*batch, seal(*batch)), strict=True)) for batch in known]
-        _insert(c, BATCHES, rows)
-        self._set(c, "forgotten", int(self.setting(c, "forgotten")) + len(rows))
-
-    def _is_named(self, c: Connection, file: str) -> bool:
-        return any(
-            c.execute(sa.select(t.c.file).where(t.c.file == file).limit(1)).first() for t in (SEGMENTS, SEGMENT_INDEXES)
-        )
+        _insert(c, BATCHES, [dict(zip(fields, (*batch, seal(*batch)), strict=True)) for batch in known])
+        return len(known)
 
 
 def now() -> str:
@@ -215,3 +216,29 @@ def _sealed(key: str, value: object) -> str:
 def _insert(c: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
     if rows:
         c.execute(sa.insert(table), rows)
+
+
+# ---------------------------------------------------------------- statements of every batch, made once
+
+
+def _gone_files() -> sa.Select[Any]:
+    """The files that dead segments and their indexes are in, and nothing else is."""
+    living, named = SEGMENTS.alias().c, SEGMENT_INDEXES.alias().c
+    files = sa.union(sa.select(SEGMENTS.c.file).where(_IS_GONE), sa.select(SEGMENT_INDEXES.c.file).where(_OF_GONE))
+    found = files.subquery().c.file
+    lives = living.died.is_(None) | (living.died > _BEFORE)
+    in_segments = sa.exists(sa.select(living.id).where(living.file == found, lives))
+    in_indexes = sa.exists(sa.select(named.segment_id).where(named.file == found, named.segment_id.not_in(_GONE)))
+    return sa.select(found).where(~in_segments, ~in_indexes)
+
+
+_BEFORE = sa.bindparam("before", type_=sa.BigInteger())
+_IS_GONE = SEGMENTS.c.died <= _BEFORE
+_GONE = sa.select(SEGMENTS.c.id).where(_IS_GONE)
+_OF_GONE = SEGMENT_INDEXES.c.segment_id.in_(_GONE)
+_GONE_FILES = _gone_files()
+_DROP_VERSIONS = sa.delete(VERSIONS).where(VERSIONS.c.n < _BEFORE)
+_DROP_INDEXES = sa.delete(SEGMENT_INDEXES).where(_OF_GONE)
+_DROP_SEGMENTS = sa.delete(SEGMENTS).where(_IS_GONE)
+_SET = sa.update(META).where(META.c.key == sa.bindparam("at")).values(value=sa.bindparam("given"))
+_DIE = sa.update(SEGMENTS).where(SEGMENTS.c.id == sa.bindparam("dead")).values(died=sa.bindparam("at"))

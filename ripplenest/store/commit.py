@@ -5,6 +5,7 @@ A delta segment is also the changelog of its version: it stays when a merge has 
 
 import json
 from collections.abc import Mapping
+from operator import attrgetter
 from secrets import token_hex
 from typing import Literal
 
@@ -15,12 +16,12 @@ from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.nrc.errors import StateError, WrongColumns
 from ripplenest.nrc.types import Base
 from ripplenest.store.catalogue import Born, now
-from ripplenest.store.chain import Head, Schema, Version, live_digest, segments_digest
+from ripplenest.store.chain import Head, Live, Schema, Version, live_digest, segments_digest
 from ripplenest.store.disk import Blob
 from ripplenest.store.merging import BUDGET, due, tier
-from ripplenest.store.records import RESERVED
+from ripplenest.store.records import RESERVED, grouped
 from ripplenest.store.segments import Pack, Reader, Segment, clustered, index_of
-from ripplenest.store.specs import Change, Columns, TableSpec
+from ripplenest.store.specs import Change, Columns, TableSpec, unknown_table
 
 Merge = Literal["due", "all"]
 
@@ -69,6 +70,11 @@ class Draft:
     def born(self) -> Born:
         """What the catalogue must take in."""
         return Born(self._born, self._dead, self._indexes)
+
+    @property
+    def changes(self) -> Live:
+        """By table id, the delta segments of this version."""
+        return grouped((s for s, _ in self._born if s.is_delta), attrgetter("table"))
 
     @property
     def merged(self) -> bool:
@@ -166,10 +172,6 @@ def same_columns(a: tuple[Base, ...], b: tuple[Base, ...]) -> bool:
     return bool(arrow_schema(a).types == arrow_schema(b).types)
 
 
-def unknown_table(name: str, tables: Mapping[str, TableSpec]) -> StateError:
-    return StateError("no such stored table", where=name, possible=sorted(tables))
-
-
 def note_text(note: Mapping[str, object]) -> str:
     """``note`` as JSON; raises StateError when JSON cannot hold it."""
     try:
@@ -182,6 +184,8 @@ def extended(schema: Schema, change: Change, n: int) -> Schema:
     """``schema`` with the tables, access keys and meta values of ``change``, which makes version ``n``.
 
     Raises StateError when they do not fit."""
+    if not (change.tables or change.indexes or change.meta):
+        return schema
     tables, ids, born = dict(schema.tables), dict(schema.ids), dict(schema.born)
     for spec in change.tables:
         if spec.name in tables:

@@ -2,10 +2,12 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
+from attrs import frozen
 from sqlalchemy.engine import Connection
 
 from ripplenest.nrc.errors import CorruptState, NotKept, StateError
@@ -29,6 +31,28 @@ from ripplenest.store.tables import BATCHES, INDEXES, META, SEGMENT_INDEXES, SEG
 RESERVED = ("format", "id", "newest", "oldest", "forgotten", "retain")  # meta keys that are the catalogue's own
 
 
+@frozen
+class Tip:
+    """Which version is the newest, by number and digest: a database that was restored has another of that number. With
+    it, from the same statement, what each commit asks: the oldest version that is kept, the greatest id of a segment,
+    and two settings as they are stored."""
+
+    n: int
+    state: str
+    oldest: int
+    last_segment: int
+    forgotten: str | None
+    retain: str | None
+
+
+@frozen
+class Progress:
+    """How far a source has come: the greatest seq applied, and the batch that was asked for, if it was applied."""
+
+    last: int | None
+    batch: Known | None
+
+
 class Records:
     """What the catalogue at ``where`` says. Every method runs in the caller's transaction and raises CorruptState for
     rows that have changed."""
@@ -38,108 +62,122 @@ class Records:
 
     def newest(self, c: Connection) -> int:
         """The number of the newest version."""
-        return self.tip(c)[0]
-
-    def tip(self, c: Connection) -> tuple[int, str]:
-        """The number of the newest version, and its digest: a database that was restored has another of that number."""
-        v, noted = VERSIONS.c, sa.select(META.c.value).where(META.c.key == "newest").scalar_subquery()
-        row = c.execute(sa.select(v.n, v.state, noted).order_by(v.n.desc()).limit(1)).one_or_none()
-        if row is None or str(row[0]) != row[2]:
-            raise self.corrupt("the newest version", row and row[2], row and row[0])
-        return int(row[0]), str(row[1])
+        return self.tip(c).n
 
     def oldest(self, c: Connection) -> int:
         """The oldest version that is still kept."""
-        found = c.execute(sa.select(sa.func.min(VERSIONS.c.n))).scalar()
-        if str(found) != (noted := self.setting(c, "oldest")):
-            raise self.corrupt("the oldest version", noted, found)
-        return int(noted)
+        return self.tip(c).oldest
+
+    def tip(self, c: Connection) -> Tip:
+        """The newest version, and what is kept before it."""
+        row = c.execute(_TIP).one_or_none()
+        if row is None or str(row.n) != row.newest:
+            raise self.corrupt("the newest version", row and row.newest, row and row.n)
+        if str(row.first) != row.oldest:
+            raise self.corrupt("the oldest version", row.oldest, row.first)
+        return Tip(int(row.n), str(row.state), int(row.first), row.last_segment or 0, row.forgotten, row.retain)
 
     def setting(self, c: Connection, key: str) -> str:
         """The value of a reserved meta key."""
-        found = c.execute(sa.select(META.c.value).where(META.c.key == key)).scalar()
-        if found is None:
-            raise self.corrupt(f"the setting {key}", "a value", found)
-        return str(found)
+        return self._given(key, c.execute(sa.select(META.c.value).where(META.c.key == key)).scalar())
 
-    def head(self, c: Connection) -> Head:
+    def _given(self, key: str, value: str | None) -> str:
+        if value is None:
+            raise self.corrupt(f"the setting {key}", "a value", value)
+        return value
+
+    def head(self, c: Connection, tip: Tip) -> Head:
         """The newest version with all that belongs to it."""
-        version = self.version(c, self.newest(c))
+        (version,) = self.versions(c, tip.n, tip.n)
         return Head(version, self._schema(c, version), self.live(c, version))
 
     def version(self, c: Connection, n: int) -> Version:
         """Version ``n``. Raises StateError when it does not exist or is no longer kept."""
-        self.check_kept(c, n)
+        self.check_kept(n, self.tip(c))
         return self.versions(c, n, n)[0]
 
-    def check_kept(self, c: Connection, n: int) -> None:
+    def check_kept(self, n: int, tip: Tip) -> None:
         """Raises StateError unless version ``n`` can be read."""
-        oldest, newest = self.oldest(c), self.newest(c)
-        if not oldest <= n <= newest:
-            wanted = f"{oldest} to {newest}"
-            if 0 <= n < oldest:
+        if not tip.oldest <= n <= tip.n:
+            wanted = f"{tip.oldest} to {tip.n}"
+            if 0 <= n < tip.oldest:
                 raise NotKept("this version is no longer kept", where=self.where, wanted=wanted, got=n)
             raise StateError("no such version", where=self.where, wanted=wanted, got=n)
 
+    def state_of(self, c: Connection, n: int) -> str | None:
+        """The digest of version ``n`` and of everything before it; empty for one that is no longer kept, None for one
+        that there has not been."""
+        tip = self.tip(c)
+        if n > tip.n:
+            return None
+        return self.versions(c, n, n)[0].state if n >= tip.oldest else ""
+
     def versions(self, c: Connection, first: int, last: int) -> list[Version]:
         """The versions first to last, which are kept, in their order."""
-        v = VERSIONS.c
-        rows = c.execute(sa.select(VERSIONS).where(v.n >= first, v.n <= last).order_by(v.n)).all()
+        rows = c.execute(_RANGE, {"first": first, "last": last}).all()
         if len(rows) != last - first + 1:
             raise self.corrupt("versions are missing", f"{first} to {last}", f"{len(rows)} of them")
         found: list[Version] = []
         for row in rows:
-            *values, state = row
-            version = Version(*values)
-            if version.state != state or (found and found[-1].state != version.parent):
-                raise self.corrupt(f"version {first + len(found)}", version.state, state)
+            version = self._sealed_version(row)
+            if found and found[-1].state != version.parent:
+                raise self.corrupt(f"version {version.n}", found[-1].state, version.parent)
             found.append(version)
         return found
+
+    def _sealed_version(self, row: Sequence[Any]) -> Version:
+        *values, state = row
+        version = Version(*values)
+        if version.state != state:
+            raise self.corrupt(f"version {version.n}", version.state, state)
+        return version
 
     def live(self, c: Connection, version: Version) -> Live:
         """By table id, the segments that make up the tables at ``version``."""
         s, n = SEGMENTS.c, version.n
         segments = self._segments(c, (s.born <= n) & (s.died.is_(None) | (s.died > n)))
         self._check_live(version, segments)
-        live: dict[int, tuple[Segment, ...]] = {}
-        for segment in segments:
-            live[segment.table] = (*live.get(segment.table, ()), segment)
-        return live
+        return grouped(segments, attrgetter("table"))
 
-    def deltas(self, c: Connection, since: int, upto: int) -> list[Segment]:
-        """The delta segments of all tables born in (since, upto]. Raises StateError when some are no longer kept."""
-        self.check_kept(c, since)
+    def deltas(self, c: Connection, since: int, upto: int) -> Live:
+        """By table id, the delta segments born in (since, upto], oldest first. Raises StateError when some are no
+        longer kept.
+
+        All tables are read at once: what a version seals are the changes of all of them, so that those of one table
+        could not be believed alone. Their indexes are left out, because changes are scanned.
+        """
+        self.check_kept(since, self.tip(c))
         s = SEGMENTS.c
-        segments = self._segments(c, (s.born > since) & (s.born <= upto) & (s.is_delta == 1))
-        born: dict[int, list[Segment]] = {}
-        for segment in segments:
-            born.setdefault(segment.born, []).append(segment)
+        segments = self._segments(c, (s.born > since) & (s.born <= upto) & (s.is_delta == 1), indexed=False)
+        born = grouped(segments, attrgetter("born"))
         for version in self.versions(c, since + 1, upto):
             got = segments_digest(born.get(version.n, ()))
             if got != version.changes:
                 raise self.corrupt(f"the changes of version {version.n}", version.changes, got)
-        return segments
+        return grouped(segments, attrgetter("table"))
 
     # ------------------------------------------------------------ batches
 
+    def progress(self, c: Connection, source: str, seq: int | None = None) -> Progress:
+        """How far ``source`` has come, and the batch (source, seq), whether its version is kept or not."""
+        asked = {"source": source, "seq": seq}
+        known = {row.seq: self._forgotten(*row) for row in c.execute(_FORGOTTEN, asked)}
+        for version in map(self._sealed_version, c.execute(_BATCHES, asked)):
+            assert version.seq is not None  # it is one of those that were asked for
+            known[version.seq] = Known(version.n, version.seq, version.digest, version.note)
+        return Progress(max(known, default=None), None if seq is None else known.get(seq))
+
     def applied(self, c: Connection, source: str, seq: int) -> Known | None:
         """The batch (source, seq), whether its version is kept or not."""
-        v, b = VERSIONS.c, BATCHES.c
-        n = c.execute(sa.select(v.n).where(v.source == source, v.seq == seq)).scalar()
-        if n is not None:
-            version = self.version(c, n)
-            return Known(n, seq, version.digest, version.note)
-        row = c.execute(sa.select(BATCHES).where(b.source == source, b.seq == seq)).one_or_none()
-        return None if row is None else self._forgotten(*row)
+        return self.progress(c, source, seq).batch
 
     def last_seq(self, c: Connection, source: str) -> int | None:
         """The greatest seq applied from ``source``."""
-        for table in (VERSIONS, BATCHES):
-            seq = c.execute(sa.select(sa.func.max(table.c.seq)).where(table.c.source == source)).scalar()
-            known = None if seq is None else self.applied(c, source, seq)
-            if known is not None:
-                return known.seq
-        return None
+        return self.progress(c, source).last
+
+    def is_applied(self, c: Connection, source: str, seq: int) -> bool:
+        """Whether a row names the batch (source, seq)."""
+        return c.execute(_IS_APPLIED, {"source": source, "seq": seq}).first() is not None
 
     def _forgotten(self, source: str, seq: int, n: int, digest: str, sealed: str) -> Known:
         got = seal(source, seq, n, digest)
@@ -149,15 +187,17 @@ class Records:
 
     def check_counts(self, c: Connection) -> None:
         """No version and no batch is missing, and none has changed: one that is not found would be applied again."""
-        self.versions(c, self.oldest(c), self.newest(c))
+        tip = self.tip(c)
+        self.versions(c, tip.oldest, tip.n)
         known = c.execute(sa.select(BATCHES), execution_options={"yield_per": 1000})
         found = sum(1 for _ in (self._forgotten(*row) for row in known))
-        if str(found) != (wanted := self.setting(c, "forgotten")):
+        if str(found) != (wanted := self._given("forgotten", tip.forgotten)):
             raise self.corrupt("batches are missing", wanted, found)
 
     def check_segments(self, c: Connection) -> None:
         """Every version that is kept has the segments and the changes that it had, and the newest every index."""
-        head, oldest = self.head(c), self.oldest(c)
+        tip = self.tip(c)
+        head, oldest = self.head(c, tip), tip.oldest
         segments, died = self._segments(c, sa.true()), self._deaths(c)
         for version in self.versions(c, oldest, head.version.n):
             self._check_live(version, [s for s in segments if s.born <= version.n < died[s.id]])
@@ -179,10 +219,6 @@ class Records:
 
     # ------------------------------------------------------------ segments and files
 
-    def next_segment(self, c: Connection) -> int:
-        """An id that no segment has."""
-        return int(c.execute(sa.select(sa.func.max(SEGMENTS.c.id))).scalar() or 0) + 1
-
     def files(self, c: Connection) -> set[str]:
         """Every pack file that a row names."""
         named = sa.union(sa.select(SEGMENTS.c.file), sa.select(SEGMENT_INDEXES.c.file))
@@ -193,12 +229,9 @@ class Records:
         found = [Blob(*row) for t in (SEGMENTS, SEGMENT_INDEXES) for row in c.execute(_blob_columns(t))]
         return sorted(found, key=lambda b: (b.file, b.offset))
 
-    def _segments(self, c: Connection, where: sa.ColumnElement[bool]) -> list[Segment]:
-        i, s = SEGMENT_INDEXES.c, SEGMENTS.c
-        found: dict[int, dict[Columns, Blob]] = {}
-        query = sa.select(i.segment_id, i.columns, i.file, i.offset, i.bytes, i.sha256)
-        for segment, columns, *blob in c.execute(query.where(i.segment_id.in_(sa.select(s.id).where(where)))):
-            found.setdefault(segment, {})[self._parsed(columns_of, columns)] = self._blob(*blob)
+    def _segments(self, c: Connection, where: sa.ColumnElement[bool], indexed: bool = True) -> list[Segment]:
+        s = SEGMENTS.c
+        found = self._indexes(c, where) if indexed else {}
         rows = c.execute(
             sa.select(s.id, s.table_id, s.file, s.offset, s.bytes, s.sha256, s.rows, s.level, s.born, s.is_delta)
             .where(where)
@@ -208,6 +241,15 @@ class Records:
             Segment(r.id, r.table_id, self._blob(*r[2:6]), *r[6:9], is_delta=bool(r[9]), indexes=found.get(r.id, {}))
             for r in rows
         ]
+
+    def _indexes(self, c: Connection, where: sa.ColumnElement[bool]) -> dict[int, dict[Columns, Blob]]:
+        """By segment, its indexes."""
+        i, of = SEGMENT_INDEXES.c, sa.select(SEGMENTS.c.id).where(where)
+        query = sa.select(i.segment_id, i.columns, i.file, i.offset, i.bytes, i.sha256).where(i.segment_id.in_(of))
+        found: dict[int, dict[Columns, Blob]] = {}
+        for segment, columns, *blob in c.execute(query):
+            found.setdefault(segment, {})[self._parsed(columns_of, columns)] = self._blob(*blob)
+        return found
 
     def _blob(self, file: str, offset: int, size: int, sha256: str) -> Blob:
         """A blob of a file that is ours: a catalogue must not be able to name any other file."""
@@ -243,6 +285,14 @@ class Records:
         return CorruptState(f"{what}: the catalogue has changed", where=self.where, wanted=wanted, got=got)
 
 
+def grouped(segments: Iterable[Segment], by: Callable[[Segment], int]) -> dict[int, tuple[Segment, ...]]:
+    """Segments by table, or by the version of their birth, each in the order given."""
+    found: dict[int, list[Segment]] = {}
+    for segment in segments:
+        found.setdefault(by(segment), []).append(segment)
+    return {key: tuple(group) for key, group in found.items()}
+
+
 def _blob_columns(table: sa.Table) -> sa.Select[Any]:
     return sa.select(table.c.file, table.c.offset, table.c.bytes, table.c.sha256)
 
@@ -251,3 +301,40 @@ def note_of(text: str) -> dict[str, object]:
     """The note of a version, as it was given."""
     found: dict[str, object] = json.loads(text)
     return found
+
+
+# ---------------------------------------------------------------- statements of every batch, made once
+
+
+def _tip() -> sa.Select[Any]:
+    v, first = VERSIONS.c, VERSIONS.alias().c.n
+    noted = [
+        sa.select(META.c.value).where(META.c.key == key).scalar_subquery().label(key)
+        for key in ("newest", "oldest", "forgotten", "retain")
+    ]
+    oldest = sa.select(sa.func.min(first)).scalar_subquery().label("first")
+    segment = sa.select(sa.func.max(SEGMENTS.c.id)).scalar_subquery().label("last_segment")
+    return sa.select(v.n, v.state, oldest, segment, *noted).order_by(v.n.desc()).limit(1)
+
+
+def _of_source(table: sa.Table) -> sa.Select[Any]:
+    """The batch that is asked for and the last one of its source."""
+    source, others = sa.bindparam("source", type_=table.c.source.type), table.alias().c
+    last = sa.select(sa.func.max(others.seq)).where(others.source == source).scalar_subquery()
+    asked = sa.bindparam("seq", type_=sa.BigInteger())
+    return sa.select(table).where(table.c.source == source, (table.c.seq == asked) | (table.c.seq == last))
+
+
+def _named(table: sa.Table) -> sa.Select[Any]:
+    source, seq = sa.bindparam("source", type_=table.c.source.type), sa.bindparam("seq", type_=sa.BigInteger())
+    return sa.select(table.c.n).where(table.c.source == source, table.c.seq == seq)
+
+
+_TIP = _tip()
+_RANGE = (
+    sa.select(VERSIONS)
+    .where(VERSIONS.c.n >= sa.bindparam("first"), VERSIONS.c.n <= sa.bindparam("last"))
+    .order_by(VERSIONS.c.n)
+)
+_BATCHES, _FORGOTTEN = _of_source(VERSIONS), _of_source(BATCHES)
+_IS_APPLIED = sa.union_all(_named(VERSIONS), _named(BATCHES))

@@ -7,7 +7,6 @@ tables it touches. Every blob begins at a 64-byte boundary, so that it is used w
 - an index on columns (i, j, …): h: uint64 ascending, the hash of the key; r: int64, the row. The metadata is i, j, ….
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TypeVar
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import Factory, field, frozen
+from cachetools import LRUCache
 
 from ripplenest.data.rows import Row, Rows, arrow_columns
 from ripplenest.nrc.errors import CorruptState
@@ -132,9 +132,8 @@ class Reader:
 
     def __init__(self, disk: Disk, handles: int = MAX_HANDLES) -> None:
         self.disk = disk
-        self._handles = handles
-        self._open: OrderedDict[Hashable, object] = OrderedDict()
-        self._verified: OrderedDict[Blob, None] = OrderedDict()
+        self._open: LRUCache[Hashable, object] = LRUCache(handles)
+        self._verified: LRUCache[Blob, None] = LRUCache(VERIFIED * handles)  # blobs die, but nobody tells
         self._lock = Lock()
 
     def scan(self, segment: Segment) -> pa.Table:
@@ -179,22 +178,20 @@ class Reader:
     def _cached(self, what: Hashable, load: Callable[[], T]) -> T:
         with self._lock:
             if what in self._open:
-                self._open.move_to_end(what)
                 return self._open[what]  # type: ignore[return-value]
         loaded = load()
         with self._lock:
             self._open[what] = loaded
-            while len(self._open) > self._handles:
-                self._open.popitem(last=False)
         return loaded
 
     def _load(self, blob: Blob) -> pa.Table:
         data = self.disk.map(blob)
-        if blob not in self._verified:
+        with self._lock:
+            verified = blob in self._verified
+        if not verified:
             self.disk.verify(blob, data)
-            self._verified[blob] = None
-            if len(self._verified) > VERIFIED * self._handles:  # blobs die, but nobody tells: forget the oldest
-                self._verified.popitem(last=False)
+            with self._lock:
+                self._verified[blob] = None
         return decode(data)
 
     def _load_index(self, blob: Blob, columns: Columns) -> Index:

@@ -9,11 +9,11 @@ from attrs import frozen
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.chain import Live, Schema
-from ripplenest.store.commit import unknown_table
+from ripplenest.store.chain import Live, Schema, Version
+from ripplenest.store.changelog import Changelog
 from ripplenest.store.records import note_of
 from ripplenest.store.segments import Keys, Reader, Segment
-from ripplenest.store.specs import Columns, TableSpec
+from ripplenest.store.specs import Columns, TableSpec, unknown_table
 
 T = TypeVar("T")
 
@@ -26,12 +26,30 @@ class Snapshot:
     kept (old ones go as new ones come), and CorruptState for bytes that have changed.
     """
 
-    version: int
+    _version: Version
     _schema: Schema
     _live: Live
     _catalogue: Catalogue
     _reader: Reader
+    _changelog: Changelog
+    oldest: int = 0  # the oldest version that was kept when this snapshot was made
     _complete: frozenset[int] | None = None  # ids of segments with an index for each access key; None for all
+
+    @property
+    def version(self) -> int:
+        """Its number."""
+        return self._version.n
+
+    def state_of(self, version: int) -> str | None:
+        """The digest of ``version`` and of everything before it; empty for one that is no longer known, None for one
+        that there has not been. Two states that were one have versions of the same number: this tells them apart."""
+        match self.version - version:
+            case 0:
+                return self._version.state
+            case 1:
+                return self._version.parent
+        with self._catalogue.transaction() as c:
+            return self._catalogue.state_of(c, version)
 
     def scan(self, table: str) -> Rows:
         """All rows of ``table``."""
@@ -63,10 +81,8 @@ class Snapshot:
         """The changes of ``table`` in the versions (since, version], so that scan(since) ⊎ delta(since) = scan."""
         spec = self._spec(table)
         self._check(since)
-        with self._catalogue.transaction() as c:
-            segments = self._catalogue.deltas(c, since, self.version)
-        table_id = self._schema.ids[table]
-        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments if s.table == table_id], since))
+        segments = self._changelog.since(since).get(self._schema.ids[table], ())
+        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments], since))
 
     def note(self, version: int) -> Mapping[str, object]:
         """The note that ``version`` was committed with."""
@@ -112,7 +128,7 @@ class Snapshot:
             return read()
         except CorruptState:
             with self._catalogue.transaction() as c:
-                self._catalogue.check_kept(c, self.version if since is None else since)
+                self._catalogue.check_kept(self.version if since is None else since, self._catalogue.tip(c))
             raise
 
     def _check(self, version: int) -> None:

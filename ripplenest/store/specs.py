@@ -1,11 +1,12 @@
 """What callers of the store say and get: table specifications, changes, and the record of an applied batch."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from attrs import field, frozen
 
 from ripplenest.data.rows import Rows
+from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
 
 Columns = tuple[int, ...]  # an access key: positions of columns
@@ -18,6 +19,11 @@ class TableSpec:
     name: str
     types: tuple[Base, ...]
     indexes: tuple[Columns, ...] = ()
+
+
+def unknown_table(name: str, tables: Iterable[str]) -> StateError:
+    """The error for a table that is none of ``tables``."""
+    return StateError("no such stored table", where=name, possible=sorted(tables))
 
 
 @frozen
@@ -48,6 +54,15 @@ class Applied:
     version: int
     digest: str
     note: Mapping[str, object]
+
+
+@frozen
+class Standing:
+    """How far the batches of a source have come: the greatest seq applied, and the batch that was asked for, if it was
+    applied before."""
+
+    last: int | None
+    batch: Applied | None
 
 
 @frozen

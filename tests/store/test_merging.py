@@ -91,7 +91,8 @@ class Table:
 
     def check_rows(self):
         """What is stored is the sum of all batches, and a probe finds its part of it."""
-        check_rows(Snapshot(self.head.version.n, self.head.schema, self.head.live, None, self.reader), self.rows)
+        found = Snapshot(self.head.version, self.head.schema, self.head.live, None, self.reader, None)
+        check_rows(found, self.rows)
 
 
 def check_rows(snapshot, rows):

@@ -16,7 +16,7 @@ from ripplenest.delta.materialize import MODES
 from ripplenest.intake.operations import Operation
 from ripplenest.run.policy import Policy
 from ripplenest.state.report import Report
-from ripplenest.store.store import FORGET
+from ripplenest.store.writable import FORGET
 from support.choices import Choices
 from support.fate import DISK, RETURN, STEP, Death, Fate
 from support.shop import ANN, BOB, FILMS, VIEWS, customers, movie, movies, opened
