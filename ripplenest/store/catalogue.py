@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.backend import Backend
-from ripplenest.store.chain import Head, Schema, Version, columns_text, first_version, types_text
+from ripplenest.store.chain import Head, Schema, Version, columns_text, first_version, tombstone, types_text
 from ripplenest.store.disk import Blob
 from ripplenest.store.records import Records, Tip
 from ripplenest.store.seal import seal
@@ -24,7 +24,8 @@ from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns
 from ripplenest.store.tables import ALL, BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
-FORMAT = 2
+FORMAT = 3  # 3: tables can be dropped, views can be behind; written by the first commit to a state of format 2
+FORMATS = ("2", "3")
 RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
 
 
@@ -52,6 +53,7 @@ class Catalogue(Records):
     def __init__(self, backend: Backend) -> None:
         super().__init__(backend.where)
         self._backend, self.beside = backend, backend.beside
+        self._older = False  # whether the state has a format that a commit must leave
 
         @event.listens_for(backend.engine, "begin")
         def begin(c: Connection) -> None:
@@ -89,10 +91,12 @@ class Catalogue(Records):
 
     def _check_format(self, c: Connection) -> None:
         got = self.setting(c, "format")
-        if got != str(FORMAT):
+        if got not in FORMATS:
             what = "a state of another format"
             possible = ["the version of ripplenest that made it", "a new state directory"]
-            raise StateError(what, where=self.where, wanted=f"format {FORMAT}", got=f"format {got}", possible=possible)
+            wanted = f"format {' or '.join(FORMATS)}"
+            raise StateError(what, where=self.where, wanted=wanted, got=f"format {got}", possible=possible)
+        self._older = got != str(FORMAT)
 
     def close(self) -> None:
         """Let go of connections."""
@@ -131,25 +135,37 @@ class Catalogue(Records):
         if dead:
             c.execute(_DIE, dead)
         self._add_version(c, new.version)
-        self._set(c, {"newest": new.version.n})
+        self._set(c, {"newest": new.version.n, **({"format": FORMAT} if self._older else {})})
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
         if new is old:
             return
-        fresh = [t for name, t in new.tables.items() if name not in old.tables]
+        self._bury(c, old, new)
+        known = set(old.ids.values())
+        fresh = [t for name, t in new.tables.items() if new.ids[name] not in known]
         rows = [(new.ids[t.name], t.name, types_text(t.types), new.born[t.name]) for t in fresh]
         _insert(c, TABLES, [dict(zip(("id", "name", "columns", "born"), row, strict=True)) for row in rows])
         indexes = [
             {"table_id": new.ids[name], "columns": columns_text(columns), "position": i}
             for name, t in new.tables.items()
             for i, columns in enumerate(t.indexes)
-            if name not in old.tables or columns not in old.tables[name].indexes
+            if new.ids[name] not in known or columns not in old.tables[name].indexes
         ]
         _insert(c, INDEXES, indexes)
-        changed = {k: v for k, v in new.meta.items() if old.meta.get(k) != v}
-        if changed:
-            c.execute(sa.delete(META).where(META.c.key.in_(changed)))
+        before, after = old.stored_meta, new.stored_meta
+        changed = {k: v for k, v in after.items() if before.get(k) != v}
+        if stale := [*changed, *(before.keys() - after.keys())]:
+            c.execute(sa.delete(META).where(META.c.key.in_(stale)))
             _insert(c, META, [{"key": k, "value": v} for k, v in changed.items()])
+
+    def _bury(self, c: Connection, old: Schema, new: Schema) -> None:
+        """Dropped tables lose their names, for others to have, and go when no version is kept that has them."""
+        kept, fallen = {t.id for t in new.dropped}, {t.id for t in old.dropped}
+        for table in kept - fallen:
+            c.execute(sa.update(TABLES).where(TABLES.c.id == table).values(name=tombstone(table)))
+        if gone := fallen - kept:
+            c.execute(sa.delete(INDEXES).where(INDEXES.c.table_id.in_(gone)))
+            c.execute(sa.delete(TABLES).where(TABLES.c.id.in_(gone)))
 
     def _add_version(self, c: Connection, version: Version) -> None:
         c.execute(sa.insert(VERSIONS), asdict(version) | {"state": version.state})

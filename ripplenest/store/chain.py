@@ -20,6 +20,8 @@ from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
 
 Live = Mapping[int, tuple[Segment, ...]]
+DROPPED = "dropped"  # meta key: a list of [id, name, died]
+TOMB = "\0dropped "
 
 
 @frozen
@@ -43,20 +45,67 @@ class Version:
         return seal(self.parent, self.n, self.time, self.source, self.seq, self.digest, self.note, *sealed)
 
 
+@frozen
+class Table:
+    """A stored table in the versions born ≤ v < died, or until now; its id is never given to another."""
+
+    id: int
+    spec: TableSpec
+    born: int
+    died: int | None = None
+
+    def at(self, version: int) -> bool:
+        """Whether it was there at ``version``."""
+        return self.born <= version and (self.died is None or version < self.died)
+
+
 @frozen(slots=False)
 class Schema:
-    """Tables with their ids and the versions that made them, and meta values, at the newest version."""
+    """Tables with their ids and the versions that made them, and meta values, at the newest version.
+
+    ``dropped`` are tables that versions still have which are kept. Their rows stay in the catalogue, under a name that
+    no other table has; what they were called and when they went is the meta value DROPPED.
+    """
 
     tables: Mapping[str, TableSpec]
     ids: Mapping[str, int]
     born: Mapping[str, int]
     meta: Mapping[str, str]
+    dropped: tuple[Table, ...] = ()
 
     @cached_property
     def digest(self) -> str:
-        tables = [(self.ids[t.name], t.name, types_text(t.types), self.born[t.name]) for t in self.tables.values()]
-        indexes = [(self.ids[n], columns_text(c), i) for n, t in self.tables.items() for i, c in enumerate(t.indexes)]
-        return schema_digest(tables, indexes, self.meta.items())
+        named = [*((t.spec.name, t) for t in self.living), *((tombstone(t.id), t) for t in self.dropped)]
+        tables = [(t.id, name, types_text(t.spec.types), t.born) for name, t in named]
+        indexes = [(t.id, columns_text(c), i) for _, t in named for i, c in enumerate(t.spec.indexes)]
+        return schema_digest(tables, indexes, self.stored_meta.items())
+
+    @property
+    def living(self) -> list[Table]:
+        return [Table(self.ids[name], spec, self.born[name]) for name, spec in self.tables.items()]
+
+    @property
+    def stored_meta(self) -> Mapping[str, str]:
+        """The meta values as they are stored: with what was dropped, if anything was."""
+        if not self.dropped:
+            return self.meta
+        return {**self.meta, DROPPED: json.dumps([[t.id, t.spec.name, t.died] for t in self.dropped])}
+
+    def table(self, name: str, version: int) -> Table | None:
+        """The table of this name at ``version``."""
+        if name in self.tables and self.born[name] <= version:
+            return Table(self.ids[name], self.tables[name], self.born[name])
+        return next((t for t in self.dropped if t.spec.name == name and t.at(version)), None)
+
+    def names(self, version: int) -> Mapping[str, TableSpec]:
+        """The tables that there are at ``version``."""
+        gone = {t.spec.name: t.spec for t in self.dropped if t.at(version)}
+        return {**gone, **{name: spec for name, spec in self.tables.items() if self.born[name] <= version}}
+
+
+def tombstone(table: int) -> str:
+    """What a dropped table is called in the catalogue."""
+    return f"{TOMB}{table}"
 
 
 NO_SCHEMA = Schema({}, {}, {}, {})

@@ -12,16 +12,15 @@ from typing import Literal
 import pyarrow as pa
 from attrs import evolve, frozen
 
-from ripplenest.data.rows import Rows, arrow_schema
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError, WrongColumns
-from ripplenest.nrc.types import Base
 from ripplenest.store.catalogue import Born, now
-from ripplenest.store.chain import Head, Live, Schema, Version, live_digest, segments_digest
+from ripplenest.store.chain import DROPPED, TOMB, Head, Live, Schema, Table, Version, live_digest, segments_digest
 from ripplenest.store.disk import Blob
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
 from ripplenest.store.segments import Pack, Reader, Segment, clustered, index_of
-from ripplenest.store.specs import Change, Columns, TableSpec, unknown_table
+from ripplenest.store.specs import Change, Columns, TableSpec, same_columns, unknown_table
 
 Merge = Literal["due", "all"]
 
@@ -41,12 +40,18 @@ class Draft:
 
     Without ``merge`` the tables that change are merged within the budget of a batch; with it, all tables are merged
     until the budget is used: "due" what the tiers ask for, "all" each table into one segment. ``rewritten`` counts
-    the rows that merges wrote. Raises StateError, WrongColumns or EvaluationError when the change does not fit;
-    nothing is changed then.
+    the rows that merges wrote. Dropped tables go for good that no version from ``oldest`` on has. Raises StateError,
+    WrongColumns or EvaluationError when the change does not fit; nothing is changed then.
     """
 
     def __init__(
-        self, head: Head, change: Change, reader: Reader, next_segment: int, merge: Merge | None = None
+        self,
+        head: Head,
+        change: Change,
+        reader: Reader,
+        next_segment: int,
+        merge: Merge | None = None,
+        oldest: int = 0,
     ) -> None:
         self._reader, self._merge = reader, merge
         self._n = head.version.n + 1
@@ -56,8 +61,10 @@ class Draft:
         self._born: list[tuple[Segment, int | None]] = []
         self._dead: list[int] = []
         self._indexes: list[tuple[int, Columns, Blob]] = []
-        schema = extended(head.schema, change, self._n)
+        schema = extended(head.schema, change, self._n, oldest)
         live = dict(head.live)
+        for table in change.dropped:
+            self._dead += [segment.id for segment in live.pop(head.schema.ids[table], ())]
         for table in sorted(schema.tables if merge else {*change.deltas, *change.indexes}):
             if table not in schema.tables:
                 raise unknown_table(table, schema.tables)
@@ -167,11 +174,6 @@ def _delta(change: Change, spec: TableSpec) -> Rows | None:
     return summed if len(summed) else None
 
 
-def same_columns(a: tuple[Base, ...], b: tuple[Base, ...]) -> bool:
-    """True when two rows of types are stored alike: equal up to nullability."""
-    return bool(arrow_schema(a).types == arrow_schema(b).types)
-
-
 def note_text(note: Mapping[str, object]) -> str:
     """``note`` as JSON; raises StateError when JSON cannot hold it."""
     try:
@@ -180,27 +182,38 @@ def note_text(note: Mapping[str, object]) -> str:
         raise StateError("a note that JSON cannot hold", wanted="text, numbers, lists and maps", got=e) from e
 
 
-def extended(schema: Schema, change: Change, n: int) -> Schema:
-    """``schema`` with the tables, access keys and meta values of ``change``, which makes version ``n``.
+def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
+    """``schema`` with the tables, access keys and meta values of ``change``, which makes version ``n``, and without
+    dropped tables that no version from ``oldest`` on has.
 
     Raises StateError when they do not fit."""
-    if not (change.tables or change.indexes or change.meta):
+    dropped = tuple(t for t in schema.dropped if t.died is None or t.died > oldest)
+    if not (change.tables or change.indexes or change.meta or change.dropped or dropped != schema.dropped):
         return schema
     tables, ids, born = dict(schema.tables), dict(schema.ids), dict(schema.born)
+    last = max((*ids.values(), *(t.id for t in schema.dropped)), default=0)
+    for name in change.dropped:
+        if name not in tables:
+            raise unknown_table(name, tables)
+        dropped = (*dropped, Table(ids.pop(name), tables.pop(name), born.pop(name), n))
     for spec in change.tables:
         if spec.name in tables:
             raise StateError("a stored table of this name exists", where=spec.name)
-        ids[spec.name] = max(ids.values(), default=0) + 1
+        if spec.name.startswith(TOMB):
+            raise StateError("a table name that the store keeps for itself", where=spec.name)
+        last += 1
+        ids[spec.name] = last
         born[spec.name] = n
         tables[spec.name] = _with_keys(evolve(spec, indexes=()), spec.indexes)
     for name, keys in change.indexes.items():
         if name not in tables:
             raise unknown_table(name, tables)
         tables[name] = _with_keys(tables[name], keys)
-    for key in RESERVED:
+    for key in (*RESERVED, DROPPED):
         if key in change.meta:
             raise StateError("a meta key that the store keeps for itself", where=key)
-    return Schema(tables, ids, born, {**schema.meta, **change.meta})
+    meta = {key: value for key, value in {**schema.meta, **change.meta}.items() if value is not None}
+    return Schema(tables, ids, born, meta, dropped)
 
 
 def _with_keys(spec: TableSpec, keys: tuple[Columns, ...]) -> TableSpec:

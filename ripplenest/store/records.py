@@ -12,10 +12,12 @@ from sqlalchemy.engine import Connection
 
 from ripplenest.nrc.errors import CorruptState, NotKept, StateError
 from ripplenest.store.chain import (
+    DROPPED,
     Head,
     Known,
     Live,
     Schema,
+    Table,
     Version,
     columns_of,
     schema_digest,
@@ -268,9 +270,18 @@ class Records:
         keys: dict[int, tuple[Columns, ...]] = {}
         for table, text, _ in indexes:
             keys[table] = (*keys.get(table, ()), columns_of(text))
-        specs = {t.name: TableSpec(t.name, types_of(t.columns), keys.get(t.id, ())) for t in tables}
-        ids, born = {t.name: t.id for t in tables}, {t.name: t.born for t in tables}
-        return Schema(specs, ids, born, {row.key: row.value for row in meta})
+        given = {row.key: row.value for row in meta}
+        gone = {i: (name, died) for i, name, died in json.loads(given.pop(DROPPED, "[]"))}
+        living = [t for t in tables if t.id not in gone]
+        specs = {t.name: TableSpec(t.name, types_of(t.columns), keys.get(t.id, ())) for t in living}
+        ids, born = {t.name: t.id for t in living}, {t.name: t.born for t in living}
+        dropped = tuple(
+            Table(t.id, TableSpec(name, types_of(t.columns), keys.get(t.id, ())), t.born, died)
+            for t in tables
+            if t.id in gone
+            for name, died in (gone[t.id],)
+        )
+        return Schema(specs, ids, born, given, dropped)
 
     # ------------------------------------------------------------ what is wrong
 

@@ -9,11 +9,11 @@ from attrs import frozen
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.chain import Live, Schema, Version
+from ripplenest.store.chain import Live, Schema, Table, Version
 from ripplenest.store.changelog import Changelog
 from ripplenest.store.records import note_of
 from ripplenest.store.segments import Keys, Reader, Segment
-from ripplenest.store.specs import Columns, TableSpec, unknown_table
+from ripplenest.store.specs import Columns, TableSpec, same_columns, unknown_table
 
 T = TypeVar("T")
 
@@ -81,7 +81,23 @@ class Snapshot:
         """The changes of ``table`` in the versions (since, version], so that scan(since) ⊎ delta(since) = scan."""
         spec = self._spec(table)
         self._check(since)
-        segments = self._changelog.since(since).get(self._schema.ids[table], ())
+        found = self._table(table)
+        segments = self._changelog.since(since).get(found.id, ())
+        rows = _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments], since))
+        return rows if found.born <= since else rows.plus(self._before(found, since).negated())
+
+    def _before(self, table: Table, since: int) -> Rows:
+        """The rows at ``since`` of the table that had the name of ``table`` then; none where there was no such table.
+        Raises StateError when it had other columns."""
+        spec, old = table.spec, self._schema.table(table.spec.name, since)
+        if old is None:
+            return Rows.empty(spec.types)
+        if not same_columns(old.spec.types, spec.types):
+            what = f"the table was made anew with other columns in version {table.born}"
+            raise StateError(what, where=spec.name, wanted=f"changes since version {table.born} or later", got=since)
+        with self._catalogue.transaction() as c:
+            live = self._catalogue.live(c, self._catalogue.version(c, since))
+        segments = live.get(old.id, ())
         return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments], since))
 
     def note(self, version: int) -> Mapping[str, object]:
@@ -98,7 +114,7 @@ class Snapshot:
     @property
     def tables(self) -> Mapping[str, TableSpec]:
         """The tables that there are at this version, with all access keys that they had when it was read."""
-        return {name: t for name, t in self._schema.tables.items() if self._schema.born[name] <= self.version}
+        return self._schema.names(self.version)
 
     @property
     def access_keys(self) -> Mapping[str, tuple[Columns, ...]]:
@@ -107,20 +123,22 @@ class Snapshot:
 
     def segments(self, table: str) -> tuple[Segment, ...]:
         """The segments that ``table`` is made of, oldest first."""
-        self._spec(table)
-        return self._live.get(self._schema.ids[table], ())
+        return self._live.get(self._table(table).id, ())
 
     def _indexed(self, segment: Segment) -> bool:
         return self._complete is None or segment.id in self._complete
 
     def _spec(self, table: str) -> TableSpec:
+        return self._table(table).spec
+
+    def _table(self, table: str) -> Table:
+        found = self._schema.table(table, self.version)
+        if found is not None:
+            return found
         if table not in self._schema.tables:
-            raise unknown_table(table, self._schema.tables)
-        born = self._schema.born[table]
-        if born > self.version:
-            what = "there was no such table yet"
-            raise StateError(what, where=table, wanted=f"version {born} or later", got=f"version {self.version}")
-        return self._schema.tables[table]
+            raise unknown_table(table, self._schema.names(self.version))
+        wanted = f"version {self._schema.born[table]} or later"
+        raise StateError("there was no such table yet", where=table, wanted=wanted, got=f"version {self.version}")
 
     def _read(self, read: Callable[[], T], since: int | None = None) -> T:
         """What ``read`` finds in files. One that is missing because a version has gone meanwhile is no corruption."""

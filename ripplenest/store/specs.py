@@ -5,7 +5,7 @@ from datetime import datetime
 
 from attrs import field, frozen
 
-from ripplenest.data.rows import Rows
+from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
 
@@ -26,25 +26,32 @@ def unknown_table(name: str, tables: Iterable[str]) -> StateError:
     return StateError("no such stored table", where=name, possible=sorted(tables))
 
 
+def same_columns(a: tuple[Base, ...], b: tuple[Base, ...]) -> bool:
+    """True when two rows of types are stored alike: equal up to nullability."""
+    return bool(arrow_schema(a).types == arrow_schema(b).types)
+
+
 @frozen
 class Change:
     """One commit. ``deltas`` are signed rows by table name; everything in it becomes visible together or not at all.
 
-    ``tables`` are made first, then ``indexes`` are added to tables (those that exist already are fine), then deltas are
-    added. ``meta`` replaces values by key. ``(source, seq)`` names the batch, once; ``digest`` is of its content.
-    ``note`` is kept with the version and must survive JSON. ``merged`` tables become one segment each, or none: what a
-    delta takes out of a table whole would otherwise stay in it, with its negation.
+    Tables ``dropped`` go first; then ``tables`` are made, also of names that went; then ``indexes`` are added to tables
+    (those that exist already are fine), then deltas are added. Versions that are kept keep what they have of a dropped
+    table. ``meta`` replaces values by key, and removes those that become None. ``(source, seq)`` names the batch, once;
+    ``digest`` is of its content. ``note`` is kept with the version and must survive JSON. ``merged`` tables become one
+    segment each, or none: what a delta takes out of a table whole would otherwise stay in it, with its negation.
     """
 
     deltas: Mapping[str, Rows] = field(factory=dict)
     tables: tuple[TableSpec, ...] = ()
     indexes: Mapping[str, tuple[Columns, ...]] = field(factory=dict)
-    meta: Mapping[str, str] = field(factory=dict)
+    meta: Mapping[str, str | None] = field(factory=dict)
     source: str | None = None
     seq: int | None = None
     digest: str = ""
     note: Mapping[str, object] = field(factory=dict)
     merged: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 @frozen
