@@ -9,18 +9,14 @@
     with db.batch() as b:
         b.insert("M", more)
     db.view("related").nested().show()
+
+Each name is imported when it is first used: a program that only declares views loads no database.
 """
 
-from ripplenest.api.database import Database
-from ripplenest.api.database import open_database as open
-from ripplenest.explanation import Explanation, explain
-from ripplenest.nrc import errors
-from ripplenest.nrc.errors import ParseError, RipplenestError
-from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
-from ripplenest.nrc.surface.text import Program, TextView
-from ripplenest.nrc.surface.text import parse_file as parse
-from ripplenest.nrc.surface.text import read_file as read
-from ripplenest.state.report import Report
+import sys
+from pkgutil import resolve_name
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 __all__ = [
     "Bag",
@@ -44,3 +40,57 @@ __all__ = [
     "record",
     "view",
 ]
+
+if TYPE_CHECKING:
+    from ripplenest.api.database import Database
+    from ripplenest.api.database import open_database as open
+    from ripplenest.explanation import Explanation, explain
+    from ripplenest.nrc import errors
+    from ripplenest.nrc.errors import ParseError, RipplenestError
+    from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
+    from ripplenest.nrc.surface.text import Program, TextView
+    from ripplenest.nrc.surface.text import parse_file as parse
+    from ripplenest.nrc.surface.text import read_file as read
+    from ripplenest.state.report import Report
+else:
+    _HOMES = {  # the imports above as data
+        "Bag": "ripplenest.nrc.surface.python:Bag",
+        "Database": "ripplenest.api.database:Database",
+        "Decimal": "ripplenest.nrc.surface.python:Decimal",
+        "Explanation": "ripplenest.explain:Explanation",
+        "Int": "ripplenest.nrc.surface.python:Int",
+        "ParseError": "ripplenest.nrc.errors:ParseError",
+        "Program": "ripplenest.nrc.surface.text:Program",
+        "Report": "ripplenest.state.report:Report",
+        "RipplenestError": "ripplenest.nrc.errors:RipplenestError",
+        "TextView": "ripplenest.nrc.surface.text:TextView",
+        "View": "ripplenest.nrc.surface.python:View",
+        "coalesce": "ripplenest.nrc.surface.python:coalesce",
+        "errors": "ripplenest.nrc.errors:",
+        "explain": "ripplenest.explain:explain",
+        "flatten": "ripplenest.nrc.surface.python:flatten",
+        "open": "ripplenest.api.database:open_database",
+        "parse": "ripplenest.nrc.surface.text:parse_file",
+        "read": "ripplenest.nrc.surface.text:read_file",
+        "record": "ripplenest.nrc.surface.python:record",
+        "view": "ripplenest.nrc.surface.python:view",
+    }
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = resolve_name(_HOMES[name])
+        return found
+
+    def __dir__():
+        return sorted(__all__)
+
+    class _Package(ModuleType):
+        """Importing a module puts it into its package under its name. Where a public name is the same (``view``,
+        ``explain``), the public name stays."""
+
+        def __setattr__(self, name, value):
+            if name not in _HOMES or getattr(value, "__name__", None) != f"{__name__}.{name}":
+                super().__setattr__(name, value)
+
+    sys.modules[__name__].__class__ = _Package

@@ -94,16 +94,17 @@ def replaced(name: str, change: Callable[[Any], Any]) -> None:
     """Change the function ``name``, or the method ``Class.method``, wherever a module of the project has it: checkouts
     may differ in where that is."""
     first, _, method = name.partition(".")
-    holders = [m for n, m in list(sys.modules.items()) if n.startswith("ripplenest") and hasattr(m, first)]
+    ours = [vars(m) for n, m in list(sys.modules.items()) if n.startswith("ripplenest") and first in vars(m)]
+    holders = [names for names in ours if not method or method in vars(names[first])]
     if not holders:
-        raise SystemExit(f"no module of this checkout has {first}")
+        raise SystemExit(f"no module of this checkout has {name}")
     if method:
-        found = getattr(holders[0], first)
+        found = holders[0][first]
         setattr(found, method, change(getattr(found, method)))
     else:
-        made = change(getattr(holders[0], first))
-        for module in holders:
-            setattr(module, first, made)
+        made = change(holders[0][first])
+        for names in holders:
+            names[first] = made
 
 
 def watched() -> Phases:

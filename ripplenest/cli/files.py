@@ -11,7 +11,7 @@ import ripplenest as rn
 from ripplenest.cli.output import printable
 from ripplenest.cli.program import FILE, Wrong, run, run_on
 
-V = TypeVar("V", rn.View | rn.TextView, rn.View | rn.TextView | Wrong)
+V = TypeVar("V", "rn.View | rn.TextView", "rn.View | rn.TextView | Wrong")
 
 
 def split(target: str) -> tuple[Path, str]:
@@ -23,7 +23,7 @@ def split(target: str) -> tuple[Path, str]:
     return Path(path), name
 
 
-def views(path: Path, name: str) -> list[rn.View | rn.TextView]:
+def views(path: Path, name: str) -> "list[rn.View | rn.TextView]":
     """The views of a file, or the one called ``name``. Raises typer.BadParameter when there is none, and the error of
     the first that is wrong; a Python file that fails ends it with exit code 2."""
     _check_file(path)
@@ -31,7 +31,7 @@ def views(path: Path, name: str) -> list[rn.View | rn.TextView]:
     return _chosen(found, path, name)
 
 
-def views_and_wrong(path: Path, name: str) -> list[rn.View | rn.TextView | Wrong]:
+def views_and_wrong(path: Path, name: str) -> "list[rn.View | rn.TextView | Wrong]":
     """As ``views``, with those that are wrong. A .nrc file is read whole: its first error is its only one."""
     _check_file(path)
     try:

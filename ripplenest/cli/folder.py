@@ -101,7 +101,7 @@ def _opened(folder: Path, catalogue: str | None) -> Iterator[Finding]:
         yield from _stored(db)
 
 
-def _stored(db: rn.Database) -> Iterator[Finding]:
+def _stored(db: "rn.Database") -> Iterator[Finding]:
     try:
         versions, usage = len(db.history()), db.usage
         yield ok(

@@ -28,7 +28,7 @@ def status(state: State, as_json: Json = False, catalogue: Catalogue = None) -> 
         print_table(_lines(found))
 
 
-def facts(db: rn.Database) -> dict[str, Any]:
+def facts(db: "rn.Database") -> dict[str, Any]:
     """All of it as plain data."""
     relations, views, usage = db.relations, db.views, db.usage
     return {
@@ -43,7 +43,7 @@ def facts(db: rn.Database) -> dict[str, Any]:
     }
 
 
-def _named(db: rn.Database, name: str, version: int) -> dict[str, Any]:
+def _named(db: "rn.Database", name: str, version: int) -> dict[str, Any]:
     _, found = handle(db, name)
     rows, exact = _count(found.as_of(version))
     return {"name": name, "rows": rows, "exact": exact}
@@ -55,7 +55,7 @@ def _count(found: "RelationHandle | ViewHandle") -> tuple[int, bool]:
     return (found.count(), True) if found.size <= EXACT else (found.size, False)
 
 
-def _sources(db: rn.Database) -> list[dict[str, Any]]:
+def _sources(db: "rn.Database") -> list[dict[str, Any]]:
     """The last batch of each source that the versions that are kept tell of, newest first."""
     last: dict[str, dict[str, Any]] = {}
     for e in db.history():

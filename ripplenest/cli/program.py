@@ -33,7 +33,7 @@ class Failed(Exception):
     """A file that raised what is no error of ours, or that Python cannot read; the message is for people."""
 
 
-def run(path: Path) -> list[rn.View]:
+def run(path: Path) -> "list[rn.View]":
     """The views of a file. Raises the error of the first that is wrong; ends with exit code 2 when the file fails."""
     module = _module(path, guarded=False)
     try:
@@ -43,7 +43,7 @@ def run(path: Path) -> list[rn.View]:
     return [view for view in vars(module).values() if isinstance(view, rn.View)]
 
 
-def run_on(path: Path) -> list[rn.View | Wrong]:
+def run_on(path: Path) -> "list[rn.View | Wrong]":
     """The views of a file in its order, with those that are wrong.
 
     A wrong view is not there for what follows. When that fails for it, the reading ends.

@@ -30,7 +30,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a view or
 EngineOption = Annotated[Engine, typer.Option(help="What computes rows.")]
 
 
-def open_state(state: Path, catalogue: str | None, engine: Engine = "python") -> rn.Database:
+def open_state(state: Path, catalogue: str | None, engine: Engine = "python") -> "rn.Database":
     """An existing state; looking at a folder must not make one of it. Warnings go to stderr.
 
     Raises typer.BadParameter for a folder of something else, StateError for one that cannot be read, and what
@@ -48,7 +48,7 @@ def open_state(state: Path, catalogue: str | None, engine: Engine = "python") ->
     return db
 
 
-def open_and_said(folder: Path, catalogue: str | None, engine: Engine = "python") -> tuple[rn.Database, list[str]]:
+def open_and_said(folder: Path, catalogue: str | None, engine: Engine = "python") -> "tuple[rn.Database, list[str]]":
     """The state in ``folder``, and what it warns of: publications that are behind.
 
     Without ``catalogue`` the variable says where it is, of a state with its catalogue elsewhere and of no other.
@@ -93,12 +93,12 @@ def moment(text: str) -> Moment:
     raise typer.BadParameter(f"{text} is neither a version nor SOURCE:SEQ, such as 12 or shop:3")
 
 
-def version_at(db: rn.Database, at: Moment | None) -> int:
+def version_at(db: "rn.Database", at: Moment | None) -> int:
     """The version that ``at`` means, the newest without one. Raises StateError for one that is not kept."""
     return db.version if at is None else db.version_of(at)
 
 
-def handle(db: rn.Database, name: str) -> "tuple[str, RelationHandle | ViewHandle]":
+def handle(db: "rn.Database", name: str) -> "tuple[str, RelationHandle | ViewHandle]":
     """ "view" or "relation", and the handle. Raises UnknownView."""
     if name in db.relations:
         return "relation", db.relation(name)

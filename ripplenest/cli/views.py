@@ -13,7 +13,6 @@ from ripplenest.cli.files import split, views, views_and_wrong
 from ripplenest.cli.output import Json, message, print_json, printable
 from ripplenest.cli.program import FILE, Wrong
 from ripplenest.cli.states import Catalogue, open_state
-from ripplenest.demo import main as film_demo
 
 File = Annotated[str, typer.Argument(metavar=FILE, help="A .nrc file, or a Python file, which is run.")]
 Counts = list[str] | None
@@ -30,6 +29,8 @@ def demo(
     if state is not None and state.exists():
         raise typer.BadParameter(f"{state} exists already", param_hint="--state")
     out = Console(file=io.StringIO()) if as_json else Console()
+    from ripplenest.demo import main as film_demo  # noqa: PLC0415 - it declares views, which other commands need not
+
     result = film_demo.run(out, Console(stderr=True), explain_all, state)
     if as_json:
         print_json(result.to_dict())
@@ -54,7 +55,7 @@ def _told_once(found: list[Checked]) -> list[Checked]:
     return [view for view in found if view["view"] is not None or view["error"] not in of_views]
 
 
-def _checked(view: rn.View | rn.TextView | Wrong) -> Checked:
+def _checked(view: "rn.View | rn.TextView | Wrong") -> Checked:
     """By view, its type or error."""
     if isinstance(view, Wrong):
         return {"view": view.name, "error": message(view.error)}
@@ -100,7 +101,7 @@ def explain(
         _print_all(found, with_spark)
 
 
-def _print_all(found: list[rn.Explanation], with_spark: bool) -> None:
+def _print_all(found: "list[rn.Explanation]", with_spark: bool) -> None:
     for e in found:
         e.print()
         if with_spark:
@@ -109,7 +110,7 @@ def _print_all(found: list[rn.Explanation], with_spark: bool) -> None:
 
 def _kept(
     state: Path, name: str, catalogue: str | None, given: object, changed: dict[str, int]
-) -> list[rn.Explanation]:
+) -> "list[rn.Explanation]":
     """Of the views that a state keeps, which has sizes and maps of its own."""
     if given:
         what = "a state has sizes and maps of its own: leave them out; --delta may be given"
@@ -118,7 +119,7 @@ def _kept(
         return [db.view(view).explain(changed) for view in ([name] if name else db.views)]
 
 
-def _page(found: list[rn.Explanation]) -> str:
+def _page(found: "list[rn.Explanation]") -> str:
     """A whole page of HTML around the elements that explanations are in a notebook."""
     title = escape(printable(", ".join(e.json()["view"] for e in found)))
     head = f'<head><meta charset="utf-8"><title>{title}</title></head>'

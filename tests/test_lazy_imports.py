@@ -1,0 +1,91 @@
+"""What is imported when: nothing heavy with the package, little for the help of the tool, and what each name needs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ripplenest
+
+ROOT = Path(__file__).resolve().parents[1]
+DATABASE = ("cattrs", "deltalake", "lark", "networkx", "numpy", "pyarrow", "pyspark", "sqlalchemy")
+HEAVY = (*DATABASE, "attrs", "rich", "typer")
+
+
+def loaded(program: str) -> set[str]:
+    """The heavy packages that are there when ``program`` has run in a process of its own."""
+    ask = f"{program}\nimport sys\nprint(*(set(sys.modules) & set({HEAVY})), sep=chr(10))"
+    done = subprocess.run([sys.executable, "-P", "-c", ask], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {line for line in done.stdout.splitlines() if line in HEAVY}
+
+
+def test_the_package_alone_imports_nothing_heavy() -> None:
+    assert loaded("import ripplenest as rn; assert dir(rn) and rn.__all__") == set()
+
+
+def test_errors_are_light() -> None:
+    assert loaded("import ripplenest as rn; rn.errors.StateError; rn.RipplenestError") == set()
+
+
+def test_declaring_views_needs_no_database() -> None:
+    program = "from ripplenest import Bag, record, view, flatten, coalesce"
+    assert not loaded(program) & {"cattrs", "networkx", "pyarrow", "pyspark", "sqlalchemy", "typer", "rich"}
+
+
+def test_a_database_needs_no_spark() -> None:
+    program = "import tempfile, ripplenest as rn\nwith rn.open(tempfile.mkdtemp(), engine='python') as db: db.version"
+    assert "sqlalchemy" in loaded(program) and not loaded(program) & {"pyspark", "deltalake", "typer"}
+
+
+def test_the_help_of_the_tool_needs_no_database() -> None:
+    program = """
+import sys
+sys.argv = ["ripplenest", "--help"]
+from ripplenest.cli import app
+try:
+    app()
+except SystemExit as end:
+    assert not end.code, end.code
+"""
+    found = loaded(program)
+    assert "typer" in found and not found & {*DATABASE}
+
+
+# ---------------------------------------------------------------- the names
+
+
+def test_dir_shows_the_public_names() -> None:
+    assert dir(ripplenest) == sorted(ripplenest.__all__)
+
+
+def test_what_type_checkers_see_is_what_there_is() -> None:
+    """The imports under TYPE_CHECKING and the table of homes say the same of each public name."""
+    tree = ast.parse((ROOT / "ripplenest" / "__init__.py").read_text())
+    (guarded,) = (n for n in tree.body if isinstance(n, ast.If))
+    seen = {
+        alias.asname or alias.name: f"{node.module}:{alias.name}"
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    seen["errors"] = "ripplenest.nrc.errors:"
+    assert seen == ripplenest._HOMES
+    assert sorted(seen) == sorted(ripplenest.__all__)
+
+
+@pytest.mark.parametrize("order", ["name first", "module first"])
+@pytest.mark.parametrize("name", ["view", "explain"])
+def test_a_module_of_the_same_name_does_not_replace_a_public_name(name: str, order: str) -> None:
+    lines = [f"assert callable(rn.{name}), rn.{name}", f"import ripplenest.{name}"]
+    program = "\n".join(["import ripplenest as rn", *(lines if order == "name first" else reversed(lines)), lines[0]])
+    loaded(program)
+
+
+def test_other_names_are_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ripplenest.nothing  # noqa: B018
+    with pytest.raises(ImportError, match="nothing"):
+        from ripplenest import nothing  # noqa: F401, PLC0415
