@@ -13,9 +13,7 @@
 Each name is imported when it is first used: a program that only declares views loads no database.
 """
 
-import sys
 from pkgutil import resolve_name
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 __all__ = [
@@ -57,7 +55,7 @@ else:
         "Bag": "ripplenest.nrc.surface.python:Bag",
         "Database": "ripplenest.api.database:Database",
         "Decimal": "ripplenest.nrc.surface.python:Decimal",
-        "Explanation": "ripplenest.explain:Explanation",
+        "Explanation": "ripplenest.explanation:Explanation",
         "Int": "ripplenest.nrc.surface.python:Int",
         "ParseError": "ripplenest.nrc.errors:ParseError",
         "Program": "ripplenest.nrc.surface.text:Program",
@@ -67,7 +65,7 @@ else:
         "View": "ripplenest.nrc.surface.python:View",
         "coalesce": "ripplenest.nrc.surface.python:coalesce",
         "errors": "ripplenest.nrc.errors:",
-        "explain": "ripplenest.explain:explain",
+        "explain": "ripplenest.explanation:explain",
         "flatten": "ripplenest.nrc.surface.python:flatten",
         "open": "ripplenest.api.database:open_database",
         "parse": "ripplenest.nrc.surface.text:parse_file",
@@ -84,13 +82,3 @@ else:
 
     def __dir__():
         return sorted(__all__)
-
-    class _Package(ModuleType):
-        """Importing a module puts it into its package under its name. Where a public name is the same (``view``,
-        ``explain``), the public name stays."""
-
-        def __setattr__(self, name, value):
-            if name not in _HOMES or getattr(value, "__name__", None) != f"{__name__}.{name}":
-                super().__setattr__(name, value)
-
-    sys.modules[__name__].__class__ = _Package
