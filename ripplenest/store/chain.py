@@ -9,7 +9,6 @@ bit in a value, and a segment that silently goes missing is a wrong answer.
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 from attrs import frozen
@@ -43,7 +42,7 @@ class Version:
         return seal(self.parent, self.n, self.time, self.source, self.seq, self.digest, self.note, *sealed)
 
 
-@frozen(slots=False)
+@frozen
 class Schema:
     """Tables with their ids and the versions that made them, and meta values, at the newest version."""
 
@@ -52,7 +51,7 @@ class Schema:
     born: Mapping[str, int]
     meta: Mapping[str, str]
 
-    @cached_property
+    @property
     def digest(self) -> str:
         tables = [(self.ids[t.name], t.name, types_text(t.types), self.born[t.name]) for t in self.tables.values()]
         indexes = [(self.ids[n], columns_text(c), i) for n, t in self.tables.items() for i, c in enumerate(t.indexes)]
