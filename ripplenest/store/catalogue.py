@@ -22,6 +22,7 @@ from ripplenest.store.records import Records, Tip
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns
+from ripplenest.store.statements import DIE, DROP_INDEXES, DROP_SEGMENTS, DROP_VERSIONS, GONE_FILES, SET
 from ripplenest.store.tables import ALL, BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
 FORMAT = 3  # 3: tables can be dropped, views can be behind; written by the first commit to a state of format 2
@@ -133,7 +134,7 @@ class Catalogue(Records):
         _insert(c, SEGMENT_INDEXES, blobs)
         dead = [{"dead": i, "at": new.version.n} for i in born.dead]
         if dead:
-            c.execute(_DIE, dead)
+            c.execute(DIE, dead)
         self._add_version(c, new.version)
         self._set(c, {"newest": new.version.n, **({"format": FORMAT} if self._older else {})})
 
@@ -171,7 +172,7 @@ class Catalogue(Records):
         c.execute(sa.insert(VERSIONS), asdict(version) | {"state": version.state})
 
     def _set(self, c: Connection, values: Mapping[str, object]) -> None:
-        c.execute(_SET, [{"at": key, "given": str(value)} for key, value in values.items()])
+        c.execute(SET, [{"at": key, "given": str(value)} for key, value in values.items()])
 
     # ------------------------------------------------------------ old versions
 
@@ -205,11 +206,11 @@ class Catalogue(Records):
             return Forgotten(tip.oldest)
         batches = self._keep_batches(c, self.versions(c, tip.oldest, before - 1))
         known = int(self._given("forgotten", tip.forgotten)) + batches
-        c.execute(_DROP_VERSIONS, {"before": before})
+        c.execute(DROP_VERSIONS, {"before": before})
         self._set(c, {"oldest": before, "forgotten": known})
-        files = tuple(sorted(c.execute(_GONE_FILES, {"before": before}).scalars()))
-        c.execute(_DROP_INDEXES, {"before": before})
-        c.execute(_DROP_SEGMENTS, {"before": before})
+        files = tuple(sorted(c.execute(GONE_FILES, {"before": before}).scalars()))
+        c.execute(DROP_INDEXES, {"before": before})
+        c.execute(DROP_SEGMENTS, {"before": before})
         return Forgotten(before, files)
 
     def _keep_batches(self, c: Connection, versions: Iterable[Version]) -> int:
@@ -232,29 +233,3 @@ def _sealed(key: str, value: object) -> str:
 def _insert(c: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
     if rows:
         c.execute(sa.insert(table), rows)
-
-
-# ---------------------------------------------------------------- statements of every batch, made once
-
-
-def _gone_files() -> sa.Select[Any]:
-    """The files that dead segments and their indexes are in, and nothing else is."""
-    living, named = SEGMENTS.alias().c, SEGMENT_INDEXES.alias().c
-    files = sa.union(sa.select(SEGMENTS.c.file).where(_IS_GONE), sa.select(SEGMENT_INDEXES.c.file).where(_OF_GONE))
-    found = files.subquery().c.file
-    lives = living.died.is_(None) | (living.died > _BEFORE)
-    in_segments = sa.exists(sa.select(living.id).where(living.file == found, lives))
-    in_indexes = sa.exists(sa.select(named.segment_id).where(named.file == found, named.segment_id.not_in(_GONE)))
-    return sa.select(found).where(~in_segments, ~in_indexes)
-
-
-_BEFORE = sa.bindparam("before", type_=sa.BigInteger())
-_IS_GONE = SEGMENTS.c.died <= _BEFORE
-_GONE = sa.select(SEGMENTS.c.id).where(_IS_GONE)
-_OF_GONE = SEGMENT_INDEXES.c.segment_id.in_(_GONE)
-_GONE_FILES = _gone_files()
-_DROP_VERSIONS = sa.delete(VERSIONS).where(VERSIONS.c.n < _BEFORE)
-_DROP_INDEXES = sa.delete(SEGMENT_INDEXES).where(_OF_GONE)
-_DROP_SEGMENTS = sa.delete(SEGMENTS).where(_IS_GONE)
-_SET = sa.update(META).where(META.c.key == sa.bindparam("at")).values(value=sa.bindparam("given"))
-_DIE = sa.update(SEGMENTS).where(SEGMENTS.c.id == sa.bindparam("dead")).values(died=sa.bindparam("at"))

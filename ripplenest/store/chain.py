@@ -9,7 +9,6 @@ bit in a value, and a segment that silently goes missing is a wrong answer.
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 from attrs import frozen
@@ -59,7 +58,7 @@ class Table:
         return self.born <= version and (self.died is None or version < self.died)
 
 
-@frozen(slots=False)
+@frozen
 class Schema:
     """Tables with their ids and the versions that made them, and meta values, at the newest version.
 
@@ -73,7 +72,7 @@ class Schema:
     meta: Mapping[str, str]
     dropped: tuple[Table, ...] = ()
 
-    @cached_property
+    @property
     def digest(self) -> str:
         named = [*((t.spec.name, t) for t in self.living), *((tombstone(t.id), t) for t in self.dropped)]
         tables = [(t.id, name, types_text(t.spec.types), t.born) for name, t in named]

@@ -71,7 +71,8 @@ class Draft:
             delta = _delta(change, schema.tables[table])
             before, whole = live.get(schema.ids[table], ()), table in change.merged
             live[schema.ids[table]] = self._advanced(schema, table, before, delta, whole)
-        self.head = Head(self._version(head.version, change, schema, live), schema, live)
+        sealed = head.version.schema if schema is head.schema else schema.digest
+        self.head = Head(self._version(head.version, change, sealed, live), schema, live)
 
     @property
     def born(self) -> Born:
@@ -92,10 +93,10 @@ class Draft:
     def packs(self) -> list[Pack]:
         return [pack for pack in (self._deltas, self._merges) if pack]
 
-    def _version(self, old: Version, change: Change, schema: Schema, live: dict[int, tuple[Segment, ...]]) -> Version:
+    def _version(self, old: Version, change: Change, schema: str, live: dict[int, tuple[Segment, ...]]) -> Version:
         changes = segments_digest(s for s, _ in self._born if s.is_delta)
         note = note_text(change.note)
-        sealed = (changes, live_digest(live), schema.digest, old.state)
+        sealed = (changes, live_digest(live), schema, old.state)
         return Version(self._n, now(), change.source, change.seq, change.digest, note, *sealed)
 
     def _advanced(

@@ -28,7 +28,8 @@ from ripplenest.store.disk import Blob, is_pack
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
-from ripplenest.store.tables import BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
+from ripplenest.store.statements import FORGOTTEN_OF_SOURCE, IS_APPLIED, OF_SOURCE, RANGE, TIP
+from ripplenest.store.tables import BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES
 
 RESERVED = ("format", "id", "newest", "oldest", "forgotten", "retain")  # meta keys that are the catalogue's own
 
@@ -72,7 +73,7 @@ class Records:
 
     def tip(self, c: Connection) -> Tip:
         """The newest version, and what is kept before it."""
-        row = c.execute(_TIP).one_or_none()
+        row = c.execute(TIP).one_or_none()
         if row is None or str(row.n) != row.newest:
             raise self.corrupt("the newest version", row and row.newest, row and row.n)
         if str(row.first) != row.oldest:
@@ -116,7 +117,7 @@ class Records:
 
     def versions(self, c: Connection, first: int, last: int) -> list[Version]:
         """The versions first to last, which are kept, in their order."""
-        rows = c.execute(_RANGE, {"first": first, "last": last}).all()
+        rows = c.execute(RANGE, {"first": first, "last": last}).all()
         if len(rows) != last - first + 1:
             raise self.corrupt("versions are missing", f"{first} to {last}", f"{len(rows)} of them")
         found: list[Version] = []
@@ -163,8 +164,8 @@ class Records:
     def progress(self, c: Connection, source: str, seq: int | None = None) -> Progress:
         """How far ``source`` has come, and the batch (source, seq), whether its version is kept or not."""
         asked = {"source": source, "seq": seq}
-        known = {row.seq: self._forgotten(*row) for row in c.execute(_FORGOTTEN, asked)}
-        for version in map(self._sealed_version, c.execute(_BATCHES, asked)):
+        known = {row.seq: self._forgotten(*row) for row in c.execute(FORGOTTEN_OF_SOURCE, asked)}
+        for version in map(self._sealed_version, c.execute(OF_SOURCE, asked)):
             assert version.seq is not None  # it is one of those that were asked for
             known[version.seq] = Known(version.n, version.seq, version.digest, version.note)
         return Progress(max(known, default=None), None if seq is None else known.get(seq))
@@ -179,7 +180,7 @@ class Records:
 
     def is_applied(self, c: Connection, source: str, seq: int) -> bool:
         """Whether a row names the batch (source, seq)."""
-        return c.execute(_IS_APPLIED, {"source": source, "seq": seq}).first() is not None
+        return c.execute(IS_APPLIED, {"source": source, "seq": seq}).first() is not None
 
     def _forgotten(self, source: str, seq: int, n: int, digest: str, sealed: str) -> Known:
         got = seal(source, seq, n, digest)
@@ -312,40 +313,3 @@ def note_of(text: str) -> dict[str, object]:
     """The note of a version, as it was given."""
     found: dict[str, object] = json.loads(text)
     return found
-
-
-# ---------------------------------------------------------------- statements of every batch, made once
-
-
-def _tip() -> sa.Select[Any]:
-    v, first = VERSIONS.c, VERSIONS.alias().c.n
-    noted = [
-        sa.select(META.c.value).where(META.c.key == key).scalar_subquery().label(key)
-        for key in ("newest", "oldest", "forgotten", "retain")
-    ]
-    oldest = sa.select(sa.func.min(first)).scalar_subquery().label("first")
-    segment = sa.select(sa.func.max(SEGMENTS.c.id)).scalar_subquery().label("last_segment")
-    return sa.select(v.n, v.state, oldest, segment, *noted).order_by(v.n.desc()).limit(1)
-
-
-def _of_source(table: sa.Table) -> sa.Select[Any]:
-    """The batch that is asked for and the last one of its source."""
-    source, others = sa.bindparam("source", type_=table.c.source.type), table.alias().c
-    last = sa.select(sa.func.max(others.seq)).where(others.source == source).scalar_subquery()
-    asked = sa.bindparam("seq", type_=sa.BigInteger())
-    return sa.select(table).where(table.c.source == source, (table.c.seq == asked) | (table.c.seq == last))
-
-
-def _named(table: sa.Table) -> sa.Select[Any]:
-    source, seq = sa.bindparam("source", type_=table.c.source.type), sa.bindparam("seq", type_=sa.BigInteger())
-    return sa.select(table.c.n).where(table.c.source == source, table.c.seq == seq)
-
-
-_TIP = _tip()
-_RANGE = (
-    sa.select(VERSIONS)
-    .where(VERSIONS.c.n >= sa.bindparam("first"), VERSIONS.c.n <= sa.bindparam("last"))
-    .order_by(VERSIONS.c.n)
-)
-_BATCHES, _FORGOTTEN = _of_source(VERSIONS), _of_source(BATCHES)
-_IS_APPLIED = sa.union_all(_named(VERSIONS), _named(BATCHES))
