@@ -7,6 +7,7 @@ or nothing (``commits``).
 
 import os
 import warnings
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from ripplenest.api.batch import Batch, find_relation
@@ -17,8 +18,10 @@ from ripplenest.delta.materialize import Materialize
 from ripplenest.intake.operations import Operation
 from ripplenest.nrc.errors import NotPublished, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
+from ripplenest.nrc.syntax import Query
 from ripplenest.publish import Layout, Published, Target
 from ripplenest.publish.publications import Publications
+from ripplenest.publish.publisher import check_target
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
@@ -26,17 +29,21 @@ from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.policy import Policy, check_policy
 from ripplenest.schema.relation import Relation, declare
 from ripplenest.state.commits import Commits
-from ripplenest.state.declared import HasQuery, compiled, query_of
+from ripplenest.state.define import Definitions
+from ripplenest.state.notes import note
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
+from ripplenest.state.views import HasQuery, Kept, compiled, query_of
 from ripplenest.store.specs import Entry, Swept, Usage
 from ripplenest.store.store import Store
+from ripplenest.version.folding import Unfolding
 from ripplenest.version.version import AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Engine = Literal["spark", "python"]
+SMALL = 100_000  # rows of relations up to which a view that waits is rebuilt when the state is opened
 
 
 class Database:
@@ -53,6 +60,7 @@ class Database:
         self._state = State(store)
         self._declared = self._state.declared
         self._commits = Commits(self._state, self._engine_joiner)
+        self._definitions = Definitions(self._state, self._engine_joiner)
         self._publications = Publications(self._state)
         self._report: Report | None = None
         self._state.refresh()
@@ -64,7 +72,8 @@ class Database:
         self._store.close()
 
     def __repr__(self) -> str:
-        names = (", ".join(found) or "none" for found in (self._declared.relations, self._declared.views))
+        known = (self._declared.relations, (view.name for view in self._declared.every))
+        names = (", ".join(found) or "none" for found in known)
         return "<database: relations {}; views {}>".format(*names)
 
     def __enter__(self) -> "Database":
@@ -116,7 +125,7 @@ class Database:
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)
-        return RelationHandle(r, self._state.snapshot, lambda: self.spark)
+        return RelationHandle(r.name, self._state.shown, lambda: self.spark)
 
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
@@ -141,15 +150,92 @@ class Database:
         snapshot = self._state.snapshot()
         self._declared.check_relations(query)
         known = self._declared.views.get(query.name)
+        waiting = self._declared.waiting.get(query.name)
         if known is not None:
             self._declared.check_same(compiled(query, known.options), materialize)
+        elif waiting is not None:
+            self._declared.check_term(waiting, query, materialize)
+            self._definitions.rebuild(waiting, snapshot)
         else:
-            rows = self._commits.part_sizes(snapshot, query.relations)
-            made = compiled(query, Options("cost" if materialize is None else materialize, rows))
-            if self._policy == "strict":
-                check_strict(query, made.judgement)
-            self._commits.keep(made, snapshot)
+            self._definitions.create(self._compiled(query, materialize, snapshot), snapshot)
         return self.view(query.name)
+
+    def replace(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
+        """Keep ``view`` in place of the view of its name, in one commit; maps that both have stay as they are.
+
+        The changes of the view go across: what went is what only the old definition gave. Versions before it are shown
+        by the old one. A table that it is published to is written whole. Raises UnknownView when there is no view of
+        this name, and what ``create`` raises.
+        """
+        query = query_of(view)
+        snapshot = self._state.snapshot()
+        self._declared.check_relations(query)
+        made = self._compiled(query, materialize, snapshot)
+        self._check_target(made)
+        self._definitions.replace(made, snapshot)
+        self._publications.catch_up(self._store.seen())
+        return self.view(query.name)
+
+    def rebuild(self, name: str | None = None) -> tuple[str, ...]:
+        """Keep views fresh again that wait for it, each in one commit, or the one called ``name``; which they were.
+
+        A view waits when another release of the compiler made its maps. Raises UnknownView, and QueryError for a view
+        that this release does not compile.
+        """
+        self._state.refresh()
+        known = {view.name for view in self._declared.every}
+        if name is not None and name not in known:
+            raise UnknownView("there is no such view", got=name, possible=sorted(known))
+        done = self._rebuilt([n for n in self._declared.waiting if name in (None, n)])
+        self._publications.catch_up(self._store.seen())
+        return done
+
+    def _rebuilt(self, names: Iterable[str]) -> tuple[str, ...]:
+        done = []
+        for name in names:
+            snapshot = self._state.snapshot()
+            if name in self._declared.waiting:
+                self._definitions.rebuild(self._declared.waiting[name], snapshot)
+                done.append(name)
+        return tuple(done)
+
+    def rebuild_small(self) -> tuple[str, ...]:
+        """Rebuild the waiting views that read few rows; the others wait for ``rebuild``. Opening a state does it."""
+        snapshot = self._state.snapshot()
+        small = (
+            view.name
+            for view in self._declared.waiting.values()
+            if isinstance(view.made, Kept) and self._declared.rows_read(view, snapshot) <= SMALL
+        )
+        return self._rebuilt(list(small))
+
+    def drop(self, name: str) -> int:
+        """Keep a view, or a relation with all its rows, no longer. Returns the version without it.
+
+        Versions before it have it as long as they are kept (``view(name, as_of=...)``), and the name is free at once.
+        Raises StateError when views read the relation or the view is published, and UnknownView.
+        """
+        return self._definitions.drop(name, self._state.snapshot())
+
+    @property
+    def waiting(self) -> dict[str, str]:
+        """The views that wait to be rebuilt, each with the reason. Batches do not keep them fresh."""
+        self._state.refresh()
+        return {view.name: view.why for view in self._declared.waiting.values()}
+
+    def _compiled(self, query: Query, materialize: Materialize | None, snapshot: Unfolding) -> Kept:
+        """A new definition, with maps for the rows that there are. Raises QueryError, and NotIncremental."""
+        rows = self._commits.part_sizes(snapshot, query.relations)
+        made = compiled(query, Options("cost" if materialize is None else materialize, rows))
+        if self._policy == "strict":
+            check_strict(query, made.judgement)
+        return made
+
+    def _check_target(self, made: Kept) -> None:
+        """Before a view is replaced: its tables can be published so. Raises QueryError."""
+        for target in self._publications.targets:
+            if target.view == made.name:
+                check_target(made.shape, target)
 
     def track(self, name: str) -> None:
         """From now on keep the access keys by which ``changes(since=).nested`` and ``changed_rows`` of a view or
@@ -158,15 +244,17 @@ class Database:
         if name not in names:
             raise UnknownView("there is no such view or relation", got=name, possible=names)
         shape = (self.relation(name) if name in self.relations else self.view(name)).shape
-        self._state.index(wanted_keys(shape), {"kind": "track", "name": name})
+        self._state.index(wanted_keys(shape), note("track", name=name))
 
-    def view(self, name: str) -> ViewHandle:
-        """A handle on a view that is kept. Raises UnknownView."""
+    def view(self, name: str, as_of: AsOf | None = None) -> ViewHandle:
+        """A handle on a view; ``as_of`` as for handles, also for a view that was dropped since. Raises UnknownView."""
         self._state.refresh()
-        if name not in self._declared.views:
-            raise UnknownView("there is no such view", got=name, possible=self._declared.views)
-        kept = self._declared.views[name]
-        return ViewHandle(kept, self._state.snapshot, lambda: self.spark)
+        found = self._declared.view(name)
+        if found is None and as_of is None:
+            possible = [view.name for view in self._declared.every]
+            raise UnknownView("there is no such view", got=name, possible=possible)
+        handle = ViewHandle(name, found, self._state.shown, lambda: self.spark)
+        return handle if as_of is None else handle.as_of(as_of)
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -176,9 +264,9 @@ class Database:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of the views that are kept."""
+        """The names of the views, also of those that wait to be rebuilt (``waiting``)."""
         self._state.refresh()
-        return tuple(self._declared.views)
+        return tuple(view.name for view in self._declared.every)
 
     def verify(self, deep: bool = False) -> Verification:
         """Whether all that is stored is what it should be: relations consistent, each map what its definition gives.
@@ -278,19 +366,28 @@ class Database:
         """
         self._store.check_open()
         chosen = self._policy if policy is None else check_policy(policy)
-        return Batch(self._relation, lambda *args: self._apply(chosen, *args), source, seq)
+        used: dict[str, Relation] = {}
+
+        def find(name: str) -> Relation:
+            return used.setdefault(name, self._relation(name))
+
+        return Batch(find, lambda *args: self._apply(chosen, used, *args), source, seq)
 
     def _relation(self, name: str) -> Relation:
-        """The relation ``name``, which another object may have declared meanwhile; none is ever declared otherwise.
-        Raises UnknownRelation."""
+        """The relation ``name``, which another object may have declared meanwhile. Raises UnknownRelation."""
         if name not in self._declared.relations:
             self._state.refresh()
         return find_relation(self._declared.relations, name)
 
     def _apply(
-        self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None
+        self,
+        policy: Policy,
+        used: Mapping[str, Relation],
+        operations: tuple[Operation, ...],
+        source: str | None,
+        seq: int | None,
     ) -> Report:
-        self._report = self._commits.batch(policy, operations, source, seq)
+        self._report = self._commits.batch(policy, used, operations, source, seq)
         self._publications.catch_up(self._store.seen())
         return self._report
 
@@ -334,6 +431,7 @@ def open_database(
         store.close()
         raise
     try:
+        db.rebuild_small()
         db.catch_up()
     except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
         warnings.warn(str(error), stacklevel=2)

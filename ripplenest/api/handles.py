@@ -10,20 +10,22 @@ from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
+from ripplenest.nrc.errors import QueryError, StateError, UnknownView
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
 from ripplenest.reading.touched import touched
-from ripplenest.schema.relation import Relation
-from ripplenest.schema.shape import OutputShape, shape_of_relation
+from ripplenest.schema.shape import OutputShape
 from ripplenest.shred.values import nest
-from ripplenest.state.declared import Kept
-from ripplenest.version.version import AsOf, Version, Versions
+from ripplenest.state.state import Shown
+from ripplenest.state.views import Kept, Waiting
+from ripplenest.version.version import AsOf, Version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SCANNED = 10_000  # stored rows that are read whole without a word
+Show = Callable[[str, AsOf | None], Shown]
 
 
 @frozen
@@ -32,14 +34,25 @@ class Changes:
     the nested rows that were touched, however deep inside them it happened.
 
     The column ``_multiplicity`` is above 0 for rows that came and below 0 for rows that went; a nested row that changed
-    inside went as it was before and came as it is after.
+    inside went as it was before and came as it is after. Where a view was replaced meanwhile, the nested rows are the
+    difference of both definitions; the others raise StateError unless both have the same tables.
     """
 
     since: int
     version: int
-    flat: "DataFrame"
-    dictionaries: Mapping[str, "DataFrame"]
+    _flat: Callable[[], "DataFrame"]
+    _dictionaries: Callable[[], Mapping[str, "DataFrame"]]
     _nested: Callable[[], "DataFrame"]
+
+    @property
+    def flat(self) -> "DataFrame":
+        """The base fields, labels of inner bags, and ``_multiplicity``."""
+        return self._flat()
+
+    @property
+    def dictionaries(self) -> Mapping[str, "DataFrame"]:
+        """By site: the label, the fields of its rows, and ``_multiplicity``."""
+        return self._dictionaries()
 
     @property
     def nested(self) -> "DataFrame":
@@ -51,17 +64,11 @@ class Changes:
 class Handle:
     """A view or a relation of a database. Every read is of the newest version at the time of the call, or always of
     the one that ``as_of`` gave. Raises StateError for a version that is no longer kept, or before there was such a view
-    or relation."""
+    or relation, and UnknownView when it was dropped."""
 
-    def __init__(
-        self,
-        shape: OutputShape,
-        snapshots: Versions,
-        spark: Callable[[], "SparkSession"],
-        as_of: AsOf | None = None,
-    ) -> None:
-        self.shape = shape
-        self._snapshots, self._spark, self._as_of = snapshots, spark, as_of
+    def __init__(self, name: str, show: Show, spark: Callable[[], "SparkSession"], as_of: AsOf | None = None) -> None:
+        self.name = name
+        self._show, self._spark, self._as_of = show, spark, as_of
 
     def __repr__(self) -> str:
         at = "" if self._as_of is None else f" as of {self._as_of}"
@@ -70,13 +77,13 @@ class Handle:
     _kind = "view"
 
     @property
-    def name(self) -> str:
-        """The name of the view or relation."""
-        return self.shape.name
+    def shape(self) -> OutputShape:
+        """The tables that are read, and how they are nested."""
+        return self._shown().shape
 
     def as_of(self, version: AsOf) -> Self:
         """The same at ``version``, or at the version that the batch (source, seq) made."""
-        self._snapshots(version)  # raises now what cannot be read
+        self._show(self.name, version)  # raises now what cannot be read
         found = object.__new__(type(self))
         found.__dict__.update(self.__dict__, _as_of=version)
         return found
@@ -89,13 +96,15 @@ class Handle:
         """
         from ripplenest.spark.nest import nested  # noqa: PLC0415 - only Spark answers need Spark
 
-        return nested(self._spark(), self.shape, self._snapshot().scan)
+        now = self._shown()
+        return nested(self._spark(), now.shape, now.tables.scan)
 
     def flat(self) -> "DataFrame":
         """The flat part: base fields as they are, each inner bag as a label (a struct), and ``_multiplicity``."""
         from ripplenest.spark.nest import flat  # noqa: PLC0415
 
-        return flat(self._spark(), self.shape, self._snapshot().scan(self.shape.flat.table))
+        now = self._shown()
+        return flat(self._spark(), now.shape, now.tables.scan(now.shape.flat.table))
 
     def dictionaries(self) -> "Mapping[str, DataFrame]":
         """By site, what its labels stand for: ``label``, the row's fields, and ``_multiplicity``.
@@ -104,68 +113,87 @@ class Handle:
         """
         from ripplenest.spark.nest import entries  # noqa: PLC0415
 
-        scan = self._snapshot().scan
-        found = {site: self.shape.dictionary(site) for site in self.shape.sites}
-        return {site: entries(self._spark(), d, scan(d.table)) for site, d in found.items()}
+        now = self._shown()
+        return {d.site.name: entries(self._spark(), d, now.tables.scan(d.table)) for d in now.shape.dictionaries}
 
     def changes(self, since: AsOf) -> Changes:
         """The delta after version ``since`` (or after the batch (source, seq)): flat rows, dictionary rows by label,
         and nested rows. Up to the newest version, or to the one that ``as_of`` gave."""
         from ripplenest.spark.nest import entries, flat, signed  # noqa: PLC0415
 
-        snapshot, start = self._snapshot(), self._snapshots(since).version
-        spark, shape = self._spark(), self.shape
-        found = {site: shape.dictionary(site) for site in shape.sites}
+        now, start = self._shown(), self._start(since)
+        spark, shape = self._spark(), now.shape
         return Changes(
             start,
-            snapshot.version,
-            flat(spark, shape, snapshot.delta(shape.flat.table, start)),
-            {site: entries(spark, d, snapshot.delta(d.table, start)) for site, d in found.items()},
-            lambda: signed(spark, shape, *self._touched(snapshot, start)),
+            now.tables.version,
+            lambda: flat(spark, shape, self._delta(now, shape.flat.table, start)),
+            lambda: {d.site.name: entries(spark, d, self._delta(now, d.table, start)) for d in shape.dictionaries},
+            lambda: signed(spark, shape, *self._touched(now, start)),
         )
 
     def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
         """The nested rows that went after ``since`` and those that came, as plain Python like ``rows``; a row that
         changed inside is in both, as it was and as it is. Reads only what was touched where the database has the access
         keys for it (``Database.track``), and warns where it does not and tables are large; needs no Spark."""
-        snapshot, start = self._snapshot(), self._snapshots(since).version
-        went, came = self._touched(snapshot, start)
-        return self._plain(went), self._plain(came)
+        now, start = self._shown(), self._start(since)
+        went, came = self._touched(now, start)
+        return _plain(went, now.shape), _plain(came, now.shape)
 
-    def _touched(self, snapshot: Version, since: int) -> tuple[BagValue, BagValue]:
+    def _start(self, since: AsOf) -> int:
+        return self._show(self.name, since).tables.version
+
+    def _delta(self, now: Shown, table: str, since: int) -> Rows:
+        """The change of one of the tables that are read. Raises StateError when they were others then."""
+        if not now.shape.same_tables(self._show(self.name, since).shape):
+            what = "the view was replaced meanwhile, and has other tables"
+            raise StateError(what, where=f"view {self.name}", possible=["changes().nested", "changed_rows"])
+        return now.tables.delta(table, since)
+
+    def _touched(self, now: Shown, since: int) -> tuple[BagValue, BagValue]:
         """The nested rows that went, and those that came. What was scanned for want of access keys is told."""
-        found = touched(self.shape, snapshot, since)
+        then = self._show(self.name, since)
+        if not now.shape.same_tables(then.shape):
+            return self._replaced(now, then)
+        found = touched(now.shape, now.tables, since)
         rows, scanned = found.nested(), found.missed
-        many = sum(snapshot.size(table) for table in scanned)
+        many = sum(now.tables.size(table) for table in scanned)
         if many > SCANNED:
             what = f"{many:,} stored rows were read whole ({', '.join(scanned)}); after track({self.name!r}) only what"
             warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=3)
         return rows
 
+    def _replaced(self, now: Shown, then: Shown) -> tuple[BagValue, BagValue]:
+        """The difference of two definitions of a view, both read whole. Raises StateError for rows of other types."""
+        if now.shape.row != then.shape.row:
+            what, wanted = "the view was replaced meanwhile, and its rows have another type", show_type(then.shape.row)
+            got, possible = show_type(now.shape.row), ["as_of for the rows as they were"]
+            raise StateError(what, where=f"view {self.name}", wanted=wanted, got=got, possible=possible)
+        change = nested_bag(now.shape, now.tables) - nested_bag(then.shape, then.tables)
+        return BagValue({v: -n for v, n in change if n < 0}), BagValue({v: n for v, n in change if n > 0})
+
     @property
     def size(self) -> int:
         """Stored rows, told without reading any: at least the distinct rows, and changes that are not merged yet."""
-        return self._snapshot().size(self.shape.flat.table)
+        now = self._shown()
+        return now.tables.size(now.shape.flat.table)
 
     def count(self) -> int:
         """How many rows there are, each as often as it comes."""
-        return sum(n for _, n in self._snapshot().scan(self.shape.flat.table).pairs())
+        now = self._shown()
+        return sum(n for _, n in now.tables.scan(now.shape.flat.table).pairs())
 
     def rows(self) -> list[Any]:
         """Plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
-        return self._plain(self.bag())
+        now = self._shown()
+        return _plain(nested_bag(now.shape, now.tables), now.shape)
 
     def bag(self) -> BagValue:
         """The value of the calculus."""
-        return nested_bag(self.shape, self._snapshot())
+        now = self._shown()
+        return nested_bag(now.shape, now.tables)
 
-    def _plain(self, bag: BagValue) -> list[Any]:
-        plain = from_value(bag, Bag(self.shape.row))
-        assert isinstance(plain, list)
-        return plain
-
-    def _snapshot(self) -> Version:
-        return self._snapshots(self._as_of)
+    def _shown(self) -> Shown:
+        return self._show(self.name, self._as_of)
 
 
 class RelationHandle(Handle):
@@ -173,25 +201,36 @@ class RelationHandle(Handle):
 
     _kind = "relation"
 
-    def __init__(self, relation: Relation, *rest: Any) -> None:
-        super().__init__(shape_of_relation(relation), *rest)
-
 
 class ViewHandle(Handle):
     """A view of a database."""
 
-    def __init__(self, kept: Kept, *rest: Any) -> None:
-        super().__init__(kept.shape, *rest)
-        self._kept = kept
+    def __init__(self, name: str, view: Kept | Waiting | None, *rest: Any) -> None:
+        super().__init__(name, *rest)
+        self._view = view  # None for one that was dropped
+
+    @property
+    def waits(self) -> str:
+        """Why the view waits to be rebuilt; "" for one that is kept fresh."""
+        return self._view.why if isinstance(self._view, Waiting) else ""
 
     def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
-        """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes.
+        """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes; of a view
+        that waits, how it will be. ``delta`` as in ``ripplenest.explain``, for parts that have rows."""
+        kept = self._view.made if isinstance(self._view, Waiting) else self._view
+        if isinstance(kept, QueryError):
+            raise kept
+        if kept is None:
+            raise UnknownView("the view was dropped", got=self.name)
+        tables = self._shown().tables
+        found = {part: tables.size(part) for part in kept.program.parts}
+        return explain_kept(kept, {part: n for part, n in found.items() if n}, delta or {})
 
-        ``delta`` as in ``ripplenest.explain``, for parts that have rows.
-        """
-        snapshot = self._snapshot()
-        found = {part: snapshot.size(part) for part in self._kept.program.parts}
-        return explain_kept(self._kept, {part: n for part, n in found.items() if n}, delta or {})
+
+def _plain(bag: BagValue, shape: OutputShape) -> list[Any]:
+    plain = from_value(bag, Bag(shape.row))
+    assert isinstance(plain, list)
+    return plain
 
 
 def nested_bag(shape: OutputShape, snapshot: Version) -> BagValue:

@@ -10,7 +10,7 @@ from ripplenest.explanation.facts import Facts
 from ripplenest.nrc.errors import QueryError, UnknownName
 from ripplenest.nrc.syntax import Query
 from ripplenest.shred.contexts import stored_parts
-from ripplenest.state.declared import HasQuery, Kept, query_of
+from ripplenest.state.views import HasQuery, Kept, query_of
 
 __all__ = ["Explanation", "explain", "explain_kept"]
 

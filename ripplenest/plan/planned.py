@@ -1,5 +1,6 @@
 """Trigger programs as plans: the products that build each map, those of its statements, and the indexes they need."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
@@ -88,6 +89,21 @@ class Plan:
         parts = sorted({part for p in self.programs for part in p.parts})
         passing = [name for p in self.programs for name in p.turns if name not in p.parts]
         return {name: i for i, name in enumerate((*parts, *passing))}
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """By map, what its stored rows are a function of: equal digests, equal rows over the same parts.
+
+        Products name columns by position, and maps that they read by their digests, so that no name of a field or of a
+        view is in it.
+        """
+        found: dict[str, str] = {}
+        for m in self.maps:
+            read = [[found.get(s.table, s.table) for s in p.sources] for p in m.build]
+            products = [(tables, p.conditions, p.head, p.weight) for tables, p in zip(read, m.build, strict=True)]
+            text = repr((m.kind.value, m.types, sorted(map(repr, products))))
+            found[m.name] = hashlib.sha256(text.encode()).hexdigest()
+        return found
 
     def only(self, names: Collection[str]) -> "Plan":
         """The part of the plan that keeps the maps ``names``."""

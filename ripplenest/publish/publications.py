@@ -13,11 +13,10 @@ from ripplenest.data.naming import digest
 from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
 from ripplenest.publish import Published, Target, look, publish
 from ripplenest.reading.touched import wanted_keys
+from ripplenest.state.notes import meta_key, named, note
 from ripplenest.state.state import State
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change
-
-META = "publish:"  # with a digest of view and path: the key of a target, whose value is "" when it is no longer one
 
 
 @frozen
@@ -36,19 +35,22 @@ class Publications:
         ``publish`` raises; then it is published no more often than before."""
         target = Target.of(view, path, layout)
         snapshot = self.state.snapshot()
-        declared = self.state.declared.views
-        if view not in declared:
-            raise UnknownView("there is no such view", got=view, possible=declared)
+        declared = self.state.declared
+        if view not in declared.views and view not in declared.waiting:
+            raise UnknownView("there is no such view", got=view, possible=[v.name for v in declared.every])
+        if view in declared.waiting:
+            what = "the view waits to be rebuilt"
+            raise StateError(what, where=f"publish {view}", got=declared.waiting[view].why, possible=["rebuild"])
         for other in self.targets:
             if other != target and _meet(other.path, target.path):
                 shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]
                 raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
-        shape = declared[view].shape
+        shape = declared.views[view].shape
         known = target in self.targets
         look(shape, snapshot, target, self._app_id(view), self.state.store.state_of, rebuild)
         if not known:
-            note, meta = {"kind": "publish", "name": view}, {_key(target): target.to_json()}
-            self.state.index(wanted_keys(shape), note, meta)
+            said, meta = note("publish", name=view), {_key(target): target.to_json()}
+            self.state.index(wanted_keys(shape), said, meta)
         try:
             return self._publish(target, self.state.store.snapshot(), rebuild)
         except BaseException:
@@ -66,14 +68,16 @@ class Publications:
         self._forget(found)
 
     def _forget(self, target: Target) -> None:
-        change = Change(meta={_key(target): ""}, note={"kind": "unpublish", "name": target.view})
+        change = Change(meta={_key(target): None}, note=note("unpublish", name=target.view))
         self.state.note(change)
 
     def catch_up(self, found: Snapshot | None = None) -> tuple[Published, ...]:
         """Bring every publication to the version ``found``, the newest without it, or leave it at a later one. Raises
-        NotPublished for those that cannot be; the state itself is as it was, and the others are published."""
+        NotPublished for those that cannot be; the state itself is as it was, and the others are published. The tables
+        of views that wait to be rebuilt wait with them."""
         snapshot = self.state.store.snapshot() if found is None else found
-        targets = _targets(snapshot.meta)
+        self.state.declared.read(snapshot.meta)
+        targets = [t for t in _targets(snapshot.meta) if t.view not in self.state.declared.waiting]
         made, failed = [], {}
         for target in targets:
             try:
@@ -95,7 +99,7 @@ class Publications:
 
 
 def _targets(meta: Mapping[str, str]) -> tuple[Target, ...]:
-    found = (Target.from_json(text) for key, text in meta.items() if key.startswith(META) and text)
+    found = map(Target.from_json, named(meta, "publish").values())
     return tuple(sorted(found, key=lambda t: (t.view, t.path)))
 
 
@@ -106,7 +110,7 @@ def _meet(one: str, other: str) -> bool:
 
 
 def _key(target: Target) -> str:
-    return f"{META}{digest(target.view, target.path)}"
+    return meta_key("publish", digest(target.view, target.path))
 
 
 def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublished:

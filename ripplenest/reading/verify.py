@@ -33,7 +33,8 @@ from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import Entry, gather, nest
-from ripplenest.state.declared import Declared, Kept
+from ripplenest.state.declared import Declared
+from ripplenest.state.views import Kept
 from ripplenest.version.version import Version
 
 

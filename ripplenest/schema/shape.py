@@ -73,6 +73,10 @@ class OutputShape:
         own = {d.table for d in self.dictionaries if d.of_input}
         return frozenset(own if self.fingerprint else {*own, self.flat.table})
 
+    def same_tables(self, other: "OutputShape") -> bool:
+        """Whether both are nested from the same tables in the same way, whichever programs keep these."""
+        return (self.row, self.flat, self.dictionaries) == (other.row, other.flat, other.dictionaries)
+
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that are read, the flat part first."""

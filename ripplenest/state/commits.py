@@ -27,16 +27,18 @@ from ripplenest.nrc.errors import (
     Stale,
 )
 from ripplenest.plan.planned import merged
-from ripplenest.run.build import build, recomputed
+from ripplenest.run.build import recomputed
 from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Decision, Policy, after_failure, decide
 from ripplenest.run.propagate import Propagation, propagate
 from ripplenest.schema.relation import Relation
-from ripplenest.state.declared import Declared, Kept, relation_meta
+from ripplenest.state.declared import Declared
+from ripplenest.state.notes import ROLLBACKS, meta_key, note
 from ripplenest.state.report import Report
-from ripplenest.state.state import ROLLBACKS, State
-from ripplenest.store.specs import Applied, Change, Standing, TableSpec
-from ripplenest.version.folding import Fold, Unfolding, folded, unfolded
+from ripplenest.state.state import State
+from ripplenest.state.stored import relation_text
+from ripplenest.store.specs import Applied, Change, Standing
+from ripplenest.version.folding import Fold, Unfolding, folded
 
 LOCAL = "local"
 TRIES = 8  # how often a batch is computed again because another one came first
@@ -63,9 +65,9 @@ class Commits:
         if known is None:
             specs = (*wanted.specs, *(Fold(wanted, root).spec for root in wanted.arrays))
             self._declared.check_free([spec.name for spec in specs], self.state.store.tables())
-            note = {"kind": "relation", "name": wanted.name}
-            self.state.commit(Change(tables=specs, meta=relation_meta(wanted), note=note), version)
-            self._declared.relations[wanted.name] = wanted
+            meta = {meta_key("relation", wanted.name): relation_text(wanted)}
+            self.state.commit(Change(tables=specs, meta=meta, note=note("relation", name=wanted.name)), version)
+            self.state.refresh()
         elif known != wanted:
             shown = [_signature(r) for r in (known, wanted)]
             where, possible = f"relation {wanted.name}", ["another name", "a new state directory"]
@@ -79,7 +81,7 @@ class Commits:
         write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows"))
         source, digest = f"{LOADS}{name}", _digest((write,))
         last = self.state.store.last_seq(source) or 0
-        applied = self._in_force(source, last)
+        applied = self._in_force(source, last, self.state.store.born(name))
         if applied is not None:
             if applied.digest == digest:
                 return applied.version
@@ -89,10 +91,12 @@ class Commits:
             raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
         return self._load(write, (source, last + 1), digest, snapshot)
 
-    def _in_force(self, source: str, last: int) -> Applied | None:
-        """The batch of ``source`` that the newest version contains: all others were rolled back."""
+    def _in_force(self, source: str, last: int, born: int) -> Applied | None:
+        """The batch of ``source`` that the newest version contains: all others were rolled back, or were of a relation
+        of this name before the one that was ``born`` then."""
         found = (self.state.store.applied(source, seq) for seq in range(last, 0, -1))
-        return next((a for a in found if a is not None and self.state.in_force(a.version)), None)
+        later = (a for a in found if a is not None and a.version >= born)
+        return next((a for a in later if self.state.in_force(a.version)), None)
 
     def _load(self, write: Write, batch: tuple[str, int], digest: str, snapshot: Unfolding) -> int:
         session = Session(self._declared.relations, self.state.overlay(snapshot), batch)
@@ -101,30 +105,10 @@ class Commits:
         plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
         stored = folded(changes, snapshot, self._declared.folded)
         deltas = {**stored, **recomputed(plan, snapshot, changes, self.joiner()).changes}
-        note = {"kind": "load", "name": write.relation}
         source, seq = batch
-        return self.state.commit(Change(deltas, source=source, seq=seq, digest=digest, note=note), snapshot.version)
-
-    def keep(self, view: Kept, snapshot: Unfolding) -> None:
-        """Build the maps of a view that are not stored yet, and commit them with its definition."""
-        stored = self.state.store.tables()
-        shared = {m.name for m in view.plan.maps if m.name in view.plan.auxiliaries and m.name in stored}
-        own = {m.name: m for m in view.plan.maps if m.name not in shared}
-        self._declared.check_free((view.name, *own), stored)
-        indexes = view.plan.indexes
-        tables = tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in own.values())
-        built = build(view.plan.only(own), snapshot, self.joiner())
-        unfold = self._declared.looked_into(view)
-        change = Change(
-            {**built, **unfolded(unfold, snapshot)},
-            tables,
-            {table: found for table, found in indexes.items() if table not in own},
-            {**view.meta(), **self._declared.unfolding(unfold)},
-            note={"kind": "create", "name": view.name},
-            merged=tuple(fold.table for fold in unfold),
-        )
-        self.state.commit(change, snapshot.version)
-        self._declared.views[view.name] = view
+        said, meta = note("load", name=write.relation), self._declared.left_behind(changes, snapshot.version)
+        change = Change(deltas, meta=meta, source=source, seq=seq, digest=digest, note=said)
+        return self.state.commit(change, snapshot.version)
 
     def part_sizes(self, snapshot: Unfolding, relations: Iterable[tuple[str, object]]) -> dict[str, int]:
         """The rows of the stored parts that have any."""
@@ -134,12 +118,25 @@ class Commits:
     # ------------------------------------------------------------ batches
 
     def batch(
-        self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None
+        self,
+        policy: Policy,
+        used: Mapping[str, Relation],
+        operations: tuple[Operation, ...],
+        source: str | None,
+        seq: int | None,
     ) -> Report:
-        """Apply operations once for each (source, seq). Raises BatchConflict, BatchGap and what the rows do wrong."""
-        return _retried(lambda: self._batch(policy, operations, source, seq))
+        """Apply operations once for each (source, seq). ``used`` are the relations that they were read for. Raises
+        BatchConflict, BatchGap, RelationChanged and what the rows do wrong."""
+        return _retried(lambda: self._batch(policy, used, operations, source, seq))
 
-    def _batch(self, policy: Policy, operations: tuple[Operation, ...], source: str | None, seq: int | None) -> Report:
+    def _batch(
+        self,
+        policy: Policy,
+        used: Mapping[str, Relation],
+        operations: tuple[Operation, ...],
+        source: str | None,
+        seq: int | None,
+    ) -> Report:
         started = time.perf_counter()
         snapshot, standing = self.state.begin(LOCAL if source is None else source, seq)
         digest = _digest(operations)
@@ -148,6 +145,7 @@ class Commits:
         repeated = _repeated(source, seq, digest, standing)
         if repeated is not None:
             return repeated
+        self._declared.check_unchanged(used)
         session = Session(self._declared.relations, self.state.overlay(snapshot), (source, seq))
         for i, operation in enumerate(operations):
             session.run(operation, f"operation {i} ({operation.verb} {operation.target})")
@@ -164,11 +162,12 @@ class Commits:
             time.perf_counter() - started,
             decision.how,
             decision.why,
+            waiting=tuple(view.name for view in self._declared.waits_for(changes)),
         )
-        note = {"kind": "batch", **report.to_dict()}
         stored = folded(changes, snapshot, self._declared.folded)
-        found_by = session.overlay.missed
-        change = Change({**stored, **done.changes}, (), found_by, {}, source, seq, digest, note)
+        meta = self._declared.left_behind(changes, snapshot.version)
+        said, found_by = note("batch", **report.to_dict()), session.overlay.missed
+        change = Change({**stored, **done.changes}, (), found_by, meta, source, seq, digest, said)
         self.state.commit(change, snapshot.version)
         return evolve(report, seconds=time.perf_counter() - started)
 
@@ -201,9 +200,10 @@ class Commits:
         changes = {part: rows for part, rows in back.items() if len(rows)}
         _, done = self._changed(policy if policy == "full" else "auto", snapshot, changes)
         stored = folded(changes, snapshot, self._declared.folded)
-        rollbacks = [*self.state.rollbacks(), [snapshot.version + 1, to]]
-        note, meta = {"kind": "rollback", "to": to}, {ROLLBACKS: json.dumps(rollbacks)}
-        return self.state.commit(Change({**stored, **done.changes}, meta=meta, note=note), snapshot.version)
+        undone = [*self.state.rollbacks(), [snapshot.version + 1, to]]
+        meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changes, snapshot.version)}
+        change = Change({**stored, **done.changes}, meta=meta, note=note("rollback", to=to))
+        return self.state.commit(change, snapshot.version)
 
 
 def _retried(attempt: Callable[[], T]) -> T:

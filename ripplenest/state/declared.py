@@ -1,128 +1,145 @@
 """What a database has declared: its relations, and its views with the plans that keep them fresh.
 
-Both are stored with the state as data and never forgotten; a process that opens the state compiles the views again.
+Both are stored with the state as data; a process that opens the state compiles the views again. A view of which this
+compiler makes another program than the one that its maps are of *waits*: it is readable as it is, batches say that it
+waits, and it is rebuilt in one commit (``define.py``).
 """
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
-from typing import Protocol, TypeVar
 
-import cattrs
 from attrs import field, frozen
-from cattrs.errors import BaseValidationError
-from cattrs.gen import make_dict_structure_fn
 
-from ripplenest.delta.compile import Options, Stages, compile_view
-from ripplenest.delta.judge import Judgement, check_strict, judge
-from ripplenest.delta.program import TriggerProgram
-from ripplenest.nrc.errors import (
-    CorruptState,
-    NameTaken,
-    QueryError,
-    TypeMismatch,
-    UnknownRelation,
-    ViewChanged,
-    WrongValue,
-)
-from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
+from ripplenest.delta.judge import check_strict
+from ripplenest.nrc.errors import NameTaken, RelationChanged, TypeMismatch, UnknownRelation, ViewChanged
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.types import STRING, Base, Record
-from ripplenest.nrc.values import to_value
-from ripplenest.plan.planned import Plan, merged, plan
+from ripplenest.plan.planned import Plan, merged
 from ripplenest.schema.relation import Relation
-from ripplenest.schema.shape import OutputShape, shape_of
+from ripplenest.schema.shape import OutputShape
+from ripplenest.state.notes import Key, meta_key, named
+from ripplenest.state.stored import StoredPast, read, relation_of, shape_of_stored
+from ripplenest.state.views import Kept, Waiting, view_of
 from ripplenest.version.folding import Fold
-
-STORED = cattrs.Converter()
-STORED.register_structure_hook(Options, make_dict_structure_fn(Options, STORED, _cattrs_forbid_extra_keys=True))
+from ripplenest.version.version import Sized
 
 
-class HasQuery(Protocol):
-    """A view of a surface: what ``@view`` makes of a function, or a file of the text language."""
+@frozen
+class Past:
+    """What view ``name`` showed until version ``died``, when it was dropped or defined anew."""
 
-    @property
-    def query(self) -> Query:
-        """The view before compilation."""
-
-
-@frozen(slots=False)
-class Kept:
-    """A view that is kept fresh: its term, how it was compiled, and what the compiler made of it."""
-
-    query: Query
-    options: Options
-    stages: Stages
-    plan: Plan
-
-    @property
-    def name(self) -> str:
-        return self.query.name
-
-    @property
-    def fingerprint(self) -> str:
-        return self.program.fingerprint
-
-    @property
-    def program(self) -> TriggerProgram:
-        return self.stages.program
-
-    @cached_property
-    def shape(self) -> OutputShape:
-        """What its readers see."""
-        return shape_of(self.program)
-
-    @property
-    def relations(self) -> frozenset[str]:
-        """The relations that it reads."""
-        return frozenset(name for name, _ in self.query.relations)
-
-    @cached_property
-    def judgement(self) -> Judgement:
-        """What its triggers cost, in the symbols of the relations."""
-        return judge(self.query, self.stages)
-
-    def meta(self) -> dict[str, str]:
-        """How it is stored with the state."""
-        options = STORED.unstructure(self.options)
-        stored = {"query": query_to_json(self.query), "options": options, "program": self.fingerprint}
-        return {f"view:{self.name}": json.dumps(stored)}
-
-
-def compiled(query: Query, options: Options) -> Kept:
-    """``query`` with its plans. Raises QueryError."""
-    stages = compile_view(query, options)
-    return Kept(query, options, stages, plan(stages.program))
+    name: str
+    died: int
+    shape: OutputShape
 
 
 @frozen
 class Declared:
-    """The relations and views by name, and which bags of a relation that could be arrays are shredded."""
+    """The relations and views by name, those that wait, what views were before, and which bags of a relation that could
+    be arrays are shredded."""
 
     relations: dict[str, Relation] = field(factory=dict)
     views: dict[str, Kept] = field(factory=dict)
+    waiting: dict[str, Waiting] = field(factory=dict)
+    past: dict[str, Past] = field(factory=dict)
     unfolded: dict[str, tuple[str, ...]] = field(factory=dict)
+    _texts: dict[tuple[Key, str], str] = field(factory=dict)
+    _read: list[Mapping[str, str]] = field(factory=list)
     _merged: dict[tuple[str, ...], Plan] = field(factory=dict)
 
     def read(self, meta: Mapping[str, str]) -> None:
-        """Take in what the state declares and is not known yet. Raises ViewChanged for a view of another compiler,
+        """Take in what the state declares: what is new, what is declared anew, and what is no longer. Raises
         CorruptState for what is no declaration."""
-        for key, text in sorted(meta.items()):
-            kind, _, name = key.partition(":")
-            if kind == "relation" and name not in self.relations:
-                self.relations[name] = _relation(name, _stored(key, text, _StoredRelation))
-            elif kind == "unfolded":
-                self.unfolded[name] = _stored(key, text, tuple[str, ...])
-            elif kind == "view" and name not in self.views:
-                self.views[name] = _recompiled(name, _stored(key, text, _StoredView))
+        if self._read and self._read[0] is meta:
+            return
+        found = _declarations(meta)
+        for kind, name in [key for key, text in self._texts.items() if found.get(key) != text]:
+            self._forget(kind, name)
+        for kind, name in [key for key in found if key not in self._texts]:
+            self._take(kind, name, meta)
+            self._texts[kind, name] = found[kind, name]
+        self._read[:] = [meta]
+
+    def _forget(self, kind: Key, name: str) -> None:
+        del self._texts[kind, name]
+        match kind:
+            case "relation":
+                del self.relations[name]
+            case "view":
+                self.views.pop(name, None)
+                self.waiting.pop(name, None)
+            case "unfolded":
+                del self.unfolded[name]
+            case "past":
+                del self.past[name]
+            case _:
+                raise AssertionError(f"{kind} is no declaration of its own")
+
+    def _take(self, kind: Key, name: str, meta: Mapping[str, str]) -> None:
+        text = meta[meta_key(kind, name)]
+        match kind:
+            case "relation":
+                self.relations[name] = relation_of(name, text)
+            case "view":
+                behind = meta.get(meta_key("behind", name))
+                self._put(view_of(name, text, int(behind) if behind else None))
+            case "unfolded":
+                self.unfolded[name] = read(f"unfolded:{name}", text, tuple[str, ...])
+            case "past":
+                self.past[name] = _past(name, text)
+            case _:
+                raise AssertionError(f"{kind} is no declaration of its own")
+
+    def know(self, view: Kept) -> None:
+        """``view`` was committed as what there is under its name, and need not be compiled again."""
+        self._put(view)
+        self._texts["view", view.name] = view.text
+
+    def _put(self, view: Kept | Waiting) -> None:
+        self.views.pop(view.name, None)
+        self.waiting.pop(view.name, None)
+        match view:
+            case Kept():
+                self.views[view.name] = view
+            case Waiting():
+                self.waiting[view.name] = view
 
     def plan(self) -> Plan:
-        """The plans of all views as one; made again only when there is another view."""
-        key = tuple(self.views)
+        """The plans of all views that are kept fresh as one; made again only when these are others."""
+        key = tuple(view.fingerprint for view in self.views.values())
         if key not in self._merged:
             self._merged.clear()
             self._merged[key] = merged([view.plan for view in self.views.values()])
         return self._merged[key]
+
+    def waits_for(self, parts: Collection[str]) -> list[Waiting]:
+        """The waiting views that read one of the changed ``parts``."""
+        changed = {name for name, r in self.relations.items() if not r.parts.keys().isdisjoint(parts)}
+        return [view for view in self.waiting.values() if view.relations & changed]
+
+    def left_behind(self, parts: Collection[str], version: int) -> dict[str, str | None]:
+        """The meta values that say which waiting views are right for ``version`` and for none after it, when the next
+        one changes ``parts``. Whichever release opens the state must know it: its own program may be that of the maps.
+        """
+        behind = (view for view in self.waits_for(parts) if view.behind is None)
+        return {meta_key("behind", view.name): str(version) for view in behind}
+
+    @property
+    def every(self) -> tuple[Kept | Waiting, ...]:
+        """All views, those that wait last."""
+        return (*self.views.values(), *self.waiting.values())
+
+    def readers(self, relation: str) -> list[str]:
+        """The views that read a relation."""
+        return [view.name for view in self.every if relation in view.relations]
+
+    def shape_at(self, name: str, version: int | None) -> OutputShape | None:
+        """What the view ``name`` showed at ``version``, or shows now; None where nothing is known of it."""
+        ended = [p for p in self.past.values() if p.name == name and version is not None and version < p.died]
+        if ended:
+            return min(ended, key=lambda p: p.died).shape
+        if name in self.views:
+            return self.views[name].shape
+        return self.waiting[name].shape if name in self.waiting else None
 
     @property
     def folds(self) -> tuple[Fold, ...]:
@@ -136,8 +153,7 @@ class Declared:
 
     def looked_into(self, view: Kept) -> tuple[Fold, ...]:
         """The folded bags that a view reads."""
-        program = view.program
-        read = {name for m in program.maps for name in m.reads}
+        read = {name for m in view.program.maps for name in m.reads}
         return tuple(f for f in self.folded if read & f.parts.keys())
 
     def unfolding(self, folds: Iterable[Fold]) -> dict[str, str]:
@@ -147,6 +163,13 @@ class Declared:
             found[f.relation.name] = (*found.get(f.relation.name, ()), f.root)
         return {f"unfolded:{name}": json.dumps(roots) for name, roots in found.items()}
 
+    def check_unchanged(self, used: Mapping[str, Relation]) -> None:
+        """Raises RelationChanged when rows were read for a relation that has been declared otherwise since."""
+        for name, r in used.items():
+            if self.relations.get(name) != r:
+                what = "the relation was declared anew while the batch was recorded"
+                raise RelationChanged(what, where=f"relation {name}", possible=["the same batch again"])
+
     def check_strict(self, changed: Collection[str]) -> None:
         """Raises NotIncremental when a trigger for one of the changed parts does not cost what the change costs."""
         for view in self.views.values():
@@ -155,7 +178,7 @@ class Declared:
     def check_free(self, names: Iterable[str], tables: Collection[str]) -> None:
         """``names`` are a relation or a view and what is stored under it. Raises NameTaken."""
         for name in names:
-            if name in self.relations or name in self.views or name in tables:
+            if name in self.relations or name in self.views or name in self.waiting or name in tables:
                 raise NameTaken("the name is in use", where=name, possible=["another name"])
 
     def check_relations(self, query: Query) -> None:
@@ -170,90 +193,58 @@ class Declared:
                 what = f"the view reads {name} with other fields than it was declared with"
                 raise TypeMismatch(what, where=where, wanted=declared, got=row)
 
+    def view(self, name: str) -> Kept | Waiting | None:
+        """The view of this name."""
+        return self.views.get(name) or self.waiting.get(name)
+
+    def rows_read(self, view: Kept | Waiting, tables: Sized) -> int:
+        """How many rows the relations of a view have."""
+        found = (self.relations[name] for name in view.relations if name in self.relations)
+        return sum(tables.size(part) for r in found for part in r.parts)
+
+    def check_term(self, known: Waiting, query: Query, materialize: str | None) -> None:
+        """Raises ViewChanged when ``query`` is another definition than that of the waiting view of its name."""
+        _check_materialize(known, materialize)
+        if known.query != query:
+            raise _other_definition(known.name)
+
     def check_same(self, view: Kept, materialize: str | None) -> None:
         """Raises ViewChanged when the view of this name has another definition, or was not created with
         ``materialize``."""
         known = self.views[view.name]
-        if materialize not in (None, known.options.materialize):
-            raise ViewChanged(
-                "the view is kept with other maps",
-                where=f"view {view.name}",
-                wanted=f"materialize={known.options.materialize!r}",
-                got=materialize,
-                possible=["create without materialize", "another name", "a new state directory"],
-            )
+        _check_materialize(known, materialize)
         if known.fingerprint != view.fingerprint:
-            raise ViewChanged(
-                f"the state was built by another definition of {view.name}",
-                where=f"view {view.name}",
-                wanted=known.fingerprint[:16],
-                got=view.fingerprint[:16],
-                possible=["another name for the new definition", "a new state directory"],
-            )
+            raise _other_definition(view.name, known.fingerprint[:16], view.fingerprint[:16])
 
 
-def query_of(view: object) -> Query:
-    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name."""
-    query = getattr(view, "query", None)
-    if not isinstance(query, Query):
-        raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
-    if to_value(query.name, STRING, "view name") == "":
-        raise WrongValue("a view needs a name", where="view name", got="an empty string")
-    return query
+def _check_materialize(known: Kept | Waiting, materialize: str | None) -> None:
+    if materialize not in (None, known.options.materialize):
+        raise ViewChanged(
+            "the view is kept with other maps",
+            where=f"view {known.name}",
+            wanted=f"materialize={known.options.materialize!r}",
+            got=materialize,
+            possible=["create without materialize", "replace", "another name"],
+        )
 
 
-def relation_meta(r: Relation) -> dict[str, str]:
-    """How a relation is stored with the state."""
-    stored = {"row": type_to_json(r.row), "key": r.key, "immutable": r.immutable, "arrays": r.arrays}
-    return {f"relation:{r.name}": json.dumps(stored)}
+def _other_definition(name: str, wanted: str | None = None, got: str | None = None) -> ViewChanged:
+    what, possible = f"the state was built by another definition of {name}", ["replace", "another name"]
+    return ViewChanged(what, where=f"view {name}", wanted=wanted, got=got, possible=possible)
 
 
-@frozen
-class _StoredRelation:
-    """A state from before relations could say what is immutable says nothing of it."""
-
-    row: str
-    key: tuple[str, ...] = ()
-    immutable: tuple[str, ...] = ()
-    arrays: tuple[str, ...] = ()
-
-
-@frozen
-class _StoredView:
-    query: str
-    program: str
-    options: Options = field(factory=Options)
-
-
-T = TypeVar("T")
-
-
-def _stored(key: str, text: str, as_: type[T]) -> T:
-    """What the state says under ``key``. Whoever wrote it is not trusted: it is data of this shape, or CorruptState."""
-    try:
-        return STORED.structure(json.loads(text), as_)
-    except (ValueError, TypeError, RecursionError, BaseValidationError) as error:
-        what = "the state does not say how this is declared"
-        raise CorruptState(what, where=key, wanted="what was stored", got=type(error).__name__) from error
-
-
-def _relation(name: str, stored: _StoredRelation) -> Relation:
-    found = Relation(name, type_from_json(stored.row), stored.key, stored.immutable, stored.arrays)
-    base = {f for f, t in found.row.fields if isinstance(t, Base)} if isinstance(found.row, Record) else set()
-    parts = set(list(found.parts)[1:])
-    if not (base.issuperset(found.key) and parts.issuperset((*found.immutable, *found.arrays))):
-        raise CorruptState("the state does not say how this is declared", where=f"relation:{name}", wanted="its fields")
+def _declarations(meta: Mapping[str, str]) -> dict[tuple[Key, str], str]:
+    """What is declared, by kind and name, in the order in which it can be read; of a view also whether it is behind."""
+    found: dict[tuple[Key, str], str] = {}
+    kinds: tuple[Key, ...] = ("relation", "unfolded", "past", "view")
+    for kind in kinds:
+        found.update({(kind, name): text for name, text in named(meta, kind).items()})
+    for name, version in named(meta, "behind").items():
+        if ("view", name) in found:
+            found["view", name] += f" {version}"
     return found
 
 
-def _recompiled(name: str, stored: _StoredView) -> Kept:
-    kept = compiled(query_from_json(stored.query), stored.options)
-    if kept.name != name:
-        raise CorruptState("the state has a view under another name", where=f"view:{name}", wanted=name, got=kept.name)
-    if kept.fingerprint != stored.program:
-        raise ViewChanged(
-            f"this version of the compiler makes another program of {name}", where=f"view {name}",
-            wanted=stored.program[:16], got=kept.fingerprint[:16],
-            possible=["the version of ripplenest that built the state", "a new state directory"],
-        )  # fmt: skip
-    return kept
+def _past(name: str, text: str) -> Past:
+    stored = read(f"past:{name}", text, StoredPast)
+    return Past(stored.name, stored.died, shape_of_stored(stored.name, stored.program, stored.shape))

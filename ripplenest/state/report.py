@@ -15,7 +15,8 @@ class Report:
     read, to find the rows that operations mean and those that views need.
 
     ``verdict`` says how views were kept fresh, by their triggers (incremental) or recomputed (full), and ``why``.
-    ``applied`` is False for a retry of a batch that was applied before.
+    ``applied`` is False for a retry of a batch that was applied before. ``waiting`` are the views that read what
+    changed and are not kept fresh, because they wait to be rebuilt (``Database.rebuild``).
     """
 
     version: int
@@ -29,6 +30,7 @@ class Report:
     verdict: str = "incremental"
     why: str = ""
     applied: bool = True
+    waiting: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
@@ -42,6 +44,7 @@ class Report:
             f"{batch}, {self.verdict}, {self.seconds:.3f} s\n  in   {_counted(self.rows_in)}\n"
             f"  out  {_counted(self.rows_out)}\n  read {self.rows_read} rows, {self.jobs} jobs"
             + (f"\n  why  {printable(self.why)}" if self.why else "")
+            + (f"\n  wait {', '.join(map(part, self.waiting))}: rebuild to keep them fresh" if self.waiting else "")
         )
 
 

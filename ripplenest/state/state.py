@@ -1,22 +1,32 @@
 """The state as a process sees it: a version of the store together with what that version declares."""
 
 import contextlib
-import json
 from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from ripplenest.nrc.errors import Stale, StateError
+from ripplenest.data.columns import base_types
+from ripplenest.nrc.errors import NotKept, Stale, StateError, UnknownView
+from ripplenest.schema.shape import OutputShape, shape_of_relation
 from ripplenest.state.declared import Declared
+from ripplenest.state.notes import rollbacks
+from ripplenest.state.views import Waiting
 from ripplenest.store.snapshot import Snapshot
-from ripplenest.store.specs import Change, Standing
+from ripplenest.store.specs import Change, Standing, same_columns
 from ripplenest.store.store import Store
 from ripplenest.version.folding import Unfolding
 from ripplenest.version.overlay import Overlay
 from ripplenest.version.version import AccessKeys, AsOf
 
 NO_META: Mapping[str, str] = {}
-ROLLBACKS = "rollbacks"  # meta key: a list of [version of the rollback, version that it went back to]
+
+
+@frozen
+class Shown:
+    """A view or relation as it is read: its shape, and the tables of the version that shows it."""
+
+    shape: OutputShape
+    tables: Unfolding
 
 
 @frozen
@@ -63,6 +73,41 @@ class State:
         wanted = "a version, or the (source, seq) of a batch"
         raise StateError("not a version", where="as_of", wanted=wanted, got=type(as_of).__name__)
 
+    def shown(self, name: str, as_of: AsOf | None = None) -> Shown:
+        """The view or relation ``name`` at ``as_of``: what it is called now, also where it was defined otherwise then.
+
+        A view that waits is shown as it is in the last version that its maps are right for. Raises UnknownView, and
+        StateError for a version that does not show it.
+        """
+        tables = self.snapshot(as_of)
+        if name in self.declared.relations:
+            return Shown(shape_of_relation(self.declared.relations[name]), tables)
+        shape = self.declared.shape_at(name, None if as_of is None else tables.version)
+        waiting = self.declared.waiting.get(name)
+        if waiting is None and shape is not None:
+            return Shown(shape, tables)
+        if waiting is None:
+            raise UnknownView("there is no such view", got=name, possible=[v.name for v in self.declared.every])
+        if waiting.behind is not None and tables.version > waiting.behind:
+            tables = self._behind(waiting, waiting.behind, as_of)
+        if shape is None or not self._holds(shape, tables.version):
+            raise _waits(waiting, "its maps are not those of this release")
+        return Shown(shape, tables)
+
+    def _behind(self, view: Waiting, last: int, as_of: AsOf | None) -> Unfolding:
+        if as_of is not None:
+            raise _waits(view, f"it was not kept fresh after version {last}", f"as_of({last})")
+        try:
+            return self.snapshot(last)
+        except NotKept as gone:
+            raise _waits(view, f"version {last}, the last that it shows, is no longer kept") from gone
+
+    def _holds(self, shape: OutputShape, version: int) -> bool:
+        """Whether the tables of ``shape`` are there with its columns."""
+        tables = self.store.snapshot(version).tables
+        wanted = {shape.flat.table: shape.flat.row, **{d.table: d.stored for d in shape.dictionaries}}
+        return all(t in tables and same_columns(tables[t].types, base_types(row)) for t, row in wanted.items())
+
     def overlay(self, snapshot: Unfolding) -> Overlay:
         """``snapshot`` for operations to read and to change."""
         types = {p.name: p.types for r in self.declared.relations.values() for p in r.parts.values()}
@@ -87,8 +132,7 @@ class State:
 
     def rollbacks(self) -> list[list[int]]:
         """The rollbacks so far: [their version, the version that they went back to]."""
-        found: list[list[int]] = json.loads(self.store.all_meta().get(ROLLBACKS, "[]"))
-        return found
+        return rollbacks(self.store.all_meta())
 
     def in_force(self, version: int) -> bool:
         """Whether what ``version`` did is part of the newest version, or was rolled back.
@@ -102,3 +146,8 @@ class State:
                     break
                 upto = to
         return version <= upto
+
+
+def _waits(view: Waiting, what: str, *possible: str) -> StateError:
+    what, possible = f"the view waits to be rebuilt: {what}", ("rebuild", *possible)
+    return StateError(what, where=f"view {view.name}", got=view.why, possible=possible)

@@ -147,6 +147,10 @@ class Readable:
         """The tables of the newest version, with all access keys that they have by now."""
         return dict(self._head().schema.tables)
 
+    def born(self, table: str) -> int:
+        """The version that made a table of the newest version."""
+        return self._head().schema.born[table]
+
     @property
     def identity(self) -> str:
         """What this state is called, for ever: 32 hexadecimal digits."""

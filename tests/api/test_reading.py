@@ -2,15 +2,8 @@
 
 import json
 
-import pytest
-from attrs import evolve
 from support.shop import customer, item, opened, order, parts
 
-import ripplenest as rn
-from ripplenest import errors
-from ripplenest.api import database
-from ripplenest.delta.compile import compile_view
-from ripplenest.state import declared
 from ripplenest.store.specs import Change
 
 
@@ -25,22 +18,6 @@ def test_a_search_without_an_access_key_reads_the_table_once_and_says_so(tmp_pat
             read.append(b.report.rows_read)
     assert read[0] >= 50
     assert 0 < read[1] <= 5
-
-
-def test_a_state_of_another_compiler_is_refused(tmp_path, monkeypatch):
-    """Maps of another definition would be misread; nothing stays open."""
-    with opened(tmp_path / "state") as db:
-        db.create(parts)
-    closed = []
-    other = lambda query, options: compile_view(query, evolve(options, force_domain=True))  # noqa: E731
-    monkeypatch.setattr(declared, "compile_view", other)
-    monkeypatch.setattr(database.Store, "close", lambda store: closed.append(store.path))
-    with pytest.raises(errors.ViewChanged, match="another program of parts"):
-        rn.open(tmp_path / "state", engine="python")
-    assert closed == [tmp_path / "state"]
-    monkeypatch.undo()
-    with opened(tmp_path / "state") as db:
-        assert db.view("parts").rows() == []
 
 
 def test_a_state_that_says_less_opens(tmp_path):

@@ -32,7 +32,7 @@ from support.states import MEMORY, state
 
 from ripplenest import Database
 from ripplenest.delta.materialize import MODES
-from ripplenest.state import declared
+from ripplenest.state import views
 
 COUNTS: Counter[str] = Counter()
 
@@ -48,8 +48,8 @@ def check(db: Database, model: Model) -> None:
 def compiled_once():
     """Compiling six views takes longer than a whole example."""
     with pytest.MonkeyPatch.context() as patch:
-        cached = cache(declared.compile_view)
-        patch.setattr(declared, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
+        cached = cache(views.compile_view)
+        patch.setattr(views, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
         yield
 
 

@@ -32,7 +32,8 @@ import ripplenest as rn
 from ripplenest import errors
 from ripplenest.intake.apply import Session
 from ripplenest.state.commits import Commits
-from ripplenest.state.state import ROLLBACKS, State
+from ripplenest.state.notes import ROLLBACKS
+from ripplenest.state.state import State
 from ripplenest.store.snapshot import Snapshot
 
 

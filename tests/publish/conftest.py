@@ -15,14 +15,14 @@ from support.states import MEMORY
 
 import ripplenest as rn
 from ripplenest import Database
-from ripplenest.state import declared
+from ripplenest.state import views
 
 
 @pytest.fixture(scope="package", autouse=True)
 def compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        cached = cache(declared.compile_view)
-        patch.setattr(declared, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
+        cached = cache(views.compile_view)
+        patch.setattr(views, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
         yield
 
 

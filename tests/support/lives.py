@@ -18,7 +18,7 @@ import pytest
 from attrs import evolve, frozen
 
 from ripplenest import Database
-from ripplenest.state import declared
+from ripplenest.state import views
 from ripplenest.store import Change, Store, merging
 from support.crashes import Tell
 
@@ -115,6 +115,6 @@ def merging_soon() -> Iterator[None]:
 def compiled_once() -> Iterator[None]:
     """Views are compiled once: it takes longer than a life, and does not touch the disk."""
     with pytest.MonkeyPatch.context() as patch:
-        cached = cache(declared.compile_view)
-        patch.setattr(declared, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
+        cached = cache(views.compile_view)
+        patch.setattr(views, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
         yield

@@ -1,0 +1,161 @@
+"""What is kept: a view is created, rebuilt, replaced; a view or a relation is dropped. Each is one commit.
+
+Theory of operation. A view has stored maps of its own, and auxiliary maps that it may share with other views. Defining
+it compares the maps that it wants with those that are stored: what is equal, by digest, and right for this version is
+kept as it is; the rest is built by ordinary queries, and what nobody has any more is dropped. Names are had again at
+once: versions that are kept keep the tables of the names that they knew (``store/chain.py``), and ``past`` says what a
+view showed then, so that nothing is lost before the versions that have it are.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+
+from attrs import frozen
+
+from ripplenest.nrc.errors import NameTaken, StateError, UnknownView
+from ripplenest.nrc.serial import query_to_json
+from ripplenest.run.build import build
+from ripplenest.run.joiner import Joiner
+from ripplenest.state.declared import Declared
+from ripplenest.state.notes import Kind, meta_key, named, note
+from ripplenest.state.state import State
+from ripplenest.state.stored import StoredPast, stored_shape, write
+from ripplenest.state.views import Kept, Waiting
+from ripplenest.store.specs import Change, TableSpec
+from ripplenest.version.folding import Unfolding, unfolded
+
+Meta = dict[str, str | None]
+
+
+@frozen
+class Definitions:
+    """Definitions of one state. ``joiner`` gives the engine that builds maps, when it is first needed."""
+
+    state: State
+    joiner: Callable[[], Joiner]
+
+    @property
+    def _declared(self) -> Declared:
+        return self.state.declared
+
+    # ------------------------------------------------------------ views
+
+    def create(self, view: Kept, snapshot: Unfolding) -> None:
+        """Keep a view that there was not. Raises NameTaken."""
+        self._declared.check_free((view.name,), ())
+        self._define(view, None, snapshot, "create")
+
+    def rebuild(self, waiting: Waiting, snapshot: Unfolding) -> int:
+        """Keep a waiting view fresh again, by this compiler's program. Returns the version. Raises QueryError when it
+        makes none."""
+        if not isinstance(waiting.made, Kept):
+            raise waiting.made
+        return self._define(waiting.made, waiting, snapshot, "rebuild")
+
+    def replace(self, view: Kept, snapshot: Unfolding) -> int:
+        """Keep ``view`` in place of the one of its name. Returns the version."""
+        old = self._known(view.name)
+        return self._define(view, old, snapshot, "replace")
+
+    def drop(self, name: str, snapshot: Unfolding) -> int:
+        """Keep a view or relation no longer. Returns the version. Raises StateError when something reads it or it is
+        published, UnknownView when there is none."""
+        declared = self._declared
+        self._check_unpublished(name, "drop")
+        if name in declared.relations:
+            if readers := declared.readers(name):
+                possible = [f"drop({reader!r}) first" for reader in readers]
+                raise StateError("views read the relation", where=f"drop {name}", got=readers, possible=possible)
+            tables = {*declared.relations[name].parts, *(f.table for f in declared.folds if f.relation.name == name)}
+            meta: Meta = {meta_key("relation", name): None, meta_key("unfolded", name): None}
+        else:
+            old = self._known(name)
+            tables = self._owned(old) - self._used(name)
+            meta = {meta_key("view", name): None, meta_key("behind", name): None, **self._past(old, snapshot)}
+        stored = self.state.store.tables()
+        dropped = tuple(sorted(tables & stored.keys()))
+        return self.state.commit(Change(dropped=dropped, meta=meta, note=note("drop", name=name)), snapshot.version)
+
+    def _known(self, name: str) -> Kept | Waiting:
+        declared = self._declared
+        found = declared.views.get(name) or declared.waiting.get(name)
+        if found is None:
+            possible = [*declared.views, *declared.waiting, *declared.relations]
+            raise UnknownView("there is no such view or relation", got=name, possible=possible)
+        return found
+
+    def _define(self, view: Kept, old: Kept | Waiting | None, snapshot: Unfolding, kind: Kind) -> int:
+        """Build the maps of ``view`` that are not stored and right, drop those of ``old`` that nobody has any more, and
+        commit that with the definition."""
+        stored = self.state.store.tables()
+        kept = self._reusable(view, old, stored)
+        fresh = {m.name: m for m in view.plan.maps if m.name not in kept}
+        dropped = (set() if old is None else self._owned(old) - self._used(view.name) - kept) & stored.keys()
+        dropped |= {name for name in fresh if name in stored and name in view.plan.auxiliaries}
+        taken = [name for name in fresh if name in stored and name not in dropped]
+        if taken:
+            raise NameTaken("the name is in use", where=taken[0], possible=["another name"])
+        indexes, unfold = view.plan.indexes, self._declared.looked_into(view)
+        change = Change(
+            {**build(view.plan.only(fresh), snapshot, self.joiner()), **unfolded(unfold, snapshot)},
+            tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in fresh.values()),
+            {table: found for table, found in indexes.items() if table not in fresh},
+            {**self._meta(view, old, snapshot), **self._declared.unfolding(unfold)},
+            note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept)),
+            merged=tuple(fold.table for fold in unfold),
+            dropped=tuple(sorted(dropped)),
+        )
+        version = self.state.commit(change, snapshot.version)
+        self._declared.know(view)
+        return version
+
+    def _reusable(self, view: Kept, old: Kept | Waiting | None, stored: Mapping[str, TableSpec]) -> set[str]:
+        """The maps of ``view`` that are stored as it wants them: auxiliary maps that batches keep fresh for others, and
+        maps of ``old`` with the digests of ``view`` unless batches have left them behind."""
+        others = {m for v in self._declared.views.values() if v.name != view.name for m in v.plan.auxiliaries}
+        own: Mapping[str, str] = {}
+        if isinstance(old, Kept) or (old is not None and old.behind is None):
+            own = old.maps
+        found = {name for name, digest in view.maps.items() if name in others or own.get(name) == digest}
+        return {name for name in found if name in stored and stored[name].types == view.plan.by_name[name].types}
+
+    def _owned(self, view: Kept | Waiting) -> set[str]:
+        """The stored maps of a view, also those that it shares."""
+        if isinstance(view, Kept):
+            return set(view.maps)
+        return {table for table in self.state.store.tables() if view.owns(table)}
+
+    def _used(self, without: str) -> set[str]:
+        """The maps of all views but one."""
+        return {m for view in self._declared.every if view.name != without for m in self._owned(view)}
+
+    def _meta(self, view: Kept, old: Kept | Waiting | None, snapshot: Unfolding) -> Meta:
+        past = {} if old is None or old.shape == view.shape else self._past(old, snapshot)
+        return {meta_key("view", view.name): view.text, meta_key("behind", view.name): None, **past}
+
+    def _past(self, old: Kept | Waiting, snapshot: Unfolding) -> Meta:
+        """What a view shows until now, for the versions that are kept; what was kept for others is forgotten."""
+        died = snapshot.version + 1
+        gone = [key for key, past in self._declared.past.items() if past.died <= self.state.store.oldest]
+        found: Meta = {meta_key("past", key): None for key in gone}
+        if old.shape is not None:
+            stored = StoredPast(old.name, died, old.shape.fingerprint, stored_shape(old.shape))
+            found[meta_key("past", f"{died:012d}:{old.name}")] = write(stored)
+        return found
+
+    def _check_unpublished(self, name: str, what: str) -> None:
+        targets = _published(self.state.store.all_meta(), name)
+        if targets:
+            possible = [f"unpublish({name!r}, {path!r}) first" for path in targets]
+            raise StateError("the view is published", where=f"{what} {name}", got=targets, possible=possible)
+
+
+def _published(meta: Mapping[str, str], view: str) -> list[str]:
+    """Where a view is published."""
+    found: Iterable[dict[str, str]] = (json.loads(text) for text in named(meta, "publish").values())
+    return [target["path"] for target in found if target["view"] == view]
+
+
+def same_term(view: Kept, waiting: Waiting) -> bool:
+    """Whether a waiting view has the definition of ``view``."""
+    return query_to_json(view.query) == query_to_json(waiting.query)

@@ -1,0 +1,150 @@
+"""Views as a state has them: kept fresh, or waiting to be rebuilt because their maps are another compiler's."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Protocol
+
+from attrs import frozen
+
+from ripplenest.delta.compile import Options, Stages, compile_view
+from ripplenest.delta.judge import Judgement, judge
+from ripplenest.delta.program import TriggerProgram
+from ripplenest.nrc.errors import CorruptState, QueryError, WrongValue
+from ripplenest.nrc.serial import query_from_json, query_to_json
+from ripplenest.nrc.syntax import Query
+from ripplenest.nrc.types import STRING
+from ripplenest.nrc.values import to_value
+from ripplenest.plan.planned import Plan, plan
+from ripplenest.schema.shape import OutputShape, shape_of
+from ripplenest.state.stored import StoredView, read, shape_of_stored, stored_shape, write
+
+
+class HasQuery(Protocol):
+    """A view of a surface: what ``@view`` makes of a function, or a file of the text language."""
+
+    @property
+    def query(self) -> Query:
+        """The view before compilation."""
+
+
+@frozen(slots=False)
+class Kept:
+    """A view that is kept fresh: its term, how it was compiled, and what the compiler made of it."""
+
+    query: Query
+    options: Options
+    stages: Stages
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self.program.fingerprint
+
+    @property
+    def program(self) -> TriggerProgram:
+        return self.stages.program
+
+    @cached_property
+    def shape(self) -> OutputShape:
+        """What its readers see."""
+        return shape_of(self.program)
+
+    @property
+    def relations(self) -> frozenset[str]:
+        """The relations that it reads."""
+        return frozenset(name for name, _ in self.query.relations)
+
+    @property
+    def maps(self) -> Mapping[str, str]:
+        """Its stored maps, with their digests."""
+        return self.plan.digests
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What its triggers cost, in the symbols of the relations."""
+        return judge(self.query, self.stages)
+
+    @cached_property
+    def text(self) -> str:
+        """How it is stored with the state."""
+        shape = stored_shape(self.shape)
+        return write(StoredView(query_to_json(self.query), self.fingerprint, self.options, self.maps, shape))
+
+
+@frozen
+class Waiting:
+    """A view that waits to be rebuilt: readable as its maps are, which batches leave alone.
+
+    ``why`` it waits; ``behind`` is the last version that its maps are right for, None as long as no batch has changed
+    what it reads. ``made`` is what this compiler makes of it, or the reason why it makes nothing. Of a state of format
+    2 no ``shape`` is known for sure: it is what this compiler would show, if the stored tables have those columns.
+    """
+
+    name: str
+    why: str
+    query: Query
+    options: Options
+    maps: Mapping[str, str]
+    behind: int | None
+    made: Kept | QueryError
+    shape: OutputShape | None
+
+    @property
+    def relations(self) -> frozenset[str]:
+        """The relations that it reads."""
+        return frozenset(name for name, _ in self.query.relations)
+
+    def owns(self, table: str) -> bool:
+        """Whether a stored table is one of its own maps; of maps that views share only ``maps`` can tell."""
+        return table == self.name or table.startswith(f"{self.name}/") or table in self.maps
+
+
+def compiled(query: Query, options: Options) -> Kept:
+    """``query`` with its plans. Raises QueryError."""
+    stages = compile_view(query, options)
+    return Kept(query, options, stages, plan(stages.program))
+
+
+def view_of(name: str, text: str, behind: int | None) -> Kept | Waiting:
+    """The view that ``text`` declares. Raises CorruptState."""
+    stored = read(f"view:{name}", text, StoredView)
+    query = query_from_json(stored.query)
+    if query.name != name:
+        raise CorruptState("the state has a view under another name", where=f"view:{name}", wanted=name, got=query.name)
+    made = _made(query, stored.options)
+    why = _waits(made, stored.program, behind)
+    if isinstance(made, Kept) and not why:
+        return made
+    known = None if stored.shape is None else shape_of_stored(name, stored.program, stored.shape)
+    shape = made.shape if known is None and isinstance(made, Kept) else known
+    return Waiting(name, why, query, stored.options, stored.maps, behind, made, shape)
+
+
+def _made(query: Query, options: Options) -> Kept | QueryError:
+    try:
+        return compiled(query, options)
+    except QueryError as error:
+        return error
+
+
+def _waits(made: Kept | QueryError, program: str, behind: int | None) -> str:
+    """Why a view waits; "" when it does not."""
+    if isinstance(made, QueryError):
+        return f"this release does not compile it: {made.what}"
+    if made.fingerprint != program:
+        return "this release makes another program of it than the one that its maps are of"
+    return "" if behind is None else "a release that makes another program of it has applied batches"
+
+
+def query_of(view: object) -> Query:
+    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name."""
+    query = getattr(view, "query", None)
+    if not isinstance(query, Query):
+        raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
+    if to_value(query.name, STRING, "view name") == "":
+        raise WrongValue("a view needs a name", where="view name", got="an empty string")
+    return query

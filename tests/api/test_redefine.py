@@ -1,0 +1,474 @@
+"""A state survives its compiler, and its views and relations may go or be defined anew.
+
+The compiler is changed on purpose: with ``force_domain`` it makes another program of each view with inner bags, as any
+change of a simplification or of a map's name would.
+"""
+
+import json
+
+import pytest
+from attrs import evolve
+from support.shop import (
+    ANN,
+    BOB,
+    FILMS,
+    VIEWS,
+    Customer,
+    Movie,
+    customer,
+    item,
+    movie,
+    movies,
+    opened,
+    order,
+    parts,
+    tags,
+)
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+from ripplenest.api import database
+from ripplenest.delta.compile import compile_view
+from ripplenest.state import views
+from ripplenest.store.specs import Change
+
+REBUILT = {"parts", "liked"}  # the views whose inner bags have no domain already
+
+
+@pytest.fixture
+def changed(monkeypatch):
+    """Another compiler from now on, which rebuilds nothing by itself when ``lazy``."""
+
+    def change(lazy=True, fails=()):
+        def other(query, options):
+            if query.name in fails:
+                raise errors.QueryError("no longer supported", where=f"view {query.name}")
+            return compile_view(query, evolve(options, force_domain=True))
+
+        monkeypatch.setattr(views, "compile_view", other)
+        if lazy:
+            monkeypatch.setattr(database, "SMALL", -1)
+
+    yield change
+    monkeypatch.undo()
+
+
+def shop(folder, *kept):
+    with opened(folder) as db:
+        db.load("C", [ANN, BOB])
+        db.load("M", FILMS)
+        for view in kept:
+            db.create(view)
+    return folder
+
+
+def rows(db, *names):
+    return {name: db.view(name).rows() for name in (names or db.views)}
+
+
+def wanted(db):
+    """What each view gives on the relations, by the reference interpreter."""
+    data = {name: db.relation(name).rows() for name in ("C", "M")}
+    found = {}
+    for view in VIEWS:
+        if view.name in db.views:
+            found[view.name] = view(**{name: data[name] for name, _ in view.query.relations})
+    return found
+
+
+def a_batch(db, n=1):
+    with db.batch("s", n) as b:
+        b.insert("M", [movie(f"new{n}", "Drama", "d")])
+        b.insert("C", [customer(100 + n, "new", [order(500 + n, item(1, 3, ("x",)))])])
+    return b.report
+
+
+# ---------------------------------------------------------------- another compiler
+
+
+def test_a_state_always_opens_and_its_views_wait(tmp_path, changed):
+    """Relations, history and the views themselves are readable as they are; who waits is said, and why."""
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        before = rows(db)
+    changed()
+    with rn.open(state, engine="python") as db:
+        assert set(db.waiting) == REBUILT and all("another program" in why for why in db.waiting.values())
+        assert rows(db) == before
+        assert len(db.history()) == db.version + 1 and db.relation("M").count() == len(FILMS)
+        assert set(db.views) == {view.name for view in VIEWS}
+        assert db.view("parts").waits and not db.view("movies").waits
+
+
+def test_batches_keep_relations_fresh_and_say_which_views_wait(tmp_path, changed):
+    """A waiting view shows the last version that its maps are right for, whatever batches do to relations whose bags it
+    passes on; the others are kept fresh."""
+    state = shop(tmp_path / "state", *VIEWS)
+    changed()
+    with rn.open(state, engine="python") as db:
+        before, version = rows(db, *REBUILT), db.version
+        report = a_batch(db)
+        assert set(report.waiting) == REBUILT and "wait" in str(report)
+        assert rows(db, *REBUILT) == before
+        fresh = set(db.views) - REBUILT
+        assert rows(db, *fresh) == {name: wanted(db)[name] for name in fresh}
+        with pytest.raises(errors.StateError, match="waits to be rebuilt") as caught:
+            db.view("parts").as_of(db.version)
+        assert f"as_of({version})" in str(caught.value) and "rebuild" in str(caught.value)
+        with db.batch("s", 2) as b:
+            b.insert("M", [movie("only M")])
+        assert set(b.report.waiting) == {"liked"}
+
+
+def test_rebuild_is_one_commit_and_what_comes_after_is_fresh(tmp_path, changed):
+    state = shop(tmp_path / "state", *VIEWS)
+    changed()
+    with rn.open(state, engine="python") as db:
+        a_batch(db)
+        version = db.version
+        assert set(db.rebuild("parts")) == {"parts"} and db.version == version + 1
+        assert db.history(1)[0].note["kind"] == "rebuild"
+        assert set(db.rebuild()) == REBUILT - {"parts"} and db.waiting == {}
+        assert db.rebuild() == ()
+        assert rows(db) == wanted(db)
+        assert a_batch(db, 2).waiting == ()
+        assert rows(db) == wanted(db) and db.verify(deep=True).ok and db.check_files()
+
+
+def test_small_states_are_rebuilt_when_they_are_opened(tmp_path, changed):
+    state = shop(tmp_path / "state", *VIEWS)
+    changed(lazy=False)
+    with rn.open(state, engine="python") as db:
+        assert db.waiting == {} and rows(db) == wanted(db) and db.verify(deep=True).ok
+        version = db.version
+    with rn.open(state, engine="python") as db:
+        assert db.version == version
+
+
+def test_the_older_compiler_knows_that_it_was_left_behind(tmp_path, changed, monkeypatch):
+    """Its own program is that of the maps, but batches were applied without it."""
+    state = shop(tmp_path / "state", *VIEWS)
+    changed()
+    with rn.open(state, engine="python") as db:
+        a_batch(db)
+    monkeypatch.setattr(views, "compile_view", compile_view)
+    with rn.open(state, engine="python") as db:
+        assert set(db.waiting) == REBUILT and "applied batches" in db.waiting["parts"]
+        db.rebuild()
+        assert rows(db) == wanted(db) and db.verify(deep=True).ok
+
+
+def test_a_view_that_is_compiled_no_longer_is_readable_and_can_be_dropped(tmp_path, changed):
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        before = rows(db, "parts")
+    changed(lazy=False, fails={"parts"})
+    with rn.open(state, engine="python") as db:
+        assert set(db.waiting) == {"parts"} and "no longer supported" in db.waiting["parts"]
+        a_batch(db)
+        assert rows(db, "parts") == before
+        with pytest.raises(errors.QueryError, match="no longer supported"):
+            db.rebuild()
+        db.drop("parts")
+        assert db.waiting == {} and "parts" not in db.views
+
+
+def test_a_state_that_does_not_say_what_its_maps_are(tmp_path, changed):
+    """As those of the first release: read by this compiler's shape where the stored tables have it, and rebuilt."""
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        before = rows(db)
+        stored = {k: json.loads(v) for k, v in db._store.all_meta().items() if k.startswith("view:")}
+        told = {k: json.dumps({n: v[n] for n in ("query", "program", "options")}) for k, v in stored.items()}
+        db._store.commit(Change(meta=told), db.version)
+    changed()
+    with rn.open(state, engine="python") as db:
+        assert set(db.waiting) == REBUILT and rows(db) == before
+        a_batch(db)
+        assert rows(db, *REBUILT) == {name: before[name] for name in REBUILT}
+        db.rebuild()
+        assert rows(db) == wanted(db) and db.verify(deep=True).ok
+
+
+def test_rollbacks_and_loads_leave_waiting_views_behind(tmp_path, changed):
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        a_batch(db)
+        before = rows(db, *REBUILT)
+    changed()
+    with rn.open(state, engine="python") as db:
+        db.rollback(db.version - 1)
+        assert rows(db, *REBUILT) == before
+        db.rebuild()
+        assert rows(db) == wanted(db) and db.verify(deep=True).ok
+
+
+def test_the_last_version_that_a_waiting_view_shows_may_go(tmp_path, changed):
+    state = shop(tmp_path / "state", parts)
+    changed()
+    with rn.open(state, engine="python") as db:
+        a_batch(db)
+        db.vacuum(keep=0)
+        with pytest.raises(errors.StateError, match="no longer kept") as caught:
+            db.view("parts").rows()
+        assert "rebuild" in str(caught.value)
+        db.rebuild()
+        assert rows(db) == wanted(db)
+
+
+def test_creating_a_waiting_view_again_rebuilds_it(tmp_path, changed):
+    state = shop(tmp_path / "state", parts, movies)
+    changed()
+    with rn.open(state, engine="python") as db:
+        a_batch(db)
+        db.create(parts)
+        assert db.waiting == {} and rows(db) == wanted(db)
+
+
+def test_changes_go_across_a_rebuild(tmp_path, changed):
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        before, version = {name: db.view(name).bag() for name in db.views}, db.version
+    changed()
+    with rn.open(state, engine="python") as db:
+        a_batch(db)
+        db.rebuild()
+        a_batch(db, 2)
+        for name in db.views:
+            assert difference(db, name, version) == (db.view(name).bag() - before[name]), name
+
+
+def difference(db, name, since):
+    """What the changes of a view say, as a bag."""
+    handle = db.view(name)
+    now, start = handle._shown(), db.version_of(since)
+    went, came = handle._touched(now, start)
+    return came - went
+
+
+# ---------------------------------------------------------------- dropping
+
+
+def test_a_dropped_view_is_there_in_the_versions_that_have_it(tmp_path):
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        before, version = rows(db, "parts"), db.version
+        db.drop("parts")
+        assert "parts" not in db.views and not [t for t in db._store.tables() if t.startswith("parts")]
+        with pytest.raises(errors.UnknownView, match="no such view"):
+            db.view("parts")
+        assert db.view("parts", as_of=version).rows() == before["parts"]
+        a_batch(db)
+        assert rows(db) == wanted(db) and db.verify(deep=True).ok and db.check_files()
+        assert db.view("parts", as_of=version).rows() == before["parts"]
+    with opened(state) as db:
+        assert db.view("parts", as_of=version).rows() == before["parts"]
+        db.create(parts)
+        assert rows(db) == wanted(db)
+        assert db.view("parts").as_of(version).rows() == before["parts"]
+
+
+def test_nothing_is_left_of_what_was_dropped_when_no_version_has_it(tmp_path):
+    state = shop(tmp_path / "state")
+    with opened(state) as db:
+        db.compact(everything=True)
+        files, tables = db.usage.files, set(db._store.tables())
+        db.create(parts)
+        db.drop("parts")
+        for n in range(1, 4):
+            with db.batch("s", n) as b:
+                b.insert("M", [movie(f"m{n}")])
+        db.vacuum(keep=0)
+        db.compact(everything=True)
+        db.vacuum(keep=0)
+        assert set(db._store.tables()) == tables and db._store._head().schema.dropped == ()
+        assert db.usage.files <= files + 1
+        assert not [key for key in db._store.all_meta() if "parts" in key and not key.startswith("past:")]
+
+
+def test_maps_that_views_share_stay_for_the_others(tmp_path):
+    """``materialize="full"`` shares auxiliary maps between views of one shape."""
+
+    @rn.view
+    def twin(C: Bag[Customer]):
+        return [
+            {"t": t, "n": c.name, "p": i.part} for c in C for o in c.orders for i in o.items for t in i.tags
+        ]
+
+    state = shop(tmp_path / "state")
+    with opened(state) as db:
+        db.create(tags, materialize="full")
+        db.create(twin, materialize="full")
+        shared = {m for m in db._store.tables() if m.startswith("M/")}
+        assert shared
+        db.drop("tags")
+        assert {m for m in db._store.tables() if m.startswith("M/")} == shared
+        a_batch(db)
+        assert db.verify(deep=True).ok
+        db.drop("twin")
+        assert not {m for m in db._store.tables() if m.startswith("M/")}
+
+
+def test_what_is_read_or_published_is_not_dropped(tmp_path):
+    pytest.importorskip("deltalake")
+    state = shop(tmp_path / "state", movies)
+    with opened(state) as db:
+        version = db.version
+        with pytest.raises(errors.StateError, match="views read the relation") as caught:
+            db.drop("M")
+        assert "movies" in str(caught.value) and "drop('movies')" in str(caught.value)
+        db.publish("movies", tmp_path / "lake")
+        with pytest.raises(errors.StateError, match="is published") as caught:
+            db.drop("movies")
+        assert "unpublish('movies'" in str(caught.value)
+        db.unpublish("movies", tmp_path / "lake")
+        with pytest.raises(errors.UnknownView, match="no such view or relation"):
+            db.drop("nothing")
+        assert db.version == version + 2
+        db.drop("movies")
+        db.drop("M")
+        assert db.relations == ("C",) and db.views == ()
+
+
+def test_a_relation_that_comes_again_is_another_one(tmp_path):
+    """With other fields, and a load of its own."""
+
+    @rn.record
+    class Film:
+        title: str
+        year: int
+
+    state = shop(tmp_path / "state", movies)
+    with opened(state) as db:
+        version = db.version
+        db.drop("movies")
+        db.drop("M")
+    with rn.open(state, engine="python") as db:
+        db.relation("M", Film, key="title")
+        db.load("M", [{"title": "Rush", "year": 2013}])
+        assert db.relation("M").rows() == [{"title": "Rush", "year": 2013}]
+        with pytest.raises(errors.AlreadyLoaded):
+            db.load("M", [{"title": "other", "year": 1}])
+        assert db.view("movies", as_of=version).rows() == sorted(FILMS, key=lambda m: m["name"])
+        assert db.verify(deep=True).ok
+
+
+def test_a_batch_that_was_begun_before_the_relation_changed_is_refused(tmp_path):
+    state = shop(tmp_path / "state")
+
+    @rn.record
+    class Film:
+        title: str
+
+    with opened(state) as db:
+        version = None
+        with pytest.raises(errors.RelationChanged, match="while the batch was recorded"), db.batch() as b:
+            b.insert("M", [movie("x")])
+            with rn.open(state, engine="python") as other:
+                other.drop("M")
+                other.relation("M", Film)
+                version = other.version
+        assert db.version == version and db.relation("M").rows() == []
+
+
+# ---------------------------------------------------------------- replacing
+
+
+def other_parts():
+    @rn.view
+    def parts(C: Bag[Customer]):
+        return [
+            {
+                "n": c.name,
+                "big": [{"o": o.orderkey, "its": [i for i in o.items if i.qty > 2]} for o in c.orders],
+                "all": c.orders,
+            }
+            for c in C
+        ]
+
+    return parts
+
+
+def test_replacing_is_one_commit_whose_changes_are_the_difference(tmp_path):
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        old, version = db.view("parts").bag(), db.version
+        db.replace(other_parts())
+        assert db.version == version + 1 and db.history(1)[0].note["kind"] == "replace"
+        new = db.view("parts").bag()
+        assert new != old and difference(db, "parts", version) == new - old
+        assert db.view("parts").as_of(version).bag() == old
+        a_batch(db)
+        assert db.view("parts").rows() == other_parts()(C=db.relation("C").rows())
+        assert difference(db, "parts", version) == db.view("parts").bag() - old
+        assert db.verify(deep=True).ok
+    with opened(state) as db:
+        assert db.view("parts").as_of(version).bag() == old
+        with pytest.raises(errors.ViewChanged, match="another definition") as caught:
+            db.create(parts)
+        assert "replace" in str(caught.value)
+
+
+def test_maps_that_both_definitions_have_stay(tmp_path):
+    """Only what differs is built: the flat part is the same, and so are maps of bags that did not change."""
+    state = shop(tmp_path / "state", parts)
+    with opened(state) as db:
+        db.replace(other_parts())
+        note = db.history(1)[0].note
+        assert "parts" in note["kept"] and note["built"] and set(note["built"]) < set(db._store.tables())
+        version = db.version
+        db.replace(other_parts())
+        assert db.history(1)[0].note["built"] == [] and db.version == version + 1
+
+
+def test_a_replaced_view_with_another_type_is_shown_as_it_was(tmp_path):
+    @rn.view
+    def movies(M: Bag[Movie]):
+        return [{"title": m.name, "same": [n.name for n in M if n.gen == m.gen]} for m in M]
+
+    state = shop(tmp_path / "state", *VIEWS)
+    with opened(state) as db:
+        old, version = db.view("movies").rows(), db.version
+        db.replace(movies)
+        a_batch(db)
+        assert db.view("movies").rows() == movies(M=db.relation("M").rows())
+        assert db.view("movies").as_of(version).rows() == old
+        with pytest.raises(errors.StateError, match="another type") as caught:
+            db.view("movies").changed_rows(since=version)
+        assert "as_of" in str(caught.value)
+        assert db.view("movies").changed_rows(since=db.version - 1)[1]
+
+
+def test_what_cannot_be_replaced_stays_as_it_is(tmp_path):
+    state = shop(tmp_path / "state", parts)
+    with opened(state) as db:
+        version = db.version
+        with pytest.raises(errors.UnknownView, match="no such view"):
+            db.replace(tags)
+
+        @rn.record
+        class Film:
+            title: str
+
+        @rn.view
+        def parts2(M: Bag[Film]):
+            return M
+
+        with pytest.raises(errors.TypeMismatch):
+            db.replace(parts2)
+        assert db.version == version and rows(db) == wanted(db)
+
+
+def test_a_replaced_view_is_published_whole(tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    state = shop(tmp_path / "state", parts)
+    with opened(state) as db:
+        db.publish("parts", tmp_path / "lake")
+        db.replace(other_parts())
+        table = deltalake.DeltaTable(str(tmp_path / "lake"))
+        published = [row["big"] for row in table.to_pyarrow_table().to_pylist()]
+        assert sorted(map(str, published)) != []
+        assert len(published) == db.view("parts").count()
+        a_batch(db)
+        table.update_incremental()
+        assert len(table.to_pyarrow_table()) == db.view("parts").count()
