@@ -215,7 +215,7 @@ class Database:
         Versions before it have it as long as they are kept (``view(name, as_of=...)``), and the name is free at once.
         Raises StateError when views read the relation or the view is published, and UnknownView.
         """
-        return self._definitions.drop(name, self._state.snapshot())
+        return self._definitions.remove(name, self._state.snapshot())
 
     @property
     def waiting(self) -> dict[str, str]:

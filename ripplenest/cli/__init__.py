@@ -2,11 +2,12 @@
 
 ``files`` and ``program`` read views in files; ``states`` says which folder, which moment, which view or relation is
 meant; ``findings``, ``machine`` and ``folder`` are what ``doctor`` looks at; ``output`` is what all of them print with.
-The commands themselves are in ``views``, ``reading``, ``overview``, ``versions`` and ``checking``.
+The commands themselves are in ``views``, ``reading``, ``overview``, ``versions``, ``definitions`` and ``checking``.
 """
 
 from ripplenest.cli.app import app
 from ripplenest.cli.checking import doctor, verify
+from ripplenest.cli.definitions import drop, rebuild
 from ripplenest.cli.overview import status
 from ripplenest.cli.reading import changes, show
 from ripplenest.cli.versions import compact, history, rollback, vacuum
@@ -14,7 +15,9 @@ from ripplenest.cli.views import check, demo, explain
 
 __all__ = ["app"]
 
-COMMANDS = (demo, check, explain, show, changes, status, history, rollback, compact, vacuum, verify, doctor)
+COMMANDS = (
+    demo, check, explain, show, changes, status, history, rollback, rebuild, drop, compact, vacuum, verify, doctor,
+)  # fmt: skip
 
 for command in COMMANDS:
     app.command()(command)

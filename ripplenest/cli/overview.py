@@ -30,13 +30,13 @@ def status(state: State, as_json: Json = False, catalogue: Catalogue = None) -> 
 
 def facts(db: "rn.Database") -> dict[str, Any]:
     """All of it as plain data."""
-    relations, views, usage = db.relations, db.views, db.usage
+    relations, views, usage, waiting = db.relations, db.views, db.usage, db.waiting
     return {
         "catalogue": db.where,
         "version": usage.newest,
         **usage_json(usage),
         "relations": [_named(db, name, usage.newest) for name in relations],
-        "views": [_named(db, name, usage.newest) for name in views],
+        "views": [_view(db, name, usage.newest, waiting) for name in views],
         "sources": _sources(db),
         "publications": [{"view": p.view, "path": p.path, "layout": p.layout} for p in db.publications],
         "last": next(({"what": made_by(e), "time": e.time.isoformat()} for e in db.history(1)), None),
@@ -47,6 +47,17 @@ def _named(db: "rn.Database", name: str, version: int) -> dict[str, Any]:
     _, found = handle(db, name)
     rows, exact = _count(found.as_of(version))
     return {"name": name, "rows": rows, "exact": exact}
+
+
+def _view(db: "rn.Database", name: str, version: int, waiting: dict[str, str]) -> dict[str, Any]:
+    """A view; one that waits is shown as it was when it was last kept fresh, if that can still be read."""
+    if name not in waiting:
+        return _named(db, name, version)
+    try:
+        rows, exact = _count(db.view(name))
+    except rn.errors.StateError:
+        rows, exact = None, False
+    return {"name": name, "rows": rows, "exact": exact, "waits": waiting[name]}
 
 
 def _count(found: "RelationHandle | ViewHandle") -> tuple[int, bool]:
@@ -72,8 +83,10 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "last", f"{_time(found['last'])}, {printable(found['last']['what'])}"
     for what in ("relation", "view"):
         for kept in found[f"{what}s"]:
-            rows = counted(kept["rows"], "row")
-            yield what, f"{printable(kept['name'])}, {rows if kept['exact'] else f'about {rows}'}"
+            rows = "rows unknown" if kept["rows"] is None else counted(kept["rows"], "row")
+            about = rows if kept["exact"] or kept["rows"] is None else f"about {rows}"
+            waits = f", waits for rebuild: {printable(kept['waits'])}" if kept.get("waits") else ""
+            yield what, f"{printable(kept['name'])}, {about}{waits}"
     for s in found["sources"]:
         yield "source", f"{printable(s['source'])}, seq {s['seq']} as version {s['version']}, {_time(s)}"
     for p in found["publications"]:

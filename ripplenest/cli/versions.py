@@ -13,6 +13,7 @@ from ripplenest.cli.states import Catalogue, EngineOption, State, moment, open_s
 if TYPE_CHECKING:
     from ripplenest.store.specs import Entry, Usage
 
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 To = Annotated[Any, typer.Argument(metavar="TO", parser=moment, help="A version, or a batch SOURCE:SEQ.")]
 
 
@@ -61,7 +62,7 @@ def made_by(e: "Entry") -> str:
 def rollback(
     state: State,
     to: To,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     engine: EngineOption = "python",
     as_json: Json = False,
     catalogue: Catalogue = None,
@@ -74,7 +75,7 @@ def rollback(
     with open_state(state, catalogue, engine) as db:
         before, version = db.version, version_at(db, to)
         if not yes:
-            _ask(f"Make version {before + 1}, with the rows of version {version}, out of version {before}?")
+            ask(f"Make version {before + 1}, with the rows of version {version}, out of version {before}?")
         made = db.rollback(version)
     if as_json:
         print_json({"version": made, "to": version})
@@ -82,7 +83,7 @@ def rollback(
         print(f"version {made}: rows are those of version {version}")
 
 
-def _ask(question: str) -> None:
+def ask(question: str) -> None:
     """Go on or end with exit code 1. Raises typer.BadParameter where nobody can answer."""
     if not sys.stdin.isatty():
         raise typer.BadParameter("needed where nobody can be asked", param_hint="--yes")

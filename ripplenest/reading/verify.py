@@ -51,6 +51,8 @@ def verify(declared: Declared, snapshot: Version, joiner: Joiner, deep: bool) ->
         bags = {name: _nested(r, snapshot) for name, r in declared.relations.items()}
         for view in declared.views.values():
             run.differences.extend(_deep(run, view, bags))
+    for waiting in declared.waiting.values():
+        run.not_compared.append(f"view {part(waiting.name)}: it waits to be rebuilt: {waiting.why}")
     found = tuple(run.differences)
     return Verification(snapshot.version, deep, tuple(run.tables), found, tuple(run.not_compared))
 

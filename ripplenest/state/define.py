@@ -57,7 +57,7 @@ class Definitions:
         old = self._known(view.name)
         return self._define(view, old, snapshot, "replace")
 
-    def drop(self, name: str, snapshot: Unfolding) -> int:
+    def remove(self, name: str, snapshot: Unfolding) -> int:
         """Keep a view or relation no longer. Returns the version. Raises StateError when something reads it or it is
         published, UnknownView when there is none."""
         declared = self._declared

@@ -22,6 +22,7 @@ ALLOWED = {
         "ripplenest/cli/program.py",
         "exec_module",
     ): "check and explain run the user's own Python file, as python FILE does",
+    ("ripplenest/cli/definitions.py", "drop of a user's name"): "a database's drop, of a view or relation of that name",
     ("ripplenest/cli/program.py", "spec_from_file_location"): "the path of that file comes from the command line",
     ("ripplenest/spark/java.py", "import_module"): "the name of the extra's package is a constant of the module",
     ("ripplenest/store/backend.py", "execute of a text that is put together"): "PRAGMAs of the module's own list",
