@@ -7,7 +7,8 @@ or nothing (``commits``).
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ripplenest.api.batch import Batch, find_relation
@@ -27,6 +28,7 @@ from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.policy import Policy, check_policy
+from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare
 from ripplenest.state.commits import Commits
 from ripplenest.state.define import Definitions
@@ -125,7 +127,16 @@ class Database:
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)
-        return RelationHandle(r.name, self._state.shown, lambda: self.spark)
+        return RelationHandle(r.name, self._state.shown, lambda: self.spark, partial(self._alter, r.name))
+
+    def _alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
+        """Give a relation other fields, and rebuild what reads few rows and must be. Returns the version."""
+        snapshot = self._state.snapshot()
+        altered = change(find_relation(self._declared.relations, name))
+        version = self._definitions.alter(altered, what, snapshot)
+        self.rebuild_small()
+        self._publications.catch_up(self._store.seen())
+        return version
 
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.

@@ -11,10 +11,13 @@ from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
 from ripplenest.nrc.errors import QueryError, StateError, UnknownView
+from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
 from ripplenest.reading.touched import touched
+from ripplenest.schema.altered import Altered, added, renamed, widened
+from ripplenest.schema.relation import Relation
 from ripplenest.schema.shape import OutputShape
 from ripplenest.shred.values import nest
 from ripplenest.state.state import Shown
@@ -196,10 +199,39 @@ class Handle:
         return self._show(self.name, self._as_of)
 
 
+Alter = Callable[[str, Callable[[Relation], Altered]], int]
+
+
 class RelationHandle(Handle):
     """A relation of a database."""
 
     _kind = "relation"
+
+    def __init__(self, name: str, show: Show, spark: Callable[[], "SparkSession"], alter: Alter) -> None:
+        super().__init__(name, show, spark)
+        self._alter = alter
+
+    def add(self, field: str, type: object, default: object = None) -> int:
+        """Give rows the field ``field`` (``"year"``, or ``"orders.note"`` for the rows of an inner bag), at their end,
+        with ``default`` in the rows that are there. Returns the version.
+
+        No stored row is written again, older versions show the field, too, and views that do not read it stay as they
+        are. ``type`` is an annotation as in records. Raises TypeMismatch, WrongValue, NameTaken, and StateError when a
+        view does not fit the new rows.
+        """
+        t = annotation_type(type, f"relation {self.name}, add {field}: type")
+        return self._alter(f"add {field}", lambda r: added(r, field, t, default))
+
+    def widen(self, field: str, type: object) -> int:
+        """Give a field a wider type: ``rn.Int`` to ``int``, more digits before the point, ``| None``. Returns the
+        version. As with ``add``, no stored row is written again. Raises TypeMismatch, UnknownName, StateError."""
+        t = annotation_type(type, f"relation {self.name}, widen {field}: type")
+        return self._alter(f"widen {field}", lambda r: widened(r, field, t))
+
+    def rename(self, field: str, new: str) -> int:
+        """Give a base field the name ``new``. Returns the version. Views read it under its new name and are not
+        rebuilt. Raises TypeMismatch, UnknownName, NameTaken, StateError."""
+        return self._alter(f"rename {field} to {new}", lambda r: renamed(r, field, new))
 
 
 class ViewHandle(Handle):

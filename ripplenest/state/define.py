@@ -1,4 +1,5 @@
-"""What is kept: a view is created, rebuilt, replaced; a view or a relation is dropped. Each is one commit.
+"""What is kept: a view is created, rebuilt, replaced; a view or a relation is dropped; a relation gets other fields.
+Each is one commit.
 
 Theory of operation. A view has stored maps of its own, and auxiliary maps that it may share with other views. Defining
 it compares the maps that it wants with those that are stored: what is equal, by digest, and right for this version is
@@ -12,15 +13,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 from attrs import frozen
 
-from ripplenest.nrc.errors import NameTaken, StateError, UnknownView
-from ripplenest.nrc.serial import query_to_json
+from ripplenest.nrc.errors import NameTaken, QueryError, StateError, UnknownView
+from ripplenest.nrc.renaming import with_relation
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
+from ripplenest.schema.altered import Altered
 from ripplenest.state.declared import Declared
 from ripplenest.state.notes import Kind, meta_key, named, note
 from ripplenest.state.state import State
-from ripplenest.state.stored import StoredPast, stored_shape, write
-from ripplenest.state.views import Kept, Waiting
+from ripplenest.state.stored import StoredPast, relation_text, stored_shape, write
+from ripplenest.state.views import OTHER_PROGRAM, Kept, Waiting, compiled, stored_text
+from ripplenest.store.layouts import grown
 from ripplenest.store.specs import Change, TableSpec
 from ripplenest.version.folding import Unfolding, unfolded
 
@@ -75,6 +78,46 @@ class Definitions:
         stored = self.state.store.tables()
         dropped = tuple(sorted(tables & stored.keys()))
         return self.state.commit(Change(dropped=dropped, meta=meta, note=note("drop", name=name)), snapshot.version)
+
+    # ------------------------------------------------------------ relations
+
+    def alter(self, wanted: Altered, what: str, snapshot: Unfolding) -> int:
+        """Give a relation other fields, and its views the type that it has then. Returns the version.
+
+        Stored rows stay. A view whose maps are functions of the same columns stays fresh; the others wait. Raises
+        StateError when a view does not fit the new fields.
+        """
+        r, declared = wanted.relation, self._declared
+        views = {v.name: self._refitted(v, wanted) for v in declared.every if r.name in v.relations}
+        meta: Meta = {meta_key("relation", r.name): relation_text(r)}
+        meta.update({meta_key("view", name): text for name, text in views.items()})
+        old = declared.relations[r.name]
+        inside = [f for f in declared.folded if f.relation.name == r.name]
+        folds = [f for f in inside if not wanted.parts.keys().isdisjoint(f.parts)]
+        rows = unfolded(folds, snapshot)
+        change = Change(
+            {table: grown(found, wanted.parts.get(table)) for table, found in rows.items()},
+            wanted.tables(old),
+            wanted.access_keys(old),
+            meta={**meta, **declared.unfolding(folds)},
+            note=note("alter", name=r.name, what=what),
+            merged=tuple(fold.table for fold in folds),
+            reshaped=wanted.parts,
+        )
+        return self.state.commit(change, snapshot.version)
+
+    def _refitted(self, view: Kept | Waiting, wanted: Altered) -> str:
+        """How a view of the relation is declared then: with the maps that it has."""
+        r, options = wanted.relation, view.options
+        try:
+            made = compiled(with_relation(view.query, r.name, r.row, wanted.renamed), options)
+        except QueryError as error:
+            what, possible = f"the view {view.name} does not fit the new fields: {error.what}", ["drop it first"]
+            where, wanted_, got = f"relation {r.name}", error.wanted, error.got
+            raise StateError(what, where=where, wanted=wanted_, got=got, possible=possible) from error
+        if isinstance(view, Kept) and made.maps == view.maps:
+            return made.text
+        return stored_text(made.query, OTHER_PROGRAM, options, view.maps, view.shape)
 
     def _known(self, name: str) -> Kept | Waiting:
         declared = self._declared
@@ -154,8 +197,3 @@ def _published(meta: Mapping[str, str], view: str) -> list[str]:
     """Where a view is published."""
     found: Iterable[dict[str, str]] = (json.loads(text) for text in named(meta, "publish").values())
     return [target["path"] for target in found if target["view"] == view]
-
-
-def same_term(view: Kept, waiting: Waiting) -> bool:
-    """Whether a waiting view has the definition of ``view``."""
-    return query_to_json(view.query) == query_to_json(waiting.query)

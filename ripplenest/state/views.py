@@ -18,6 +18,8 @@ from ripplenest.plan.planned import Plan, plan
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.state.stored import StoredView, read, shape_of_stored, stored_shape, write
 
+OTHER_PROGRAM = ""  # the fingerprint of maps of which only that is known: they are not those of any program now
+
 
 class HasQuery(Protocol):
     """A view of a surface: what ``@view`` makes of a function, or a file of the text language."""
@@ -71,8 +73,7 @@ class Kept:
     @cached_property
     def text(self) -> str:
         """How it is stored with the state."""
-        shape = stored_shape(self.shape)
-        return write(StoredView(query_to_json(self.query), self.fingerprint, self.options, self.maps, shape))
+        return stored_text(self.query, self.fingerprint, self.options, self.maps, self.shape)
 
 
 @frozen
@@ -101,6 +102,14 @@ class Waiting:
     def owns(self, table: str) -> bool:
         """Whether a stored table is one of its own maps; of maps that views share only ``maps`` can tell."""
         return table == self.name or table.startswith(f"{self.name}/") or table in self.maps
+
+
+def stored_text(
+    query: Query, program: str, options: Options, maps: Mapping[str, str], shape: OutputShape | None
+) -> str:
+    """How a view is stored whose maps are those of ``program``."""
+    stored = None if shape is None else stored_shape(shape)
+    return write(StoredView(query_to_json(query), program, options, maps, stored))
 
 
 def compiled(query: Query, options: Options) -> Kept:

@@ -142,6 +142,10 @@ class Catalogue(Records):
         if new is old:
             return
         self._bury(c, old, new)
+        for name, spec in new.tables.items():
+            if old.ids.get(name) == new.ids[name] and old.tables[name].types != spec.types:
+                same = TABLES.c.id == new.ids[name]
+                c.execute(sa.update(TABLES).where(same).values(columns=types_text(spec.types)))
         known = set(old.ids.values())
         fresh = [t for name, t in new.tables.items() if new.ids[name] not in known]
         rows = [(new.ids[t.name], t.name, types_text(t.types), new.born[t.name]) for t in fresh]

@@ -11,15 +11,17 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.nrc.types import Base
+from ripplenest.store.layouts import Layout
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
 
 Live = Mapping[int, tuple[Segment, ...]]
 DROPPED = "dropped"  # meta key: a list of [id, name, died]
+LAYOUTS = "layouts"  # meta key: by table id, a list of [version, types, fills]
 TOMB = "\0dropped "
 
 
@@ -63,7 +65,8 @@ class Schema:
     """Tables with their ids and the versions that made them, and meta values, at the newest version.
 
     ``dropped`` are tables that versions still have which are kept. Their rows stay in the catalogue, under a name that
-    no other table has; what they were called and when they went is the meta value DROPPED.
+    no other table has; what they were called and when they went is the meta value DROPPED. ``layouts`` are by table id
+    the types that it got, oldest first.
     """
 
     tables: Mapping[str, TableSpec]
@@ -71,6 +74,7 @@ class Schema:
     born: Mapping[str, int]
     meta: Mapping[str, str]
     dropped: tuple[Table, ...] = ()
+    layouts: Mapping[int, tuple[Layout, ...]] = field(factory=dict)
 
     @property
     def digest(self) -> str:
@@ -85,10 +89,14 @@ class Schema:
 
     @property
     def stored_meta(self) -> Mapping[str, str]:
-        """The meta values as they are stored: with what was dropped, if anything was."""
-        if not self.dropped:
-            return self.meta
-        return {**self.meta, DROPPED: json.dumps([[t.id, t.spec.name, t.died] for t in self.dropped])}
+        """The meta values as they are stored: with what was dropped or reshaped, if anything was."""
+        found = dict(self.meta)
+        if self.dropped:
+            found[DROPPED] = json.dumps([[t.id, t.spec.name, t.died] for t in self.dropped])
+        if self.layouts:
+            plain = {str(table): [layout.plain() for layout in layouts] for table, layouts in self.layouts.items()}
+            found[LAYOUTS] = json.dumps(plain)
+        return found
 
     def table(self, name: str, version: int) -> Table | None:
         """The table of this name at ``version``."""

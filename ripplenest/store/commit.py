@@ -15,8 +15,20 @@ from attrs import evolve, frozen
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError, WrongColumns
 from ripplenest.store.catalogue import Born, now
-from ripplenest.store.chain import DROPPED, TOMB, Head, Live, Schema, Table, Version, live_digest, segments_digest
+from ripplenest.store.chain import (
+    DROPPED,
+    LAYOUTS,
+    TOMB,
+    Head,
+    Live,
+    Schema,
+    Table,
+    Version,
+    live_digest,
+    segments_digest,
+)
 from ripplenest.store.disk import Blob
+from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
 from ripplenest.store.segments import Pack, Reader, Segment, clustered, index_of
@@ -62,6 +74,7 @@ class Draft:
         self._dead: list[int] = []
         self._indexes: list[tuple[int, Columns, Blob]] = []
         schema = extended(head.schema, change, self._n, oldest)
+        self._layouts = schema.layouts
         live = dict(head.live)
         for table in change.dropped:
             self._dead += [segment.id for segment in live.pop(head.schema.ids[table], ())]
@@ -134,9 +147,12 @@ class Draft:
             return []
         return due(sizes, None) if self._merge == "due" else list(range(len(sizes))) * (len(sizes) > 1)
 
+    def _scan(self, segment: Segment) -> pa.Table:
+        return self._reader.scan(segment, self._layouts.get(segment.table, ()))
+
     def _table(self, part: _Part) -> pa.Table:
         if part.stored is not None:
-            return self._reader.scan(part.stored)
+            return self._scan(part.stored)
         assert part.rows is not None
         return part.rows.arrow()
 
@@ -155,7 +171,7 @@ class Draft:
     def _indexed(self, segment: Segment, spec: TableSpec) -> Segment:
         """A stored segment with the access keys that this commit adds."""
         missing = tuple(c for c in spec.indexes if c not in segment.indexes)
-        return self._with_indexes(segment, self._reader.scan(segment), missing, self._merges) if missing else segment
+        return self._with_indexes(segment, self._scan(segment), missing, self._merges) if missing else segment
 
     def _with_indexes(self, segment: Segment, table: pa.Table, keys: tuple[Columns, ...], pack: Pack) -> Segment:
         made = {columns: pack.add(index_of(table, columns)) for columns in keys}
@@ -189,7 +205,8 @@ def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
 
     Raises StateError when they do not fit."""
     dropped = tuple(t for t in schema.dropped if t.died is None or t.died > oldest)
-    if not (change.tables or change.indexes or change.meta or change.dropped or dropped != schema.dropped):
+    changed = (change.tables, change.indexes, change.meta, change.dropped, change.reshaped)
+    if not (any(changed) or dropped != schema.dropped):
         return schema
     tables, ids, born = dict(schema.tables), dict(schema.ids), dict(schema.born)
     last = max((*ids.values(), *(t.id for t in schema.dropped)), default=0)
@@ -197,6 +214,15 @@ def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
         if name not in tables:
             raise unknown_table(name, tables)
         dropped = (*dropped, Table(ids.pop(name), tables.pop(name), born.pop(name), n))
+    gone = {t.id for t in schema.dropped} - {t.id for t in dropped}
+    layouts = {table: found for table, found in schema.layouts.items() if table not in gone}
+    for name, reshape in change.reshaped.items():
+        if name not in tables:
+            raise unknown_table(name, tables)
+        layout = Layout(n, reshape.types, reshape.fills)
+        check_reshape(name, tables[name].types, layout)
+        tables[name] = evolve(tables[name], types=reshape.types)
+        layouts[ids[name]] = (*layouts.get(ids[name], ()), layout)
     for spec in change.tables:
         if spec.name in tables:
             raise StateError("a stored table of this name exists", where=spec.name)
@@ -210,11 +236,11 @@ def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
         if name not in tables:
             raise unknown_table(name, tables)
         tables[name] = _with_keys(tables[name], keys)
-    for key in (*RESERVED, DROPPED):
+    for key in (*RESERVED, DROPPED, LAYOUTS):
         if key in change.meta:
             raise StateError("a meta key that the store keeps for itself", where=key)
     meta = {key: value for key, value in {**schema.meta, **change.meta}.items() if value is not None}
-    return Schema(tables, ids, born, meta, dropped)
+    return Schema(tables, ids, born, meta, dropped, layouts)
 
 
 def _with_keys(spec: TableSpec, keys: tuple[Columns, ...]) -> TableSpec:

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 from ripplenest.nrc.errors import CorruptState, NotKept, StateError
 from ripplenest.store.chain import (
     DROPPED,
+    LAYOUTS,
     Head,
     Known,
     Live,
@@ -25,6 +26,7 @@ from ripplenest.store.chain import (
     types_of,
 )
 from ripplenest.store.disk import Blob, is_pack
+from ripplenest.store.layouts import layout_of
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
@@ -272,6 +274,8 @@ class Records:
         for table, text, _ in indexes:
             keys[table] = (*keys.get(table, ()), columns_of(text))
         given = {row.key: row.value for row in meta}
+        reshaped = json.loads(given.pop(LAYOUTS, "{}"))
+        layouts = {int(table): tuple(map(layout_of, found)) for table, found in reshaped.items()}
         gone = {i: (name, died) for i, name, died in json.loads(given.pop(DROPPED, "[]"))}
         living = [t for t in tables if t.id not in gone]
         specs = {t.name: TableSpec(t.name, types_of(t.columns), keys.get(t.id, ())) for t in living}
@@ -282,7 +286,7 @@ class Records:
             if t.id in gone
             for name, died in (gone[t.id],)
         )
-        return Schema(specs, ids, born, given, dropped)
+        return Schema(specs, ids, born, given, dropped, layouts)
 
     # ------------------------------------------------------------ what is wrong
 

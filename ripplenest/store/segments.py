@@ -24,6 +24,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.store.disk import Blob, Disk, sha256
 from ripplenest.store.encoding import decode, encode
 from ripplenest.store.hashing import U64, hash_columns
+from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.seal import seal
 from ripplenest.store.specs import Columns
 
@@ -136,27 +137,35 @@ class Reader:
         self._verified: LRUCache[Blob, None] = LRUCache(VERIFIED * handles)  # blobs die, but nobody tells
         self._lock = Lock()
 
-    def scan(self, segment: Segment) -> pa.Table:
-        """The rows of ``segment``, not copied. Raises CorruptState."""
-        return self._cached(segment.blob, lambda: self._load(segment.blob))
+    def scan(self, segment: Segment, layouts: Sequence[Layout] = ()) -> pa.Table:
+        """The rows of ``segment``, not copied, under the newest of ``layouts``. Raises CorruptState."""
+        later = [layout for layout in layouts if layout.n > segment.born]
+        if not later:
+            return self._cached(segment.blob, lambda: self._load(segment.blob))
+        return self._cached((segment.blob, "at", later[-1].n), lambda: adapted(self._load(segment.blob), later))
 
-    def index(self, segment: Segment, columns: Columns, complete: bool = True) -> Index:
+    def index(
+        self, segment: Segment, columns: Columns, complete: bool = True, layouts: Sequence[Layout] = ()
+    ) -> Index:
         """(h, r) of ``segment`` on ``columns``. Raises CorruptState, also when it has no such index but should, being
         ``complete``. Else one is made: access keys that came after the death of a segment are not stored with it."""
         blob = segment.indexes.get(columns)
         if blob is None and not complete:
-            return self._cached((segment.blob, columns), lambda: _arrays(index_of(self.scan(segment), columns)))
+            made = lambda: _arrays(index_of(self.scan(segment, layouts), columns))  # noqa: E731
+            return self._cached((segment.blob, columns, len(layouts)), made)
         if blob is None:
             where, possible = str(self.disk.folder / segment.blob.file), map(_column_text, segment.indexes)
             raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
         return self._cached(blob, lambda: self._load_index(blob, columns))
 
-    def probe(self, segment: Segment, keys: Keys, complete: bool = True) -> pa.Table | None:
+    def probe(
+        self, segment: Segment, keys: Keys, complete: bool = True, layouts: Sequence[Layout] = ()
+    ) -> pa.Table | None:
         """The rows of ``segment`` whose key is one of ``keys`` (NULL is NULL, NaN is NaN); None when there are none.
 
         Cost: keys × log(rows) + rows with an equal hash. Raises CorruptState. ``complete``: see ``index``.
         """
-        hashes, rows = self.index(segment, keys.columns, complete)
+        hashes, rows = self.index(segment, keys.columns, complete, layouts)
         first = np.searchsorted(hashes, keys.hashes, "left")
         many = np.searchsorted(hashes, keys.hashes, "right") - first
         total = int(many.sum())
@@ -164,7 +173,7 @@ class Reader:
             return None
         which = np.repeat(np.arange(len(keys)), many)
         places = np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)
-        found = self.scan(segment).take(pa.array(rows[places]))
+        found = self.scan(segment, layouts).take(pa.array(rows[places]))
         same = np.ones(total, dtype=np.bool_)
         for column, key in zip(keys.columns, keys.arrays, strict=True):
             same &= _same(found.column(column).combine_chunks(), key.take(pa.array(which)))

@@ -1,6 +1,6 @@
 """A reader's view: one version, whatever is committed meanwhile."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Live, Schema, Table, Version
 from ripplenest.store.changelog import Changelog
+from ripplenest.store.layouts import Layout
 from ripplenest.store.records import note_of
 from ripplenest.store.segments import Keys, Reader, Segment
 from ripplenest.store.specs import Columns, TableSpec, same_columns, unknown_table
@@ -53,8 +54,7 @@ class Snapshot:
 
     def scan(self, table: str) -> Rows:
         """All rows of ``table``."""
-        spec = self._spec(table)
-        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in self.segments(table)]))
+        return self._scanned(self._table(table), self.segments(table))
 
     def probe(self, table: str, columns: Columns, keys: Collection[Row]) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
@@ -68,8 +68,11 @@ class Snapshot:
             raise StateError("not an access key of this table", where=table, got=columns, possible=spec.indexes)
         if not keys:
             return Rows.empty(spec.types)
+        layouts = self._layouts(self._table(table))
         wanted = Keys(tuple(spec.types[i] for i in columns), columns, keys)
-        found = self._read(lambda: [self._reader.probe(s, wanted, self._indexed(s)) for s in self.segments(table)])
+        found = self._read(lambda: [
+                self._reader.probe(s, wanted, self._indexed(s), layouts) for s in self.segments(table)
+            ])
         return _rows(spec, [t for t in found if t is not None])
 
     def size(self, table: str) -> int:
@@ -79,11 +82,10 @@ class Snapshot:
 
     def delta(self, table: str, since: int) -> Rows:
         """The changes of ``table`` in the versions (since, version], so that scan(since) ⊎ delta(since) = scan."""
-        spec = self._spec(table)
         self._check(since)
         found = self._table(table)
         segments = self._changelog.since(since).get(found.id, ())
-        rows = _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments], since))
+        rows = self._scanned(found, segments, since)
         return rows if found.born <= since else rows.plus(self._before(found, since).negated())
 
     def _before(self, table: Table, since: int) -> Rows:
@@ -97,8 +99,7 @@ class Snapshot:
             raise StateError(what, where=spec.name, wanted=f"changes since version {table.born} or later", got=since)
         with self._catalogue.transaction() as c:
             live = self._catalogue.live(c, self._catalogue.version(c, since))
-        segments = live.get(old.id, ())
-        return _rows(spec, self._read(lambda: [self._reader.scan(s) for s in segments], since))
+        return self._scanned(old, live.get(old.id, ()), since)
 
     def note(self, version: int) -> Mapping[str, object]:
         """The note that ``version`` was committed with."""
@@ -124,6 +125,13 @@ class Snapshot:
     def segments(self, table: str) -> tuple[Segment, ...]:
         """The segments that ``table`` is made of, oldest first."""
         return self._live.get(self._table(table).id, ())
+
+    def _scanned(self, table: Table, segments: Iterable[Segment], since: int | None = None) -> Rows:
+        layouts = self._layouts(table)
+        return _rows(table.spec, self._read(lambda: [self._reader.scan(s, layouts) for s in segments], since))
+
+    def _layouts(self, table: Table) -> tuple[Layout, ...]:
+        return self._schema.layouts.get(table.id, ())
 
     def _indexed(self, segment: Segment) -> bool:
         return self._complete is None or segment.id in self._complete

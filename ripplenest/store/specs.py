@@ -32,14 +32,24 @@ def same_columns(a: tuple[Base, ...], b: tuple[Base, ...]) -> bool:
 
 
 @frozen
+class Reshape:
+    """New types of a table, wider than those that it has, and the values that its rows get in the columns that come at
+    the end (``store/layouts.py``)."""
+
+    types: tuple[Base, ...]
+    fills: tuple[object, ...] = ()
+
+
+@frozen
 class Change:
     """One commit. ``deltas`` are signed rows by table name; everything in it becomes visible together or not at all.
 
-    Tables ``dropped`` go first; then ``tables`` are made, also of names that went; then ``indexes`` are added to tables
-    (those that exist already are fine), then deltas are added. Versions that are kept keep what they have of a dropped
-    table. ``meta`` replaces values by key, and removes those that become None. ``(source, seq)`` names the batch, once;
-    ``digest`` is of its content. ``note`` is kept with the version and must survive JSON. ``merged`` tables become one
-    segment each, or none: what a delta takes out of a table whole would otherwise stay in it, with its negation.
+    Tables ``dropped`` go first; those ``reshaped`` get other types; ``tables`` are made, also of names that went; then
+    ``indexes`` are added to tables (those that exist already are fine), then deltas are added. Versions that are kept
+    keep what they have of a dropped table. ``meta`` replaces values by key, and removes those that become None.
+    ``(source, seq)`` names the batch, once; ``digest`` is of its content. ``note`` is kept with the version and must
+    survive JSON. ``merged`` tables become one segment each, or none: what a delta takes out of a table whole would
+    otherwise stay in it, with its negation.
     """
 
     deltas: Mapping[str, Rows] = field(factory=dict)
@@ -52,6 +62,7 @@ class Change:
     note: Mapping[str, object] = field(factory=dict)
     merged: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    reshaped: Mapping[str, Reshape] = field(factory=dict)
 
 
 @frozen

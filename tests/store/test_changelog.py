@@ -22,7 +22,7 @@ TYPES = (Base("long"),)
 def scanned(monkeypatch):
     """The segments that were read, one after another."""
     found, scan = [], Reader.scan
-    monkeypatch.setattr(Reader, "scan", lambda self, segment: (found.append(segment), scan(self, segment))[1])
+    monkeypatch.setattr(Reader, "scan", lambda self, s, *rest: (found.append(s), scan(self, s, *rest))[1])
     return found
 
 

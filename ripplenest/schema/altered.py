@@ -1,0 +1,157 @@
+"""A relation with other fields than it had: one more, one that is wider, one with another name.
+
+Each says what becomes of the stored parts: rows that are there stay as they are and are read under the new types
+(``store/layouts.py``). Fields are named by their path, ``orders.items.note``; inner bags are stepped into.
+"""
+
+from collections.abc import Callable, Mapping
+
+from attrs import evolve, field, frozen
+
+from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, WrongValue
+from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.values import to_value
+from ripplenest.schema.relation import Relation
+from ripplenest.shred.contexts import child_path
+from ripplenest.store.layouts import is_wider
+from ripplenest.store.specs import Columns, Reshape, TableSpec
+
+Fields = tuple[tuple[str, Type], ...]
+
+
+@frozen
+class Altered:
+    """``relation`` as it will be, how its stored parts change, and old ↦ new name where a field is renamed."""
+
+    relation: Relation
+    parts: Mapping[str, Reshape] = field(factory=dict)
+    renamed: tuple[str, str] | None = None
+
+    def tables(self, old: Relation) -> tuple[TableSpec, ...]:
+        """The parts that the relation had not: those of a bag that came."""
+        return tuple(spec for spec in self.relation.specs if spec.name not in old.parts)
+
+    def access_keys(self, old: Relation) -> dict[str, tuple[Columns, ...]]:
+        """Those of the parts that it had."""
+        return {spec.name: spec.indexes for spec in self.relation.specs if spec.name in old.parts}
+
+
+def added(r: Relation, path: str, t: Type, default: object) -> Altered:
+    """``r`` with a field of type ``t`` at the end of its rows, or of those of an inner bag; rows that are stored have
+    ``default`` there.
+
+    Raises WrongValue for a default that is none of ``t``, TypeMismatch for a field that rows cannot get so: inside of a
+    record, or a bag other than NULL.
+    """
+    where, (*into, name) = f"relation {r.name}, add {path}", _steps(r, path)
+    if isinstance(t, Base):
+        value = to_value(default, t, f"{where}: default")
+    elif isinstance(t, Bag) and t.nullable and default is None:
+        value = None
+    else:
+        wanted = "a base type with a default, or a nullable bag, NULL in the rows that are there"
+        raise TypeMismatch("a field that stored rows cannot get", where=where, wanted=wanted, got=t)
+
+    def grown(fields: Fields) -> Fields:
+        if name in dict(fields):
+            raise NameTaken("there is a field of this name", where=where, got=name, possible=["another name", "widen"])
+        return (*fields, (name, t))
+
+    relation, part = _rebuilt(r, into, grown, where, through_records=False)
+    return Altered(relation, _reshaped(r, relation, {part: (value,)}))
+
+
+def widened(r: Relation, path: str, t: Type) -> Altered:
+    """``r`` with the wider type ``t`` for a field: int becomes long, a decimal gets digits before the point, NULL is
+    allowed. Raises TypeMismatch for a type that does not hold all that the field may hold."""
+    where, (*into, name) = f"relation {r.name}, widen {path}", _steps(r, path)
+
+    def wider(fields: Fields) -> Fields:
+        old = _field(fields, name, where)
+        if not _holds(old, t) or old == t:
+            wanted = f"a wider type than {old}: long for int, more digits before the point, NULL allowed"
+            raise TypeMismatch("not a wider type", where=where, wanted=wanted, got=t)
+        if path in r.key and isinstance(t, Base) and t.nullable and not getattr(old, "nullable", False):
+            raise TypeMismatch("a key stays without NULL", where=where, wanted=old, got=t)
+        return tuple((n, t if n == name else inner) for n, inner in fields)
+
+    relation, _ = _rebuilt(r, into, wider, where)
+    return Altered(relation, _reshaped(r, relation, {}))
+
+
+def renamed(r: Relation, path: str, new: str) -> Altered:
+    """``r`` with another name for a base field; no stored row changes. Raises TypeMismatch for an inner bag or a
+    record, after which stored parts are named."""
+    where, (*into, name) = f"relation {r.name}, rename {path}", _steps(r, path)
+    if to_value(new, Base("string"), f"{where}: new name") == "":
+        raise WrongValue("a field needs a name", where=where, got="an empty string")
+
+    def called(fields: Fields) -> Fields:
+        if not isinstance(_field(fields, name, where), Base):
+            raise TypeMismatch("only base fields are renamed", where=where, wanted="Base", got=dict(fields)[name])
+        if new in dict(fields):
+            raise NameTaken("there is a field of this name", where=where, got=new, possible=["another name"])
+        return tuple((new if n == name else n, inner) for n, inner in fields)
+
+    relation, _ = _rebuilt(r, into, called, where)
+    key = tuple(new if k == path else k for k in r.key)
+    return Altered(evolve(relation, key=key), renamed=(name, new))
+
+
+def _steps(r: Relation, path: str) -> list[str]:
+    if not isinstance(path, str) or not path:
+        wanted = "its path, such as orders.items.qty"
+        raise WrongValue("not a field", where=f"relation {r.name}", wanted=wanted, got=type(path).__name__)
+    return path.split(".")
+
+
+def _rebuilt(
+    r: Relation, into: list[str], change: Callable[[Fields], Fields], where: str, through_records: bool = True
+) -> tuple[Relation, str]:
+    """``r`` with other fields in the record that the steps ``into`` lead to, and the part that has that record."""
+    part = r.name
+
+    def inside(t: Type, steps: list[str]) -> Type:
+        nonlocal part
+        match t:
+            case Bag(row, nullable):
+                return Bag(inside(row, steps), nullable)
+            case Record(fields) if not steps:
+                return Record(change(fields))
+            case Record(fields):
+                inner = _field(fields, steps[0], where)
+                if isinstance(inner, Record) and not through_records:
+                    what, wanted = "a field comes at the end of rows, not inside of records", "the path of an inner bag"
+                    raise TypeMismatch(what, where=where, wanted=wanted, got=steps[0])
+                part = child_path(part, steps[0])
+                below = inside(inner, steps[1:])
+                return Record(tuple((n, below if n == steps[0] else old) for n, old in fields))
+            case _:
+                raise TypeMismatch("there are no fields", where=where, wanted="a record, or a bag of records", got=t)
+
+    return evolve(r, row=inside(r.row, into)), part
+
+
+def _field(fields: Fields, name: str, where: str) -> Type:
+    found = dict(fields)
+    if name not in found:
+        raise UnknownName("there is no such field", where=where, got=name, possible=found)
+    return found[name]
+
+
+def _holds(old: Type, new: Type) -> bool:
+    match old, new:
+        case Base(), Base():
+            return is_wider(old, new)
+        case Bag(row, nullable), Bag(other, other_nullable):
+            return row == other and (other_nullable or not nullable)
+    return False
+
+
+def _reshaped(old: Relation, new: Relation, fills: Mapping[str, tuple[object, ...]]) -> dict[str, Reshape]:
+    """How the parts that both have change."""
+    return {
+        name: Reshape(new.parts[name].types, fills.get(name, ()))
+        for name, part in old.parts.items()
+        if new.parts[name].types != part.types
+    }

@@ -1,0 +1,333 @@
+"""Relations that get other fields: rows that are stored are read as they are, under the new type."""
+
+from decimal import Decimal
+
+import pytest
+from support.shop import (
+    ANN,
+    BOB,
+    FILMS,
+    Customer,
+    Movie,
+    item,
+    movie,
+    opened,
+    parts,
+    tags,
+)
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+
+@rn.view
+def names(M: Bag[Movie]):
+    return [{"name": m.name, "same": [n.name for n in M if n.gen == m.gen]} for m in M]
+
+
+@rn.view
+def films(M: Bag[Movie]):
+    return [m for m in M if m.gen == "Drama"]
+
+
+@rn.view
+def dear(C: Bag[Customer]):
+    return [{"n": c.name, "q": [i.qty * 2 + 1 for o in c.orders for i in o.items if i.qty > 1]} for c in C]
+
+
+def shop(folder, *views):
+    with opened(folder) as db:
+        db.load("C", [ANN, BOB])
+        db.load("M", FILMS)
+        for view in views:
+            db.create(view)
+    return folder
+
+
+def with_field(rows, **more):
+    return [{**row, **more} for row in rows]
+
+
+def by_name(rows):
+    return sorted(rows, key=lambda m: m["name"])
+
+
+def written(db):
+    """The tables that the newest version changed."""
+    newest = db._store.snapshot()
+    return [t for t in newest.tables if not newest.delta(t, newest.version - 1).is_empty]
+
+
+# ---------------------------------------------------------------- one field more
+
+
+def test_a_field_more_writes_no_row_and_rebuilds_no_view_that_does_not_read_it(tmp_path):
+    state = shop(tmp_path / "state", names)
+    with opened(state) as db:
+        before, version = db.view("names").rows(), db.version
+        assert db.relation("M").add("year", int, default=1900) == version + 1 == db.version
+        assert written(db) == [] and db.waiting == {}
+        assert db.relation("M").rows() == with_field(by_name(FILMS), year=1900)
+        assert db.view("names").rows() == before
+        with pytest.raises(errors.WrongColumns, match="year"), db.batch() as b:
+            b.insert("M", [movie("x")])
+        with db.batch() as b:
+            b.insert("M", [{**movie("new"), "year": 2026}])
+            b.delete("M", [{**FILMS[0], "year": 1900}])
+        data = [{k: v for k, v in m.items() if k != "year"} for m in db.relation("M").rows()]
+        assert db.view("names").rows() == names(M=data)
+        assert db.verify(deep=True).ok and db.check_files()
+        now = db.relation("M").rows()
+        assert db.relation("M").as_of(version).rows() == with_field(by_name(FILMS), year=1900)
+        db.compact(everything=True)
+        assert db.relation("M").rows() == now
+    with rn.open(state, engine="python") as db:
+        assert db.relation("M").rows() == now and db.verify(deep=True).ok
+        went, came = db.relation("M").changed_rows(since=version)
+        assert (went, came) == (with_field(FILMS[:1], year=1900), [{**movie("new"), "year": 2026}])
+        db.rollback(version)
+        assert db.relation("M").rows() == with_field(by_name(FILMS), year=1900)
+        assert db.verify(deep=True).ok
+
+
+def test_a_view_that_shows_whole_rows_shows_the_field(tmp_path):
+    state = shop(tmp_path / "state", films)
+    with opened(state) as db:
+        before = db.view("films").rows()
+        db.relation("M").add("year", int | None)
+        assert db.waiting == {} and db.view("films").rows() == with_field(before, year=None)
+        assert [e.note["kind"] for e in db.history(2)] == ["rebuild", "alter"]
+        with db.batch() as b:
+            b.insert("M", [{**movie("new"), "year": 3}])
+        assert {**movie("new"), "year": 3} in db.view("films").rows() and db.verify(deep=True).ok
+
+
+def test_a_field_of_the_rows_of_an_inner_bag(tmp_path):
+    """Two levels deep; a bag that a view passes on shows it without being built again."""
+    state = shop(tmp_path / "state", parts, tags)
+    with opened(state) as db:
+        before = db.view("tags").rows()
+        db.relation("C").add("orders.items.note", str, default="")
+        assert db.waiting == {} and db.view("tags").rows() == before
+        shown = [i for c in db.relation("C").rows() for o in c["orders"] or [] for i in o["items"]]
+        assert shown and all(i["note"] == "" for i in shown)
+        assert all("note" in i for p in db.view("parts").rows() for o in p["all"] or [] for i in o["items"])
+        with db.batch() as b:
+            b.at("C", custkey=7).orders.at(orderkey=11).items.insert([{**item(5, 5), "note": "late"}])
+        assert db.verify(deep=True).ok
+        shown = [i for c in db.relation("C").rows() for o in c["orders"] or [] for i in o["items"]]
+        assert [i["note"] for i in shown if i["part"] == 5] == ["late"]
+
+
+def test_a_bag_more(tmp_path):
+    """NULL in the rows that are there; later it holds rows, and deep updates reach them."""
+    state = shop(tmp_path / "state", names)
+    with opened(state) as db:
+        db.relation("M").add("cast", Bag[str] | None)
+        assert db.relation("M").rows() == with_field(by_name(FILMS), cast=None)
+        with db.batch() as b:
+            b.insert("M", [{**movie("new"), "cast": ["a", "b"]}])
+            b.delete("M", [{**FILMS[0], "cast": None}])
+        with db.batch() as b:
+            b.at("M", name="new").cast.insert(["c"])
+        assert [m["cast"] for m in db.relation("M").rows() if m["name"] == "new"] == [["a", "b", "c"]]
+        assert db.verify(deep=True).ok
+
+
+def test_fields_inside_of_bags_that_are_stored_as_arrays(tmp_path):
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation("C", Customer, key="custkey", immutable="orders")
+        db.load("C", [ANN, BOB])
+        db.relation("C").add("orders.items.note", str, default="old")
+        rows = db.relation("C").rows()
+        assert all(i["note"] == "old" for c in rows for o in c["orders"] or [] for i in o["items"])
+        assert db.verify(deep=True).ok
+    with rn.open(tmp_path / "state", engine="python") as db:
+        assert db.relation("C").rows() == rows
+
+
+# ---------------------------------------------------------------- wider
+
+
+def test_wider_fields_at_every_depth(tmp_path):
+    """Keys are found as before; views that read the field are rebuilt, and mean the same."""
+    state = shop(tmp_path / "state", dear, tags)
+    with opened(state) as db:
+        before = {name: db.view(name).rows() for name in db.views}
+        db.relation("C").widen("orders.items.qty", int | None)
+        assert {e.note.get("name") for e in db.history(2)} == {"C", "dear"}
+        with db.batch() as b:
+            b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(5, None)])
+        assert db.verify(deep=True).ok
+        with db.batch() as b:
+            b.at("C", custkey=7).orders.at(orderkey=11).items.delete([item(5, None)])
+    with rn.open(state, engine="python") as db:
+        assert {name: db.view(name).rows() for name in db.views} == before
+
+
+@rn.record
+class Small:
+    id: rn.Int
+    price: rn.Decimal[6, 2]
+    note: str
+
+
+@rn.view
+def prices(S: Bag[Small]):
+    return [{"id": s.id, "next": s.id + 1, "same": [t.price for t in S if t.id == s.id]} for s in S]
+
+
+SMALL = [{"id": i, "price": Decimal(i), "note": str(i)} for i in range(5)]
+
+
+def test_wider_keys_and_decimals(tmp_path):
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation("S", Small, key="id")
+        db.load("S", SMALL)
+        db.create(prices)
+        before, version = db.view("prices").rows(), db.version
+        db.relation("S").widen("id", int)
+        db.relation("S").widen("price", rn.Decimal[12, 2])
+        db.relation("S").widen("note", str | None)
+        assert db.relation("S").rows() == SMALL and db.view("prices").rows() == before and db.waiting == {}
+        with db.batch() as b:
+            b.upsert("S", [{"id": 2, "price": Decimal("9999999.5"), "note": None}])
+            b.insert("S", [{"id": 2**40, "price": Decimal(1), "note": "big"}])
+            b.delete("S", [SMALL[0]])
+        found = {row["id"]: row for row in db.relation("S").rows()}
+        assert found[2]["price"] == Decimal("9999999.5") and 2**40 in found and 0 not in found
+        assert {row["next"] for row in db.view("prices").rows()} == {i + 1 for i in found}
+        assert db.verify(deep=True).ok
+        assert db.relation("S").as_of(version).rows() == SMALL
+        with pytest.raises(errors.DuplicateKey), db.batch() as b:
+            b.insert("S", [SMALL[3]])
+        db.compact(everything=True)
+        assert {row["id"] for row in db.relation("S").rows()} == set(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "t", "what"),
+    [
+        ("id", bool, "not a wider type"),
+        ("id", float, "not a wider type"),
+        ("price", rn.Decimal[12, 3], "not a wider type"),
+        ("price", rn.Decimal[5, 2], "not a wider type"),
+        ("note", str, "not a wider type"),
+        ("id", int | None, "a key stays without NULL"),
+        ("nothing", int, "no such field"),
+        ("note.x", int, "there are no fields"),
+    ],
+)
+def test_types_that_are_not_wider(tmp_path, path, t, what):
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation("S", Small, key="id")
+        with pytest.raises(errors.RipplenestError, match=what) as caught:
+            db.relation("S").widen(path, t)
+        assert f"widen {path}" in caught.value.where and db.version == 1
+
+
+# ---------------------------------------------------------------- another name
+
+
+def test_another_name_changes_no_row_and_rebuilds_no_view(tmp_path):
+    state = shop(tmp_path / "state", names, parts)
+    with opened(state) as db:
+        before = {name: db.view(name).rows() for name in db.views}
+        version = db.version
+        db.relation("M").rename("gen", "genre")
+        db.relation("C").rename("orders.items.qty", "quantity")
+        assert db.version == version + 2 and db.waiting == {} and written(db) == []
+        assert db.view("names").rows() == before["names"]
+        assert "genre" in db.relation("M").rows()[0] and "gen" not in db.relation("M").rows()[0]
+        with db.batch() as b:
+            b.insert("M", [{"name": "new", "genre": "Drama", "dir": None}])
+        assert any(row["name"] == "new" and len(row["same"]) > 1 for row in db.view("names").rows())
+        assert db.verify(deep=True).ok
+
+    @rn.record
+    class Film:
+        name: str
+        genre: str | None
+        dir: str | None
+
+    @rn.view
+    def names2(M: Bag[Film]):
+        return [{"name": m.name, "same": [n.name for n in M if n.genre == m.genre]} for m in M]
+
+    with rn.open(state, engine="python") as db:
+        db.relation("M", Film)
+        assert db.waiting == {} and db.verify(deep=True).ok
+
+
+def test_the_key_is_renamed(tmp_path):
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation("S", Small, key="id")
+        db.load("S", SMALL)
+        db.relation("S").rename("id", "number")
+        with db.batch() as b:
+            b.upsert("S", [{"number": 1, "price": Decimal(7), "note": "x"}])
+        assert [r["price"] for r in db.relation("S").rows() if r["number"] == 1] == [Decimal(7)]
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_what_cannot_be_changes_nothing(tmp_path):
+    @rn.view
+    def both(M: Bag[Movie], N: Bag[Movie]):
+        return M + N
+
+    state = shop(tmp_path / "state")
+    with opened(state) as db:
+        db.relation("N", Movie)
+        db.create(both)
+        version, digest = db.version, db._store.state_of(db.version)
+        M = db.relation("M")
+        for call, what in (
+            (lambda: M.add("year", int, default="x"), "default"),
+            (lambda: M.add("year", int), "NULL where none is allowed"),
+            (lambda: M.add("name", str, default=""), "there is a field of this name"),
+            (lambda: M.add("cast", Bag[str], default=[]), "cannot get"),
+            (lambda: M.add("year", int, default=1), "view both does not fit"),
+            (lambda: M.rename("name", "dir"), "there is a field of this name"),
+            (lambda: M.rename("name", ""), "needs a name"),
+            (lambda: M.rename("nothing", "x"), "no such field"),
+            (lambda: db.relation("C").rename("orders", "x"), "only base fields"),
+        ):
+            with pytest.raises(errors.RipplenestError, match=what):
+                call()
+        assert (db.version, db._store.state_of(db.version)) == (version, digest)
+
+
+def test_a_batch_that_was_begun_before(tmp_path):
+    state = shop(tmp_path / "state")
+    with opened(state) as db:
+        with pytest.raises(errors.RelationChanged, match="while the batch was recorded"), db.batch() as b:
+            b.insert("M", [movie("x")])
+            with rn.open(state, engine="python") as other:
+                other.relation("M").add("year", int, default=1)
+        with db.batch() as b:
+            b.insert("M", [{**movie("x"), "year": 2}])
+        assert db.relation("M").count() == len(FILMS) + 1
+
+
+def test_one_change_after_another(tmp_path):
+    """Rows of every age, each under the newest type; one segment or many."""
+    with rn.open(tmp_path / "state", engine="python") as db:
+        db.relation("S", Small, key="id")
+        wanted = {}
+        for n in range(6):
+            row = {"id": n, "price": Decimal(n), "note": "x", **{f"f{i}": n for i in range(n)}}
+            with db.batch() as b:
+                b.insert("S", [row])
+            wanted[n] = row
+            db.relation("S").add(f"f{n}", int, default=-n)
+            for old in wanted.values():
+                old[f"f{n}"] = -n
+            assert {r["id"]: r for r in db.relation("S").rows()} == wanted
+        with db.batch() as b:
+            b.delete("S", [wanted.pop(2)])
+        db.compact(everything=True)
+        assert {r["id"]: r for r in db.relation("S").rows()} == wanted and db.check_files()
+    with rn.open(tmp_path / "state", engine="python") as db:
+        assert {r["id"]: r for r in db.relation("S").rows()} == wanted
