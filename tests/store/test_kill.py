@@ -14,12 +14,14 @@ import pytest
 from support.crashes import Child, Tell, frozen_at, killed_at, stepping, steps_of
 from support.database_life import DatabaseLife
 from support.lives import Life, leftovers
+from support.redefine_life import RedefineLife
 from support.reports import Run, reported
 from support.store_life import StoreLife
 
 REAL = 15  # one kill of so many
 FAST_DATABASE = 4  # of about 400 steps
 CLOCK = 300
+DEFINED = 12  # about so many of the steps at which definitions are killed
 
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -50,6 +52,22 @@ def test_killed_at_every_step(memory):
         if steps[step - 2 : step + 1] != ["sql"] * 3:
             life.recovers(state, said)
     assert kill(life, memory / "after", len(steps) + 1) is None
+
+
+def test_definitions_are_whole_or_not_there_wherever_they_are_killed(memory):
+    """A view replaced or dropped and a field added, killed at steps all over: copies of the folder at that moment."""
+    life = RedefineLife()
+    frozen = frozen_at(lambda tell: life.live(memory / "state", tell), memory / "state", memory)
+    assert len(frozen) > 150
+    for state, said in frozen[:: len(frozen) // DEFINED]:
+        life.recovers(state, said)
+
+
+@pytest.mark.long
+def test_definitions_are_killed_at_every_step(memory):
+    life = RedefineLife()
+    for state, said in frozen_at(lambda tell: life.live(memory / "state", tell), memory / "state", memory):
+        life.recovers(state, said)
 
 
 def sample(folder: Path, life: Life, steps: list[int]) -> None:
