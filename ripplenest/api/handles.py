@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from attrs import frozen
 
+from ripplenest.data.columnar import largest_bag
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
@@ -191,11 +192,13 @@ class ViewHandle(Handle):
     def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
         """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes.
 
-        ``delta`` as in ``ripplenest.explain``, for parts that have rows.
+        ``delta`` as in ``ripplenest.explain``, for parts that have rows. Reads the labels of inner bags, to find the
+        largest of each part.
         """
         snapshot = self._snapshot()
-        found = {part: snapshot.size(part) for part in self.program.parts}
-        return explain_kept(self._kept, {part: n for part, n in found.items() if n}, delta or {})
+        sizes = {part: n for part in self.program.parts if (n := snapshot.size(part))}
+        inner = [part for part in sizes if part not in dict(self.program.relations)]
+        return explain_kept(self._kept, sizes, delta or {}, {part: largest_bag(snapshot.scan(part)) for part in inner})
 
 
 def as_program(r: Relation) -> TriggerProgram:

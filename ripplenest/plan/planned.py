@@ -88,8 +88,9 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
     for table, index in _probes(levels):
         found.setdefault(table, {})[index] = None
     for m in (m for level in levels for m in level if m.kind is MapKind.DOMAIN):
-        # The count of a label before the batch is looked up by the whole label.
-        found.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
+        # The count of a label before the batch is looked up by the whole label; one without parameters is all there is.
+        if m.types:
+            found.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
     return {table: tuple(indexes) for table, indexes in found.items()}
 
 

@@ -3,23 +3,24 @@
 Theory of operation. A batch is a signed bag of rows for some parts. Level by level, each statement of a changed part
 becomes joins over small inputs: the change itself, and what a *probe* finds in the other tables at the keys of the
 change. A ``Joiner`` evaluates those joins: Spark in production, plain Python in tests; nothing else differs between
-the two. A domain passes on only the labels that appear (+1) or disappear (-1). Nothing is written here: the result is
-one signed bag per map, which the store commits together with the batch. When you touch this: a statement may read a
-table before or after the batch (``At``), an auxiliary map as of its turn (``delta/program.py``), and these must not be
-mixed up.
+the two. What is looked up by constants or read whole is not looked at before some combination of the rows read so far
+can be in the result. A domain passes on only the labels that appear (+1) or disappear (-1). Nothing is written here:
+the result is one signed bag per map, which the store commits together with the batch. When you touch this: a statement
+may read a table before or after the batch (``At``), an auxiliary map as of its turn (``delta/program.py``), and these
+must not be mixed up.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
-from ripplenest.plan.access import Step, access
-from ripplenest.plan.evaluate import Binding, evaluate, value
+from ripplenest.plan.access import Step, access, cautious
+from ripplenest.plan.evaluate import Binding, evaluate, possible, value
 from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.plan.product import Product, is_total, sources_of
 
@@ -102,27 +103,37 @@ class _Run:
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
 
-    def inputs(self, p: Product, part: str) -> tuple[Rows, ...] | None:
-        """The rows of each source of a statement for ``part`` that can take part; None when some source has none, and
-        so the product is empty."""
+    def task(self, target: str, p: Product, part: str) -> Task | None:
+        """A product of a statement for ``part`` with the rows of each source that can take part; None when the product
+        is empty.
+
+        A source is read whole where a key has no value for some row, which may be a row without a partner.
+        """
+        product = p
         found: dict[int, Rows] = {}
+        steps: list[Step] = []
         for step in access(p):
-            rows = self._source(p, step, found, part)
-            if rows.is_empty:
+            if step.via is None and p.sources[step.source].at is not At.DELTA and not _possible(p, steps, found):
                 return None
-            found[step.source] = rows
-        return tuple(found[i] for i in range(len(p.sources)))
+            looked_up = _keys(p, step, found)
+            if looked_up is None:
+                product = cautious(p)
+            steps.append(Step(step.source) if looked_up is None else step)
+            found[step.source] = self._source(p, steps[-1], looked_up or [], part)
+            if found[step.source].is_empty:
+                return None
+        return Task(target, product, tuple(found[i] for i in range(len(p.sources))))
 
     def scan(self, p: Product) -> Iterable[Rows]:
         """Every source whole."""
         return (self._before(s.table, Step(i), []) for i, s in enumerate(p.sources))
 
-    def _source(self, p: Product, step: Step, found: Mapping[int, Rows], part: str) -> Rows:
+    def _source(self, p: Product, step: Step, keys: Sequence[Row], part: str) -> Rows:
         source = p.sources[step.source]
         change = self.changes.get(source.table)
         if source.at is At.DELTA:
             return change if change is not None else Rows.empty(source.types)
-        rows = self._before(source.table, step, _keys(p, step, found))
+        rows = self._before(source.table, step, keys)
         self.read.append(len(rows))
         if source.table in self.plan.auxiliaries:
             return reduce(Rows.plus, self._passed(source.table, part, source.at), rows)
@@ -190,10 +201,8 @@ def _tasks(run: _Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
     for m in level:
         for part, products in m.triggers:
             if part in run.changes:
-                for p in products:
-                    inputs = run.inputs(p, part)
-                    if inputs is not None:
-                        yield Task(m.targets[part].name, p, inputs)
+                tasks = (run.task(m.targets[part].name, p, part) for p in products)
+                yield from (task for task in tasks if task is not None)
 
 
 def build(plan: Levels, reader: Reader, joiner: Joiner) -> dict[str, Rows]:
@@ -215,7 +224,13 @@ def support(rows: Rows) -> Rows:
 def _results(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> Iterable[tuple[Target, Rows]]:
     if not tasks:
         return [(t, Rows.empty(t.types)) for t in targets]
-    results = joiner.join(tasks, targets)
+    try:
+        results = joiner.join(tasks, targets)
+    except EvaluationError:  # perhaps of a key, for a row without a partner
+        again = [evolve(task, product=cautious(task.product)) for task in tasks]
+        if again == tasks:
+            raise
+        results = joiner.join(again, targets)
     return [(t, results[t.name]) for t in targets]
 
 
@@ -224,18 +239,29 @@ def _pass_on(run: _Run, domain: Target, change: Rows) -> None:
     if change.is_empty:
         return
     counts = change.counts()
-    before = run.reader.probe(domain.map, tuple(range(len(domain.types))), list(counts)).counts()
+    columns = tuple(range(len(domain.types)))
+    held = run.reader.probe(domain.map, columns, list(counts)) if columns else run.reader.scan(domain.map)
+    run.read.append(len(held))
+    before = held.counts()
     moved = ((row, (before.get(row, 0) + n > 0) - (before.get(row, 0) > 0)) for row, n in counts.items())
     run.changes[domain.map] = Rows.of_pairs(domain.types, ((row, n) for row, n in moved if n)).consolidated()
 
 
-def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row]:
+def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
+    return possible(p, steps, {i: rows.counts() for i, rows in found.items()})
+
+
+def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row] | None:
     """The distinct keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL
-    equals NULL. Rows that do not fulfil the conditions on their source alone ask nothing: keys could fail for them."""
+    equals NULL. Rows that do not fulfil the conditions on their source alone ask nothing. None when a key has no value.
+    """
     if not step.keys:
         return []
     rows: list[Binding] = [{}] if step.via is None else [{step.via: row} for row, _ in found[step.via].pairs()]
     own = [c for c in p.conditions if sources_of(c) == {step.via} and is_total(c)]
     asking = (binding for binding in rows if all(value(c, binding) is True for c in own))
-    keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)
+    try:
+        keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)
+    except EvaluationError:
+        return None
     return [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]
