@@ -10,7 +10,7 @@ from functools import reduce
 
 from attrs import frozen
 
-from ripplenest.cost.reads import Equation, Join, joins
+from ripplenest.cost.reads import Equation, Join, Read, joins
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import At, Rel, input_site
@@ -53,6 +53,11 @@ def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None) -> Estimate
 def estimate_all(cs: Iterable[Comprehension], rows: Rows, keys: Keys | None = None) -> Estimate:
     """The sum of the estimates of products."""
     return reduce(Estimate.__add__, (estimate(c, rows, keys) for c in cs), NOTHING)
+
+
+def found_by_a_key(j: Join, r: Read, rows: Rows) -> float:
+    """How many rows one key of the probe ``r`` of ``j`` finds. Raises UnknownName on a table without a cardinality."""
+    return _Tables(rows, {}).fan_out(r.rel, r.keys, dict(j.product.generators))
 
 
 def _estimate(j: Join, tables: "_Tables") -> Estimate:

@@ -1,17 +1,22 @@
 """Why the rows of a table cannot be looked up from a change: its conditions one by one, in the words of the view.
 
-A column is looked up by an equality with a value of its own type that one table read before it has, or with a constant.
-Everything else is a condition on rows that are already read. ``≠`` is not held against a scan: it drops few rows.
+A column is looked up by an equality with a value of its own type that one table read before it has. Everything else is
+a condition on rows that are already read. What is found without a value of the change, by reading the table whole or
+by constants, grows with the table. It is worth its price only when each row of it is part of the result: when no
+condition at all is left that could drop one, ``≠`` and ``is not null`` no less than others, no other table is joined to
+it, and what is made of it is not kept for labels that nobody holds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
 
 from attrs import field, frozen
 
+from ripplenest.cost.estimate import found_by_a_key
 from ripplenest.cost.reads import Join, Read, column_of, disjuncts, is_join
 from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.syntax import Call, Elem, IsSite, OutL, Proj, Rel, Term, Var, dict_row, input_site
+from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Var, dict_row
 from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Record, nullable
@@ -38,7 +43,8 @@ class Obstacle:
 
 @frozen
 class Scan:
-    """A table that is read whole: the generator as the view has it, what happens, and the conditions that drop rows."""
+    """A table of which more is read when it grows: the generator as the view has it, what happens, and why rows of it
+    can be read for nothing."""
 
     rel: Rel
     node: str
@@ -47,16 +53,47 @@ class Scan:
     obstacles: tuple[Obstacle, ...]
 
 
-def scans(j: Join, called: Called) -> Iterator[Scan]:
-    """The generators of ``j`` that are scanned."""
+def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
+    """The generators of ``j`` of which more is read when their tables grow.
+
+    Law: where none of them has an obstacle, each row that is read of them is part of a row of the product, as long as
+    nothing is read before some combination of changes and of what they look up fulfils its conditions. ``held``: each
+    row of the product is part of the view.
+    """
     order = j.reads()
     for r in order:
-        if r.how == "scan":
+        if r.grows:
             words = _Words(j, called, _region(order, r), r)
-            lost = [t for t in j.product.conditions if _drops(t, words.region, j)]
+            found_by = {e.condition for e in r.keys}
+            lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
             changes = dict.fromkeys(words.happens(o.rel) for o in order if o.how == "change")
-            obstacles = tuple(words.obstacle(t) for t in lost)
+            others = [o for o in order if o.grows and o.var not in words.region]
+            obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
+
+
+@frozen
+class Fan:
+    """A table that is looked up, where a key finds several rows and conditions drop some of them."""
+
+    node: str
+    what: str
+
+
+def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
+    """The probes of ``j`` of which rows are dropped, with what one key finds by an estimate; ``rows`` as far as known.
+
+    They are what a change costs, however few of them are in the result.
+    """
+    order = j.reads()
+    looked_up = {e.condition for r in order for e in r.keys}
+    changes = [r.rel for r in order if r.how == "change"]
+    for r in order:
+        dropping = [t for t in j.product.conditions if r.var in j.sources(t) and t not in looked_up]
+        known = r.rel.name in rows and r.how == "probe" and not r.grows
+        if known and dropping and (found := ceil(found_by_a_key(j, r, rows))) > 1:
+            words = _Words(j, called, frozenset((r.var,)), r)
+            yield Fan(words.generator, words.fan(found, changes, dropping))
 
 
 def _region(order: tuple[Read, ...], scan: Read) -> frozenset[str]:
@@ -66,25 +103,6 @@ def _region(order: tuple[Read, ...], scan: Read) -> frozenset[str]:
         if r.via in found:
             found.add(r.var)
     return frozenset(found)
-
-
-def _drops(t: Elem, region: frozenset[str], j: Join) -> bool:
-    """Whether ``t`` throws away rows of the region that were read for nothing; joins within the region do not."""
-    sources = j.sources(t)
-    if not sources & region or any(_of_stored_label(n) for n in nodes(t)):
-        return False
-    match t:
-        case Call("ne") | Call("not", (Call("eq" | "same" | "is_null" | "is_true"),)):
-            return False
-        case Call("eq" | "same", (a, b)) if sources <= region:
-            return not (j.sources(a) and j.sources(b))
-        case _:
-            return True
-
-
-def _of_stored_label(t: Term) -> bool:
-    """Part of a condition that follows a label to its bag: every row has its bag."""
-    return isinstance(t, IsSite) or (isinstance(t, OutL) and t.site == input_site(t.site.name))
 
 
 @frozen
@@ -108,7 +126,18 @@ class _Words:
         rel = self.scan.rel
         if rel.name in self.called.bags:
             return f"every inner bag {self.called.bags[rel.name]} is visited"
+        if self.scan.keys:
+            return f"every row of {self._table(rel)} is read where {self._shown_keys()}"
         return f"{self._table(rel)} is read whole"
+
+    def _shown_keys(self) -> str:
+        return " and ".join(dict.fromkeys(self._text(e.condition) for e in self.scan.keys))
+
+    def fan(self, found: int, changes: Iterable[Rel], dropping: Iterable[Elem]) -> str:
+        """What a probe finds, and what is done with it."""
+        when = " and ".join(dict.fromkeys(map(self.happens, changes)))
+        conditions = ", ".join(dict.fromkeys(map(self._text, dropping)))
+        return f"when {when}, a key finds about {found:,} rows, of which only those with {conditions} are kept"
 
     def happens(self, rel: Rel) -> str:
         """What a change of ``rel`` is."""
@@ -120,6 +149,8 @@ class _Words:
         match t:
             case Call("or"):
                 why, advice = self._disjunction(t)
+            case Call("eq" | "same", (a, b)) if self._joined(a, b):
+                why, advice = "joins what is read, and drops each row without a partner", self._looked_up()
             case Call("eq" | "same", (a, b)):
                 why, advice = self._equality(*((a, b) if self.join.sources(a) & self.region else (b, a)))
             case _ if column_of(t) is not None:
@@ -133,15 +164,28 @@ class _Words:
         names = self.join.product.variables().keys()
         bad = [side for side in disjuncts(t) if not any(is_join(c, names) for c in conjuncts(side))]
         shown = ", ".join(self._text(side) for side in bad)
-        if bad and all(any(self._constant(c) for c in conjuncts(side)) for side in bad):
-            return (
-                f"is an `or` whose side {shown} holds for the same rows whatever changed",
-                "write each side of the `or` as a comprehension of its own, and add them up",
-            )
-        return (
-            f"is an `or`, and its side {shown} is no equality between two tables",
-            self._equate(t, "in every side of the `or`"),
-        )
+        same = bad and all(any(self._constant(c) for c in conjuncts(side)) for side in bad)
+        why = "holds for the same rows whatever changed" if same else "is no equality between two tables"
+        return f"is an `or`, and its side {shown} {why}", self._equate(t, "in every side of the `or`")
+
+    def beside(self, other: Read) -> Obstacle:
+        """``other`` grows as well: where one of the two is empty, the other is read for nothing."""
+        table = self._table(other.rel)
+        why = f"no equality leads to {table} either, and where that is empty these rows are read for nothing"
+        return Obstacle(why, f"equate {self._column(self.scan.rel)} with {self._column(other.rel)}")
+
+    def unheld(self) -> Obstacle:
+        """The product makes rows of a table that is kept for labels that nobody holds, too."""
+        return Obstacle("what is made of them is kept even where no row of the view holds it", self._looked_up())
+
+    def _looked_up(self) -> str:
+        changed = [rel for _, rel in self.join.product.generators if rel.at is At.DELTA]
+        return f"equate {self._column(self.scan.rel)} with {self._columns(changed)}"
+
+    def _joined(self, a: Elem, b: Elem) -> bool:
+        """Whether an equality joins a table to one that is read before it and grows."""
+        left, right = self.join.sources(a), self.join.sources(b)
+        return bool(left and right) and not left & right and left | right <= self.region
 
     def _constant(self, t: Elem) -> bool:
         """Whether ``t`` looks up rows of the scanned table by a constant."""
@@ -165,6 +209,8 @@ class _Words:
                     f"compares {self._text(column)}, of type {stored}, with a value of type {asked}",
                     f"compare columns of one type: declare {self._text(column)} as {asked}",
                 )
+        if not self.join.sources(other) and not free_vars(other) and column_of(own) is not None:
+            return "is a condition on rows that are read already", self._looked_up()
         if column_of(own) is None:
             return (
                 f"computes its side {self._text(own)} from {table}, and only stored columns are looked up",

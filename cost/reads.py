@@ -15,7 +15,7 @@ from ripplenest.nrc.normal import Comprehension, conjuncts, is_total
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.syntax import At, Call, Elem, IsSite, OutL, Proj, Rel, Var, input_site
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Type, nullable
+from ripplenest.nrc.types import UNIT, Label, Type, nullable
 from ripplenest.nrc.walk import free_vars
 
 How = Literal["change", "probe", "scan"]
@@ -25,14 +25,17 @@ How = Literal["change", "probe", "scan"]
 class Equation:
     """``var.column`` equals a value that reads ``others``; ``usable``: it is a column, of the value's own type.
 
-    ``partner``: the generator and column that the value is, when it is one.
+    ``partner``: the generator and column that the value is, when it is one. ``constant``: it is the same in every
+    batch. ``condition`` is what says so.
     """
 
     var: str
     column: str
     others: frozenset[str]
     usable: bool
+    condition: Elem
     partner: tuple[str, str] | None = None
+    constant: bool = False
 
 
 @frozen
@@ -51,6 +54,15 @@ class Read:
     @property
     def how(self) -> How:
         return "change" if self.rel.at is At.DELTA else "probe" if self.keys else "scan"
+
+    @property
+    def grows(self) -> bool:
+        """Whether more is read when the table grows, whatever changes: it is scanned, or looked up by constants alone.
+
+        A table without columns does not: all of its rows are one.
+        """
+        by_change = self.how == "change" or any(not e.constant for e in self.keys)
+        return not by_change and self.rel.row != UNIT
 
 
 @frozen(slots=False)
@@ -101,19 +113,20 @@ class Join:
                 for own, other in ((a, b), (b, a)):
                     sources = self.sources(own)
                     if len(sources) == 1 and not sources & self.sources(other):
-                        yield self._equation(own, other, min(sources))
+                        yield self._equation(own, other, min(sources), cond)
             case IsSite(label, site):  # the column that says which site made the label
                 kind, column, sources = elem_type(label, self.types), column_of(label), self.sources(label)
                 if isinstance(kind, Label) and len(kind.sites) > 1 and kind.site(site) and column and len(sources) == 1:
-                    yield Equation(min(sources), f"{column}.site", frozenset(), True)
+                    yield Equation(min(sources), f"{column}.site", frozenset(), True, cond, constant=True)
 
-    def _equation(self, own: Elem, other: Elem, var: str) -> Equation:
+    def _equation(self, own: Elem, other: Elem, var: str, cond: Elem) -> Equation:
         column, others = column_of(own), self.sources(other)
         if column is None:
-            return Equation(var, show_elem(own), others, False)
+            return Equation(var, show_elem(own), others, False, cond)
         alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
         partner = column_of(other)
-        return Equation(var, column, others, alike, (min(others), partner) if others and partner else None)
+        known = (min(others), partner) if others and partner else None
+        return Equation(var, column, others, alike, cond, known, not free_vars(other))
 
 
 def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:
@@ -128,12 +141,12 @@ def joins(c: Comprehension, free: Mapping[str, Type] | None = None) -> Iterator[
     names = c.variables().keys()
     for i, cond in enumerate(c.conditions):
         branches = tuple(disjuncts(cond))
-        safe = all(is_total(b) for b in branches[1:])
+        safe = all(is_total(b, Join(c, free or {}).types) for b in branches[1:])
         if len(branches) > 1 and safe and all(any(is_join(t, names) for t in conjuncts(b)) for b in branches):
-            rest = c.conditions[:i] + c.conditions[i + 1 :]
+            before, after = c.conditions[:i], c.conditions[i + 1 :]
             for n, branch in enumerate(branches):
                 earlier = tuple(Call("not", (Call("is_true", (b,)),)) for b in branches[:n])
-                yield from joins(evolve(c, conditions=(*conjuncts(branch), *rest, *earlier)), free)
+                yield from joins(evolve(c, conditions=(*before, *conjuncts(branch), *after, *earlier)), free)
             return
     yield Join(c, free or {})
 

@@ -19,31 +19,37 @@ from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 STATES = (At.OLD, At.DELTA)  # R⁺ costs what R ⊎ ΔR does
 
 
-def nested_sizes(relations: Mapping[str, Type], rows: Mapping[str, int] | None = None) -> dict[str, BagCost]:
+Rows = Mapping[str, int]
+
+
+def nested_sizes(
+    relations: Mapping[str, Type], rows: Rows | None = None, largest: Rows | None = None
+) -> dict[str, BagCost]:
     """size(R) and size(ΔR) of nested relations by key: ``|C|{⟨1, |C.orders|{…}⟩}``.
 
     ``rows`` of parts by key (``C``, ``ΔC``, ``C.orders``) take the place of symbols. A change of a counted part is one
-    row unless it is counted, too. An inner bag has the average size, rounded up, in the change as before it.
-    Raises UnknownName on a counted change of a part that is not.
+    row unless it is counted, too. The size of inner bags is that of the largest (nrc-ivm, section 4.2: the supremum),
+    where ``largest`` says what it is: costs bound what evaluation takes. Else it is the average, rounded up, in the
+    change as before it: costs are estimates. Raises UnknownName on a counted change of a part that is not.
     """
-    known = _Known(rows or {})
+    known = _Known(rows or {}, largest or {})
     return {at.show(name): known.bag(name, row, at, nested=False) for name, row in relations.items() for at in STATES}
 
 
 def stored_sizes(
-    bags: Mapping[str, Type], dictionaries: Mapping[str, Type], rows: Mapping[str, int] | None = None
+    bags: Mapping[str, Type], dictionaries: Mapping[str, Type], rows: Rows | None = None, largest: Rows | None = None
 ) -> dict[str, BagCost]:
     """The sizes of stored parts by key, as ``sizes_of`` has them: ``bags`` and ``dictionaries`` with their flat row
-    types; of a dictionary also what one label stands for, under ``lookup_key``. ``rows`` as above.
+    types; of a dictionary also what one label stands for, under ``lookup_key``. ``rows`` and ``largest`` as above.
     """
-    known, sizes = _Known(rows or {}), {}
+    known, sizes = _Known(rows or {}, largest or {}), {}
     for at in STATES:
         for name, row in bags.items():
             sizes[at.show(name)] = BagCost(known.rows_of(name, at, total=False), bottom(row))
         for name, row in dictionaries.items():
             entry = RecordCost((("label", ONE), ("row", bottom(row))))
             sizes[at.show(name)] = BagCost(known.rows_of(name, at, total=True), entry)
-            sizes[lookup_key(at.show(name))] = BagCost(known.average(name, at), bottom(row))
+            sizes[lookup_key(at.show(name))] = BagCost(known.one_bag(name, at), bottom(row))
     return sizes
 
 
@@ -64,7 +70,8 @@ def derived_sizes(sizes: Sizes, terms: Mapping[str, Expr], changes: Mapping[str,
 class _Known:
     """The parts whose rows are counted."""
 
-    rows: Mapping[str, int]
+    rows: Rows
+    largest: Rows
 
     def rows_of(self, name: str, at: At, total: bool) -> Count:
         """All rows of a part."""
@@ -75,8 +82,10 @@ class _Known:
             return symbol(name, at, total)
         return max(self.rows.get(key, 1), 1)
 
-    def average(self, path: str, at: At, strict: bool = True) -> Count:
-        """The rows of one bag below ``path``."""
+    def one_bag(self, path: str, at: At, strict: bool = True) -> Count:
+        """The rows of one bag below ``path``: of the largest, if that is known; all of a change can be in one bag."""
+        if path in self.largest and path in self.rows:
+            return max(self.largest[path] if at is At.OLD else self.rows.get(at.show(path), 1), 1)
         parent = next((self.rows[above] for above in _above(path) if above in self.rows), 0)
         if path not in self.rows or not parent:
             return symbol(path, at, strict=strict)
@@ -88,7 +97,7 @@ class _Known:
         if not nested:
             return BagCost(self.rows_of(path, at, total=False), below)
         counted = path in self.rows
-        return BagCost(self.average(path, At.OLD if counted else at, strict=False), below)
+        return BagCost(self.one_bag(path, At.OLD if counted else at, strict=False), below)
 
     def _value(self, a: Type, path: str, at: At) -> Cost:
         match a:

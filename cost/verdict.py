@@ -4,6 +4,11 @@
 all combinations of its rows, in h and in δ(h) alike, so it does not see a second way to lose: a batch that has to read
 a whole table only to drop most of its rows costs what the table does, however small the change. That happens where no
 equality leads from the change to the table, which the order of reading of each product tells (``cost/reads.py``).
+
+Law: where a verdict says incremental, the rows that a batch reads are bounded by the change, by how often the tables
+have its keys, and by the rows that it makes or takes; a batch that makes and takes none reads what its keys find. Three
+things are beyond it: rows that cancel (⊖, or a row that goes while an equal one comes) were read before they did, a
+key that has no value is not looked up at all, and what is read to apply the operations of a batch is not asked here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +17,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.cost.domains import BagCost, at_most, less, show_tcost
 from ripplenest.cost.interpret import Sizes, cost, dict_cost, lookup_key
-from ripplenest.cost.lookups import Called, Scan, scans
+from ripplenest.cost.lookups import Called, Scan, fans, scans
 from ripplenest.cost.reads import joins
 from ripplenest.nrc.normal import Comprehension, definitions, normal
 from ripplenest.nrc.syntax import At, DictExpr, DictLit, DictRel, Expr, For, Rel
@@ -68,20 +73,25 @@ def verdict(
     sizes: Sizes,
     products: Sequence[Comprehension] | None = None,
     called: Called = Called(),  # noqa: B008 - frozen
+    held: bool = True,
 ) -> Verdict:
     """The verdict on maintaining ``h`` by ``change``, its delta.
 
     ``sizes`` have every part and map that the two read (``cost/sizes.py``). ``products``: the normal form of
-    ``change``, if it is at hand. ``called``: what messages call domains and auxiliary maps.
+    ``change``, if it is at hand. ``called``: what messages call domains and auxiliary maps. ``held``: rows of ``h`` are
+    rows of the view; a dictionary without a domain has others, too, and so has an auxiliary map.
     Raises UnknownName on a part without a size.
     """
     before, after = _cost(h, sizes), _cost(change, sizes)
     changed = {n.name: n for n in nodes(change) if isinstance(n, Rel | DictRel) and n.at is At.DELTA}
     found = dict.fromkeys(_updates(before, after, tuple(changed.values()), sizes))
+    known = {key: float(size.count) for key, size in sizes.items() if isinstance(size.count, int)}
     called = evolve(called, variables=tuple(n.var for n in nodes(h) if isinstance(n, For)))
     for c, free in _products(change, products):
         for j in joins(c, free):
-            found.update(dict.fromkeys(_scan(s, sizes) for s in scans(j, called)))
+            found.update(dict.fromkeys(_scan(s, sizes) for s in scans(j, called, held)))
+            notes = (Finding(f.node, f.what, blocks=False) for f in fans(j, called, known))
+            found.update(dict.fromkeys(notes))
     return Verdict(tuple(changed), before, after, tuple(sorted(found, key=lambda f: not f.blocks)))
 
 
@@ -126,7 +136,7 @@ def _updates(before: BagCost, after: BagCost, changed: Sequence[Rel | DictRel], 
 
 
 def _scan(s: Scan, sizes: Sizes) -> Finding:
-    """A scan is paid for by what changes in the view, unless conditions drop what it reads."""
+    """What grows with a table is paid for by what changes in the view, unless some of it is read for nothing."""
     size = sizes.get(s.rel.key) or sizes.get(s.rel.name)
     what = f"{s.when}, {s.what}" + (f" (size {size.count})" if size else "")
     if not s.obstacles:

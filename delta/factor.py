@@ -73,7 +73,7 @@ def components(c: Comprehension) -> list[frozenset[str]]:
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(stored)
     for condition in c.conditions:
-        if is_total(condition):
+        if is_total(condition, c.variables()):
             nx.add_path(graph, [var for var in stored if var in free_vars(condition)])
     return [frozenset(found) for found in nx.connected_components(graph)]
 
@@ -88,18 +88,18 @@ def substituted(c: Comprehension, factor: Factor) -> Comprehension:
         return map_columns(t, factor.variables, types, lambda column: columns[column])
 
     generators = tuple((v, rel) for v, rel in c.generators if v not in factor.variables)
-    conditions = tuple(read(t) for t in c.conditions if not _inside(t, factor.variables))
+    conditions = tuple(read(t) for t in c.conditions if not _inside(t, factor.variables, types))
     source = Rel(factor.map.name, factor.map.row, factor.at)
     return evolve(c, generators=(*generators, (var, source)), conditions=conditions, head=read(c.head))
 
 
-def _inside(t: Elem, component: frozenset[str]) -> bool:
+def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bool:
     """True for a condition that the map itself makes true."""
-    return free_vars(t) <= component and is_total(t)
+    return free_vars(t) <= component and is_total(t, types)
 
 
 def _factor(c: Comprehension, component: frozenset[str], at: At) -> Factor | None:
-    inner = tuple(t for t in c.conditions if _inside(t, component))
+    inner = tuple(t for t in c.conditions if _inside(t, component, c.variables()))
     needed: dict[Elem, None] = {}
     for t in (*(t for t in c.conditions if t not in inner), c.head):
         _collect(t, component, c.variables(), needed)

@@ -1,6 +1,7 @@
 """The verdicts on a compiled view: what it costs, and which of its triggers do not cost what the change costs."""
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import assert_never
 
 from attrs import frozen
 
@@ -15,6 +16,8 @@ from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
 from ripplenest.nrc.errors import NotIncremental
 from ripplenest.nrc.syntax import At, Query
 from ripplenest.nrc.types import Type
+
+Rows = Mapping[str, int]
 
 
 @frozen
@@ -51,21 +54,22 @@ class Judgement:
         return all(t.verdict.incremental for t in self.triggers)
 
 
-def judge(query: Query, stages: Stages, rows: Mapping[str, int] | None = None) -> Judgement:
-    """The verdicts on ``query``. ``rows`` by key: ``M``, ``ΔM``, ``C.orders``, ``ΔC.orders``.
+def judge(query: Query, stages: Stages, rows: Rows | None = None, largest: Rows | None = None) -> Judgement:
+    """The verdicts on ``query``. ``rows`` by key: ``M``, ``ΔM``, ``C.orders``, ``ΔC.orders``; ``largest``: the rows of
+    the largest inner bag of ``C.orders``, without which inner bags have the average size.
 
     Raises UnknownName on a counted change of a part that is not counted.
     """
     program = stages.program
-    sizes = _sizes(program, rows or {})
+    sizes = _sizes(program, rows or {}, largest or {})
     called = _called(program)
     judged = (
-        Judged(m, s, verdict(m.term, s.term, sizes, s.products, called))
+        Judged(m, s, verdict(m.term, s.term, sizes, s.products, called, _held(m, program)))
         for m in _in_order(program)
         for s in program.statements_of(m.name)
     )
     relations: dict[str, Type] = dict(query.relations)
-    return Judgement(cost(stages.typed, nested_sizes(relations, rows or {})), sizes, tuple(judged))
+    return Judgement(cost(stages.typed, nested_sizes(relations, rows, largest)), sizes, tuple(judged))
 
 
 def check_strict(query: Query, judgement: Judgement, changed: Collection[str] | None = None) -> None:
@@ -98,18 +102,31 @@ def by_key(rows: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int
     return {**rows, **{At.DELTA.show(part): n for part, n in changes.items()}}
 
 
-def _sizes(program: TriggerProgram, rows: Mapping[str, int]) -> Sizes:
+def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
     relations = {name for name, _ in program.relations}
     bags = {name: row for name, row in program.parts.items() if name in relations}
     dictionaries = {name: row for name, row in program.parts.items() if name not in relations}
     maps = list(_in_order(program))
     changes = {m.name: [s.term for s in program.statements_of(m.name)] for m in maps}
-    return derived_sizes(stored_sizes(bags, dictionaries, rows), {m.name: m.term for m in maps}, changes)
+    return derived_sizes(stored_sizes(bags, dictionaries, rows, largest), {m.name: m.term for m in maps}, changes)
 
 
 def _called(program: TriggerProgram) -> Called:
     bags = {m.name: m.site.name for m in program.of_kind(MapKind.DOMAIN) if m.site}
     return Called(bags, {m.name: " and ".join(m.reads) for m in program.of_kind(MapKind.AUXILIARY)})
+
+
+def _held(m: Map, program: TriggerProgram) -> bool:
+    """Whether each row of a map stands behind a row of the view."""
+    match m.kind:
+        case MapKind.FLAT | MapKind.DOMAIN:
+            return True
+        case MapKind.DICTIONARY:
+            return any(d.site == m.site for d in program.of_kind(MapKind.DOMAIN))
+        case MapKind.AUXILIARY:
+            return False
+        case _:
+            assert_never(m.kind)
 
 
 def _in_order(program: TriggerProgram) -> Iterator[Map]:

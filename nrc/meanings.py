@@ -125,11 +125,3 @@ def substring(text: str, start: int, length: int) -> str:
     """Positions count from 1, from the end when negative; 0 is 1. Places outside the text count, and hold nothing."""
     first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
     return text[max(first, 0) : max(first + length, 0)]
-
-
-# Functions that have a value for all arguments; the others can overflow, divide by zero or fail to convert.
-TOTAL = frozenset({
-    "eq", "ne", "lt", "le", "gt", "ge", "same", "and", "or", "not", "is_null", "is_true", "if", "coalesce",
-    "add_double", "sub_double", "mul_double", "neg_double", "abs_double", "to_double", "to_string", "concat",
-    "upper", "lower", "length", "trim", "starts_with", "ends_with", "contains", "year", "month", "day",
-})  # fmt: skip

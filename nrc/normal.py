@@ -8,15 +8,16 @@ dictionary is a join on its label.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from typing import assert_never
 
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.errors import QueryError, TooBig
+from ripplenest.nrc.failures import UNKNOWN, Argument
 from ripplenest.nrc.limits import MAX_PRODUCTS
-from ripplenest.nrc.meanings import TOTAL
+from ripplenest.nrc.scalars import can_fail
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     TRUE,
@@ -53,7 +54,7 @@ from ripplenest.nrc.syntax import (
     input_site,
 )
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Type
+from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
 
 CHAIN = 32  # summands that are added one by one
@@ -233,9 +234,18 @@ def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
     conditions: dict[Elem, None] = {}
     for cond in c.conditions:
         conditions.update(dict.fromkeys(conjuncts(cond)))
-    if any(isinstance(t, Lit) and t.value is not True for t in conditions):
+    if any((isinstance(t, Lit) and t.value is not True) or of_another_site(t, types) for t in conditions):
         return None
     return evolve(c, conditions=tuple(t for t in conditions if t != TRUE and not _is_of_its_site(t, types)))
+
+
+def of_another_site(t: Elem, types: Mapping[str, Type]) -> bool:
+    """l ∈ ι for a label that cannot have been made there: by its type, so for no row."""
+    match t:
+        case IsSite(label, site):
+            found = elem_type(label, types)
+            return isinstance(found, Label) and found.site(site) is None
+    return False
 
 
 def _is_of_its_site(t: Elem, types: Mapping[str, Type]) -> bool:
@@ -247,9 +257,25 @@ def _is_of_its_site(t: Elem, types: Mapping[str, Type]) -> bool:
     return False
 
 
-def is_total(t: Elem) -> bool:
+def failing(t: Elem, types: Mapping[str, Type]) -> Iterator[str]:
+    """The functions in ``t``, whose variables have ``types``, that have no value for some rows."""
+    calls = (node for node in nodes(t) if isinstance(node, Call))
+    return (call.fn for call in calls if can_fail(call.fn, partial(_arguments, call, types)))
+
+
+def _arguments(call: Call, types: Mapping[str, Type]) -> list[Argument]:
+    return [_argument(a, types) for a in call.args]
+
+
+def _argument(t: Elem, types: Mapping[str, Type]) -> Argument:
+    found = elem_type(t, types)
+    assert isinstance(found, Base)  # functions look at base values only
+    return Argument(found, t.value if isinstance(t, Lit) else UNKNOWN)
+
+
+def is_total(t: Elem, types: Mapping[str, Type]) -> bool:
     """True when ``t`` has a value for every row."""
-    return all(node.fn in TOTAL for node in nodes(t) if isinstance(node, Call))
+    return not any(failing(t, types))
 
 
 def conjuncts(t: Elem) -> Iterator[Elem]:

@@ -30,13 +30,11 @@ from typing import Any
 
 from attrs import frozen
 
-from ripplenest.nrc import meanings
+from ripplenest.nrc import failures, meanings, signatures
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
 from ripplenest.nrc.syntax import Call, Elem, Lit
-from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, STRING, Base, join, nullable
+from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, STRING, Base
 from ripplenest.nrc.values import MAX_DIGITS, canonical, canonical_float, literal_type
-
-Rule = Callable[[Sequence[Base]], Base | None]
 
 
 @frozen
@@ -45,14 +43,17 @@ class Scalar:
 
     ``strict``: NULL in any argument gives NULL, and ``meaning`` and ``rule`` need not think of it.
     ``lazy``: ``meaning`` gets unevaluated arguments, and evaluates from left to right what it needs.
+    ``fails``: whether some values of such arguments, each of which has a value, have no result. Law: where it says no,
+    ``meaning`` never raises; where it says yes of types alone, it raises for some values of these types.
     """
 
     name: str
     takes: tuple[str, ...]
-    rule: Rule
+    rule: signatures.Rule
     meaning: Callable[..., object]
     strict: bool = True
     lazy: bool = False
+    fails: failures.Fails = failures.never
 
 
 def result_type(fn: str, args: Sequence[Base]) -> Base:
@@ -65,7 +66,7 @@ def result_type(fn: str, args: Sequence[Base]) -> Base:
     if result is None:
         got = f"({', '.join(map(str, args))})"
         raise TypeMismatch(f"{fn} does not take these types", got=got, possible=[f"({t})" for t in scalar.takes])
-    return _maybe_null(result, any(t.nullable for t in args)) if scalar.strict else result
+    return signatures.maybe_null(result, any(t.nullable for t in args)) if scalar.strict else result
 
 
 def evaluate(fn: str, args: Sequence[meanings.Thunk]) -> object:
@@ -83,6 +84,12 @@ def evaluate(fn: str, args: Sequence[meanings.Thunk]) -> object:
     return scalar.meaning(*values)
 
 
+def can_fail(fn: str, args: Callable[[], Sequence[failures.Argument]]) -> bool:
+    """Whether ``fn`` can raise EvaluationError for such arguments, which are asked for only when it depends on them."""
+    fails = _look_up(fn).fails
+    return fails is not failures.never and fails(args())
+
+
 def apply(fn: str, *values: object) -> object:
     """``evaluate`` of arguments that are values."""
     return evaluate(fn, [_constant(v) for v in values])
@@ -98,99 +105,6 @@ def _look_up(fn: str) -> Scalar:
     return SCALARS[fn]
 
 
-def _maybe_null(t: Base, flag: bool) -> Base:
-    result = nullable(t, flag)
-    assert isinstance(result, Base)
-    return result
-
-
-# ---------------------------------------------------------------- type rules
-
-
-def _fixed(result: Base, *kinds: str) -> Rule:
-    """Arguments of exactly these kinds."""
-    return lambda args: result if [t.kind for t in args] == list(kinds) else None
-
-
-def _any_of(result: Base, *kinds: str) -> Rule:
-    """One argument of one of these kinds."""
-    return lambda args: result if len(args) == 1 and args[0].kind in kinds else None
-
-
-def _variadic(result: Base, kind: str) -> Rule:
-    return lambda args: result if args and all(t.kind == kind for t in args) else None
-
-
-def _comparable(args: Sequence[Base]) -> Base | None:
-    """Two of one kind; decimals of different scales too, if one type of 38 digits holds both."""
-    if len(args) != 2 or args[0].kind != args[1].kind:
-        return None
-    return BOOL if args[0].kind != "decimal" or wider_decimal(args) else None
-
-
-def wider_decimal(types: Sequence[Base]) -> Base | None:
-    """The least decimal type that holds all of ``types``, or None beyond 38 digits."""
-    scale = max(t.scale for t in types)
-    return _decimal(max(t.precision - t.scale for t in types) + scale, scale)
-
-
-def _decimal(precision: int, scale: int) -> Base | None:
-    return Base("decimal", False, precision, scale) if precision <= MAX_DIGITS else None
-
-
-def _decimals(rule: Callable[[Base, Base], Base | None]) -> Rule:
-    return lambda args: rule(*args) if [t.kind for t in args] == ["decimal", "decimal"] else None
-
-
-def _decimal_sum(a: Base, b: Base) -> Base | None:
-    scale = max(a.scale, b.scale)
-    return _decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
-
-
-def _decimal_product(a: Base, b: Base) -> Base | None:
-    return _decimal(a.precision + b.precision + 1, a.scale + b.scale)
-
-
-def _itself(kind: str) -> Rule:
-    """One argument of this kind, and a result of its very type."""
-    return lambda args: args[0] if [t.kind for t in args] == [kind] else None
-
-
-def _decimal_sign(args: Sequence[Base]) -> Base | None:
-    """One decimal, and a result of its very type; it needs one digit to spare, as 0 - x does."""
-    return args[0] if [t.kind for t in args] == ["decimal"] and args[0].precision < MAX_DIGITS else None
-
-
-def _to_decimal_rule(args: Sequence[Base]) -> Base | None:
-    if len(args) != 1:
-        return None
-    digits = {"int": _decimal(10, 0), "long": _decimal(20, 0), "decimal": args[0]}
-    return digits.get(args[0].kind)
-
-
-def _joined(args: Sequence[Base]) -> Base | None:
-    """The one type of all arguments, NULL allowed when any of them allows it."""
-    result: Base | None = args[0] if args else None
-    for t in args[1:]:
-        wider = None if result is None else join(result, t)
-        result = wider if isinstance(wider, Base) else None
-    return result
-
-
-def _coalesce_rule(args: Sequence[Base]) -> Base | None:
-    result = _joined(args)
-    return None if result is None else _maybe_null(result, all(t.nullable for t in args))
-
-
-def _if_rule(args: Sequence[Base]) -> Base | None:
-    return _joined(args[1:]) if len(args) == 3 and args[0].kind == "bool" else None
-
-
-def _logic(args: Sequence[Base]) -> Base | None:
-    result = _fixed(BOOL, "bool", "bool")(args)
-    return None if result is None else _maybe_null(result, any(t.nullable for t in args))
-
-
 # ---------------------------------------------------------------- the table
 
 _COMPARABLE = ("two of one kind; decimals within 38 digits together",)
@@ -200,68 +114,75 @@ _PRINTABLE = ("bool", "int", "long", "date", "string")
 _ARITHMETIC: dict[str, Callable[..., Any]] = {"add": add, "sub": sub, "mul": mul}
 # Python's own operators on decimals, also - and abs, round to 28 digits.
 _EXACTLY = {"add": meanings.EXACT.add, "sub": meanings.EXACT.subtract, "mul": meanings.EXACT.multiply}
-_DECIMAL_RULES = {"add": _decimal_sum, "sub": _decimal_sum, "mul": _decimal_product}
+_DECIMAL_RULES = {"add": signatures.decimal_sum, "sub": signatures.decimal_sum, "mul": signatures.decimal_product}
 
 
-def _unary(name: str, kind: str, meaning: Callable[..., object]) -> Scalar:
-    return Scalar(f"{name}_{kind}", (kind,), _itself(kind), meaning)
+def _unary(name: str, kind: str, meaning: Callable[..., object], fails: failures.Fails) -> Scalar:
+    return Scalar(f"{name}_{kind}", (kind,), signatures.itself(kind), meaning, fails=fails)
 
 
-def _binary(name: str, t: Base, meaning: Callable[..., object]) -> Scalar:
-    return Scalar(f"{name}_{t.kind}", (f"{t.kind}, {t.kind}",), _fixed(t, t.kind, t.kind), meaning)
+def _binary(name: str, t: Base, meaning: Callable[..., object], fails: failures.Fails) -> Scalar:
+    rule = signatures.fixed(t, t.kind, t.kind)
+    return Scalar(f"{name}_{t.kind}", (f"{t.kind}, {t.kind}",), rule, meaning, fails=fails)
+
+
+def _to_integer(t: Base, fails: failures.Fails) -> Scalar:
+    return Scalar(f"to_{t.kind}", _NUMBERS, signatures.any_of(t, *_NUMBERS), meanings.to_integer(t.kind), fails=fails)
 
 
 def _arithmetic() -> list[Scalar]:
+    """Integers overflow. Doubles become infinite, and the result type of decimals has the digits for every result."""
     table: list[Scalar] = []
     for name, f in _ARITHMETIC.items():
-        table += [_binary(name, t, meanings.integer(t.kind, f)) for t in (INT, LONG)]
-        table.append(_binary(name, DOUBLE, meanings.double(f)))
+        table += [_binary(name, t, meanings.integer(t.kind, f), failures.always) for t in (INT, LONG)]
+        table.append(_binary(name, DOUBLE, meanings.double(f), failures.never))
         takes = (f"two decimals whose {name} has at most {MAX_DIGITS} digits",)
-        table.append(Scalar(f"{name}_decimal", takes, _decimals(_DECIMAL_RULES[name]), meanings.exact(_EXACTLY[name])))
+        rule = signatures.decimals(_DECIMAL_RULES[name])
+        table.append(Scalar(f"{name}_decimal", takes, rule, meanings.exact(_EXACTLY[name])))
     for name, g, exactly in (("neg", neg, meanings.EXACT.minus), ("abs", abs, meanings.EXACT.abs)):
-        table += [_unary(name, kind, meanings.integer(kind, g)) for kind in ("int", "long")]
-        table.append(_unary(name, "double", meanings.double(g)))
+        table += [_unary(name, kind, meanings.integer(kind, g), failures.always) for kind in ("int", "long")]
+        table.append(_unary(name, "double", meanings.double(g), failures.never))
         takes = (f"a decimal of less than {MAX_DIGITS} digits",)
-        table.append(Scalar(f"{name}_decimal", takes, _decimal_sign, meanings.exact(exactly)))
-    table += [_binary("mod", t, meanings.mod) for t in (INT, LONG)]
-    table.append(_binary("div", DOUBLE, meanings.double(meanings.div)))
+        table.append(Scalar(f"{name}_decimal", takes, signatures.decimal_sign, meanings.exact(exactly)))
+    table += [_binary("mod", t, meanings.mod, failures.by_zero) for t in (INT, LONG)]
+    table.append(_binary("div", DOUBLE, meanings.double(meanings.div), failures.by_zero))
     return table
 
 
 _ENTRIES = (
-    Scalar("eq", _COMPARABLE, _comparable, meanings.equal),
-    Scalar("ne", _COMPARABLE, _comparable, lambda a, b: not meanings.equal(a, b)),
-    Scalar("lt", _COMPARABLE, _comparable, meanings.less),
-    Scalar("le", _COMPARABLE, _comparable, lambda a, b: not meanings.less(b, a)),
-    Scalar("gt", _COMPARABLE, _comparable, lambda a, b: meanings.less(b, a)),
-    Scalar("ge", _COMPARABLE, _comparable, lambda a, b: not meanings.less(a, b)),
-    Scalar("same", _COMPARABLE, _comparable, meanings.same, strict=False),
-    Scalar("and", ("bool, bool",), _logic, meanings.and_, strict=False, lazy=True),
-    Scalar("or", ("bool, bool",), _logic, meanings.or_, strict=False, lazy=True),
-    Scalar("not", ("bool",), _fixed(BOOL, "bool"), lambda a: not a),
-    Scalar("is_null", ("anything",), _any_of(BOOL, *_BASE), lambda a: a is None, strict=False),
-    Scalar("is_true", ("bool",), _fixed(BOOL, "bool"), lambda a: a is True, strict=False),
-    Scalar("if", ("bool, t, t",), _if_rule, meanings.if_, strict=False, lazy=True),
-    Scalar("coalesce", ("t, t, ...",), _coalesce_rule, meanings.coalesce, strict=False, lazy=True),
+    Scalar("eq", _COMPARABLE, signatures.comparable, meanings.equal),
+    Scalar("ne", _COMPARABLE, signatures.comparable, lambda a, b: not meanings.equal(a, b)),
+    Scalar("lt", _COMPARABLE, signatures.comparable, meanings.less),
+    Scalar("le", _COMPARABLE, signatures.comparable, lambda a, b: not meanings.less(b, a)),
+    Scalar("gt", _COMPARABLE, signatures.comparable, lambda a, b: meanings.less(b, a)),
+    Scalar("ge", _COMPARABLE, signatures.comparable, lambda a, b: not meanings.less(a, b)),
+    Scalar("same", _COMPARABLE, signatures.comparable, meanings.same, strict=False),
+    Scalar("and", ("bool, bool",), signatures.logic, meanings.and_, strict=False, lazy=True),
+    Scalar("or", ("bool, bool",), signatures.logic, meanings.or_, strict=False, lazy=True),
+    Scalar("not", ("bool",), signatures.fixed(BOOL, "bool"), lambda a: not a),
+    Scalar("is_null", ("anything",), signatures.any_of(BOOL, *_BASE), lambda a: a is None, strict=False),
+    Scalar("is_true", ("bool",), signatures.fixed(BOOL, "bool"), lambda a: a is True, strict=False),
+    Scalar("if", ("bool, t, t",), signatures.if_, meanings.if_, strict=False, lazy=True),
+    Scalar("coalesce", ("t, t, ...",), signatures.coalesce, meanings.coalesce, strict=False, lazy=True),
     *_arithmetic(),
-    Scalar("to_int", _NUMBERS, _any_of(INT, *_NUMBERS), meanings.to_integer("int")),
-    Scalar("to_long", _NUMBERS, _any_of(LONG, *_NUMBERS), meanings.to_integer("long")),
-    Scalar("to_double", _NUMBERS, _any_of(DOUBLE, *_NUMBERS), meanings.double(float)),
-    Scalar("to_decimal", ("int", "long", "decimal"), _to_decimal_rule, Decimal),
-    Scalar("to_string", _PRINTABLE, _any_of(STRING, *_PRINTABLE), meanings.to_string),
-    Scalar("to_date", ("string",), _fixed(Base("date"), "string"), meanings.to_date),
-    Scalar("concat", ("string, ...",), _variadic(STRING, "string"), lambda *args: "".join(args)),
-    Scalar("upper", ("string",), _fixed(STRING, "string"), lambda a: a.translate(meanings.UPPER_TABLE)),
-    Scalar("lower", ("string",), _fixed(STRING, "string"), lambda a: a.translate(meanings.LOWER_TABLE)),
-    Scalar("length", ("string",), _fixed(INT, "string"), len),
-    Scalar("trim", ("string",), _fixed(STRING, "string"), lambda a: a.strip(" ")),
-    Scalar("substring", ("string, int, int",), _fixed(STRING, "string", "int", "int"), meanings.substring),
-    Scalar("starts_with", ("string, string",), _fixed(BOOL, "string", "string"), str.startswith),
-    Scalar("ends_with", ("string, string",), _fixed(BOOL, "string", "string"), str.endswith),
-    Scalar("contains", ("string, string",), _fixed(BOOL, "string", "string"), lambda a, b: b in a),
-    Scalar("year", ("date",), _fixed(INT, "date"), lambda a: a.year),
-    Scalar("month", ("date",), _fixed(INT, "date"), lambda a: a.month),
-    Scalar("day", ("date",), _fixed(INT, "date"), lambda a: a.day),
+    _to_integer(INT, failures.beyond(9, "int")),
+    _to_integer(LONG, failures.beyond(18, "int", "long")),
+    Scalar("to_double", _NUMBERS, signatures.any_of(DOUBLE, *_NUMBERS), meanings.double(float)),
+    Scalar("to_decimal", ("int", "long", "decimal"), signatures.to_decimal, Decimal),
+    Scalar("to_string", _PRINTABLE, signatures.any_of(STRING, *_PRINTABLE), meanings.to_string),
+    Scalar("to_date", ("string",), signatures.fixed(Base("date"), "string"), meanings.to_date, fails=failures.always),
+    Scalar("concat", ("string, ...",), signatures.variadic(STRING, "string"), lambda *args: "".join(args)),
+    Scalar("upper", ("string",), signatures.fixed(STRING, "string"), lambda a: a.translate(meanings.UPPER_TABLE)),
+    Scalar("lower", ("string",), signatures.fixed(STRING, "string"), lambda a: a.translate(meanings.LOWER_TABLE)),
+    Scalar("length", ("string",), signatures.fixed(INT, "string"), len),
+    Scalar("trim", ("string",), signatures.fixed(STRING, "string"), lambda a: a.strip(" ")),
+    Scalar("substring", ("string, int, int",), signatures.fixed(STRING, "string", "int", "int"), meanings.substring),
+    Scalar("starts_with", ("string, string",), signatures.fixed(BOOL, "string", "string"), str.startswith),
+    Scalar("ends_with", ("string, string",), signatures.fixed(BOOL, "string", "string"), str.endswith),
+    Scalar("contains", ("string, string",), signatures.fixed(BOOL, "string", "string"), lambda a, b: b in a),
+    Scalar("year", ("date",), signatures.fixed(INT, "date"), lambda a: a.year),
+    Scalar("month", ("date",), signatures.fixed(INT, "date"), lambda a: a.month),
+    Scalar("day", ("date",), signatures.fixed(INT, "date"), lambda a: a.day),
 )
 
 SCALARS: dict[str, Scalar] = {entry.name: entry for entry in _ENTRIES}
@@ -297,7 +218,7 @@ def _promote(arg: Typed, target: Base) -> Typed:
     elem, t = arg
     match elem:
         case Lit(None, _):
-            null = _maybe_null(target, True)
+            null = signatures.maybe_null(target, True)
             return Lit(None, null), null
         case _ if t.kind == target.kind or t.kind not in _RANK or target.kind not in _RANK:
             return arg
@@ -318,7 +239,7 @@ def _constant_as(value: Any, target: Base) -> Typed:
             assert tight is not None  # 64 bits are 19 digits
             return Lit(Decimal(value), tight), tight
         case _:
-            sure = _maybe_null(target, False)
+            sure = signatures.maybe_null(target, False)
             return Lit(value, sure), sure
 
 
@@ -338,14 +259,14 @@ def _one_type(args: Sequence[Typed], default: Base) -> Sequence[Typed]:
     unified = _unify(args, default)
     if not unified or any(t.kind != "decimal" for _, t in unified):
         return unified
-    wide = wider_decimal([t for _, t in unified])
+    wide = signatures.wider_decimal([t for _, t in unified])
     return unified if wide is None else [_with_scale(e, t, wide) for e, t in unified]
 
 
 def _with_scale(elem: Elem, t: Base, wide: Base) -> Typed:
     if not isinstance(elem, Lit):
         return elem, t
-    retyped = _maybe_null(wide, t.nullable)
+    retyped = signatures.maybe_null(wide, t.nullable)
     return Lit(canonical(elem.value, retyped), retyped), retyped
 
 

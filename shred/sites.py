@@ -4,20 +4,22 @@
 keyed by those columns, needs no domain, and entries for labels that nobody holds are harmless. *Domain*: otherwise
 ``Dom_ι`` holds the labels in use, and the dictionary is ``Dom_ι ⋈ e``. Both choices give the same view (a law). A
 parameter that is NULL equals no column, so a key-bound column is required to be not NULL.
+
+An entry that has no value is not harmless: it refuses a batch. So a site whose definition can fail has a domain, with
+parameters or without; and so has every site whose bags hold its labels, because a domain counts the labels in all rows
+of a dictionary, those that nobody holds included (``must_be_held``).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.normal import Comprehension, normal
+from ripplenest.nrc.normal import Comprehension, failing, normal, of_another_site
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import INT, Base, Label, Record, Site, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild_elem
-
-PARTIAL = frozenset({"div_double", "mod_int", "mod_long", "to_int", "to_long", "to_date"})
+from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
+from ripplenest.nrc.walk import Names, free_vars, rebuild_elem
 
 
 @frozen
@@ -29,35 +31,58 @@ class Kept:
     why: str
 
 
-def keep(d: DictLit, domain_name: str, force_domain: bool = False) -> Kept:
-    """The materialisation of the dictionary ``d``; ``domain_name`` is what its domain is called if it needs one."""
-    products = normal(d.body, {d.var: Label((d.site,))})
+def keep(d: DictLit, domain_name: str, force_domain: bool = False, held_only: str | None = None) -> Kept:
+    """The materialisation of the dictionary ``d``; ``domain_name`` is what its domain is called if it needs one.
+
+    ``held_only``: why it must have one, if it must (``must_be_held``).
+    """
+    products = _products(d)
     bound = [_bindings(c, d) for c in products]
     loose = sorted({p for p, _ in d.site.params if any(p not in b for b in bound)})
-    if force_domain and d.site.params:
-        return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, "a domain was asked for")
-    failing = sorted({name for c in products for name in _failing(c, d)})
-    if failing and d.site.params:
-        why = f"it must not be evaluated for labels that nobody holds, because it can fail: {', '.join(failing)}"
-        return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, why)
     if loose:
-        why = f"not equated with a column in every product: {', '.join(loose)}"
-        return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, why)
+        held_only = held_only or f"not equated with a column in every product: {', '.join(loose)}"
+    if force_domain and d.site.params:
+        held_only = "a domain was asked for"
+    if held_only is not None:
+        return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
     names = ", ".join(p for p, _ in d.site.params)
     why = f"every product equates {names} with a column" if names else "the label has no parameters"
     return Kept(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
 
 
-def _failing(c: Comprehension, d: DictLit) -> Iterator[str]:
-    """The functions of a product that have no value for some rows; of overflow only that of casts is thought of."""
-    types = {**c.variables(), d.var: Label((d.site,))}
-    for t in (c.head, *c.conditions):
-        for node in nodes(t):
-            match node:
-                case Call("to_long", (a,)) if nullable(elem_type(a, types)) == nullable(INT):
-                    continue
-                case Call(fn) if fn in PARTIAL:
-                    yield fn
+def must_be_held(sites: Sequence[DictLit]) -> dict[str, str]:
+    """site ↦ why its definition must be evaluated for labels in use only: it can fail, or one that its bags hold can.
+
+    Law: with domains for these, a definition that can fail is evaluated for the labels that rows of the view hold, at
+    every depth, and for no others.
+    """
+    found: dict[str, str] = {}
+    for d in sites:
+        names = sorted({fn for c in _products(d) for t in (c.head, *c.conditions) for fn in failing(t, _types(c, d))})
+        if names:
+            can_fail = f"because it can fail: {', '.join(names)}"
+            found[d.site.name] = f"it must not be evaluated for labels that nobody holds, {can_fail}"
+    held = {d.site.name: _labels_held(d) for d in sites}
+    while more := {name: held[name] & found.keys() for name in held.keys() - found.keys() if held[name] & found.keys()}:
+        for name in sorted(more):
+            inner = ", ".join(sorted(more[name]))
+            found[name] = f"its rows hold labels whose bags must not be evaluated when nobody holds them: {inner}"
+    return found
+
+
+def _labels_held(d: DictLit) -> frozenset[str]:
+    """The sites of the labels that rows of the bags of ``d`` hold."""
+    rows = ((c.head, elem_type(c.head, _types(c, d))) for c in _products(d))
+    labels = (label for row, kind in rows for _, label in label_leaves(row, kind))
+    return frozenset(site.name for label in labels for site in label.sites)
+
+
+def _products(d: DictLit) -> tuple[Comprehension, ...]:
+    return normal(d.body, {d.var: Label((d.site,))})
+
+
+def _types(c: Comprehension, d: DictLit) -> dict[str, Type]:
+    return {**c.variables(), d.var: Label((d.site,))}
 
 
 def _bindings(c: Comprehension, d: DictLit) -> dict[str, Elem]:
@@ -168,11 +193,12 @@ def labels_made(c: Comprehension, row: Elem, row_type: Type, site: Site) -> Iter
     can hold it, even where a view's ⊎ and ⊖ cancel. A label too many is harmless; one too few is a wrong answer.
     """
     for label, kind in label_leaves(row, row_type):
-        if kind.site(site.name) is None:
+        made_there = IsSite(label, site.name)
+        if kind.site(site.name) is None or of_another_site(made_there, c.variables()):
             continue
         head = Tuple(tuple((p, simplify_elem(OutL(label, site, p))) for p, _ in site.params))
         if isinstance(label, InL):
             if label.site == site.name:
                 yield evolve(c, head=head, weight=abs(c.weight))
         else:
-            yield evolve(c, conditions=(*c.conditions, IsSite(label, site.name)), head=head, weight=abs(c.weight))
+            yield evolve(c, conditions=(*c.conditions, made_there), head=head, weight=abs(c.weight))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from attrs import frozen
 
+from ripplenest.data.columnar import largest_bag
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
@@ -248,15 +249,17 @@ class ViewHandle(Handle):
 
     def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
         """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes; of a view
-        that waits, how it will be. ``delta`` as in ``ripplenest.explain``, for parts that have rows."""
+        that waits, how it will be. ``delta`` as in ``ripplenest.explain``, for parts with rows. The labels of inner
+        bags are read, to find the largest of each part."""
         kept = self._view.made if isinstance(self._view, Waiting) else self._view
         if isinstance(kept, QueryError):
             raise kept
         if kept is None:
             raise UnknownView("the view was dropped", got=self.name)
         tables = self._shown().tables
-        found = {part: tables.size(part) for part in kept.program.parts}
-        return explain_kept(kept, {part: n for part, n in found.items() if n}, delta or {})
+        sizes = {part: n for part in kept.program.parts if (n := tables.size(part))}
+        inner = [part for part in sizes if part not in dict(kept.program.relations)]
+        return explain_kept(kept, sizes, delta or {}, {part: largest_bag(tables.scan(part)) for part in inner})
 
 
 def _plain(bag: BagValue, shape: OutputShape) -> list[Any]:

@@ -47,3 +47,8 @@ def positive(rows: Rows) -> Rows:
 def negative(rows: Rows) -> Rows:
     """Those of consolidated ``rows`` that are there less than 0 times."""
     return where(rows, pc.less(weights(rows), 0))
+
+
+def largest_bag(rows: Rows) -> int:
+    """The rows of the largest bag in a stored dictionary: of the label in its first column that has most."""
+    return project(rows, (0,), rows.types[:1]).heaviest()

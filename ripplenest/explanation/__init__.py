@@ -32,16 +32,17 @@ def explain(
     """
     query = view if isinstance(view, Query) else query_of(view)
     rows, changes = _checked(query, sizes or {}, delta or {})
-    return _explained(query, compile_view(query, Options(materialize, rows, changes)), rows, changes)
+    return _explained(query, compile_view(query, Options(materialize, rows, changes)), rows, changes, {})
 
 
-def explain_kept(view: Kept, sizes: Rows, delta: Rows) -> Explanation:
-    """The same for a view of a database, with the maps that are kept there."""
-    return _explained(view.query, view.stages, *_checked(view.query, sizes, delta))
+def explain_kept(view: Kept, sizes: Rows, delta: Rows, largest: Rows) -> Explanation:
+    """The same for a view of a database, with the maps that are kept there and the ``largest`` inner bags of parts."""
+    return _explained(view.query, view.stages, *_checked(view.query, sizes, delta), largest)
 
 
-def _explained(query: Query, stages: Stages, rows: Rows, changes: Rows) -> Explanation:
-    return Explanation(Facts(query, stages, judge(query, stages, by_key(rows, changes)), rows, changes))
+def _explained(query: Query, stages: Stages, rows: Rows, changes: Rows, largest: Rows) -> Explanation:
+    judgement = judge(query, stages, by_key(rows, changes), largest)
+    return Explanation(Facts(query, stages, judgement, rows, changes, largest))
 
 
 def _checked(query: Query, sizes: Rows, delta: Rows) -> tuple[Rows, Rows]:

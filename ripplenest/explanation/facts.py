@@ -74,7 +74,8 @@ class Site:
 class Facts:
     """The stages of one view, and what follows from them.
 
-    ``sizes`` and ``changes``: rows of parts, and of their changes in a batch, as far as they are known.
+    ``sizes`` and ``changes``: rows of parts, and of their changes in a batch, as far as they are known. ``largest``:
+    the rows of the largest inner bag of a part.
     """
 
     query: Query
@@ -82,6 +83,13 @@ class Facts:
     judgement: Judgement
     sizes: Mapping[str, int] = field(factory=dict)
     changes: Mapping[str, int] = field(factory=dict)
+    largest: Mapping[str, int] = field(factory=dict)
+
+    @property
+    def averaged(self) -> tuple[str, ...]:
+        """The parts whose inner bags are taken to have the average size: their rows are known, the largest is not."""
+        inner = (name for name in self.stages.program.parts if name not in dict(self.query.relations))
+        return tuple(name for name in inner if name in self.sizes and name not in self.largest)
 
     @property
     def view(self) -> str:

@@ -22,7 +22,11 @@ def typed(f: Facts, width: int) -> Iterator[Line]:
     nested = f.judgement.nested
     yield from equation(f.view, f.typed, width)
     yield from wrapped("", "  cost ", str(nested), width)
-    yield from wrapped("", "  at most ", steps_of(show_tcost(nested)), width, " ")
+    text = f"{steps_of(show_tcost(nested))}, up to a constant factor"
+    yield from wrapped("", "  about " if f.averaged else "  at most ", text, width, " ")
+    if f.averaged:
+        shown = ", ".join(map(part, f.averaged))
+        yield from note(f"no bound: inner bags of {shown} are taken to have their average size.", width)
     if len(f.stages.program.parts) > len(f.query.relations):
         yield from note("|R.b| is the rows of the largest inner bag of R.b, ‖R.b‖ the rows of all of them.", width)
 

@@ -90,7 +90,7 @@ def statements(f: Facts, width: int) -> Iterator[Line]:
                     slow = not verdict.incremental and any(a.how == "scan" for a in join)
                     style: Style = "warning" if slow else "access"
                     yield from wrapped(style, "      reads ", ", then ".join(map(str, join)), width, " ")
-                yield from _verdict(verdict, width)
+                yield from _verdict(verdict, width, "about" if f.averaged else "at most")
 
 
 def _reading(f: Facts, width: int) -> Iterator[Line]:
@@ -106,12 +106,12 @@ def _reading(f: Facts, width: int) -> Iterator[Line]:
         yield from note(how, width)
 
 
-def _verdict(v: Verdict, width: int) -> Iterator[Line]:
+def _verdict(v: Verdict, width: int, bound: str) -> Iterator[Line]:
     before, after = v.steps
     how: Style = "access" if v.incremental else "warning"
     word = "incremental" if v.incremental else "not incremental"
     lost = "" if v.incremental else ", most of them for rows that conditions throw away"
-    text = f"at most {steps_of(after)} instead of {steps_of(before)}{lost}"
+    text = f"{bound} {steps_of(after)} instead of {steps_of(before)}{lost}"
     yield from wrapped(how, f"      {word}: ", text, width, " ")
     for finding in v.findings:
         if not finding.blocks:

@@ -3,9 +3,17 @@
 This is what makes a batch cost what the change costs: a source that is joined by equality to a source already read is
 *probed* at those keys, one that is only equated with constants is probed at these; a source without any such equality
 is scanned, and explain says so.
+
+What can fail is asked last. A combination of rows for which some condition is false or NULL is not in the result, and
+nobody minds what the others are; a product has no value when for some combination one condition fails and no other is
+false, or when all are true and the head fails. So conditions that can fail are asked about what fulfils all others. A
+key that can fail is asked before, because without it there would be no join. Where it has no value for some row, the
+product is read *cautiously* instead, with that condition among the last: the row may have no partner.
 """
 
-from attrs import frozen
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
 
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import nullable
@@ -55,8 +63,7 @@ def access(p: Product) -> tuple[Step, ...]:
 
 def staged(p: Product) -> tuple[tuple[Step, tuple[Scalar, ...]], ...]:
     """The steps of ``access``, each with the conditions to check there: as early as their sources are known, but those
-    that can fail last, so that they are asked only about rows that would otherwise be in the result. Keys can fail as
-    well, but without them there would be no join."""
+    that can fail last, so that they are asked only about rows that would otherwise be in the result."""
     seen: set[int] = set()
     waiting = [c for c in p.conditions if sources_of(c)]
     steps = access(p)
@@ -67,6 +74,15 @@ def staged(p: Product) -> tuple[tuple[Step, tuple[Scalar, ...]], ...]:
         waiting = [c for c in waiting if c not in ready]
         found.append((step, tuple(ready) if i < len(steps) - 1 else (*ready, *waiting)))
     return tuple(found)
+
+
+def cautious(p: Product) -> Product:
+    """``p`` with keys that cannot fail; ``p`` itself when it has no others.
+
+    Law: where both have a value, it is the same, and the cautious product has one whenever what it stands for has.
+    """
+    keys = (k for step in access(p) for k in step.keys)
+    return p if all(is_total(k.scalar) for k in keys) else evolve(p, cautious=True)
 
 
 def is_key(c: Scalar, step: Step) -> bool:
@@ -94,9 +110,16 @@ def _keys(p: Product, source: int, via: frozenset[int]) -> tuple[Key, ...]:
     Only scalars of the column's own type can be looked up; other equations are left to the join.
     """
     found: dict[int, Key] = {}
+    for key, sources in _equations(p, source):
+        if sources == via and not (p.cautious and not is_total(key.scalar)):
+            found.setdefault(key.column, key)
+    return tuple(found[column] for column in sorted(found))
+
+
+def _equations(p: Product, source: int) -> Iterator[tuple[Key, frozenset[int]]]:
+    """What the conditions equate columns of ``source`` with, and the sources that this reads."""
     for c in p.conditions:
         if isinstance(c, Op) and c.fn in ("eq", "same"):
             for own, other in (c.args, c.args[::-1]):
-                if isinstance(own, Col) and own.source == source and sources_of(other) == via and _alike(own, other):
-                    found.setdefault(own.column, Key(own.column, other, c.fn == "same"))
-    return tuple(found[column] for column in sorted(found))
+                if isinstance(own, Col) and own.source == source and _alike(own, other):
+                    yield Key(own.column, other, c.fn == "same"), sources_of(other)

@@ -17,8 +17,7 @@ def disjoint(p: Product) -> tuple[Product, ...]:
         # A branch is asked only where none before it is true, but a key about all rows: it must not fail for any.
         safe = all(map(is_total, branches[1:]))
         if len(branches) > 1 and safe and all(any(is_join(c) for c in _conjuncts(b)) for b in branches):
-            rest = p.conditions[:i] + p.conditions[i + 1 :]
-            return tuple(q for part in _split(p, rest, branches) for q in disjoint(part))
+            return tuple(q for part in _split(p, i, branches) for q in disjoint(part))
     return (p,)
 
 
@@ -31,11 +30,12 @@ def is_join(s: Scalar) -> bool:
     return bool(a and b) and not (a & b) and (isinstance(left, Col) or isinstance(right, Col))
 
 
-def _split(p: Product, rest: tuple[Scalar, ...], branches: tuple[Scalar, ...]) -> list[Product]:
-    parts = []
+def _split(p: Product, at: int, branches: tuple[Scalar, ...]) -> list[Product]:
+    """Each branch in the place of the disjunction: what can fail is asked in the order of the product."""
+    before, after, parts = p.conditions[:at], p.conditions[at + 1 :], []
     for n, branch in enumerate(branches):
         earlier = tuple(Op("not", (Op("is_true", (b,), BOOL),), BOOL) for b in branches[:n])
-        parts.append(evolve(p, conditions=(*_conjuncts(branch), *rest, *earlier)))
+        parts.append(evolve(p, conditions=(*before, *_conjuncts(branch), *after, *earlier)))
     return parts
 
 

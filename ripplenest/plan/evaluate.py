@@ -1,14 +1,15 @@
 """A small evaluator of products over Python rows: the second engine, and the check of the first."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
 from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.access import Step, staged
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, sources_of
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, is_total, sources_of
 
 Row = tuple[object, ...]
 Counts = Mapping[Row, int]
@@ -36,16 +37,52 @@ def value(s: Scalar, rows: Binding) -> object:
             assert_never(s)
 
 
+def fulfils(conditions: Sequence[Scalar], rows: Binding) -> bool:
+    """Whether every condition is true of one combination of rows. One that is not decides, whatever the others do.
+
+    Raises EvaluationError when one of them has no value and all others are true.
+    """
+    failure: EvaluationError | None = None
+    for c in conditions:
+        try:
+            if value(c, rows) is not True:
+                return False
+        except EvaluationError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return True
+
+
 def _join(p: Product, inputs: Sequence[Counts]) -> Iterator[tuple[Binding, int]]:
-    found: list[tuple[Binding, int]] = [({}, 1)]
-    for step, conditions in staged(p):
-        found = list(_extend(found, step, inputs[step.source], conditions))
     constant = [c for c in p.conditions if not sources_of(c)]
-    yield from (b for b in found if all(value(c, b[0]) is True for c in constant))
+    *steps, (last, asked) = staged(p) if p.sources else ((None, ()),)
+    if any(is_total(c) and value(c, {}) is not True for c in constant):
+        return
+    found: list[tuple[Binding, int]] = [({}, 1)]
+    for step, conditions in steps:
+        found = list(_extend(found, step, inputs[step.source], conditions))
+    if last is None:
+        yield from (b for b in found if fulfils(constant, b[0]))
+    else:
+        yield from _extend(found, last, inputs[last.source], (*asked, *constant))
+
+
+def possible(p: Product, steps: Sequence[Step], inputs: Mapping[int, Counts]) -> bool:
+    """Whether some combination of rows of the sources that ``steps`` read fulfils every condition on these sources
+    alone that cannot fail. One combination is looked for, not all of them."""
+    asked = [(sources_of(c), c) for c in p.conditions if is_total(c)]
+    found: Iterator[tuple[Binding, int]] = iter([({}, 1)])
+    seen: set[int] = set()
+    for step in steps:
+        seen.add(step.source)
+        ready = [c for sources, c in asked if step.source in sources and sources <= seen]
+        found = _extend(found, step, inputs[step.source], ready)
+    return next(found, None) is not None
 
 
 def _extend(
-    found: list[tuple[Binding, int]], step: Step, rows: Counts, conditions: Sequence[Scalar]
+    found: Iterable[tuple[Binding, int]], step: Step, rows: Counts, conditions: Sequence[Scalar]
 ) -> Iterator[tuple[Binding, int]]:
     index: dict[Row, list[tuple[Row, int]]] = defaultdict(list)
     for row, n in rows.items():
@@ -53,5 +90,5 @@ def _extend(
     for binding, weight in found:
         for row, n in index.get(tuple(value(k.scalar, binding) for k in step.keys), ()):
             extended = {**binding, step.source: row}
-            if all(value(c, extended) is True for c in conditions):
+            if fulfils(conditions, extended):
                 yield extended, checked(weight * n)

@@ -135,8 +135,9 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
     for table, index in _probes(levels):
         found.setdefault(table, {})[index] = None
     for m in (m for level in levels for m in level if m.kind.passes_on):
-        # What a row was before the batch is looked up by the whole row.
-        found.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
+        # What a row was before the batch is looked up by the whole row; one without columns is all there is.
+        if m.types:
+            found.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
     return {table: tuple(indexes) for table, indexes in found.items()}
 
 

@@ -9,7 +9,8 @@ from typing import assert_never
 
 from attrs import frozen
 
-from ripplenest.nrc.meanings import TOTAL
+from ripplenest.nrc.failures import UNKNOWN, Argument
+from ripplenest.nrc.scalars import can_fail
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Base
 
@@ -54,13 +55,15 @@ class Source:
 class Product:
     """``weight`` times the rows ``head`` of every combination of source rows for which all conditions are true.
 
-    A combination counts as often as the product of its rows' weights says.
+    A combination counts as often as the product of its rows' weights says. ``cautious``: no condition that can fail is
+    a key (``plan/access.py``).
     """
 
     sources: tuple[Source, ...]
     conditions: tuple[Scalar, ...]
     head: tuple[Scalar, ...]
     weight: int
+    cautious: bool = False
 
 
 def sources_of(s: Scalar) -> frozenset[int]:
@@ -70,7 +73,13 @@ def sources_of(s: Scalar) -> frozenset[int]:
 
 def is_total(s: Scalar) -> bool:
     """True when ``s`` has a value for all rows."""
-    return not isinstance(s, Op) or (s.fn in TOTAL and all(map(is_total, s.args)))
+    if not isinstance(s, Op):
+        return True
+    return all(map(is_total, s.args)) and not can_fail(s.fn, lambda: [_argument(a) for a in s.args])
+
+
+def _argument(s: Scalar) -> Argument:
+    return Argument(s.type, s.value if isinstance(s, Const) else UNKNOWN)
 
 
 def cols(s: Scalar) -> Iterator[Col]:

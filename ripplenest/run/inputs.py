@@ -10,11 +10,13 @@ from functools import reduce
 from attrs import field, frozen
 
 from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
-from ripplenest.plan.access import Step, access
-from ripplenest.plan.evaluate import Binding, value
+from ripplenest.plan.access import Step, access, cautious
+from ripplenest.plan.evaluate import Binding, possible, value
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Product, is_total, sources_of
+from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.version.version import Tables
 
@@ -30,27 +32,37 @@ class Run:
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
 
-    def inputs(self, p: Product, part: str) -> tuple[Rows, ...] | None:
-        """The rows of each source of a statement for ``part`` that can take part; None when some source has none, and
-        so the product is empty."""
+    def task(self, target: str, p: Product, part: str) -> Task | None:
+        """A product of a statement for ``part`` with the rows of each source that can take part; None when the product
+        is empty.
+
+        A source is read whole where a key has no value for some row, which may be a row without a partner.
+        """
+        product = p
         found: dict[int, Rows] = {}
+        steps: list[Step] = []
         for step in access(p):
-            rows = self._source(p, step, found, part)
-            if rows.is_empty:
+            if step.via is None and p.sources[step.source].at is not At.DELTA and not _possible(p, steps, found):
                 return None
-            found[step.source] = rows
-        return tuple(found[i] for i in range(len(p.sources)))
+            looked_up = _keys(p, step, found)
+            if looked_up is None:
+                product = cautious(p)
+            steps.append(Step(step.source) if looked_up is None else step)
+            found[step.source] = self._source(p, steps[-1], looked_up or [], part)
+            if found[step.source].is_empty:
+                return None
+        return Task(target, product, tuple(found[i] for i in range(len(p.sources))))
 
     def scan(self, p: Product) -> Iterable[Rows]:
         """Every source whole."""
         return (self._before(s.table, Step(i), []) for i, s in enumerate(p.sources))
 
-    def _source(self, p: Product, step: Step, found: Mapping[int, Rows], part: str) -> Rows:
+    def _source(self, p: Product, step: Step, keys: Sequence[Row], part: str) -> Rows:
         source = p.sources[step.source]
         change = self.changes.get(source.table)
         if source.at is At.DELTA:
             return change if change is not None else Rows.empty(source.types)
-        rows = self._before(source.table, step, _keys(p, step, found))
+        rows = self._before(source.table, step, keys)
         self.read.append(len(rows))
         if source.table in self.plan.auxiliaries:
             return reduce(Rows.plus, self._passed(source.table, part, source.at), rows)
@@ -72,13 +84,21 @@ class Run:
         return visible(self.plan.passing.get(table), rows)
 
 
-def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row]:
+def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
+    return possible(p, steps, {i: rows.counts() for i, rows in found.items()})
+
+
+def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row] | None:
     """The distinct keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL
-    equals NULL. Rows that do not fulfil the conditions on their source alone ask nothing: keys could fail for them."""
+    equals NULL. Rows that do not fulfil the conditions on their source alone ask nothing. None when a key has no value.
+    """
     if not step.keys:
         return []
     rows: list[Binding] = [{}] if step.via is None else [{step.via: row} for row, _ in found[step.via].pairs()]
     own = [c for c in p.conditions if sources_of(c) == {step.via} and is_total(c)]
     asking = (binding for binding in rows if all(value(c, binding) is True for c in own))
-    keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)
+    try:
+        keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)
+    except EvaluationError:
+        return None
     return [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.plan.access import cautious
 from ripplenest.plan.evaluate import evaluate
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Product
@@ -42,5 +44,11 @@ def summed(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> 
     """The rows of each of ``targets``; without tasks no engine is asked."""
     if not tasks:
         return [(t, Rows.empty(t.types)) for t in targets]
-    results = joiner.join(tasks, targets)
+    try:
+        results = joiner.join(tasks, targets)
+    except EvaluationError:  # perhaps of a key, for a row without a partner
+        again = [evolve(task, product=cautious(task.product)) for task in tasks]
+        if again == tasks:
+            raise
+        results = joiner.join(again, targets)
     return [(t, results[t.name]) for t in targets]

@@ -31,4 +31,5 @@ def visible_change(m: PlannedMap, change: Rows, before: Rows) -> Rows:
 
 def stored_before(m: PlannedMap, change: Rows, tables: Tables) -> Rows:
     """The stored rows that ``change`` changes, as they were."""
-    return tables.probe(m.name, tuple(range(len(m.types))), list(change.counts()))
+    columns = tuple(range(len(m.types)))
+    return tables.probe(m.name, columns, list(change.counts())) if columns else tables.scan(m.name)

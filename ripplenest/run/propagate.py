@@ -3,8 +3,9 @@
 Theory of operation. A batch is a signed bag of rows for some parts. Level by level, each statement of a changed part
 becomes joins over small inputs: the change itself, and what a *probe* finds in the other tables at the keys of the
 change. A ``Joiner`` evaluates those joins: Spark in production, plain Python in tests; nothing else differs between
-the two. A map that passes on shows statements something else than its rows (``passing``). Nothing is written here: the
-result is one signed bag per map, which the store commits together with the batch.
+the two. What is looked up by constants or read whole is not looked at before some combination of the rows read so far
+can be in the result. A map that passes on shows statements something else than its rows (``passing``). Nothing is
+written here: the result is one signed bag per map, which the store commits together with the batch.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,13 +58,12 @@ def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
     for m in level:
         for part, products in m.triggers:
             if part in run.changes:
-                for p in products:
-                    inputs = run.inputs(p, part)
-                    if inputs is not None:
-                        yield Task(m.targets[part].name, p, inputs)
+                tasks = (run.task(m.targets[part].name, p, part) for p in products)
+                yield from (task for task in tasks if task is not None)
 
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:
     """What those who read the map see of its change."""
     before = stored_before(m, change, run.reader)
+    run.read.append(len(before))
     run.changes[m.name] = visible_change(m, change, before)

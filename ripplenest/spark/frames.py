@@ -106,15 +106,22 @@ def _all(conditions: Iterable[Scalar]) -> Column | None:
 def _steps(p: Product) -> Iterator[tuple[Step, Column | None]]:
     for step, conditions in staged(p):
         plain = [scalar(c) for c in conditions if is_total(c) or is_key(c, step)]
-        partial = [_guarded(c, p, plain) for c in conditions if not (is_total(c) or is_key(c, step))]
-        yield step, reduce(and_, [*plain, *partial]) if conditions else None
+        partial = [scalar(c) for c in conditions if not (is_total(c) or is_key(c, step))]
+        guarded = [_guarded(partial, p, plain)] if partial else []
+        yield step, reduce(and_, [*plain, *guarded]) if conditions else None
 
 
-def _guarded(c: Scalar, p: Product, others: Sequence[Column]) -> Column:
-    """``c`` where it is asked about rows of every source that fulfil the other conditions: Spark would ask it about the
-    rows of one source before they are joined, and an error would end the job."""
+def _guarded(partial: Sequence[Column], p: Product, others: Sequence[Column]) -> Column:
+    """Conditions that can fail, each where it is asked about rows of every source that fulfil those before it: Spark
+    would ask it about the rows of one source before they are joined, and an error would end the job."""
     joined = reduce(and_, [*others, *(F.col(f"s{i}.{WEIGHT}") != 0 for i in range(len(p.sources)))])
-    return F.when(joined, scalar(c))
+    *before, last = partial
+    return F.when(reduce(_when, before, joined), last)
+
+
+def _when(first: Column, then: Column) -> Column:
+    """``then`` where ``first`` is true, NULL elsewhere: unlike ``and``, this says in which order they are asked."""
+    return F.when(first, then)
 
 
 def _weight(p: Product) -> Column:

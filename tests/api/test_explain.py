@@ -242,7 +242,7 @@ def test_a_kept_view_is_explained_with_the_sizes_of_its_state(tmp_path: Path) ->
         db.create(recent)
         facts = db.view("recent").explain(delta={"D": 2}).json()
     assert (facts["rows"], facts["changes"]) == ({"D": 2, "D.films": 4}, {"D": 2, "D.films": 1})
-    assert facts["cost"] == "2{⟨1, 2{1}, 2{⟨1, 1⟩}⟩}"
+    assert facts["cost"] == "2{⟨1, 3{1}, 3{⟨1, 1⟩}⟩}"
     assert facts["fingerprint"] == explain(recent).json()["fingerprint"]
 
 

@@ -200,6 +200,30 @@ def test_strict_looks_through_domains(tmp_path):
             b.insert("P", [{"a": 1, "b": 1}])
 
 
+@rn.view
+def crossed(P: Bag[Edge], Q: Bag[Edge], R: Bag[Edge]):
+    """The dictionary is keyed by q.a, and has rows for every q that comes, whether or not some p holds its label."""
+    return [{"a": p.a, "in": [{"b": q.b, "deep": r.b} for q in Q if q.a == p.a for r in R]} for p in P]
+
+
+def test_strict_asks_whether_anybody_holds_what_is_paid_for(tmp_path):
+    """Without the view's asking for R, a change of Q reads all of it for a label that nobody holds."""
+    read = []
+    for rows in (10, 100):
+        with rn.open(tmp_path / str(rows), engine="python") as db:
+            for name in "PQR":
+                db.relation(name, Edge)
+            db.load("R", [{"a": i, "b": i} for i in range(rows)])
+            db.create(crossed, "none")
+            with refused(db, errors.NotIncremental, "no row of the view holds it"), db.batch(policy="strict") as b:
+                b.insert("Q", [{"a": 1, "b": 1}])
+            with db.batch(policy="incremental") as b:
+                b.insert("Q", [{"a": 1, "b": 1}])
+            assert db.view("crossed").rows() == []
+            read.append(b.report.rows_read)
+    assert read == [10, 100]
+
+
 # ---------------------------------------------------------------- rows without a value
 
 

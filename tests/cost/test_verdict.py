@@ -1,7 +1,7 @@
 """Verdicts: each way not to be efficiently incremental is named with its advice, and following the advice mends it."""
 
 import pytest
-from attrs import frozen
+from attrs import field, frozen
 from hypothesis import given, settings
 from support.choices import Choices
 from support.correlated import correlated_query
@@ -94,8 +94,10 @@ class Mend:
     reason: str
     advice: str
     good: Expr
+    notes: list[str] = field(factory=list)
 
 
+PAID = "when M changes, every row of S is read where `{}` (size |S|); each of its rows is part of the result"
 MENDS = {
     "comparison": Mend(
         join(LESS),
@@ -117,9 +119,9 @@ MENDS = {
     ),
     "or with a constant": Mend(
         join(call("or", BY_KEY, eq(s("kind"), A))),
-        'is an `or` whose side `s.kind = "A"` holds for the same rows whatever changed',
-        "write each side of the `or` as a comprehension of its own, and add them up",
-        Plus(join(BY_KEY), join(eq(s("kind"), A), call("ne", s("k"), m("k")))),
+        'is an `or`, and its side `s.kind = "A"` holds for the same rows whatever changed',
+        "equate a column of S with a column of M, in every side of the `or`",
+        join(call("or", BY_KEY, call("and", eq(s("kind"), A), eq(s("flag"), m("flag"))))),
     ),
     "computed": Mend(
         join(eq(Call("upper", (s("kind"),)), Call("upper", (m("kind"),)))),
@@ -146,13 +148,18 @@ MENDS = {
         join(eq(path("t", "k"), m("k")), eq(s("x"), path("t", "x")), tables=(M, T, S)),
     ),
     "own column": Mend(
-        join(s("yes")), "`s.yes` is a condition of its own, no equality", "say `s.yes` = true", join(eq(s("yes"), TRUE))
+        join(s("yes")),
+        "`s.yes` is a condition of its own, no equality",
+        "say `s.yes` = true",
+        join(eq(s("yes"), TRUE)),
+        [PAID.format("s.yes = true")],
     ),
     "own rows": Mend(
         join(call("lt", s("x"), Lit(3, LONG))),
         "`s.x < 3` is no equality",
         "compare a column of S with a constant by =",
         join(eq(s("flag"), A)),
+        [PAID.format('s.flag = "A"')],
     ),
 }
 
@@ -169,22 +176,85 @@ def test_advice_mends(name: str) -> None:
     assert mend.advice in finding.advice
     mended = when(mend.good)
     assert mended.incremental, str(mended)
-    assert not mended.findings
+    assert [f.reason for f in mended.findings] == mend.notes
 
 
 def test_what_is_paid_for_by_the_result() -> None:
-    """A product reads all of S, and each row makes one: a note. ≠ drops few, and a join with what was read none."""
-    few_dropped = (
-        call("ne", s("x"), m("x")),
-        Call("not", (eq(s("x"), m("x")),)),
-        Call("not", (Call("is_null", (s("x"),)),)),
-    )
-    for h in (join(), *map(join, few_dropped), join(eq(path("t", "k"), s("k")), tables=(M, S, T))):
+    """A product reads all of S, and each row makes one; what constants find does, too: a note."""
+    for h, read in (
+        (join(), "S is read whole"),
+        (join(call("lt", m("x"), m("k"))), "S is read whole"),  # a condition on the change alone comes first
+        (join(eq(s("kind"), A)), 'every row of S is read where `s.kind = "A"`'),
+    ):
         found = when(h)
         assert found.incremental
         assert [(f.node, f.blocks) for f in found.findings] == [("for s in S", False)]
-        assert "each of its rows is part of the result" in found.findings[0].reason
+        assert found.findings[0].reason == f"when M changes, {read} (size |S|); each of its rows is part of the result"
     assert not when(join(BY_KEY)).findings
+
+
+NOT_PAID = {
+    "unequal": (join(call("ne", s("x"), m("x"))), "`s.x ≠ m.x` is no equality"),
+    "unequal to a constant": (join(call("ne", s("kind"), A)), '`s.kind ≠ "A"` is no equality'),
+    "not equal": (join(Call("not", (eq(s("x"), m("x")),))), "is no equality"),
+    "not NULL": (join(Call("not", (Call("is_null", (s("x"),)),))), "is no equality"),
+    "joined": (
+        join(eq(path("t", "k"), s("k")), tables=(M, S, T)),
+        "`t.k = s.k` joins what is read, and drops each row without a partner",
+    ),
+    "joined, by a constant": (
+        join(eq(s("kind"), A), eq(path("t", "k"), s("k")), tables=(M, S, T)),
+        "`t.k = s.k` joins what is read",
+    ),
+    "a constant and more": (join(eq(s("kind"), A), call("ne", s("k"), m("k"))), "`s.k ≠ m.k` is no equality"),
+    "two constants on one column": (join(eq(s("kind"), A), eq(s("kind"), Lit("B", STRING))), "is a condition on rows"),
+    "two tables": (join(tables=(M, S, T)), "no equality leads to T either, and where that is empty"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_PAID)
+def test_what_is_read_for_nothing(name: str) -> None:
+    """What grows with S while the result does not: refused, with what would mend it."""
+    h, reason = NOT_PAID[name]
+    found = when(h)
+    assert not found.incremental
+    first = next(f for f in found.findings if f.node == "for s in S")
+    assert first.blocks
+    assert reason in first.reason
+    assert "equate a column of S with a column of" in first.advice or "compare a column of S with" in first.advice
+
+
+def test_rows_that_nobody_holds_do_not_pay() -> None:
+    """A product whose rows are stored for labels that no row of the view need hold: a key-bound dictionary."""
+    h = join()
+    change = delta(h, frozenset(("M",)), telescoped=True)
+    assert verdict(h, change, SIZES).incremental
+    (finding,) = verdict(h, change, SIZES, held=False).findings
+    assert finding.blocks
+    assert finding.reason.endswith("what is made of them is kept even where no row of the view holds it")
+    assert finding.advice == "equate a column of S with a column of M"
+
+
+def test_what_a_key_finds_is_told_where_conditions_drop_some_of_it() -> None:
+    """The fan-out of the change's keys is what a change costs: a note, where the rows of the table are known."""
+    rows = {"M": 80, "S": 10_000}
+    found = when(join(BY_KEY, LESS), rows=rows)
+    assert found.incremental
+    (note,) = found.findings
+    assert (note.node, note.blocks) == ("for s in S", False)
+    what = "when M changes, a key finds about 100 rows, of which only those with `s.x < m.x` are kept"
+    assert note.reason == what
+    assert not when(join(BY_KEY), rows=rows).findings
+    assert not when(join(BY_KEY, LESS), rows={"M": 80, "S": 1}).findings
+    assert not when(join(BY_KEY, LESS)).findings
+
+
+def test_a_table_without_columns_is_one_row() -> None:
+    """The domain of labels without parameters: reading it whole is reading whether there is such a label."""
+    one = Rel("Dom", UNIT)
+    h = For("d", one, For("m", M, Sng(path("m", "k"))))
+    sizes = {**SIZES, **stored_sizes({"Dom": UNIT}, {})}
+    assert not verdict(h, delta(h, frozenset(("M",)), telescoped=True), sizes).findings
 
 
 def test_every_scan_is_found() -> None:
@@ -299,15 +369,17 @@ def test_definitions_by_their_labels() -> None:
     assert finding.advice == "equate a column of S with a parameter of the label, beside this condition"
 
 
-def test_rows_of_inner_bags_are_not_dropped_for_following_their_labels() -> None:
-    """A NULL bag has no rows: the condition that skips it reads no row for nothing."""
+def test_rows_without_inner_bags_are_read_for_nothing() -> None:
+    """A row whose bag is empty or NULL makes no row, whatever changes."""
     row = Record((("name", STRING), ("orders", Bag(LONG, True))))
     parts = stored_parts("C", row)
     flat = shred(For("m", M, For("c", Rel("C", row), For("o", Flatten(Sng(path("c", "orders"))), Sng(m("k")))))).flat
     assert "∈" in show(flat) or "C.orders" in show(flat)
     sizes = {**SIZES, **stored_sizes({"C": parts.pop("C")}, parts)}
     found = verdict(flat, delta(flat, frozenset(("M",)), telescoped=True), sizes)
-    assert [(f.node, f.blocks) for f in found.findings] == [("for c in C", False)]
+    (finding,) = found.findings
+    assert (finding.node, finding.blocks) == ("for c in C", True)
+    assert "joins what is read, and drops each row without a partner" in finding.reason
 
 
 def test_variables_are_named_as_in_the_query() -> None:
@@ -364,8 +436,8 @@ def test_verdicts_of_random_views(c: Choices) -> None:
     part = c.pick([*bags, *parts])
     change = delta(flat, frozenset((part,)), telescoped=True)
     found = verdict(flat, change, stored_sizes(bags, parts))
-    scanned = [j for p in normal(change) for j in joins(p) if any(r.how == "scan" for r in j.reads())]
-    assert bool(scanned) == bool(found.findings)
+    grown = [j for p in normal(change) for j in joins(p) if any(r.grows for r in j.reads())]
+    assert bool(grown) == bool(found.findings)
     assert all(bool(f.advice) == f.blocks for f in found.findings)
     assert len({str(f) for f in found.findings}) == len(found.findings)
 

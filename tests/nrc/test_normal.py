@@ -25,6 +25,7 @@ from ripplenest.nrc.syntax import (
     Flatten,
     For,
     InL,
+    IsSite,
     Lit,
     Neg,
     OutL,
@@ -134,7 +135,7 @@ def test_only_shredded_terms_have_one(e: SngBag | Flatten) -> None:
 
 def test_a_label_union_takes_one_definition_and_a_sum_takes_both() -> None:
     """(d₁ ∪ d₂)(l) = d₁(l) where both define l; (d₁ ⊎ d₂)(l) = d₁(l) ⊎ d₂(l)"""
-    stored, label = DictRel("N", LONG), Label((input_site("N"),))
+    stored, label = DictRel("N", LONG), Label((input_site("N"), input_site("S")))
     other = DictRel("S", LONG)
     for d, wanted in (
         (DictUnion(DictUnion(stored, other), stored), ["N", "S"]),
@@ -143,6 +144,20 @@ def test_a_label_union_takes_one_definition_and_a_sum_takes_both() -> None:
     ):
         found = normal(Apply(d, Var("l")), {"l": label})
         assert sorted(rel.name for c in found for _, rel in c.generators) == wanted
+
+
+def test_a_label_that_cannot_have_been_made_there_makes_no_product() -> None:
+    """(R ∪ S)(l) with l made at R alone reads R alone; by its type, so also where l is a column."""
+    both, label = DictUnion(DictRel("N", LONG), DictRel("S", LONG)), Label((input_site("N"),))
+    held = Rel("H", Record((("l", label), ("none", Label(())))))
+    for e, free in (
+        (Apply(both, Var("l")), {"l": label}),
+        (For("h", held, Apply(both, Proj(Var("h"), "l"))), {}),
+    ):
+        (c,) = normal(e, free)
+        assert "S" not in {rel.name for _, rel in c.generators}
+        assert not any(isinstance(t, IsSite) for t in c.conditions)
+    assert normal(For("h", held, Apply(both, Proj(Var("h"), "none")))) == ()
 
 
 def test_labels_are_resolved_statically() -> None:

@@ -10,13 +10,16 @@ from itertools import product
 from typing import Any
 
 import pytest
+from support.edges import EDGES, signatures
 
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.errors import EvaluationError, QueryError, TypeMismatch, UnknownName
+from ripplenest.nrc.failures import Argument
 from ripplenest.nrc.interpret import elem
 from ripplenest.nrc.meanings import LOWER, UPPER
-from ripplenest.nrc.scalars import OPERATORS, SCALARS, Typed, apply, coerce, evaluate, result_type
-from ripplenest.nrc.syntax import Call, Elem, Lit, Var
+from ripplenest.nrc.normal import failing, is_total
+from ripplenest.nrc.scalars import OPERATORS, SCALARS, Typed, apply, can_fail, coerce, evaluate, result_type
+from ripplenest.nrc.syntax import Call, Elem, InL, Lit, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, STRING, Base, nullable
 from ripplenest.nrc.values import NAN, literal_type, to_value
@@ -257,3 +260,69 @@ def test_coercions_keep_their_promise() -> None:
 
 def test_every_entry_has_a_spelling() -> None:
     assert {fn for fn in SCALARS if fn not in OPERATORS and fn.rpartition("_")[0] not in OPERATORS} == set()
+
+
+# ---------------------------------------------------------------- what can fail
+
+
+def edge_rows(types: tuple[Base, ...]) -> list[tuple[object, ...]]:
+    """Edge values of these types, with NULL, in all combinations."""
+    return list(product(*([None, *EDGES[t]] for t in types)))
+
+
+def failed(fn: str, rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    found = []
+    for row in rows:
+        try:
+            apply(fn, *row)
+        except EvaluationError:
+            found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("fn", SCALARS)
+def test_what_is_said_to_fail_fails_and_nothing_else(fn: str) -> None:
+    """``can_fail`` ⇔ the function has no value for some edge values of the types, in every signature; and where it says
+    no of a constant, it has one for every value of the others."""
+    for types in signatures(fn):
+        rows = edge_rows(types)
+        arguments = [Argument(t) for t in types]
+        assert can_fail(fn, lambda a=arguments: a) == bool(failed(fn, rows)), (fn, types)
+        for i, t in enumerate(types):
+            for value in EDGES[t]:
+                known = [*arguments[:i], Argument(t, value), *arguments[i + 1 :]]
+                if not can_fail(fn, lambda a=known: a):
+                    assert not failed(fn, [row for row in rows if row[i] is value]), (fn, types, i, value)
+
+
+def test_constant_divisors() -> None:
+    """x mod 2 and x / 2.0 have a value for every x; x mod 0 has none."""
+    for fn, t, zero, two in (("mod_int", INT, 0, 2), ("mod_long", LONG, 0, 2), ("div_double", DOUBLE, 0.0, 2.0)):
+        assert [can_fail(fn, lambda: [Argument(t), Argument(t, y)]) for y in (zero, two)] == [True, False]  # noqa: B023
+        assert can_fail(fn, lambda: [Argument(t, two), Argument(t)])  # noqa: B023
+
+
+@pytest.mark.parametrize(("fn", "digits"), [("to_int", 9), ("to_long", 18)])
+def test_casts_of_decimals_fail_from_one_digit_on(fn: str, digits: int) -> None:
+    """All numbers of 9 digits are ints, not all of 10; longs hold 18. What is behind the point is cut off."""
+    for scale in (0, 3):
+        for more in (0, 1):
+            t = Base("decimal", False, digits + more + scale, scale)
+            largest = Decimal(10 ** (digits + more) - 1)
+            assert can_fail(fn, lambda: [Argument(t)]) == bool(more) == bool(failed(fn, [(largest,)]))  # noqa: B023
+
+
+def test_terms_that_can_fail_are_found_at_every_depth() -> None:
+    """``is_total`` of a term asks the table about every call in it, by the types of its arguments and by constants."""
+    types = {"i": INT, "l": LONG, "d": DOUBLE}
+    i, long, d = (Var(name) for name in types)
+    for t, names in (
+        (Call("to_long", (i,)), ()),
+        (Call("to_int", (long,)), ("to_int",)),
+        (Call("mod_long", (long, Lit(7, LONG))), ()),
+        (Call("mod_long", (long, Call("to_long", (d,)))), ("mod_long", "to_long")),
+        (Tuple((("a", Tuple((("b", Call("add_double", (d, d))),))), ("c", Call("neg_int", (i,))))), ("neg_int",)),
+        (InL("ι", (("p", Call("coalesce", (Call("abs_long", (long,)), long))),)), ("abs_long",)),
+    ):
+        assert tuple(sorted(failing(t, types))) == names
+        assert is_total(t, types) == (not names)

@@ -122,6 +122,7 @@ def nf2(N: Bag[NestedCustomer], P: Bag[Part]):
 PAIR = Record((("a", nullable(LONG)), ("b", nullable(LONG))))
 R, S = Rel("R", PAIR), Rel("S", PAIR)
 INNER = Record((("os", BagType(LONG)),))
+MAYBE = Record((("os", BagType(LONG, True)),))
 N = Rel("N", INNER)
 BAGS = Rel("R", BagType(LONG))
 
@@ -160,6 +161,9 @@ QUERIES: dict[str, Query] = {
         "unnested",
         For("n", Plus(N, Plus(_made(), Empty(INNER))), Flatten(Sng(Proj(Var("n"), "os")))),
         (("N", INNER), ("R", PAIR)),
+    ),
+    "bags that can be NULL, unnested": Query(
+        "unnested", For("k", Rel("K", MAYBE), Flatten(Sng(Proj(Var("k"), "os")))), (("K", MAYBE),)
     ),
     "what inlining leaves behind": Query("left", _left_over(), (("R", PAIR),)),
     "one of each construct": Query("every", _every(), (("R", PAIR), ("S", PAIR))),

@@ -1,0 +1,52 @@
+"""Which scalar functions have no value for some of their arguments: the one place that says so, beside the meanings.
+
+An integer can overflow, a divisor can be 0, a cast can fail; that is all. What can fail is asked last, outside of maps
+that hold more rows than are asked for, and only about labels in use, so each entry of the table that says it fails
+costs something.
+"""
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from ripplenest.nrc.types import Base
+
+UNKNOWN = object()
+
+
+@frozen
+class Argument:
+    """What is known of an argument before there are rows: its type, and its value when it is a constant."""
+
+    type: Base
+    value: object = UNKNOWN
+
+
+Fails = Callable[[Sequence[Argument]], bool]
+
+
+def never(args: Sequence[Argument]) -> bool:  # noqa: ARG001
+    return False
+
+
+def always(args: Sequence[Argument]) -> bool:  # noqa: ARG001
+    return True
+
+
+def by_zero(args: Sequence[Argument]) -> bool:
+    """x / y and x mod y, unless y is a constant other than 0."""
+    divisor = args[1].value
+    return divisor is UNKNOWN or divisor == 0
+
+
+def beyond(digits: int, *narrow: str) -> Fails:
+    """Casts to an integer type that holds every number of ``digits`` digits, and every value of the kinds ``narrow``.
+
+    Doubles are larger than any of them; decimals are cut off at the point.
+    """
+
+    def fails(args: Sequence[Argument]) -> bool:
+        t = args[0].type
+        return t.precision - t.scale > digits if t.kind == "decimal" else t.kind not in narrow
+
+    return fails
