@@ -15,7 +15,7 @@ from ripplenest.delta.materialize import MODES
 from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
 from ripplenest.nrc.errors import NotIncremental
 from ripplenest.nrc.syntax import At, Query
-from ripplenest.nrc.types import Type
+from ripplenest.nrc.types import Label, Record, Site, Type
 
 Rows = Mapping[str, int]
 
@@ -117,16 +117,38 @@ def _called(program: TriggerProgram) -> Called:
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:
-    """Whether each row of a map stands behind a row of the view."""
+    """Whether each row of a map stands behind a row of the view: those of a dictionary do when its labels have a
+    domain, and are held in rows that do."""
     match m.kind:
-        case MapKind.FLAT | MapKind.DOMAIN:
+        case MapKind.FLAT:
             return True
+        case MapKind.DOMAIN:
+            return all(_held(holder, program) for holder in _holders(m, program))
         case MapKind.DICTIONARY:
-            return any(d.site == m.site for d in program.of_kind(MapKind.DOMAIN))
+            return any(d.site == m.site and _held(d, program) for d in program.of_kind(MapKind.DOMAIN))
         case MapKind.AUXILIARY:
             return False
         case _:
             assert_never(m.kind)
+
+
+def _holders(domain: Map, program: TriggerProgram) -> Iterator[Map]:
+    """The maps whose rows hold the labels of a domain."""
+    for m in (program.flat, *program.dictionaries):
+        row = m.row.get("row") if m.kind is MapKind.DICTIONARY and isinstance(m.row, Record) else m.row
+        if row is not None and any(site == domain.site for site in _sites(row)):
+            yield m
+
+
+def _sites(t: Type) -> Iterator[Site]:
+    match t:
+        case Label(sites):
+            yield from sites
+        case Record(fields):
+            for _, inner in fields:
+                yield from _sites(inner)
+        case _:
+            return
 
 
 def _in_order(program: TriggerProgram) -> Iterator[Map]:
