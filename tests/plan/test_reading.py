@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from attrs import frozen
 from hypothesis import example, given, settings
-from support.choices import Choices
+from support.choices import Choices, seeded
 from support.counts import ENOUGH
 from support.failing import DEPTH, SCHEMA, Levels, term
 from support.programs import Memory, Running, part_tables, planned, query_of
