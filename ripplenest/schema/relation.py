@@ -11,6 +11,7 @@ from attrs import frozen
 
 from ripplenest.data.columns import base_types, columns, label_columns, label_site, scalar_columns
 from ripplenest.nrc.errors import NoKey, TypeMismatch, UnknownName, WrongValue
+from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
 from ripplenest.nrc.values import to_value
@@ -132,10 +133,12 @@ def declare(
     """A relation whose name and key are checked, and whose ``immutable`` paths (``orders``, ``orders.items``) lead to
     inner bags; ``arrays`` are those of them that may be kept as arrays.
 
-    Raises WrongValue, UnknownName or TypeMismatch.
+    Raises WrongValue, UnknownName, TypeMismatch, or NameTaken for a name that is ours.
     """
     key_fields = _key(name, row, key)
     plain = Relation(name, row, key_fields)
+    for part in plain.parts:
+        check_free_of_maps(part, f"relation {name}")
     fixed = _dictionaries(plain, immutable, "an immutable path", list(plain.parts)[1:])
     allowed = fixed if arrays is True else _dictionaries(plain, arrays or (), "arrays", fixed)
     inner = {below for part in allowed for below in plain.below(part)[1:]}

@@ -108,7 +108,7 @@ class Commits:
     def keep(self, view: Kept, snapshot: Unfolding) -> None:
         """Build the maps of a view that are not stored yet, and commit them with its definition."""
         stored = self.state.store.tables()
-        shared = {m.name for m in view.plan.maps if m.name in view.plan.auxiliaries and m.name in stored}
+        shared = self._declared.shared() & view.plan.auxiliaries
         own = {m.name: m for m in view.plan.maps if m.name not in shared}
         self._declared.check_free((view.name, *own), stored)
         indexes = view.plan.indexes

@@ -25,6 +25,7 @@ from ripplenest.nrc.errors import (
     ViewChanged,
     WrongValue,
 )
+from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.serial import query_from_json, query_to_json, type_from_json, type_to_json
 from ripplenest.nrc.syntax import Query
 from ripplenest.nrc.types import STRING, Base, Record
@@ -114,7 +115,30 @@ class Declared:
             elif kind == "unfolded":
                 self.unfolded[name] = _stored(key, text, tuple[str, ...])
             elif kind == "view" and name not in self.views:
-                self.views[name] = _recompiled(name, _stored(key, text, _StoredView))
+                kept = _recompiled(name, _stored(key, text, _StoredView))
+                self._check_apart(kept)
+                self.views[name] = kept
+
+    def shared(self) -> frozenset[str]:
+        """The auxiliary maps of all views, which another view shares. That something is stored under the name of one does
+        not make it one: states from before names were reserved may have a relation called so."""
+        return frozenset(name for view in self.views.values() for name in view.plan.auxiliaries)
+
+    def _check_apart(self, view: Kept) -> None:
+        """Raises NameTaken when the state has something else under the name of a map of ``view``, whose rows are then
+        not those of its definition. No state can come to that since names are reserved."""
+        others = {part: f"relation {r.name}" for r in self.relations.values() for part in r.parts}
+        for known in self.views.values():
+            others |= {m.name: f"view {known.name}" for m in known.plan.maps if m.name not in known.plan.auxiliaries}
+        for m in view.plan.maps:
+            if m.name in others:
+                raise NameTaken(
+                    f"the state has a {others[m.name].partition(' ')[0]} with the name of a map of this view",
+                    where=f"view {view.name}",
+                    wanted="a table of its own",
+                    got=f"{m.name} of {others[m.name]}",
+                    possible=["a new state directory, into which the relations are loaded"],
+                )
 
     def plan(self) -> Plan:
         """The plans of all views as one; made again only when there is another view."""
@@ -193,12 +217,14 @@ class Declared:
 
 
 def query_of(view: object) -> Query:
-    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name."""
+    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name, and
+    NameTaken for one that is ours."""
     query = getattr(view, "query", None)
     if not isinstance(query, Query):
         raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
     if to_value(query.name, STRING, "view name") == "":
         raise WrongValue("a view needs a name", where="view name", got="an empty string")
+    check_free_of_maps(query.name, f"view {query.name}")
     return query
 
 

@@ -14,6 +14,7 @@ from lark import Tree
 
 from ripplenest.nrc.errors import ParseError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits
+from ripplenest.nrc.reserved import POSSIBLE, TAKEN, of_a_map
 from ripplenest.nrc.surface import markers
 from ripplenest.nrc.surface.names import name_apart
 from ripplenest.nrc.surface.readings import BagTerm
@@ -116,6 +117,8 @@ class _Reading:
             known = self.records if node.data == "record_declaration" else {**self.relations, **self.views}
             if name in known:
                 raise ParseError(f"{name} is declared above", possible=["another name"])
+            if node.data != "record_declaration" and of_a_map(name):
+                raise ParseError(TAKEN, got=name, possible=POSSIBLE)
         match node.data:
             case "record_declaration":
                 self.records[name] = self._type(subtrees(node)[1])
