@@ -242,18 +242,24 @@ class Database:
     # ------------------------------------------------------------ publishing
 
     def publish(
-        self, view: str, path: str | os.PathLike[str], layout: Layout = "nested", rebuild: bool = False
+        self,
+        view: str,
+        path: str | os.PathLike[str],
+        layout: Layout = "nested",
+        rebuild: bool = False,
+        adopt: bool = False,
     ) -> Published:
         """Publish a view as a Delta table at ``path``, now and after every batch, load and rollback.
 
         ``layout`` "nested" is one table with inner bags as arrays, and ``_id`` to tell rows apart; "shredded" is one
         for the flat part and one for each dictionary, in folders of ``path``. Each of our versions is recorded in the
-        Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. Raises
+        Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. A table
+        belongs to one state: ``adopt`` takes one over from a copy of this state, which is refused from then on. Raises
         UnknownView, StateError for tables of others, QueryError for names that Delta tables cannot have, and
         EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
         raises NotPublished: the batch is committed, and what is missing is published by the next one.
         """
-        return self._publications.add(view, path, layout, rebuild)
+        return self._publications.add(view, path, layout, rebuild, adopt)
 
     def unpublish(self, view: str, path: str | os.PathLike[str]) -> None:
         """Publish a view there no longer. Its tables stay as they are. Raises StateError when it is not published."""

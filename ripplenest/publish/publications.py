@@ -33,7 +33,7 @@ class Publications:
         found = (Target.from_json(text) for key, text in meta.items() if key.startswith(META) and text)
         return tuple(sorted(found, key=lambda t: (t.view, t.path)))
 
-    def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool) -> Published:
+    def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool, adopt: bool) -> Published:
         """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what
         ``publish`` raises; then it is published no more often than before."""
         target = Target.of(view, path, layout)
@@ -47,12 +47,13 @@ class Publications:
                 raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
         shape = declared[view].shape
         known = target in self.targets
-        look(shape, snapshot, target, self._app_id(view), self.state.store.state_of, rebuild)
+        store = self.state.store
+        look(shape, snapshot, target, self._app_id(view), store.state_of, rebuild, store.place, adopt)
         if not known:
             note, meta = {"kind": "publish", "name": view}, {_key(target): target.to_json()}
             self.state.index(wanted_keys(shape), note, meta)
         try:
-            return self._publish(target, self.state.snapshot(), rebuild)
+            return self._publish(target, self.state.snapshot(), rebuild, adopt)
         except BaseException:
             if not known:
                 self._forget(target)
@@ -88,10 +89,12 @@ class Publications:
             raise _not_published(snapshot.version, failed)
         return tuple(found)
 
-    def _publish(self, target: Target, snapshot: Unfolding, rebuild: bool = False) -> Published:
+    def _publish(
+        self, target: Target, snapshot: Unfolding, rebuild: bool = False, adopt: bool = False
+    ) -> Published:
         shape = self.state.declared.views[target.view].shape
         store, app_id = self.state.store, self._app_id(target.view)
-        return publish(shape, snapshot, target, app_id, store.oldest, rebuild, store.state_of)
+        return publish(shape, snapshot, target, app_id, store.oldest, rebuild, store.state_of, store.place, adopt)
 
     def _app_id(self, view: str) -> str:
         """What Delta tables call this state and the view, for ever."""
@@ -110,7 +113,16 @@ def _key(target: Target) -> str:
 
 def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublished:
     first, error = next(iter(failed.items()))
-    got = "; ".join(f"{where}: {e}" for where, e in failed.items() if e is not error)
-    what = f"version {version} is committed, but could not be published: {error}"
-    possible = ["catch_up()", "the next batch", "opening the state again"]
+    got = "; ".join(f"{where}: {_line(e)}" for where, e in failed.items() if e is not error)
+    what = f"version {version} is committed, but could not be published: {_line(error)}"
+    helps = dict.fromkeys(p for e in failed.values() if isinstance(e, RipplenestError) for p in e.possible or ())
+    possible = [*helps] or ["catch_up()", "the next batch", "opening the state again"]
     return NotPublished(what, where=first, got=got or None, possible=possible)
+
+
+def _line(error: Exception) -> str:
+    """What ``error`` says, without what was possible."""
+    if not isinstance(error, RipplenestError):
+        return str(error)
+    parts = {"": error.what, "wanted ": error.wanted, "got ": error.got}
+    return ", ".join(f"{name}{part}" for name, part in parts.items() if part is not None)

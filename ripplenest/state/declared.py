@@ -120,8 +120,8 @@ class Declared:
                 self.views[name] = kept
 
     def shared(self) -> frozenset[str]:
-        """The auxiliary maps of all views, which another view shares. That something is stored under the name of one does
-        not make it one: states from before names were reserved may have a relation called so."""
+        """The auxiliary maps of all views, which another view shares. What is stored under such a name may also be a
+        relation, in states from before names were reserved."""
         return frozenset(name for view in self.views.values() for name in view.plan.auxiliaries)
 
     def _check_apart(self, view: Kept) -> None:

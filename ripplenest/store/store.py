@@ -25,6 +25,7 @@ from ripplenest.store.chain import Head, Known, Version
 from ripplenest.store.commit import Draft, Merge
 from ripplenest.store.disk import Blob, Disk, is_pack
 from ripplenest.store.folder import SEGMENTS, backend_of
+from ripplenest.store.place import Place
 from ripplenest.store.records import note_of
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
@@ -144,6 +145,13 @@ class Store:
         self._check_open()
         with self._catalogue.transaction() as c:
             return self._catalogue.identity(c)
+
+    @property
+    def place(self) -> Place:
+        """Where this state lives, which tells it from its copies. Raises StateError."""
+        self._check_open()
+        with self._catalogue.transaction() as c:
+            return self._catalogue.place(c)
 
     def state_of(self, version: int) -> str | None:
         """The digest of ``version`` and of everything before it; empty for one that is no longer kept, None for one
