@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from ripplenest.store import Store
 from ripplenest.store.folder import MARKER
 
