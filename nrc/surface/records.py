@@ -67,6 +67,9 @@ def record(cls: type[C]) -> type[C]:
 
     Raises Unsupported or TypeMismatch with class and field for an annotation that is not a type of the calculus.
     """
+    if not isinstance(cls, type) or cls.__module__ == "builtins":
+        what = "not a class"
+        raise Unsupported(what, where="record", wanted="a class with annotated fields", got=type(cls).__name__)
     _check_names(cls)
     made = attrs.frozen(cls)
     if not attrs.fields(typing.cast(Any, made)):
@@ -168,7 +171,8 @@ def _no_type(hint: Any, where: str) -> RipplenestError:
     if hint is Bag:
         possible = ["Bag[Movie]", "Bag[str]"]
         return TypeMismatch("a bag needs the type of its rows", where=where, got="Bag", possible=possible)
-    better = HINTS.get(typing.get_origin(hint) or hint)
+    known = typing.get_origin(hint) or hint
+    better = next((nearest for wrong, nearest in HINTS.items() if wrong is known), None)  # what came may have no hash
     nearest = POSSIBLE if better is None else (better,)
     return Unsupported("not a type that a view knows", where=where, got=_shown(hint), possible=nearest)
 

@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Deep, Field, Step, Verb, Where
+from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.errors import (
     BatchMisuse,
@@ -213,8 +214,9 @@ class Inner(_Chained):
 
 def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
     fields = _fields(row)
-    if name not in fields:
-        raise a.told(UnknownName("there is no such field", where=a.path, got=name, possible=fields))
+    if not isinstance(name, str) or name not in fields:
+        got = name if isinstance(name, str) else kind(name)
+        raise a.told(UnknownName("there is no such field", where=a.path, got=got, possible=fields))
     path, shown, steps = child_path(a.path, name), f"{a.shown}.{name}", (*a.steps, Field(name))
     below = evolve(a, path=path, type=fields[name], steps=steps, shown=shown)
     if isinstance(below.type, Record):

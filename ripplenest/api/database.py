@@ -7,15 +7,16 @@ or nothing (``commits``).
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ripplenest.api.batch import Batch, find_relation
 from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
-from ripplenest.delta.materialize import Materialize
+from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.intake.operations import Operation
-from ripplenest.nrc.errors import NotPublished, UnknownView
+from ripplenest.nrc.arguments import count, flag, local_path, moment, named, one_of
+from ripplenest.nrc.errors import NotPublished, QueryError, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.publish import Layout, Published, Target
 from ripplenest.publish.publications import Publications
@@ -138,6 +139,8 @@ class Database:
         NotIncremental for a view that the policy "strict" does not allow.
         """
         query = query_of(view)
+        if materialize is not None:
+            one_of(materialize, MODES, "there is no such way to materialise", f"create {query.name}", QueryError)
         snapshot = self._state.snapshot()
         self._declared.check_relations(query)
         known = self._declared.views.get(query.name)
@@ -154,18 +157,14 @@ class Database:
     def track(self, name: str) -> None:
         """From now on keep the access keys by which ``changes(since=).nested`` and ``changed_rows`` of a view or
         relation read only what was touched. Publishing a view does it. Raises UnknownView."""
-        names = (*self.views, *self.relations)
-        if name not in names:
-            raise UnknownView("there is no such view or relation", got=name, possible=names)
+        named(name, (*self.views, *self.relations), UnknownView, "there is no such view or relation")
         shape = (self.relation(name) if name in self.relations else self.view(name)).shape
         self._state.index(wanted_keys(shape), {"kind": "track", "name": name})
 
     def view(self, name: str) -> ViewHandle:
         """A handle on a view that is kept. Raises UnknownView."""
         self._state.refresh()
-        if name not in self._declared.views:
-            raise UnknownView("there is no such view", got=name, possible=self._declared.views)
-        kept = self._declared.views[name]
+        kept = self._declared.views[named(name, self._declared.views, UnknownView, "there is no such view")]
         return ViewHandle(kept, self._state.snapshot, lambda: self.spark)
 
     @property
@@ -187,17 +186,17 @@ class Database:
         where that has no value, because it asks about rows that other conditions drop, the answer says so.
         One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
         """
-        return verify(self._declared, self._state.snapshot(), self._engine_joiner(), deep)
+        return verify(self._declared, self._state.snapshot(), self._engine_joiner(), flag(deep, "verify: deep"))
 
     # ------------------------------------------------------------ versions
 
     def history(self, limit: int | None = None) -> list[Entry]:
         """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done."""
-        return self._store.history(limit)
+        return self._store.history(None if limit is None else count(limit, "history: limit", 1))
 
     def version_of(self, as_of: AsOf) -> int:
         """The version that ``as_of`` means, which is kept. Raises StateError."""
-        return self._state.snapshot(as_of).version
+        return self._state.snapshot(moment(as_of, "version_of")).version
 
     def rollback(self, to: AsOf) -> int:
         """Go back to version ``to``, or to what the batch (source, seq) made, as a new version. Returns its number.
@@ -207,7 +206,7 @@ class Database:
         maintained or recomputed as under the policy "auto", because going back must not fail; with "full" they are
         recomputed. Raises StateError for a version that is no longer kept.
         """
-        made = self._commits.rollback(self._policy, self.version_of(to))
+        made = self._commits.rollback(self._policy, self.version_of(moment(to, "rollback")))
         self._publications.catch_up()
         return made
 
@@ -216,7 +215,7 @@ class Database:
 
         Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it.
         """
-        return self._store.compact(everything)
+        return self._store.compact(flag(everything, "compact: everything"))
 
     def vacuum(self, keep: int | None = None) -> Swept:
         """Forget old versions, all but the newest and ``keep`` before it, and remove the files that only they needed.
@@ -259,7 +258,8 @@ class Database:
         EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
         raises NotPublished: the batch is committed, and what is missing is published by the next one.
         """
-        return self._publications.add(view, path, layout, rebuild, adopt)
+        flag(rebuild, "publish: rebuild")
+        return self._publications.add(view, path, layout, rebuild, flag(adopt, "publish: adopt"))
 
     def unpublish(self, view: str, path: str | os.PathLike[str]) -> None:
         """Publish a view there no longer. Its tables stay as they are. Raises StateError when it is not published."""
@@ -311,29 +311,38 @@ def open_database(
     policy: Policy = "auto",
     catalogue: str | None = None,
     retain: int | None = None,
+    catch_up: bool = True,
 ) -> Database:
     """Open the state directory ``path``, made when missing.
 
+    ``path`` is a folder of this machine; the URL of one (``file:///path``) will do, and any other URL is refused.
     ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine="python"``
     evaluates the same plans in this process, for tests and small data. ``policy`` says how batches keep views fresh:
     "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
     whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL of a PostgreSQL
     database for a state that several hosts share; without one, the catalogue is a SQLite file in ``path``. ``retain``
-    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on. Raises StateError,
-    CorruptState, ViewChanged, or EnvironmentProblem for a session whose settings would change what views mean.
+    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on. Opening a state
+    publishes what a process that died did not; with ``catch_up=False`` it does not, for those who only read. Raises
+    WrongValue for arguments that cannot be, StateError, CorruptState, ViewChanged, or EnvironmentProblem for a session
+    whose settings would change what views mean.
     """
+    one_of(engine, get_args(Engine), "there is no such engine", "open: engine")
+    flag(catch_up, "open: catch_up")
+    check_policy(policy)
+    folder = local_path(path, "open: path")
     if spark is not None:
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
 
         check_session(spark)
-    store = Store.open(path, catalogue=catalogue, retain=retain)
+    store = Store.open(folder, catalogue=catalogue, retain=retain)
     try:
         db = Database(store, spark, engine, policy)
     except BaseException:
         store.close()
         raise
     try:
-        db.catch_up()
+        if catch_up:
+            db.catch_up()
     except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
         warnings.warn(str(error), stacklevel=2)
     return db

@@ -9,6 +9,7 @@ from attrs import frozen
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
+from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
@@ -76,7 +77,7 @@ class Handle:
 
     def as_of(self, version: AsOf) -> Self:
         """The same at ``version``, or at the version that the batch (source, seq) made."""
-        self._snapshots(version)  # raises now what cannot be read
+        self._snapshots(moment(version, "as_of"))  # raises now what cannot be read
         found = object.__new__(type(self))
         found.__dict__.update(self.__dict__, _as_of=version)
         return found
@@ -113,7 +114,7 @@ class Handle:
         and nested rows. Up to the newest version, or to the one that ``as_of`` gave."""
         from ripplenest.spark.nest import entries, flat, signed  # noqa: PLC0415
 
-        snapshot, start = self._snapshot(), self._snapshots(since).version
+        snapshot, start = self._snapshot(), self._snapshots(moment(since, "since")).version
         spark, shape = self._spark(), self.shape
         found = {site: shape.dictionary(site) for site in shape.sites}
         return Changes(
@@ -128,7 +129,7 @@ class Handle:
         """The nested rows that went after ``since`` and those that came, as plain Python like ``rows``; a row that
         changed inside is in both, as it was and as it is. Reads only what was touched where the database has the access
         keys for it (``Database.track``), and warns where it does not and tables are large; needs no Spark."""
-        snapshot, start = self._snapshot(), self._snapshots(since).version
+        snapshot, start = self._snapshot(), self._snapshots(moment(since, "since")).version
         went, came = self._touched(snapshot, start)
         return self._plain(went), self._plain(came)
 
@@ -191,7 +192,7 @@ class ViewHandle(Handle):
         """
         snapshot = self._snapshot()
         found = {part: snapshot.size(part) for part in self._kept.program.parts}
-        return explain_kept(self._kept, {part: n for part, n in found.items() if n}, delta or {})
+        return explain_kept(self._kept, {part: n for part, n in found.items() if n}, {} if delta is None else delta)
 
 
 def nested_bag(shape: OutputShape, snapshot: Version) -> BagValue:

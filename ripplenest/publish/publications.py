@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from ripplenest.data.naming import digest
+from ripplenest.nrc.arguments import named
 from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
 from ripplenest.publish import Published, Target, look, publish
 from ripplenest.reading.touched import wanted_keys
@@ -36,11 +37,8 @@ class Publications:
     def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool, adopt: bool) -> Published:
         """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what
         ``publish`` raises; then it is published no more often than before."""
-        target = Target.of(view, path, layout)
-        snapshot = self.state.snapshot()
-        declared = self.state.declared.views
-        if view not in declared:
-            raise UnknownView("there is no such view", got=view, possible=declared)
+        snapshot, declared = self.state.snapshot(), self.state.declared.views
+        target = Target.of(named(view, declared, UnknownView, "there is no such view"), path, layout)
         for other in self.targets:
             if other != target and _meet(other.path, target.path):
                 shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]

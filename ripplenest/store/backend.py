@@ -165,12 +165,13 @@ class Postgres(Backend):
 
 def _parsed(url: str) -> URL:
     try:
-        parsed = sa.make_url(url)
+        parsed = sa.make_url(url) if isinstance(url, str) and url.isprintable() else None
     except (sa.exc.ArgumentError, ValueError):  # ValueError: a port that is no number
         parsed = None
     if parsed is None or parsed.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
         got = None if parsed is None else parsed.drivername
-        raise StateError("not a URL of a catalogue", wanted="postgresql+psycopg://user@host/database", got=got)
+        wanted = "postgresql+psycopg://user@host/database"
+        raise StateError("not a URL of a catalogue", where="catalogue", wanted=wanted, got=got)
     return parsed.set(drivername="postgresql+psycopg")
 
 
