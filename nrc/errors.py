@@ -8,6 +8,7 @@ whatever could command a terminal is escaped.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from ripplenest.nrc.printable import printable
 
@@ -150,7 +151,14 @@ class NotKept(StateError):
 
 
 class NotPublished(StateError):
-    """A version is committed, but a table that shows it elsewhere could not be written. The next batch does it."""
+    """A version is committed, but a table that shows it elsewhere could not be written. The next batch does it.
+
+    ``version`` is the newest one that is committed: what was asked for is done, and must not be asked for again.
+    """
+
+    def __init__(self, what: str, *, version: int = 0, **parts: Any) -> None:
+        super().__init__(what, **parts)
+        self.version = version
 
 
 class BatchConflict(StateError):

@@ -270,6 +270,10 @@ class Database:
         """What is published: each with ``view``, ``path`` and ``layout``."""
         return self._publications.targets
 
+    def behind(self) -> tuple[str, ...]:
+        """What is not published of the newest version, and why, one text for each publication; nothing is written."""
+        return self._publications.behind()
+
     def catch_up(self) -> tuple[Published, ...]:
         """Publish what is missing. Opening a state does it, and every batch. Raises NotPublished."""
         return self._publications.catch_up()

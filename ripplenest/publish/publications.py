@@ -87,6 +87,24 @@ class Publications:
             raise _not_published(snapshot.version, failed)
         return tuple(found)
 
+    def behind(self) -> tuple[str, ...]:
+        """What is not published of the newest version, and why, one text each. Tables are looked at and not changed."""
+        if not self.targets:
+            return ()
+        store, snapshot = self.state.store, self.state.snapshot()
+        found = []
+        for target in self.targets:
+            shape, where = self.state.declared.views[target.view].shape, f"{target.view} at {target.path}"
+            try:
+                shown = look(shape, snapshot, target, self._app_id(target.view), store.state_of, False, store.place)
+            except (RipplenestError, OSError) as error:
+                found.append(f"{where}: version {snapshot.version} could not be published: {_line(error)}")
+                continue
+            if shown is None or shown < snapshot.version:
+                shows = "there is no table" if shown is None else f"the table shows version {shown}"
+                found.append(f"{where}: version {snapshot.version} is not published: {shows}")
+        return tuple(found)
+
     def _publish(
         self, target: Target, snapshot: Unfolding, rebuild: bool = False, adopt: bool = False
     ) -> Published:
@@ -115,7 +133,7 @@ def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublishe
     what = f"version {version} is committed, but could not be published: {_line(error)}"
     helps = dict.fromkeys(p for e in failed.values() if isinstance(e, RipplenestError) for p in e.possible or ())
     possible = [*helps] or ["catch_up()", "the next batch", "opening the state again"]
-    return NotPublished(what, where=first, got=got or None, possible=possible)
+    return NotPublished(what, where=first, got=got or None, possible=possible, version=version)
 
 
 def _line(error: Exception) -> str:

@@ -105,14 +105,17 @@ class Publisher:
                     continue  # somebody committed after the handle was opened: look at the table again
         raise StateError("others keep committing to the Delta table", where=self._where, wanted="one publisher")
 
-    def look(self) -> None:
-        """Raises what ``publish`` raises because of what is there, and touches nothing."""
+    def look(self) -> int | None:
+        """The version that the table shows, None when there is none. Raises what ``publish`` raises because of what is
+        there, and touches nothing."""
         with storage(self._where):
             table = self._table()
             if table is None:
                 check_folder(self.uri, self._where)
-            else:
-                self._fault(table.transaction_version(self.app_id), *self._last(table))
+                return None
+            there: int = table.transaction_version(self.app_id)
+            self._fault(there, *self._last(table))
+            return there
 
     @property
     def _where(self) -> str:

@@ -74,7 +74,7 @@ def test_a_closed_stdout(state, monkeypatch):
 
 COMMANDS = [
     "explain", "show big", "changes big --since 1 --nested", "status", "history", "rollback 5 --yes", "compact",
-    "vacuum", "verify", "doctor",
+    "vacuum", "publish", "adopt big published", "verify", "doctor",
 ]  # fmt: skip
 
 
@@ -100,6 +100,8 @@ def test_all_commands_with_a_state_are_tried():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_url_of_a_catalogue(command, state, run, opened, monkeypatch):
     """That of the option; else that of the variable, for a state with its catalogue elsewhere and for no other."""
+    pytest.importorskip("deltalake")
+    monkeypatch.chdir(state.parent)  # where adopt publishes
     monkeypatch.setattr("ripplenest.cli.checking.of_machine", lambda _: [])
     monkeypatch.setenv("RIPPLENEST_CATALOGUE", "postgresql://variable")
     name, *rest = command.split()
