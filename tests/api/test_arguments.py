@@ -142,6 +142,10 @@ PARAMETERS: dict[str, tuple[Callable[[rn.Database, Any], object], Callable[[Any]
     "parse(text)": (lambda _, x: rn.parse(x), only("")),
     "parse(where)": (lambda _, x: rn.parse(TEXT, x), lambda x: isinstance(x, str)),
     "read": (lambda _, x: rn.read(x), none),
+    "flatten(bags)": (
+        lambda _, x: rn.flatten(x),
+        lambda x: x in ([], {}, (), set(), [[]], [None], ([], {}), ("a",)) or only("", "\0", "odd", "\ud800")(x),
+    ),
     "program.view": (lambda _, x: rn.parse(TEXT).view(x), none),
     "program.relation": (lambda _, x: rn.parse(TEXT).relation(x), none),
     "record": (lambda _, x: rn.record(x), none),
