@@ -22,25 +22,17 @@ _STORES = re.compile(rf"(?:{'|'.join(_ELSEWHERE)}):", re.IGNORECASE)
 
 
 def kind(value: object) -> str:
-    """What a message shows of a value that is of a wrong kind: nothing of what is in it."""
-    if value is None or isinstance(value, bool):
-        return repr(value)
-    return ascii(value) if isinstance(value, int | float) else type(value).__name__
-
-
-def named(value: object, possible: Collection[str], error: Wrong, what: str, where: str = "") -> str:
-    """The name among ``possible`` that ``value`` is. Raises ``error``."""
-    if isinstance(value, str) and value in possible:
-        return value
-    raise error(what, where=where, got=value if isinstance(value, str) else kind(value), possible=possible)
+    """What a message shows of a value of a wrong kind: a number of usual size as it is, of all else the type."""
+    plain = value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**64)
+    return repr(value) if plain else type(value).__name__
 
 
 def one_of(value: object, possible: Collection[T], what: str, where: str = "", error: Wrong = WrongValue) -> T:
-    """The one of an enumeration that ``value`` is. Raises ``error``."""
-    for known in possible:
-        if isinstance(value, str) and value == known:
-            return known
-    raise error(what, where=where, got=value if isinstance(value, str) else kind(value), possible=possible)
+    """The one of ``possible`` names that ``value`` is. Raises ``error``."""
+    found = next((known for known in possible if isinstance(value, str) and known == value), None)
+    if found is None:
+        raise error(what, where=where, got=value if isinstance(value, str) else kind(value), possible=possible)
+    return found
 
 
 def flag(value: object, where: str) -> bool:

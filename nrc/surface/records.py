@@ -20,6 +20,7 @@ from unicodedata import normalize
 import attrs
 
 from ripplenest.nrc import types as nrc
+from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.surface.markers import Bag
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
@@ -178,6 +179,8 @@ def _no_type(hint: Any, where: str) -> RipplenestError:
 
 
 def _shown(hint: Any) -> str:
+    if isinstance(hint, int):
+        return kind(hint)
     return hint.__qualname__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
 
 

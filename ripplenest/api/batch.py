@@ -6,7 +6,7 @@ from types import TracebackType
 from ripplenest.api.address import Chosen, Rows, start
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
-from ripplenest.nrc.arguments import named
+from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import BatchMisuse, NoKey, UnknownRelation
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
@@ -110,4 +110,4 @@ def _check_name(source: str | None, seq: int | None) -> None:
 
 def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
     """The declared relation ``name``. Raises UnknownRelation."""
-    return relations[named(name, relations, UnknownRelation, "there is no such relation")]
+    return relations[one_of(name, relations, "there is no such relation", error=UnknownRelation)]

@@ -15,7 +15,7 @@ from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.intake.operations import Operation
-from ripplenest.nrc.arguments import count, flag, local_path, moment, named, one_of
+from ripplenest.nrc.arguments import count, flag, local_path, moment, one_of, text
 from ripplenest.nrc.errors import NotPublished, QueryError, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.publish import Layout, Published, Target
@@ -112,6 +112,7 @@ class Database:
         for one that is declared. Raises RelationChanged when the state holds it differently, NameTaken, and
         UnknownRelation.
         """
+        text(name, "relation name")
         if record is not None:
             self._commits.relation(declare(name, annotation_type(record, f"relation {name}"), key, immutable, arrays))
         else:
@@ -157,14 +158,14 @@ class Database:
     def track(self, name: str) -> None:
         """From now on keep the access keys by which ``changes(since=).nested`` and ``changed_rows`` of a view or
         relation read only what was touched. Publishing a view does it. Raises UnknownView."""
-        named(name, (*self.views, *self.relations), UnknownView, "there is no such view or relation")
+        one_of(name, (*self.views, *self.relations), "there is no such view or relation", error=UnknownView)
         shape = (self.relation(name) if name in self.relations else self.view(name)).shape
         self._state.index(wanted_keys(shape), {"kind": "track", "name": name})
 
     def view(self, name: str) -> ViewHandle:
         """A handle on a view that is kept. Raises UnknownView."""
         self._state.refresh()
-        kept = self._declared.views[named(name, self._declared.views, UnknownView, "there is no such view")]
+        kept = self._declared.views[one_of(name, self._declared.views, "there is no such view", error=UnknownView)]
         return ViewHandle(kept, self._state.snapshot, lambda: self.spark)
 
     @property

@@ -58,5 +58,6 @@ def _check_counts(where: str, unknown: str, rows: Rows, possible: Collection[str
     for name, n in mapping(rows, where, QueryError).items():
         if name not in possible:
             raise UnknownName(unknown, where=where, got=name, possible=possible)
-        if type(n) is not int or n < 1:
-            raise QueryError("not a number of rows", where=f"{where}[{name}]", wanted="an integer above 0", got=n)
+        if type(n) is not int or not 1 <= n < 2**63:
+            wanted = "an integer above 0, of 64 bits"
+            raise QueryError("not a number of rows", where=f"{where}[{name}]", wanted=wanted, got=n)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from ripplenest.data.naming import digest
-from ripplenest.nrc.arguments import named
+from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
 from ripplenest.publish import Published, Target, look, publish
 from ripplenest.reading.touched import wanted_keys
@@ -38,7 +38,7 @@ class Publications:
         """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what
         ``publish`` raises; then it is published no more often than before."""
         snapshot, declared = self.state.snapshot(), self.state.declared.views
-        target = Target.of(named(view, declared, UnknownView, "there is no such view"), path, layout)
+        target = Target.of(one_of(view, declared, "there is no such view", error=UnknownView), path, layout)
         for other in self.targets:
             if other != target and _meet(other.path, target.path):
                 shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]

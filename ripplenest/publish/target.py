@@ -33,9 +33,9 @@ class Target:
     @classmethod
     def of(cls, view: str, path: str | os.PathLike[str], layout: str = "nested") -> "Target":
         """The target that a user means. Raises WrongValue."""
-        where = f"publish {view}"
+        where = f"publish {text(view, 'publish: view')}"
         chosen: Layout = one_of(layout, get_args(Layout), "no such layout", where)
-        return cls(text(view, where), _absolute(path_text(path, where, "a path or a URL"), where), chosen)
+        return cls(view, _absolute(path_text(path, where, "a path or a URL"), where), chosen)
 
     def to_json(self) -> str:
         """As it is stored with the state. Law: Target.from_json(target.to_json()) = target."""

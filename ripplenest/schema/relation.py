@@ -10,7 +10,7 @@ from functools import cached_property
 from attrs import frozen
 
 from ripplenest.data.columns import base_types, columns, label_columns, label_site, scalar_columns
-from ripplenest.nrc.arguments import kind, named
+from ripplenest.nrc.arguments import kind, one_of
 from ripplenest.nrc.errors import NoKey, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.syntax import dict_row
@@ -172,7 +172,7 @@ def _key(name: str, row: Type, key: Paths | None) -> tuple[str, ...]:
     fields = (key,) if isinstance(key, str) else tuple(key or ())
     own = dict(row.fields) if isinstance(row, Record) else {}
     for field in fields:
-        named(field, own, UnknownName, "the key is not a field", where)
+        one_of(field, own, "the key is not a field", where, UnknownName)
         if not isinstance(own[field], Base):
             raise TypeMismatch("a key is made of base fields", where=f"{name}.{field}", wanted="Base", got=own[field])
     return tuple(field for field in own if field in fields)
