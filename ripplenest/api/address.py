@@ -2,7 +2,7 @@
 
 ``Rows`` and ``Inner`` are what the user chains. They check every step against the row types and change nothing; an
 insert or a delete at the end makes one operation, whose bags are found when the batch runs (``intake/locate.py``).
-An address that leads to no operation is a mistake: ``Chosen`` knows those, and the batch refuses them.
+Rows that are chosen with nothing after them are a mistake: ``Chosen`` knows those, and the batch refuses them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +34,8 @@ Emit = Callable[[Deep], None]
 
 @frozen
 class Chosen:
-    """What the ``at`` of a batch chose, until something is done with it or the user is told that it cannot be."""
+    """What the ``at`` of a batch chose, until a field follows, something is done with it, or the user is told that it
+    cannot be. Bags of chosen rows may be kept to be changed or not: programs that pick one of several do that."""
 
     idle: dict[int, "_Address"] = field(factory=dict)
     _numbers: Iterator[int] = field(factory=count)
@@ -217,6 +218,7 @@ def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
     if not isinstance(name, str) or name not in fields:
         got = name if isinstance(name, str) else kind(name)
         raise a.told(UnknownName("there is no such field", where=a.path, got=got, possible=fields))
+    a.chosen.done(a.numbers)
     path, shown, steps = child_path(a.path, name), f"{a.shown}.{name}", (*a.steps, Field(name))
     below = evolve(a, path=path, type=fields[name], steps=steps, shown=shown)
     if isinstance(below.type, Record):

@@ -20,7 +20,7 @@ Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
 class Batch:
     """Changes of one (source, seq). Columns and types are checked at once, the state when the block ends.
 
-    An exception inside the block discards everything, and so does an address that leads to no change. After the block,
+    An exception inside the block discards everything, and so does an ``at`` with nothing after it. After the block,
     ``report`` says what happened.
     """
 
