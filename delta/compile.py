@@ -4,7 +4,7 @@
     of what is kept of these deltas (auxiliary maps)
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 from attrs import field, frozen
@@ -71,6 +71,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     turns = (*sorted(parts), *(m.name for m in maps if m.kind.passes_on))
     by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
     made = materialize(maps, turns, decision(options.materialize, by_estimate))
+    _check_apart(query.name, parts, (*maps, *made.maps))
     program = TriggerProgram(query.name, row, parts, (*maps, *made.maps), made.statements, turns, query.relations)
     return Stages(nested, row, shredded, sites, program, made.choices)
 
@@ -97,8 +98,14 @@ def _shredded(nested: Expr) -> tuple[Shredded, tuple[DictLit, ...]]:
 
 def _check_names(query: Query) -> None:
     """Each ι is made in one place, and is no stored part: definitions are found by the names of sites, and maps by that
-    of the view."""
-    taken = set(_parts(query))
+    of the view. A stored part is of one relation."""
+    taken: set[str] = set()
+    for name, row in query.relations:
+        for part in stored_parts(name, row):
+            if part in taken:
+                what = "a relation has the name of inner bags of another that the view reads"
+                raise NameTaken(what, where=f"view {query.name}", got=part, possible=["another name"])
+            taken.add(part)
     if query.name in taken:
         what = "the view has the name of a relation, or of inner bags, that it reads"
         raise NameTaken(what, where=f"view {query.name}", possible=["another name"])
@@ -107,6 +114,15 @@ def _check_names(query: Query) -> None:
             if node.site in taken:
                 raise QueryError("the site of an inner bag has a name of its own", where=query.name, got=node.site)
             taken.add(node.site)
+
+
+def _check_apart(view: str, parts: Mapping[str, Type], maps: Sequence[Map]) -> None:
+    """No map is called like a part that the view reads: surfaces and databases refuse such names of relations, but for
+    states that had them before (``nrc/reserved.py``)."""
+    for m in maps:
+        if m.name in parts:
+            what = "the view reads a relation with the name of one of its maps"
+            raise NameTaken(what, where=f"view {view}", got=m.name, possible=["another name"])
 
 
 def _sites(shredded: Shredded) -> tuple[DictLit, ...]:

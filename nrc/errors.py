@@ -8,6 +8,7 @@ whatever could command a terminal is escaped.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from ripplenest.nrc.printable import printable
 
@@ -25,16 +26,16 @@ class RipplenestError(Exception):
         possible: Iterable[object] | None = None,
     ) -> None:
         self.what, self.where, self.wanted, self.got = what, where, wanted, got
-        self.possible = None if possible is None else tuple(str(p) for p in possible)
+        self.possible = None if possible is None else tuple(map(_text, possible))
         self.excerpt: tuple[str, ...] = ()  # lines of a source, printed below what is wrong there
         super().__init__(what)
 
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
         if self.wanted is not None:
-            lines.append(f"  wanted   {self.wanted}")
+            lines.append(f"  wanted   {_text(self.wanted)}")
         if self.got is not None:
-            lines.append(f"  got      {self.got}")
+            lines.append(f"  got      {_text(self.got)}")
         if self.possible is not None:
             lines.append(f"  possible {', '.join(self.possible) or '(none)'}")
         first, *rest = map(printable, lines)
@@ -46,6 +47,14 @@ class RipplenestError(Exception):
             f".{self.where}" if self.where else ""
         )
         return self
+
+
+def _text(part: object) -> str:
+    """A part of a message. Python does not write integers of more than some thousand digits."""
+    try:
+        return str(part)
+    except ValueError:
+        return f"a vast {type(part).__name__}"
 
 
 def _source_line(text: str) -> str:
@@ -150,7 +159,14 @@ class NotKept(StateError):
 
 
 class NotPublished(StateError):
-    """A version is committed, but a table that shows it elsewhere could not be written. The next batch does it."""
+    """A version is committed, but a table that shows it elsewhere could not be written. The next batch does it.
+
+    ``version`` is the newest one that is committed: what was asked for is done, and must not be asked for again.
+    """
+
+    def __init__(self, what: str, *, version: int = 0, **parts: Any) -> None:
+        super().__init__(what, **parts)
+        self.version = version
 
 
 class BatchConflict(StateError):

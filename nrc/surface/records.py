@@ -20,6 +20,7 @@ from unicodedata import normalize
 import attrs
 
 from ripplenest.nrc import types as nrc
+from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.surface.markers import Bag
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
@@ -67,6 +68,9 @@ def record(cls: type[C]) -> type[C]:
 
     Raises Unsupported or TypeMismatch with class and field for an annotation that is not a type of the calculus.
     """
+    if not isinstance(cls, type) or cls.__module__ == "builtins":
+        what = "not a class"
+        raise Unsupported(what, where="record", wanted="a class with annotated fields", got=type(cls).__name__)
     _check_names(cls)
     made = attrs.frozen(cls)
     if not attrs.fields(typing.cast(Any, made)):
@@ -168,12 +172,15 @@ def _no_type(hint: Any, where: str) -> RipplenestError:
     if hint is Bag:
         possible = ["Bag[Movie]", "Bag[str]"]
         return TypeMismatch("a bag needs the type of its rows", where=where, got="Bag", possible=possible)
-    better = HINTS.get(typing.get_origin(hint) or hint)
+    known = typing.get_origin(hint) or hint
+    better = next((nearest for wrong, nearest in HINTS.items() if wrong is known), None)  # what came may have no hash
     nearest = POSSIBLE if better is None else (better,)
     return Unsupported("not a type that a view knows", where=where, got=_shown(hint), possible=nearest)
 
 
 def _shown(hint: Any) -> str:
+    if isinstance(hint, int):
+        return kind(hint)
     return hint.__qualname__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
+from ripplenest.api.address import Chosen, Rows, start
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.locate import Rows, start
 from ripplenest.intake.operations import Operation, Verb, Write
+from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import BatchMisuse, NoKey, UnknownRelation
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
@@ -19,7 +20,8 @@ Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
 class Batch:
     """Changes of one (source, seq). Columns and types are checked at once, the state when the block ends.
 
-    An exception inside the block discards everything. After the block, ``report`` says what happened.
+    An exception inside the block discards everything, and so does an ``at`` with nothing after it. After the block,
+    ``report`` says what happened.
     """
 
     def __init__(self, find: Callable[[str], Relation], commit: Commit, source: str | None, seq: int | None) -> None:
@@ -28,6 +30,7 @@ class Batch:
         self._relation, self._commit = find, commit
         self._source, self._seq = source, seq
         self._operations: list[Operation] = []
+        self._chosen = Chosen()
         self._open = self._used = False
         self._report: Report | None = None
 
@@ -55,11 +58,11 @@ class Batch:
         A label is an id, or a value of a label column of ``flat()`` or ``dictionaries()``; only the latter where the
         relation has a base field ``label``.
         """
-        return start(self._relation(relation), fields, False, self._record)
+        return start(self._relation(relation), fields, False, self._record, self._chosen)
 
     def at_all(self, relation: str, /, **fields: object) -> Rows:
         """Every row with these fields, for a deep update of all of them."""
-        return start(self._relation(relation), fields, True, self._record)
+        return start(self._relation(relation), fields, True, self._record, self._chosen)
 
     @property
     def report(self) -> Report:
@@ -79,6 +82,7 @@ class Batch:
     ) -> None:
         self._open = False
         if kind is None:
+            self._chosen.check()
             self._report = self._commit(tuple(self._operations), self._source, self._seq)
 
     def _write(self, verb: Verb, relation: str, rows: object) -> None:
@@ -104,6 +108,4 @@ def _check_name(source: str | None, seq: int | None) -> None:
 
 def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
     """The declared relation ``name``. Raises UnknownRelation."""
-    if name not in relations:
-        raise UnknownRelation("there is no such relation", got=name, possible=relations)
-    return relations[name]
+    return relations[one_of(name, relations, "there is no such relation", error=UnknownRelation)]

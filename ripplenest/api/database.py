@@ -9,15 +9,16 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ripplenest.api.batch import Batch, find_relation
 from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
-from ripplenest.delta.materialize import Materialize
+from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.intake.operations import Operation
-from ripplenest.nrc.errors import NotPublished, UnknownView
+from ripplenest.nrc.arguments import count, flag, local_path, moment, one_of, text
+from ripplenest.nrc.errors import NotPublished, QueryError, UnknownRelation, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish import Layout, Published, Target
@@ -122,6 +123,7 @@ class Database:
         for one that is declared. Raises RelationChanged when the state holds it differently, NameTaken, and
         UnknownRelation.
         """
+        text(name, "relation name")
         if record is not None:
             self._commits.relation(declare(name, annotation_type(record, f"relation {name}"), key, immutable, arrays))
         else:
@@ -158,6 +160,7 @@ class Database:
         NotIncremental for a view that the policy "strict" does not allow.
         """
         query = query_of(view)
+        _check_materialize(materialize, f"create {query.name}")
         snapshot = self._state.snapshot()
         self._declared.check_relations(query)
         known = self._declared.views.get(query.name)
@@ -179,6 +182,7 @@ class Database:
         this name, and what ``create`` raises.
         """
         query = query_of(view)
+        _check_materialize(materialize, f"replace {query.name}")
         snapshot = self._state.snapshot()
         self._declared.check_relations(query)
         made = self._compiled(query, materialize, snapshot)
@@ -194,9 +198,8 @@ class Database:
         that this release does not compile.
         """
         self._state.refresh()
-        known = {view.name for view in self._declared.every}
-        if name is not None and name not in known:
-            raise UnknownView("there is no such view", got=name, possible=sorted(known))
+        if name is not None:
+            one_of(name, [view.name for view in self._declared.every], "there is no such view", error=UnknownView)
         done = self._rebuilt([n for n in self._declared.waiting if name in (None, n)])
         self._publications.catch_up(self._store.seen())
         return done
@@ -226,7 +229,7 @@ class Database:
         Versions before it have it as long as they are kept (``view(name, as_of=...)``), and the name is free at once.
         Raises StateError when views read the relation or the view is published, and UnknownView.
         """
-        return self._definitions.remove(name, self._state.snapshot())
+        return self._definitions.remove(text(name, "drop: name"), self._state.snapshot())
 
     @property
     def waiting(self) -> dict[str, str]:
@@ -251,16 +254,14 @@ class Database:
     def track(self, name: str) -> None:
         """From now on keep the access keys by which ``changes(since=).nested`` and ``changed_rows`` of a view or
         relation read only what was touched. Publishing a view does it. Raises UnknownView."""
-        names = (*self.views, *self.relations)
-        if name not in names:
-            raise UnknownView("there is no such view or relation", got=name, possible=names)
+        one_of(name, (*self.views, *self.relations), "there is no such view or relation", error=UnknownView)
         shape = (self.relation(name) if name in self.relations else self.view(name)).shape
         self._state.index(wanted_keys(shape), note("track", name=name))
 
     def view(self, name: str, as_of: AsOf | None = None) -> ViewHandle:
         """A handle on a view; ``as_of`` as for handles, also for a view that was dropped since. Raises UnknownView."""
         self._state.refresh()
-        found = self._declared.view(name)
+        found = self._declared.view(text(name, "view: name"))
         if found is None and as_of is None:
             possible = [view.name for view in self._declared.every]
             raise UnknownView("there is no such view", got=name, possible=possible)
@@ -286,17 +287,17 @@ class Database:
         where that has no value, because it asks about rows that other conditions drop, the answer says so.
         One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
         """
-        return verify(self._declared, self._state.snapshot(), self._engine_joiner(), deep)
+        return verify(self._declared, self._state.snapshot(), self._engine_joiner(), flag(deep, "verify: deep"))
 
     # ------------------------------------------------------------ versions
 
     def history(self, limit: int | None = None) -> list[Entry]:
         """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done."""
-        return self._store.history(limit)
+        return self._store.history(None if limit is None else count(limit, "history: limit", 1))
 
     def version_of(self, as_of: AsOf) -> int:
         """The version that ``as_of`` means, which is kept. Raises StateError."""
-        return self._state.snapshot(as_of).version
+        return self._state.snapshot(moment(as_of, "version_of")).version
 
     def rollback(self, to: AsOf) -> int:
         """Go back to version ``to``, or to what the batch (source, seq) made, as a new version. Returns its number.
@@ -306,7 +307,7 @@ class Database:
         maintained or recomputed as under the policy "auto", because going back must not fail; with "full" they are
         recomputed. Raises StateError for a version that is no longer kept.
         """
-        made = self._commits.rollback(self._policy, self.version_of(to))
+        made = self._commits.rollback(self._policy, self.version_of(moment(to, "rollback")))
         self._publications.catch_up(self._store.seen())
         return made
 
@@ -315,7 +316,7 @@ class Database:
 
         Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it.
         """
-        return self._store.compact(everything)
+        return self._store.compact(flag(everything, "compact: everything"))
 
     def vacuum(self, keep: int | None = None) -> Swept:
         """Forget old versions, all but the newest and ``keep`` before it, and remove the files that only they needed.
@@ -341,18 +342,25 @@ class Database:
     # ------------------------------------------------------------ publishing
 
     def publish(
-        self, view: str, path: str | os.PathLike[str], layout: Layout = "nested", rebuild: bool = False
+        self,
+        view: str,
+        path: str | os.PathLike[str],
+        layout: Layout = "nested",
+        rebuild: bool = False,
+        adopt: bool = False,
     ) -> Published:
         """Publish a view as a Delta table at ``path``, now and after every batch, load and rollback.
 
         ``layout`` "nested" is one table with inner bags as arrays, and ``_id`` to tell rows apart; "shredded" is one
         for the flat part and one for each dictionary, in folders of ``path``. Each of our versions is recorded in the
-        Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. Raises
+        Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. A table
+        belongs to one state: ``adopt`` takes one over from a copy of this state, which is refused from then on. Raises
         UnknownView, StateError for tables of others, QueryError for names that Delta tables cannot have, and
         EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
         raises NotPublished: the batch is committed, and what is missing is published by the next one.
         """
-        return self._publications.add(view, path, layout, rebuild)
+        flag(rebuild, "publish: rebuild")
+        return self._publications.add(view, path, layout, rebuild, flag(adopt, "publish: adopt"))
 
     def unpublish(self, view: str, path: str | os.PathLike[str]) -> None:
         """Publish a view there no longer. Its tables stay as they are. Raises StateError when it is not published."""
@@ -362,6 +370,10 @@ class Database:
     def publications(self) -> tuple[Target, ...]:
         """What is published: each with ``view``, ``path`` and ``layout``."""
         return self._publications.targets
+
+    def behind(self) -> tuple[str, ...]:
+        """What is not published of the newest version, and why, one text for each publication; nothing is written."""
+        return self._publications.behind()
 
     def catch_up(self) -> tuple[Published, ...]:
         """Publish what is missing. Opening a state does it, and every batch. Raises NotPublished."""
@@ -380,15 +392,18 @@ class Database:
         used: dict[str, Relation] = {}
 
         def find(name: str) -> Relation:
-            return used.setdefault(name, self._relation(name))
+            r = self._relation(name)
+            return used.setdefault(r.name, r)
 
         return Batch(find, lambda *args: self._apply(chosen, used, *args), source, seq)
 
     def _relation(self, name: str) -> Relation:
         """The relation ``name``, which another object may have declared meanwhile. Raises UnknownRelation."""
-        if name not in self._declared.relations:
+        try:
+            return find_relation(self._declared.relations, name)
+        except UnknownRelation:
             self._state.refresh()
-        return find_relation(self._declared.relations, name)
+            return find_relation(self._declared.relations, name)
 
     def _apply(
         self,
@@ -413,6 +428,11 @@ class Database:
         return self._joiner
 
 
+def _check_materialize(materialize: object, where: str) -> None:
+    if materialize is not None:
+        one_of(materialize, MODES, "there is no such way to materialise", where, QueryError)
+
+
 def open_database(
     path: str | os.PathLike[str],
     spark: "SparkSession | None" = None,
@@ -420,30 +440,40 @@ def open_database(
     policy: Policy = "auto",
     catalogue: str | None = None,
     retain: int | None = None,
+    catch_up: bool = True,
 ) -> Database:
     """Open the state directory ``path``, made when missing.
 
+    ``path`` is a folder of this machine; the URL of one (``file:///path``) will do, and any other URL is refused.
     ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine="python"``
     evaluates the same plans in this process, for tests and small data. ``policy`` says how batches keep views fresh:
     "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
     whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL of a PostgreSQL
     database for a state that several hosts share; without one, the catalogue is a SQLite file in ``path``. ``retain``
-    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on. Raises StateError,
-    CorruptState, ViewChanged, or EnvironmentProblem for a session whose settings would change what views mean.
+    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on.
+
+    Opening a state rebuilds small views that wait for it, and publishes what a process that died did not; with
+    ``catch_up=False`` it does neither, for those who only read. Raises WrongValue for arguments that cannot be,
+    StateError, CorruptState, or EnvironmentProblem for a session whose settings would change what views mean.
     """
+    one_of(engine, get_args(Engine), "there is no such engine", "open: engine")
+    flag(catch_up, "open: catch_up")
+    check_policy(policy)
+    folder = local_path(path, "open: path")
     if spark is not None:
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
 
         check_session(spark)
-    store = Store.open(path, catalogue=catalogue, retain=retain)
+    store = Store.open(folder, catalogue=catalogue, retain=retain)
     try:
         db = Database(store, spark, engine, policy)
     except BaseException:
         store.close()
         raise
     try:
-        db.rebuild_small()
-        db.catch_up()
+        if catch_up:
+            db.rebuild_small()
+            db.catch_up()
     except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
         warnings.warn(str(error), stacklevel=2)
     return db

@@ -10,6 +10,7 @@ from ripplenest.data.columnar import largest_bag
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
+from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
 from ripplenest.nrc.errors import QueryError, StateError, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
@@ -87,7 +88,7 @@ class Handle:
 
     def as_of(self, version: AsOf) -> Self:
         """The same at ``version``, or at the version that the batch (source, seq) made."""
-        self._show(self.name, version)  # raises now what cannot be read
+        self._show(self.name, moment(version, "as_of"))  # raises now what cannot be read
         found = object.__new__(type(self))
         found.__dict__.update(self.__dict__, _as_of=version)
         return found
@@ -144,7 +145,7 @@ class Handle:
         return _plain(went, now.shape), _plain(came, now.shape)
 
     def _start(self, since: AsOf) -> int:
-        return self._show(self.name, since).tables.version
+        return self._show(self.name, moment(since, "since")).tables.version
 
     def _delta(self, now: Shown, table: str, since: int) -> Rows:
         """The change of one of the tables that are read. Raises StateError when they were others then."""
@@ -259,7 +260,8 @@ class ViewHandle(Handle):
         tables = self._shown().tables
         sizes = {part: n for part in kept.program.parts if (n := tables.size(part))}
         inner = [part for part in sizes if part not in dict(kept.program.relations)]
-        return explain_kept(kept, sizes, delta or {}, {part: largest_bag(tables.scan(part)) for part in inner})
+        largest = {part: largest_bag(tables.scan(part)) for part in inner}
+        return explain_kept(kept, sizes, {} if delta is None else delta, largest)
 
 
 def _plain(bag: BagValue, shape: OutputShape) -> list[Any]:

@@ -1,8 +1,6 @@
 """The application without its commands: exit codes, and errors as messages without a traceback.
 
-Exit codes: 0 for well; 1 when a command found something wrong (a difference, an error of a view, what ``doctor`` says)
-or was told not to go on; 2 for another error of ours, of a Python file or of the command line, which is on stderr; 141
-when the reader of stdout has gone. With ``--json``, stdout has one JSON object and nothing else.
+``codes`` says what exit codes mean. With ``--json``, stdout has one JSON object and nothing else.
 """
 
 import importlib.metadata
@@ -14,9 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 import ripplenest as rn
+from ripplenest.cli.codes import PIPE_CLOSED, codes
 from ripplenest.cli.output import ended, escaped, message
 
-PIPE_CLOSED = 141  # what a shell says of a program that SIGPIPE ended
 UsageError: Any = typer.BadParameter.__mro__[1]  # typer has no name of its own for it
 
 
@@ -62,7 +60,7 @@ def _by_closed_pipe(end: BaseException) -> bool:
 
 app = typer.Typer(
     cls=Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    help="Nested views on Spark that are kept fresh in the size of the change.",
+    help="Nested views on Spark that are kept fresh in the size of the change.", epilog=codes(),
 )  # fmt: skip
 
 

@@ -44,8 +44,7 @@ def doctor(
 ) -> None:
     """Look for what could keep Ripplenest from working here, and say what to do about it.
 
-    Java, Spark and packages; of a state its folder, its catalogue and every stored byte. Nothing is changed, but that
-    opening a state publishes what is behind.
+    Java, Spark and packages; of a state its folder, its catalogue and every stored byte. Nothing is changed.
     """
     found = [*of_machine(spark), *(of_folder(state, catalogue) if state else ())]
     ok = all(finding.state != "wrong" for finding in found)

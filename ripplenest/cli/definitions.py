@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ripplenest.cli.codes import changing
 from ripplenest.cli.output import Json, print_json, print_table, printable
 from ripplenest.cli.states import Catalogue, EngineOption, Name, State, handle, open_state
 from ripplenest.cli.versions import Yes, ask
@@ -25,7 +26,8 @@ def rebuild(
     """
     with open_state(state, catalogue, engine) as db:
         why = db.waiting
-        done = db.rebuild(view)
+        with changing("views that were rebuilt until then stay so; the others are as they were"):
+            done = db.rebuild(view)
         version = db.version
     if as_json:
         print_json({"version": version, "rebuilt": list(done)})
@@ -50,7 +52,8 @@ def drop(
         kind, _ = handle(db, name)
         if not yes:
             ask(f"Drop the {kind} {printable(name)}?")
-        version = db.drop(name)
+        with changing("nothing was changed"):
+            version = db.drop(name)
     if as_json:
         print_json({"version": version, "dropped": name})
     else:

@@ -21,10 +21,10 @@ STYLES = {"ok": "green", "warning": "yellow", "wrong": "bold red"}
 WIDEST = 1_000_000  # columns of what is no terminal: nothing is folded there
 
 
-def ended(text: str) -> typer.Exit:
-    """Exit code 2, with ``text`` on stderr as it is: typer would wrap its lines, and move carets."""
+def ended(text: str, code: int = 2) -> typer.Exit:
+    """An exit ``code`` of errors, with ``text`` on stderr as it is: typer would wrap its lines, and move carets."""
     print(text, file=sys.stderr)
-    return typer.Exit(2)
+    return typer.Exit(code)
 
 
 def message(error: rn.RipplenestError) -> str:

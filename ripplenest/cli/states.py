@@ -30,8 +30,11 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a view or
 EngineOption = Annotated[Engine, typer.Option(help="What computes rows.")]
 
 
-def open_state(state: Path, catalogue: str | None, engine: Engine = "python") -> "rn.Database":
-    """An existing state; looking at a folder must not make one of it. Warnings go to stderr.
+def open_state(
+    state: Path, catalogue: str | None, engine: Engine = "python", publishes: bool = False
+) -> "rn.Database":
+    """An existing state; looking at a folder must not make one of it. What is not published is a warning on stderr, and
+    stays so unless the command ``publishes``: to read is not to write.
 
     Raises typer.BadParameter for a folder of something else, StateError for one that cannot be read, and what
     ``ripplenest.open`` raises.
@@ -43,18 +46,21 @@ def open_state(state: Path, catalogue: str | None, engine: Engine = "python") ->
         raise rn.errors.StateError(what, where=str(error.filename), got=error.strerror) from error
     if missing:
         raise typer.BadParameter(f"{state} {missing}", param_hint="STATE")
-    db, said = open_and_said(state, catalogue, engine)
+    db, said = open_and_said(state, catalogue, engine, publishes)
     warned(said)
     return db
 
 
-def open_and_said(folder: Path, catalogue: str | None, engine: Engine = "python") -> "tuple[rn.Database, list[str]]":
+def open_and_said(
+    folder: Path, catalogue: str | None, engine: Engine = "python", publishes: bool = False
+) -> "tuple[rn.Database, list[str]]":
     """The state in ``folder``, and what it warns of: publications that are behind.
 
     Without ``catalogue`` the variable says where it is, of a state with its catalogue elsewhere and of no other.
     """
     url = catalogue or (os.environ.get(VARIABLE) or None if (folder / ELSEWHERE).exists() else None)
-    return heard(lambda: rn.open(folder, engine=engine, catalogue=url))
+    db, said = heard(lambda: rn.open(folder, engine=engine, catalogue=url, catch_up=publishes))
+    return db, said if publishes else [*said, *map(escaped, db.behind())]
 
 
 def heard(work: Callable[[], T]) -> tuple[T, list[str]]:

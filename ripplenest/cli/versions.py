@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.prompt import Confirm
 
+from ripplenest.cli.codes import changing
 from ripplenest.cli.output import Json, counted, print_json, print_table, printable, size, utc
 from ripplenest.cli.states import Catalogue, EngineOption, State, moment, open_state, version_at
 
@@ -76,7 +77,8 @@ def rollback(
         before, version = db.version, version_at(db, to)
         if not yes:
             ask(f"Make version {before + 1}, with the rows of version {version}, out of version {before}?")
-        made = db.rollback(version)
+        with changing(f"nothing was changed: the state is at version {before}, or a later one of somebody else"):
+            made = db.rollback(version)
     if as_json:
         print_json({"version": made, "to": version})
     else:
@@ -101,10 +103,12 @@ def compact(
 
     Batches do most of it themselves. Readers go on meanwhile, writers take turns with it.
     """
-    with open_state(state, catalogue) as db:
+    with open_state(state, catalogue, publishes=True) as db:
         before = db.usage
-        rows = db.compact(everything)
-        after = db.usage
+        with changing("rows are as they were; what was merged until then stays merged, and the rest can be done later"):
+            rows = db.compact(everything)
+            after = db.usage
+            db.catch_up()
     if as_json:
         print_json({"rows": rows, "version": after.newest, "before": usage_json(before), "after": usage_json(after)})
         return
@@ -124,9 +128,11 @@ def vacuum(
 
     The newest stays, and as many before it as --keep says, or the state. Which batches were applied stays known.
     """
-    with open_state(state, catalogue) as db:
+    left = "rows are as they were; versions may be forgotten, and the rest can be done again"
+    with open_state(state, catalogue, publishes=True) as db, changing(left):
         swept = db.vacuum(keep)
         after = db.usage
+        db.catch_up()
     if as_json:
         found = {"versions": swept.versions, "files": swept.files, "bytes": swept.bytes}
         print_json({**found, "after": usage_json(after)})

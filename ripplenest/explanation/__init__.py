@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping
 
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.judge import by_key, judge
-from ripplenest.delta.materialize import Materialize
+from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.explanation.explanation import Explanation
 from ripplenest.explanation.facts import Facts
+from ripplenest.nrc.arguments import mapping, one_of
 from ripplenest.nrc.errors import QueryError, UnknownName
 from ripplenest.nrc.syntax import Query
 from ripplenest.shred.contexts import stored_parts
@@ -31,7 +32,8 @@ def explain(
     not read, or a changed one whose rows are not given.
     """
     query = view if isinstance(view, Query) else query_of(view)
-    rows, changes = _checked(query, sizes or {}, delta or {})
+    rows, changes = _checked(query, {} if sizes is None else sizes, {} if delta is None else delta)
+    one_of(materialize, MODES, "there is no such way to materialise", f"explain {query.name}", QueryError)
     return _explained(query, compile_view(query, Options(materialize, rows, changes)), rows, changes, {})
 
 
@@ -54,8 +56,9 @@ def _checked(query: Query, sizes: Rows, delta: Rows) -> tuple[Rows, Rows]:
 
 
 def _check_counts(where: str, unknown: str, rows: Rows, possible: Collection[str]) -> None:
-    for name, n in rows.items():
+    for name, n in mapping(rows, where, QueryError).items():
         if name not in possible:
             raise UnknownName(unknown, where=where, got=name, possible=possible)
-        if type(n) is not int or n < 1:
-            raise QueryError("not a number of rows", where=f"{where}[{name}]", wanted="an integer above 0", got=n)
+        if type(n) is not int or not 1 <= n < 2**63:
+            wanted = "an integer above 0, of 64 bits"
+            raise QueryError("not a number of rows", where=f"{where}[{name}]", wanted=wanted, got=n)

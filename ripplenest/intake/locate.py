@@ -1,174 +1,17 @@
-"""Deep updates: from ``at(custkey=7).orders.at(orderkey=11).items`` to the ids of the bags that it means.
+"""The bags of a state that a deep operation means: from the steps of an address to the ids of inner bags.
 
-``At`` and ``Into`` are what the user chains; they check every step against the row types and change nothing.
-``resolve`` finds the bags in the state when the batch runs.
+The address was checked against the row types when it was made (``ripplenest/api/address.py``); here it meets the rows.
 """
 
-from collections.abc import Callable
-from typing import Any
-
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ripplenest.data.columns import columns, from_leaves, label_site
-from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.operations import Deep, Field, Step, Verb, Where
+from ripplenest.intake.operations import Deep, Field, Where
 from ripplenest.nrc.bags import LabelValue, Value, field_of
-from ripplenest.nrc.errors import Ambiguous, Immutable, TypeMismatch, UnknownKey, UnknownLabel, UnknownName
-from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
-from ripplenest.nrc.values import to_value
+from ripplenest.nrc.errors import Ambiguous, UnknownKey, UnknownLabel
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.contexts import child_path
 from ripplenest.version.overlay import Overlay
-
-Emit = Callable[[Deep], None]
-
-
-@frozen
-class _Address:
-    """Where a chain has arrived: the path of the field, its type, and the steps to it."""
-
-    relation: Relation
-    path: str
-    type: Type
-    steps: tuple[Step, ...]
-    label: str | None
-    emit: Emit
-
-
-class Rows:
-    """Rows chosen by ``at``: their fields lead to inner bags, ``.orders`` or ``["orders"]``."""
-
-    def __init__(self, address: _Address) -> None:
-        self._address = address
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
-
-    def __getitem__(self, name: str) -> Any:
-        return _field(self._address, self._address.type, name)
-
-
-def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
-    fields = dict(row.fields) if isinstance(row, Record) else {}
-    if name not in fields:
-        raise UnknownName("there is no such field", where=a.path, got=name, possible=fields)
-    below = evolve(a, path=child_path(a.path, name), type=fields[name], steps=(*a.steps, Field(name)))
-    if isinstance(below.type, Record):
-        return Rows(below)
-    if isinstance(below.type, Bag):
-        return Inner(below)
-    raise TypeMismatch("a deep update reaches inner bags", where=below.path, wanted="a bag", got=below.type)
-
-
-class Inner:
-    """An inner bag: insert and delete its rows, or choose some of them and go deeper.
-
-    Below a label no rows are chosen: fields spell the path of the label's bag, ``["insert"]`` for a method's name.
-    """
-
-    def __init__(self, address: _Address) -> None:
-        self._address = address
-
-    def insert(self, rows: object) -> None:
-        """Add ``rows`` to the bag: dicts, records, base values, a pyarrow.Table or a DataFrame."""
-        self._write("insert", rows)
-
-    def delete(self, rows: object) -> None:
-        """Take ``rows`` out of the bag; each must be there."""
-        self._write("delete", rows)
-
-    def at(self, **fields: object) -> Rows:
-        """The one row with these fields; an error when none or several match."""
-        return self._chosen(fields, many=False)
-
-    def at_all(self, **fields: object) -> Rows:
-        """Every row with these fields; an error when none matches."""
-        return self._chosen(fields, many=True)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
-
-    def __getitem__(self, name: str) -> Any:
-        a = self._address
-        assert isinstance(a.type, Bag)
-        if a.label is None:
-            possible = ["insert", "delete", "at", "at_all"]
-            raise UnknownName("a bag has rows to choose, not fields", where=a.path, got=name, possible=possible)
-        return _field(a, a.type.row, name)
-
-    def _write(self, verb: Verb, rows: object) -> None:
-        a = self._address
-        assert isinstance(a.type, Bag)
-        if a.path in a.relation.fixed:
-            what = "the relation declares this bag immutable"
-            raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
-        values = read_rows(rows, a.type.row, f"{verb} {a.path}: rows")
-        a.emit(Deep(verb, a.relation.name, a.path, a.steps, a.label, values))
-
-    def _chosen(self, fields: dict[str, object], many: bool) -> Rows:
-        a = self._address
-        if a.label is not None:
-            raise TypeMismatch("a label names the bag itself", where=a.path, possible=["insert", "delete"])
-        assert isinstance(a.type, Bag)
-        return Rows(evolve(a, type=a.type.row, steps=(*a.steps, _where(a.type.row, fields, many, a.path))))
-
-
-def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit) -> Rows:
-    """The rows of a relation that a batch's ``at`` chooses: by fields, or whichever row holds the bag ``label``."""
-    if not many and "label" in fields and not _is_field(relation.row, "label", fields["label"]):
-        if len(fields) > 1:
-            raise TypeMismatch("either a label or fields", where=relation.name, got=sorted(fields))
-        label = label_id(fields["label"], relation.name)
-        return Rows(_Address(relation, relation.name, relation.row, (), label, emit))
-    step = _where(relation.row, fields, many, relation.name)
-    return Rows(_Address(relation, relation.name, relation.row, (step,), None, emit))
-
-
-def _is_field(row: Type, name: str, value: object) -> bool:
-    """Whether ``value`` is for the base field ``name`` of the row, rather than a label's struct."""
-    base = isinstance(row, Record) and isinstance(dict(row.fields).get(name), Base)
-    return base and not isinstance(value, LabelValue | dict) and not hasattr(value, "asDict")
-
-
-def label_id(label: object, where: str) -> str:
-    """The id in a label, given as a string, or as the label column of ``flat()`` or ``dictionaries()``."""
-    found = _id_of(label)
-    if not isinstance(found, str):
-        what = "not a label of an input relation"
-        raise UnknownLabel(what, where=where, wanted="its id", got=type(label).__name__)
-    to_value(found, STRING, f"{where}: label")
-    return found
-
-
-def _id_of(label: object) -> object:
-    if isinstance(label, str):
-        return label
-    if isinstance(label, LabelValue):
-        return label.args[0] if len(label.args) == 1 else None
-    as_dict = getattr(label, "asDict", None)  # a Spark row, without importing Spark
-    fields = as_dict() if callable(as_dict) else label
-    if isinstance(fields, dict):
-        # A label of several sites says which made it, and has the id as ``<site>.id``.
-        return fields.get(f"{fields.get('site')}.id", fields.get("id"))
-    return None
-
-
-def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Where:
-    own = dict(row.fields) if isinstance(row, Record) else {}
-    base = {n: t for n, t in own.items() if isinstance(t, Base)}
-    if not fields:
-        raise UnknownKey("at() needs at least one field", where=where, possible=base)
-    for name in fields:
-        if name not in base:
-            raise UnknownName("rows are addressed by base fields", where=where, got=name, possible=base)
-    return Where(tuple((n, to_value(v, base[n], f"{where}.{n}")) for n, v in sorted(fields.items())), many)
-
-
-# ---------------------------------------------------------------- in the state
 
 
 @frozen

@@ -3,7 +3,8 @@
 Theory of operation. A publication brings tables from the version that they show to a version of the state, in one
 Delta commit for each table, whatever lies between: so it is repeated without harm, and one that was missed, because the
 process died between the two commits, is made good by the next. Nothing is remembered on our side but the target
-(``target.py``); the table knows its version. ``source.py`` says what is in a table, ``delta.py`` how it gets there.
+(``target.py``); the table knows its version, and the place of the one state that it belongs to. ``source.py`` says what
+is in a table, ``tables.py`` how it gets there.
 """
 
 from ripplenest.publish.publisher import Published, check_target, look, publish

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from ripplenest.data.naming import digest
+from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
 from ripplenest.publish import Published, Target, look, publish
 from ripplenest.reading.touched import wanted_keys
@@ -30,29 +31,29 @@ class Publications:
         """What is published, in the order of views and paths."""
         return _targets(self.state.store.all_meta())
 
-    def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool) -> Published:
+    def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool, adopt: bool) -> Published:
         """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what
         ``publish`` raises; then it is published no more often than before."""
-        target = Target.of(view, path, layout)
         snapshot = self.state.snapshot()
         declared = self.state.declared
-        if view not in declared.views and view not in declared.waiting:
-            raise UnknownView("there is no such view", got=view, possible=[v.name for v in declared.every])
+        one_of(view, [v.name for v in declared.every], "there is no such view", error=UnknownView)
         if view in declared.waiting:
             what = "the view waits to be rebuilt"
             raise StateError(what, where=f"publish {view}", got=declared.waiting[view].why, possible=["rebuild"])
+        target = Target.of(view, path, layout)
         for other in self.targets:
             if other != target and _meet(other.path, target.path):
                 shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]
                 raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
         shape = declared.views[view].shape
         known = target in self.targets
-        look(shape, snapshot, target, self._app_id(view), self.state.store.state_of, rebuild)
+        store = self.state.store
+        look(shape, snapshot, target, self._app_id(view), store.state_of, rebuild, store.place, adopt)
         if not known:
             said, meta = note("publish", name=view), {_key(target): target.to_json()}
             self.state.index(wanted_keys(shape), said, meta)
         try:
-            return self._publish(target, self.state.store.snapshot(), rebuild)
+            return self._publish(target, self.state.store.snapshot(), rebuild, adopt)
         except BaseException:
             if not known:
                 self._forget(target)
@@ -88,10 +89,33 @@ class Publications:
             raise _not_published(snapshot.version, failed)
         return tuple(made)
 
-    def _publish(self, target: Target, snapshot: Snapshot, rebuild: bool = False) -> Published:
+    def behind(self) -> tuple[str, ...]:
+        """What is not published of the newest version, and why, one text each. Tables are looked at and not changed;
+        those of views that wait to be rebuilt wait with them."""
+        store, snapshot = self.state.store, self.state.snapshot()
+        found = []
+        for target in self.targets:
+            where = f"{target.view} at {target.path}"
+            if target.view in self.state.declared.waiting:
+                found.append(f"{where}: version {snapshot.version} is not published: the view waits to be rebuilt")
+                continue
+            shape = self.state.declared.views[target.view].shape
+            try:
+                shown = look(shape, snapshot, target, self._app_id(target.view), store.state_of, False, store.place)
+            except (RipplenestError, OSError) as error:
+                found.append(f"{where}: version {snapshot.version} could not be published: {_line(error)}")
+                continue
+            if shown is None or shown < snapshot.version:
+                shows = "there is no table" if shown is None else f"the table shows version {shown}"
+                found.append(f"{where}: version {snapshot.version} is not published: {shows}")
+        return tuple(found)
+
+    def _publish(
+        self, target: Target, snapshot: Snapshot, rebuild: bool = False, adopt: bool = False
+    ) -> Published:
         tables, app_id, oldest = self.state.read(snapshot), self._app_id(target.view), snapshot.oldest
-        shape = self.state.declared.views[target.view].shape
-        return publish(shape, tables, target, app_id, oldest, rebuild, snapshot.state_of)
+        shape, place = self.state.declared.views[target.view].shape, self.state.store.place
+        return publish(shape, tables, target, app_id, oldest, rebuild, snapshot.state_of, place, adopt)
 
     def _app_id(self, view: str) -> str:
         """What Delta tables call this state and the view, for ever."""
@@ -115,7 +139,16 @@ def _key(target: Target) -> str:
 
 def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublished:
     first, error = next(iter(failed.items()))
-    got = "; ".join(f"{where}: {e}" for where, e in failed.items() if e is not error)
-    what = f"version {version} is committed, but could not be published: {error}"
-    possible = ["catch_up()", "the next batch", "opening the state again"]
-    return NotPublished(what, where=first, got=got or None, possible=possible)
+    got = "; ".join(f"{where}: {_line(e)}" for where, e in failed.items() if e is not error)
+    what = f"version {version} is committed, but could not be published: {_line(error)}"
+    helps = dict.fromkeys(p for e in failed.values() if isinstance(e, RipplenestError) for p in e.possible or ())
+    possible = [*helps] or ["catch_up()", "the next batch", "opening the state again"]
+    return NotPublished(what, where=first, got=got or None, possible=possible, version=version)
+
+
+def _line(error: Exception) -> str:
+    """What ``error`` says, without what was possible."""
+    if not isinstance(error, RipplenestError):
+        return str(error)
+    parts = {"": error.what, "wanted ": error.wanted, "got ": error.got}
+    return ", ".join(f"{name}{part}" for name, part in parts.items() if part is not None)

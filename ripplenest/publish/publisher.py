@@ -11,6 +11,7 @@ from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, s
 from ripplenest.publish.tables import History, PublishedTable, Publisher, unknown
 from ripplenest.publish.target import Target, check_folder, folder_name, make_folder
 from ripplenest.schema.shape import OutputShape
+from ripplenest.store.place import Place
 from ripplenest.version.version import Version
 
 FLAT = "flat"
@@ -74,15 +75,18 @@ def publish(
     oldest: int = 0,
     rebuild: bool = False,
     history: History = unknown,
+    place: Place | None = None,
+    adopt: bool = False,
 ) -> Published:
     """Make the tables of ``target`` show the view of ``shape`` at the version of ``snapshot``.
 
     ``app_id`` names the state and the view, for ever. Tables that show the version, or a later one, are left alone; a
     table that shows an older one gets the changes since in one commit. A new table is written whole, and so is one
     that is older than ``oldest``, the oldest version since which changes are known; with ``rebuild`` every table is.
-    ``history`` tells the digests of versions.
-    Raises StateError for tables of others, for tables that others changed, and for those that show a version of another
-    history (the state was restored from a backup, or copied); EvaluationError for a nested view with a multiplicity
+    ``history`` tells the digests of versions, ``place`` where the state lives.
+    Raises StateError for tables of others, for tables that others changed, for those that a copy of the state wrote,
+    unless they are to be ``adopt``ed, and for those that show a version of another history (the state was restored from
+    a backup, or copied); EvaluationError for a nested view with a multiplicity
     below 0, and what ``check_target`` raises.
     """
     check_target(shape, target)
@@ -90,7 +94,7 @@ def publish(
         make_folder(*_root(shape, target))
     version = snapshot.version
     published = (
-        Publisher(source, uri, app_id, version, oldest, rebuild, history).publish()
+        Publisher(source, uri, app_id, version, oldest, rebuild, history, place, adopt).publish()
         for source, uri in _sources(shape, snapshot, target)
     )
     return Published(shape.name, tuple(published))
@@ -103,13 +107,19 @@ def look(
     app_id: str,
     history: History = unknown,
     rebuild: bool = False,
-) -> None:
-    """Raises what ``publish`` raises because of what is at ``target``, before anything is changed."""
+    place: Place | None = None,
+    adopt: bool = False,
+) -> int | None:
+    """The version that every table of ``target`` shows, None when one is missing. Raises what ``publish`` raises
+    because of what is there, before anything is changed."""
     check_target(shape, target)
     if target.layout == "shredded":
         check_folder(*_root(shape, target))
-    for source, uri in _sources(shape, snapshot, target):
-        Publisher(source, uri, app_id, snapshot.version, 0, rebuild, history).look()
+    shown = [
+        Publisher(source, uri, app_id, snapshot.version, 0, rebuild, history, place, adopt).look()
+        for source, uri in _sources(shape, snapshot, target)
+    ]
+    return None if None in shown else min(n for n in shown if n is not None)
 
 
 def _sources(shape: OutputShape, snapshot: Version, target: Target) -> Iterator[tuple[Source, str]]:

@@ -16,6 +16,12 @@ new are appended. Buckets that have gathered many files are compacted in a commi
 The table is believed to be the view at its transaction version. That is checked as far as its history goes: others must
 not have committed rows after us, and our last merge must have found every row that it was to change (its metrics say
 so); if it has not, the whole view is written next.
+
+A table belongs to one state. A copy of the state has its identity, its versions and its targets, and numbers and
+digests agree until both go on; but it lives in another place, which each commit says. So a copy is refused before it
+writes anything, until it is told to ``adopt`` the table; from then on it is the first state that is refused. The last
+commit decides, and not what the state remembers: that would be copied as well. A state that was moved, or restored
+where it was, is in the same place.
 """
 
 import json
@@ -31,12 +37,14 @@ from ripplenest.publish.columns import BUCKET, ID, MULTIPLICITY, OP, bucketed
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import DELETE, INSERT, UPDATE, Edits, Source
 from ripplenest.publish.target import check_folder, make_folder
+from ripplenest.store.place import Place
 
 How = Literal["nothing", "changes", "whole"]
 Commit = Mapping[str, Any]
 History = Callable[[int], str | None]  # the digest of a version: empty when it is not known, None when it never was
 APP, VERSION = "ripplenest.app", "ripplenest.version"  # what our commits say of themselves
 PROGRAM, TOUCHED, STATE = "ripplenest.program", "ripplenest.touched", "ripplenest.state"
+PLACE = "ripplenest.place"  # where the state lives that wrote
 HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")  # commits of others that change no rows
 METRICS = ("num_target_rows_inserted", "num_target_rows_updated", "num_target_rows_deleted")
 CONFIGURATION = {"delta.enableChangeDataFeed": "true", "delta.dataSkippingNumIndexedCols": "1"}
@@ -44,6 +52,7 @@ FEWEST, MOST = 6, 10  # bits of an id in the numbers of buckets
 ROWS = 4096  # about so many rows are in a bucket when a table is written whole
 FILES = 8  # a bucket with more files is compacted
 ATTEMPTS = 5  # when others commit at the same time
+ADOPTING = ("publish(view, path, adopt=True), or ripplenest adopt: it is this state's from now on", "another path")
 
 
 def unknown(_: int) -> str:
@@ -72,7 +81,8 @@ class PublishedTable:
 @frozen(slots=False)
 class Publisher:
     """Brings the table at ``uri`` to ``version`` of ``source``. The changes since ``oldest`` are known; ``rebuild``
-    writes the whole whatever the table holds. ``history`` tells versions of the same number apart."""
+    writes the whole whatever the table holds. ``history`` tells versions of the same number apart, ``place`` states of
+    the same history: a table of another place is taken over only to ``adopt`` it."""
 
     source: Source
     uri: str
@@ -81,6 +91,8 @@ class Publisher:
     oldest: int
     rebuild: bool
     history: History = unknown
+    place: Place | None = None
+    adopt: bool = False
     library: Any = field(factory=deltalake)
 
     def publish(self) -> PublishedTable:
@@ -93,14 +105,17 @@ class Publisher:
                     continue  # somebody committed after the handle was opened: look at the table again
         raise StateError("others keep committing to the Delta table", where=self._where, wanted="one publisher")
 
-    def look(self) -> None:
-        """Raises what ``publish`` raises because of what is there, and touches nothing."""
+    def look(self) -> int | None:
+        """The version that the table shows, None when there is none. Raises what ``publish`` raises because of what is
+        there, and touches nothing."""
         with storage(self._where):
             table = self._table()
             if table is None:
                 check_folder(self.uri, self._where)
-            else:
-                self._fault(table, table.transaction_version(self.app_id))
+                return None
+            there: int = table.transaction_version(self.app_id)
+            self._fault(there, *self._last(table))
+            return there
 
     @property
     def _where(self) -> str:
@@ -125,8 +140,10 @@ class Publisher:
         if table is None:
             return self._create()
         there = table.transaction_version(self.app_id)
-        fault = self._fault(table, there)
-        if not self.rebuild and (there > self.version or (there == self.version and not fault)):
+        own, later = self._last(table)
+        fault = self._fault(there, own, later)
+        shown = there > self.version or (there == self.version and not fault and self._wrote(own))
+        if not self.rebuild and shown:
             return self._done("nothing", table.version(), version=there)
         why = self._why_whole(table, there, fault)
         return self._write_whole(table, why) if why else self._write(table, self.source.edits(there))
@@ -143,10 +160,14 @@ class Publisher:
 
     # ------------------------------------------------------------ what others did
 
-    def _fault(self, table: Any, there: int) -> str:
-        """What is wrong with the rows of the table, which shows version ``there``; empty when nothing is. Raises
-        StateError when others changed it, or it shows a version of another history."""
-        own, later = self._last(table)
+    def _fault(self, there: int, own: Commit, later: list[Commit]) -> str:
+        """What is wrong with the rows of the table, which shows version ``there`` since our commit ``own``; empty when
+        nothing is. Raises StateError when others changed it ``later``, a copy of the state wrote it, or it shows a
+        version of another history."""
+        if not (self.adopt or self._wrote(own)):
+            what = "the Delta table belongs to a copy of this state, or this one is the copy"
+            shown = f"place {own.get(PLACE)}", f"place {self.place}"
+            raise StateError(what, where=self._where, wanted=shown[0], got=shown[1], possible=ADOPTING)
         foreign = [c for c in later if c.get("operation") not in HARMLESS]
         if foreign and not self.rebuild:
             got = f"{foreign[-1].get('operation')} in Delta version {foreign[-1].get('version')}"
@@ -162,6 +183,11 @@ class Publisher:
             if changed != own.get(TOUCHED):
                 return f"of {own.get(TOUCHED)} rows that were to change, {changed} did"
         return ""
+
+    def _wrote(self, own: Commit) -> bool:
+        """Whether this state, and no copy of it, made the commit ``own``. One that says nothing of it may be ours."""
+        other = Place.read(own.get(PLACE))
+        return self.place is None or other is None or other.same(self.place)
 
     def _check_history(self, there: int, own: Commit) -> None:
         """Raises StateError when the version ``there`` that the table shows is not the one of this state. Its number
@@ -279,6 +305,7 @@ class Publisher:
                 PROGRAM: self.source.fingerprint,
                 TOUCHED: rows,
                 **({STATE: state} if state else {}),
+                **({PLACE: str(self.place)} if self.place else {}),
             },
             max_commit_retries=0,
             app_transactions=[self.library.Transaction(self.app_id, self.version)],

@@ -7,15 +7,17 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
-from urllib.parse import unquote, urlsplit
 
 from attrs import asdict, fields_dict, frozen
 
 from ripplenest.data.naming import digest
+from ripplenest.nrc.arguments import is_elsewhere, of_file_url, one_of, path_text, text
 from ripplenest.nrc.errors import CorruptState, StateError, WrongValue
 
 Layout = Literal["nested", "shredded"]
 OWN = re.compile(r"id_bucket=\d+|_delta_log|_change_data")  # what we write into the folder of a table
+# Of URLs that deltalake knows; of any other it says that no table is there.
+STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "hdfs", "viewfs", "lakefs")
 MISREAD = "%[\\]^|"  # of local paths: deltalake writes tables there that it then does not find
 LONGEST = 40  # characters of a site in the name of its folder, which a digest ends
 
@@ -31,14 +33,9 @@ class Target:
     @classmethod
     def of(cls, view: str, path: str | os.PathLike[str], layout: str = "nested") -> "Target":
         """The target that a user means. Raises WrongValue."""
-        where = f"publish {view}"
-        if layout not in get_args(Layout):
-            raise WrongValue("no such layout", where=where, got=layout, possible=get_args(Layout))
-        text = os.fspath(path)
-        if not isinstance(text, str) or not text:
-            raise WrongValue("not a path", where=where, wanted="a path or a URL", got=type(text).__name__)
-        chosen: Layout = "shredded" if layout == "shredded" else "nested"
-        return cls(view, _absolute(text, where), chosen)
+        where = f"publish {text(view, 'publish: view')}"
+        chosen: Layout = one_of(layout, get_args(Layout), "no such layout", where)
+        return cls(view, _absolute(path_text(path, where, "a path or a URL"), where), chosen)
 
     def to_json(self) -> str:
         """As it is stored with the state. Law: Target.from_json(target.to_json()) = target."""
@@ -62,16 +59,17 @@ class Target:
 
 
 def _absolute(path: str, where: str) -> str:
-    url = urlsplit(path)
-    local = os.path.abspath(unquote(url.path) if url.scheme == "file" else path)
-    remote = "://" in path and url.scheme != "file"
-    if not remote and url.netloc not in ("", "localhost") and "://" in path:
-        raise WrongValue("a file on another host", where=where, wanted="file:///path", got=ascii(url.netloc))
-    bad = [c for c in (path if remote else local) if not c.isprintable() or (c in MISREAD and not remote)]
+    """A path of this machine made absolute, or a URL of a store that deltalake knows, as it is. Raises WrongValue."""
+    local = of_file_url(path, where) if path.lower().startswith("file:") else path
+    remote = is_elsewhere(local)
+    if remote:
+        one_of(local.partition("://")[0].lower(), STORES, "deltalake knows no such URL", where)
+    found = local if remote else os.path.abspath(local)
+    bad = [c for c in found if not c.isprintable() or (c in MISREAD and not remote)]
     if bad:
         what = "a path that deltalake misreads"
         raise WrongValue(what, where=where, wanted=f"none of {MISREAD}, nothing unprintable", got=ascii("".join(bad)))
-    return path if remote else local
+    return found
 
 
 def folder_name(site: str) -> str:

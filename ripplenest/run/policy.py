@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from attrs import frozen
 
+from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import BatchMisuse, EvaluationError, NotIncremental
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.access import access
@@ -32,12 +33,9 @@ class Decision:
     why: str
 
 
-def check_policy(policy: str) -> Policy:
+def check_policy(policy: object) -> Policy:
     """``policy`` if there is such a policy. Raises BatchMisuse."""
-    for known in POLICIES:
-        if policy == known:
-            return known
-    raise BatchMisuse("there is no such policy", got=policy, possible=POLICIES)
+    return one_of(policy, POLICIES, "there is no such policy", error=BatchMisuse)
 
 
 def decide(policy: Policy, plan: Plan, sizes: Callable[[str], int], changes: Mapping[str, int]) -> Decision:

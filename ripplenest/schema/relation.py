@@ -10,7 +10,9 @@ from functools import cached_property
 from attrs import frozen
 
 from ripplenest.data.columns import base_types, columns, label_columns, label_site, scalar_columns
+from ripplenest.nrc.arguments import kind, one_of
 from ripplenest.nrc.errors import NoKey, TypeMismatch, UnknownName, WrongValue
+from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
 from ripplenest.nrc.values import to_value
@@ -132,12 +134,14 @@ def declare(
     """A relation whose name and key are checked, and whose ``immutable`` paths (``orders``, ``orders.items``) lead to
     inner bags; ``arrays`` are those of them that may be kept as arrays.
 
-    Raises WrongValue, UnknownName or TypeMismatch.
+    Raises WrongValue, UnknownName, TypeMismatch, or NameTaken for a name that is ours.
     """
     key_fields = _key(name, row, key)
     plain = Relation(name, row, key_fields)
+    for part in plain.parts:
+        check_free_of_maps(part, f"relation {name}")
     fixed = _dictionaries(plain, immutable, "an immutable path", list(plain.parts)[1:])
-    allowed = fixed if arrays is True else _dictionaries(plain, arrays or (), "arrays", fixed)
+    allowed = fixed if arrays is True else _dictionaries(plain, () if arrays is False else arrays, "arrays", fixed)
     inner = {below for part in allowed for below in plain.below(part)[1:]}
     return Relation(name, row, key_fields, fixed, tuple(part for part in allowed if part not in inner))
 
@@ -149,7 +153,9 @@ def _dictionaries(r: Relation, paths: Paths, what: str, possible: Iterable[str])
         raise WrongValue(f"not {what}", where=f"relation {r.name}", wanted="a path, or several", got=got)
     found = []
     for path in (paths,) if isinstance(paths, str) else paths:
-        part, known = child_path(r.name, str(path)), tuple(possible)
+        if not isinstance(path, str):
+            raise WrongValue(f"not {what}", where=f"relation {r.name}", wanted="a path, or several", got=kind(path))
+        part, known = child_path(r.name, path), tuple(possible)
         if part not in known:
             shown = [name.removeprefix(child_path(r.name, "")) for name in known]
             raise UnknownName(f"{what} leads to no inner bag", where=f"relation {r.name}", got=path, possible=shown)
@@ -166,8 +172,7 @@ def _key(name: str, row: Type, key: Paths | None) -> tuple[str, ...]:
     fields = (key,) if isinstance(key, str) else tuple(key or ())
     own = dict(row.fields) if isinstance(row, Record) else {}
     for field in fields:
-        if field not in own:
-            raise UnknownName("the key is not a field", where=where, got=field, possible=own)
+        one_of(field, own, "the key is not a field", where, UnknownName)
         if not isinstance(own[field], Base):
             raise TypeMismatch("a key is made of base fields", where=f"{name}.{field}", wanted="Base", got=own[field])
     return tuple(field for field in own if field in fields)

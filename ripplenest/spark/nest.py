@@ -42,10 +42,8 @@ def signed(spark: SparkSession, shape: OutputShape, went: BagValue, came: BagVal
     row = shape.row if isinstance(shape.row, Record) else Record((("value", shape.row),))
     types = [(name, nested_type(t)) for name, t in row.fields]
     schema = StructType([*(StructField(*field) for field in types), StructField(MULTIPLICITY, LongType())])
-    change = came - went
-    if row is shape.row:
-        return spark.createDataFrame([(*_cell(value, row), n) for value, n in change], schema)
-    return spark.createDataFrame([(_cell(value, shape.row), n) for value, n in change], schema)
+    cells = (((("value", value),) if row is not shape.row else value, n) for value, n in came - went)
+    return spark.createDataFrame([(*_cells(fields, row), n) for fields, n in cells], schema)
 
 
 def flat(spark: SparkSession, shape: OutputShape, rows: Rows) -> DataFrame:
@@ -135,15 +133,21 @@ class _Nester:
 
 
 def _cell(value: Value, t: Type) -> Any:
-    """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions."""
+    """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions. Law: a cell of
+    ``t`` has the shape of ``nested_type(t)``."""
     match t:
-        case Record(fields):
-            assert isinstance(value, tuple)
-            return tuple(_cell(v, f) for (_, v), (_, f) in zip(value, fields, strict=True))
+        case Record():
+            return _cells(value, t) or (None,)
         case Bag(row) if isinstance(value, BagValue):
             return [cell for inner, n in value for cell in [_cell(inner, row)] * n]
         case _:
             return value
+
+
+def _cells(value: Value, t: Record) -> tuple[Any, ...]:
+    """The values of a record's fields."""
+    assert isinstance(value, tuple)
+    return tuple(_cell(v, f) for (_, v), (_, f) in zip(value, t.fields, strict=True))
 
 
 def nested_type(t: Type) -> DataType:

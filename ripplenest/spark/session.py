@@ -22,7 +22,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ripplenest.nrc.errors import EnvironmentProblem
+from ripplenest.nrc.arguments import kind
+from ripplenest.nrc.errors import EnvironmentProblem, WrongValue
 from ripplenest.spark.java import find_java, java_home
 
 OLDEST = (4, 1)
@@ -72,6 +73,8 @@ def local_session(app: str = "ripplenest") -> SparkSession:
 
 def check_session(spark: SparkSession) -> None:
     """Raise EnvironmentProblem, which names all of them, when settings would give views another meaning."""
+    if not isinstance(getattr(spark, "version", None), str) or not hasattr(spark, "conf"):  # of Connect it is another
+        raise WrongValue("not a session", where="open: spark", wanted="a SparkSession", got=kind(spark))
     found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
     if found < OLDEST:
         raise EnvironmentProblem(

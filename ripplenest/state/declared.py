@@ -81,13 +81,25 @@ class Declared:
                 self.relations[name] = relation_of(name, text)
             case "view":
                 behind = meta.get(meta_key("behind", name))
-                self._put(view_of(name, text, int(behind) if behind else None))
+                self._put(self._apart(view_of(name, text, int(behind) if behind else None)))
             case "unfolded":
                 self.unfolded[name] = read(f"unfolded:{name}", text, tuple[str, ...])
             case "past":
                 self.past[name] = _past(name, text)
             case _:
                 raise AssertionError(f"{kind} is no declaration of its own")
+
+    def _apart(self, view: Kept | Waiting) -> Kept | Waiting:
+        """``view``, which waits when the state has something else under the name of one of its maps: the rows there are
+        not those of the map. No state can come to that since names are reserved."""
+        others = {part: f"relation {r.name}" for r in self.relations.values() for part in r.parts}
+        for known in self.views.values():
+            others |= {m: f"view {known.name}" for m in known.maps if m not in known.plan.auxiliaries}
+        found = next((m for m in (view.maps if isinstance(view, Kept) else ()) if m in others), None)
+        if found is None or not isinstance(view, Kept):
+            return view
+        why = f"{others[found]} has the name of its map {found}"
+        return Waiting(view.name, why, view.query, view.options, {}, None, view, None)
 
     def know(self, view: Kept) -> None:
         """``view`` was committed as what there is under its name, and need not be compiled again."""

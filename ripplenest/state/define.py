@@ -134,7 +134,7 @@ class Definitions:
         kept = self._reusable(view, old, stored)
         fresh = {m.name: m for m in view.plan.maps if m.name not in kept}
         dropped = (set() if old is None else self._owned(old) - self._used(view.name) - kept) & stored.keys()
-        dropped |= {name for name in fresh if name in stored and name in view.plan.auxiliaries}
+        dropped |= {name for name in fresh if name in stored and name in view.plan.auxiliaries} - self._of_relations()
         taken = [name for name in fresh if name in stored and name not in dropped]
         if taken:
             raise NameTaken("the name is in use", where=taken[0], possible=["another name"])
@@ -166,7 +166,11 @@ class Definitions:
         """The stored maps of a view, also those that it shares."""
         if isinstance(view, Kept):
             return set(view.maps)
-        return {table for table in self.state.store.tables() if view.owns(table)}
+        return {table for table in self.state.store.tables() if view.owns(table)} - self._of_relations()
+
+    def _of_relations(self) -> set[str]:
+        """The stored parts of relations, which may have names of maps in states from before these were reserved."""
+        return {part for r in self._declared.relations.values() for part in r.parts}
 
     def _used(self, without: str) -> set[str]:
         """The maps of all views but one."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from ripplenest.data.columns import base_types
+from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.errors import NotKept, Stale, StateError, UnknownView
 from ripplenest.schema.shape import OutputShape, shape_of_relation
 from ripplenest.state.declared import Declared
@@ -60,18 +61,16 @@ class State:
 
     def version_of(self, as_of: AsOf | None) -> int | None:
         """The version that ``as_of`` means; None for the newest. Raises StateError."""
-        if isinstance(as_of, int) and not isinstance(as_of, bool):
-            return as_of
         if as_of is None:
             return None
-        match as_of:
-            case (str(source), int(seq)):
+        match moment(as_of, "as_of"):
+            case (source, seq):
                 applied = self.store.applied(source, seq)
                 if applied is None:
                     raise StateError("no such batch was applied", where=str(self.store.path), got=f"{source}:{seq}")
                 return applied.version
-        wanted = "a version, or the (source, seq) of a batch"
-        raise StateError("not a version", where="as_of", wanted=wanted, got=type(as_of).__name__)
+            case version:
+                return version
 
     def shown(self, name: str, as_of: AsOf | None = None) -> Shown:
         """The view or relation ``name`` at ``as_of``: what it is called now, also where it was defined otherwise then.

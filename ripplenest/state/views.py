@@ -10,6 +10,7 @@ from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.judge import Judgement, judge
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.errors import CorruptState, QueryError, WrongValue
+from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.serial import query_from_json, query_to_json
 from ripplenest.nrc.syntax import Query
 from ripplenest.nrc.types import STRING
@@ -150,10 +151,12 @@ def _waits(made: Kept | QueryError, program: str, behind: int | None) -> str:
 
 
 def query_of(view: object) -> Query:
-    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name."""
+    """The term of a view, whose name is text. Raises QueryError for what is none, WrongValue for another name, and
+    NameTaken for one that is ours."""
     query = getattr(view, "query", None)
     if not isinstance(query, Query):
         raise QueryError("not a view", wanted="a function with @view", got=type(view).__name__)
     if to_value(query.name, STRING, "view name") == "":
         raise WrongValue("a view needs a name", where="view name", got="an empty string")
+    check_free_of_maps(query.name, f"view {query.name}")
     return query

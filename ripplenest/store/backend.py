@@ -15,10 +15,12 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.dialects.postgresql import OID
 from sqlalchemy.engine import URL, Connection, Engine
 
 from ripplenest.nrc.errors import CorruptState, EnvironmentProblem, StateError
 from ripplenest.store.disk import refusals
+from ripplenest.store.place import Place, place_of_folder
 
 FILE = "catalogue.sqlite"
 BUSY_SECONDS = 30.0
@@ -46,6 +48,10 @@ class Backend(ABC):
         """What the database itself finds to be damaged, which digests of rows cannot see; it may read all of it."""
 
     @abstractmethod
+    def place(self, c: Connection) -> Place:
+        """Where the state lives, as long as its catalogue is one with others who ask."""
+
+    @abstractmethod
     def explained(self, e: sa.exc.DBAPIError) -> StateError:
         """What an error of the driver means: CorruptState where stored bytes have changed."""
 
@@ -62,7 +68,7 @@ class Sqlite(Backend):
     beside = True
 
     def __init__(self, folder: Path) -> None:
-        path = folder / FILE
+        self._folder, path = folder, folder / FILE
         with refusals(path):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self.where, self.identity = str(path), token_hex(16)
@@ -84,6 +90,9 @@ class Sqlite(Backend):
     def damage(self, c: Connection) -> str | None:
         found = c.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
         return None if found == "ok" else str(found)
+
+    def place(self, c: Connection) -> Place:  # noqa: ARG002 - the file says nothing of where it is
+        return place_of_folder(self._folder)
 
     def explained(self, e: sa.exc.DBAPIError) -> StateError:
         name = getattr(e.orig, "sqlite_errorname", "SQLITE_CORRUPT")
@@ -136,6 +145,17 @@ class Postgres(Backend):
     def damage(self, c: Connection) -> str | None:  # noqa: ARG002 - PostgreSQL checks its pages as it reads them
         return None
 
+    def place(self, c: Connection) -> Place:
+        """The catalogue is the state, whatever folders and hosts there are: two folders with one schema have one
+        history, and a schema that was dumped and restored has numbers of its own, unless at the same URL."""
+        allowed = sa.func.has_function_privilege("pg_control_system()", "execute")
+        system = sa.func.pg_control_system().table_valued("system_identifier").c.system_identifier
+        databases = sa.table("pg_database", sa.column("oid"), sa.column("datname")).c
+        database = sa.select(databases.oid).where(databases.datname == sa.func.current_database())
+        schema = sa.select(sa.cast(sa.func.to_regnamespace(self._schema), OID))
+        server = c.scalar(sa.select(system)) if c.scalar(sa.select(allowed)) else None
+        return Place.of([server, c.scalar(database), c.scalar(schema)], [self.where, self._schema])
+
     def explained(self, e: sa.exc.DBAPIError) -> StateError:
         state, said = getattr(e.orig, "sqlstate", None) or "", _said(e.orig)
         if state == _LOCKED:
@@ -145,12 +165,13 @@ class Postgres(Backend):
 
 def _parsed(url: str) -> URL:
     try:
-        parsed = sa.make_url(url)
+        parsed = sa.make_url(url) if isinstance(url, str) and url.isprintable() else None
     except (sa.exc.ArgumentError, ValueError):  # ValueError: a port that is no number
         parsed = None
     if parsed is None or parsed.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
         got = None if parsed is None else parsed.drivername
-        raise StateError("not a URL of a catalogue", wanted="postgresql+psycopg://user@host/database", got=got)
+        wanted = "postgresql+psycopg://user@host/database"
+        raise StateError("not a URL of a catalogue", where="catalogue", wanted=wanted, got=got)
     return parsed.set(drivername="postgresql+psycopg")
 
 

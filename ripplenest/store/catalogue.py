@@ -18,6 +18,7 @@ from ripplenest.nrc.errors import StateError
 from ripplenest.store.backend import Backend
 from ripplenest.store.chain import Head, Schema, Version, columns_text, first_version, tombstone, types_text
 from ripplenest.store.disk import Blob
+from ripplenest.store.place import Place
 from ripplenest.store.records import Records, Tip
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
@@ -183,6 +184,10 @@ class Catalogue(Records):
     def identity(self, c: Connection) -> str:
         """What the state is called."""
         return self._unsealed("id", self.setting(c, "id"))
+
+    def place(self, c: Connection) -> Place:
+        """Where the state lives."""
+        return self._backend.place(c)
 
     def retain(self, tip: Tip) -> int:
         """How many versions are kept besides the newest."""

@@ -16,6 +16,7 @@ from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head, Known, Live, Version
 from ripplenest.store.changelog import Changelog
 from ripplenest.store.disk import Disk
+from ripplenest.store.place import Place
 from ripplenest.store.records import Tip, note_of
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
@@ -41,6 +42,7 @@ class Readable:
         self._reader = Reader(disk)
         self._seen: Newest | None = None
         self._identity = ""
+        self._place: Place | None = None
         self._closed = False
 
     def close(self) -> None:
@@ -159,6 +161,15 @@ class Readable:
             with self._catalogue.transaction() as c:
                 self._identity = self._catalogue.identity(c)
         return self._identity
+
+    @property
+    def place(self) -> Place:
+        """Where this state lives, which tells it from its copies. Raises StateError."""
+        self.check_open()
+        if self._place is None:
+            with self._catalogue.transaction() as c:
+                self._place = self._catalogue.place(c)
+        return self._place
 
     @property
     def where(self) -> str:

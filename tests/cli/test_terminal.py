@@ -73,8 +73,8 @@ def test_a_closed_stdout(state, monkeypatch):
 # ---------------------------------------------------------------- the catalogue
 
 COMMANDS = [
-    "explain", "show big", "changes big --since 1 --nested", "status", "history", "rollback 5 --yes", "compact",
-    "vacuum", "verify", "doctor",
+    "explain", "show big", "changes big --since 1 --nested", "status", "history", "rollback 5 --yes", "rebuild",
+    "compact", "vacuum", "publish", "adopt big published", "verify", "doctor",
 ]  # fmt: skip
 
 
@@ -93,13 +93,15 @@ def opened(monkeypatch):
 
 def test_all_commands_with_a_state_are_tried():
     states = {c.callback.__name__ for c in app.registered_commands if "catalogue" in c.callback.__annotations__}
-    assert states == {command.split()[0] for command in COMMANDS}
+    assert states == {command.split()[0] for command in COMMANDS} | {"drop"}  # there is nothing to drop twice
     assert {c.callback.__name__ for c in app.registered_commands} - states == {"demo", "check"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_url_of_a_catalogue(command, state, run, opened, monkeypatch):
     """That of the option; else that of the variable, for a state with its catalogue elsewhere and for no other."""
+    pytest.importorskip("deltalake")
+    monkeypatch.chdir(state.parent)  # where adopt publishes
     monkeypatch.setattr("ripplenest.cli.checking.of_machine", lambda _: [])
     monkeypatch.setenv("RIPPLENEST_CATALOGUE", "postgresql://variable")
     name, *rest = command.split()

@@ -75,7 +75,7 @@ def test_status_of_publications(state, run, tmp_path):
 
 
 def test_a_publication_that_is_behind_is_a_warning(state, run, tmp_path):
-    """Opening a state publishes what is missing; that it cannot keeps nobody from reading."""
+    """To read is not to publish; that a table cannot be read keeps nobody from reading the state."""
     pytest.importorskip("deltalake")
     with rn.open(state, engine="python") as db:
         db.publish("big", tmp_path / "published")

@@ -1,7 +1,10 @@
 """Functions that a view may call by name, recognised by identity. They also run on plain Python values."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from ripplenest.nrc.arguments import kind
+from ripplenest.nrc.errors import WrongValue
 
 T = TypeVar("T")
 
@@ -12,5 +15,11 @@ def coalesce(*values: T | None) -> T | None:
 
 
 def flatten(bags: Iterable[Iterable[T] | None]) -> list[T]:
-    """The union of the inner bags; NULL bags add nothing."""
-    return [row for bag in bags if bag is not None for row in bag]
+    """The union of the inner bags; NULL bags add nothing. Raises WrongValue for what is no bag of bags."""
+    return [row for bag in _bags(bags) if bag is not None for row in _bags(bag)]
+
+
+def _bags(value: object) -> Iterable[Any]:
+    if not isinstance(value, Iterable):
+        raise WrongValue("not a bag of bags", where="flatten", wanted="a list of lists", got=kind(value))
+    return value

@@ -12,8 +12,12 @@ from typing import Annotated, Any
 from attrs import define, field, frozen
 from lark import Tree
 
-from ripplenest.nrc.errors import ParseError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
+from ripplenest.nrc.arguments import local_path
+from ripplenest.nrc.arguments import text as check_text
+from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits
+from ripplenest.nrc.printable import printable
+from ripplenest.nrc.reserved import POSSIBLE, TAKEN, of_a_map
 from ripplenest.nrc.surface import markers
 from ripplenest.nrc.surface.names import name_apart
 from ripplenest.nrc.surface.readings import BagTerm
@@ -77,8 +81,12 @@ class Program:
 
 def read_file(path: Path | str) -> Program:
     """The program in a file, which is UTF-8. Raises ParseError or another QueryError with file, line and column."""
-    with Path(path).open("rb") as file:
-        raw = file.read(MAX_SOURCE + 1)
+    try:
+        with local_path(path, "read: path").open("rb") as file:
+            raw = file.read(MAX_SOURCE + 1)
+    except OSError as error:
+        what, where = "the file cannot be read", printable(str(path))
+        raise QueryError(what, where=where, wanted="a .nrc file", got=error.strerror) from error
     if len(raw) > MAX_SOURCE:
         raise TooBig("the source is too big", where=str(path), wanted=f"at most {MAX_SOURCE} bytes")
     try:
@@ -92,7 +100,7 @@ def read_file(path: Path | str) -> Program:
 
 def parse_file(text: str, where: str = "text") -> Program:
     """The program that ``text`` is; ``where`` is what messages call it. Raises ParseError or another QueryError."""
-    lines = source(text, where)
+    lines = source(check_text(text, "parse: text"), check_text(where, "parse: where"))
     found = _Reading(lines, text)
     for node in subtrees(tree(text, lines, "file")):
         with lines.located(node):
@@ -116,6 +124,8 @@ class _Reading:
             known = self.records if node.data == "record_declaration" else {**self.relations, **self.views}
             if name in known:
                 raise ParseError(f"{name} is declared above", possible=["another name"])
+            if node.data != "record_declaration" and of_a_map(name):
+                raise ParseError(TAKEN, got=name, possible=POSSIBLE)
         match node.data:
             case "record_declaration":
                 self.records[name] = self._type(subtrees(node)[1])

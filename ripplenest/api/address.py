@@ -1,0 +1,287 @@
+"""Addresses: from ``at(custkey=7).orders.at(orderkey=11).items`` to a deep operation.
+
+``Rows`` and ``Inner`` are what the user chains. They check every step against the row types and change nothing; an
+insert or a delete at the end makes one operation, whose bags are found when the batch runs (``intake/locate.py``).
+Rows that are chosen with nothing after them are a mistake: ``Chosen`` knows those, and the batch refuses them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import Any, NoReturn
+
+from attrs import evolve, field, frozen
+
+from ripplenest.intake.ingest import read_rows
+from ripplenest.intake.operations import Deep, Field, Step, Verb, Where
+from ripplenest.nrc.arguments import kind
+from ripplenest.nrc.bags import LabelValue
+from ripplenest.nrc.errors import (
+    BatchMisuse,
+    Immutable,
+    RipplenestError,
+    TypeMismatch,
+    UnknownKey,
+    UnknownLabel,
+    UnknownName,
+)
+from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
+from ripplenest.nrc.values import to_value
+from ripplenest.schema.relation import Relation
+from ripplenest.shred.contexts import child_path
+
+Emit = Callable[[Deep], None]
+
+
+@frozen
+class Chosen:
+    """What the ``at`` of a batch chose, until a field follows, something is done with it, or the user is told that it
+    cannot be. Bags of chosen rows may be kept to be changed or not: programs that pick one of several do that."""
+
+    idle: dict[int, "_Address"] = field(factory=dict)
+    _numbers: Iterator[int] = field(factory=count)
+
+    def add(self, address: "_Address") -> int:
+        """The number of one more choice."""
+        number = next(self._numbers)
+        self.idle[number] = address
+        return number
+
+    def done(self, numbers: Iterable[int]) -> None:
+        """Something was done with these, or the user was told that it cannot be."""
+        for number in numbers:
+            self.idle.pop(number, None)
+
+    def check(self) -> None:
+        """Raises BatchMisuse when rows were chosen and nothing was done with them; the message shows the last of them,
+        because those before may be on its way."""
+        for address in reversed(self.idle.values()):
+            what = "rows were chosen, and nothing was done with them"
+            raise BatchMisuse(what, where=address.shown, wanted="an insert or a delete", possible=address.forms())
+
+
+@frozen
+class _Address:
+    """Where a chain has arrived: the path of the field, its type and the steps to it. ``shown`` is how it is written,
+    ``holder`` how the bag of its rows is, and ``numbers`` are those of what was chosen on the way."""
+
+    relation: Relation
+    path: str
+    type: Type
+    steps: tuple[Step, ...]
+    label: str | None
+    emit: Emit
+    chosen: Chosen
+    shown: str
+    holder: str = ""
+    numbers: tuple[int, ...] = ()
+
+    def told(self, error: RipplenestError) -> RipplenestError:
+        """``error``, by which the user learns that this address does nothing."""
+        self.chosen.done(self.numbers)
+        return error
+
+    def choose(self, row: Type, steps: tuple[Step, ...], how: str) -> "Rows":
+        """Those of its rows, of type ``row``, that one more step chooses."""
+        found = evolve(self, type=row, steps=steps, shown=f"{self.shown}.{how}", holder=self.shown)
+        return Rows(evolve(found, numbers=(*self.numbers, self.chosen.add(found))))
+
+    def forms(self) -> list[str]:
+        """What can be done from here, as it is written."""
+        inner = [f"{self.shown}.{name}" for name, t in _fields(self.type).items() if isinstance(t, Bag)]
+        bags = [self.shown] if isinstance(self.type, Bag) else inner
+        whole = [f'upsert("{self.relation.name}", [...])'] if self.relation.key else []
+        rows = whole if self.holder == self.relation.name else _changes(self.holder)
+        return [form for bag in bags for form in _changes(bag)] + ([] if isinstance(self.type, Bag) else rows)
+
+
+def _changes(bag: str) -> list[str]:
+    return [f"{bag}.insert([...])", f"{bag}.delete([...])"]
+
+
+def _fields(row: Type) -> dict[str, Type]:
+    return dict(row.fields) if isinstance(row, Record) else {}
+
+
+class _Chained:
+    """What is common to ``Rows`` and ``Inner``: fields lead on, and are not assigned."""
+
+    __slots__ = ("_address",)
+    _address: _Address
+
+    def __init__(self, address: _Address) -> None:
+        object.__setattr__(self, "_address", address)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._refuse(name)
+
+    def __setitem__(self, name: object, value: object) -> None:
+        self._refuse(name)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse(name)
+
+    def __delitem__(self, name: object) -> None:
+        self._refuse(name)
+
+    def __iadd__(self, other: object) -> NoReturn:
+        self._refuse(None)
+
+    def __isub__(self, other: object) -> NoReturn:
+        self._refuse(None)
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        """Raises BatchMisuse: an address is no function."""
+        self._refuse(None)
+
+    def _refuse(self, name: object) -> NoReturn:
+        """Raises BatchMisuse for what would change nothing, with what does."""
+        a = self._address
+        place = a.path if name is None else child_path(a.path, str(name))
+        what = "fields are not assigned: rows of inner bags are inserted and deleted"
+        raise a.told(BatchMisuse(what, where=place, wanted="an insert or a delete", possible=a.forms()))
+
+
+class Rows(_Chained):
+    """Rows chosen by ``at``: their fields lead to inner bags, ``.orders`` or ``["orders"]``."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Any:
+        return _field(self._address, self._address.type, name)
+
+
+class Inner(_Chained):
+    """An inner bag: insert and delete its rows, or choose some of them and go deeper.
+
+    Below a label no rows are chosen: fields spell the path of the label's bag, ``["insert"]`` for a method's name.
+    """
+
+    __slots__ = ()
+
+    def insert(self, rows: object) -> None:
+        """Add ``rows`` to the bag: dicts, records, base values, a pyarrow.Table or a DataFrame."""
+        self._write("insert", rows)
+
+    def delete(self, rows: object) -> None:
+        """Take ``rows`` out of the bag; each must be there."""
+        self._write("delete", rows)
+
+    def at(self, **fields: object) -> Rows:
+        """The one row with these fields; an error when none or several match."""
+        return self._chosen(fields, many=False)
+
+    def at_all(self, **fields: object) -> Rows:
+        """Every row with these fields; an error when none matches."""
+        return self._chosen(fields, many=True)
+
+    def __getitem__(self, name: str) -> Any:
+        a = self._address
+        assert isinstance(a.type, Bag)
+        if a.label is None:
+            possible = ["insert", "delete", "at", "at_all"]
+            what = "a bag has rows to choose, not fields"
+            raise a.told(UnknownName(what, where=a.path, got=name, possible=possible))
+        return _field(a, a.type.row, name)
+
+    def _write(self, verb: Verb, rows: object) -> None:
+        a = self._address
+        assert isinstance(a.type, Bag)
+        a.chosen.done(a.numbers)
+        if a.path in a.relation.fixed:
+            what = "the relation declares this bag immutable"
+            raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
+        values = read_rows(rows, a.type.row, f"{verb} {a.path}: rows")
+        a.emit(Deep(verb, a.relation.name, a.path, a.steps, a.label, values))
+
+    def _chosen(self, fields: dict[str, object], many: bool) -> Rows:
+        a = self._address
+        if a.label is not None:
+            raise a.told(TypeMismatch("a label names the bag itself", where=a.path, possible=["insert", "delete"]))
+        assert isinstance(a.type, Bag)
+        try:
+            step = _where(a.type.row, fields, many, a.path)
+        except RipplenestError as error:
+            raise a.told(error) from None
+        return a.choose(a.type.row, (*a.steps, step), _how(fields, many))
+
+
+def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
+    fields = _fields(row)
+    if not isinstance(name, str) or name not in fields:
+        got = name if isinstance(name, str) else kind(name)
+        raise a.told(UnknownName("there is no such field", where=a.path, got=got, possible=fields))
+    a.chosen.done(a.numbers)
+    path, shown, steps = child_path(a.path, name), f"{a.shown}.{name}", (*a.steps, Field(name))
+    below = evolve(a, path=path, type=fields[name], steps=steps, shown=shown)
+    if isinstance(below.type, Record):
+        return Rows(below)
+    if isinstance(below.type, Bag):
+        return Inner(below)
+    what = "a deep update reaches inner bags"
+    raise a.told(TypeMismatch(what, where=path, wanted="a bag", got=below.type))
+
+
+def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit, chosen: Chosen) -> Rows:
+    """The rows of a relation that a batch's ``at`` chooses: by fields, or whichever row holds the bag ``label``."""
+    label: str | None = None
+    steps: tuple[Step, ...] = ()
+    if not many and "label" in fields and not _is_field(relation.row, "label", fields["label"]):
+        if len(fields) > 1:
+            raise TypeMismatch("either a label or fields", where=relation.name, got=sorted(fields))
+        label = label_id(fields["label"], relation.name)
+    else:
+        steps = (_where(relation.row, fields, many, relation.name),)
+    whole = _Address(relation, relation.name, relation.row, (), label, emit, chosen, relation.name)
+    return whole.choose(relation.row, steps, _how(fields, many))
+
+
+def _how(fields: dict[str, object], many: bool) -> str:
+    return f"{'at_all' if many else 'at'}({', '.join(fields)})"
+
+
+def _is_field(row: Type, name: str, value: object) -> bool:
+    """Whether ``value`` is for the base field ``name`` of the row, rather than a label's struct."""
+    base = isinstance(row, Record) and isinstance(dict(row.fields).get(name), Base)
+    return base and not isinstance(value, LabelValue | dict) and not hasattr(value, "asDict")
+
+
+def label_id(label: object, where: str) -> str:
+    """The id in a label, given as a string, or as the label column of ``flat()`` or ``dictionaries()``."""
+    found = _id_of(label)
+    if not isinstance(found, str):
+        what = "not a label of an input relation"
+        raise UnknownLabel(what, where=where, wanted="its id", got=type(label).__name__)
+    to_value(found, STRING, f"{where}: label")
+    return found
+
+
+def _id_of(label: object) -> object:
+    if isinstance(label, str):
+        return label
+    if isinstance(label, LabelValue):
+        return label.args[0] if len(label.args) == 1 else None
+    as_dict = getattr(label, "asDict", None)  # a Spark row, without importing Spark
+    fields = as_dict() if callable(as_dict) else label
+    if isinstance(fields, dict):
+        # A label of several sites says which made it, and has the id as ``<site>.id``.
+        return fields.get(f"{fields.get('site')}.id", fields.get("id"))
+    return None
+
+
+def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Where:
+    own = dict(row.fields) if isinstance(row, Record) else {}
+    base = {n: t for n, t in own.items() if isinstance(t, Base)}
+    if not fields:
+        raise UnknownKey("at() needs at least one field", where=where, possible=base)
+    for name in fields:
+        if name not in base:
+            raise UnknownName("rows are addressed by base fields", where=where, got=name, possible=base)
+    return Where(tuple((n, to_value(v, base[n], f"{where}.{n}")) for n, v in sorted(fields.items())), many)
