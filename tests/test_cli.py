@@ -69,7 +69,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def test_version() -> None:
-    assert ripplenest("--version").stdout == "0.1.0\n"
+    assert ripplenest("--version").stdout == f"{rn.__version__}\n" == "0.1.0\n"
 
 
 def test_explain(views: Path) -> None:

@@ -5,7 +5,6 @@ or was told not to go on; 2 for another error of ours, of a Python file or of th
 when the reader of stdout has gone. With ``--json``, stdout has one JSON object and nothing else.
 """
 
-import importlib.metadata
 import os
 import sys
 from typing import Annotated, Any
@@ -68,7 +67,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(importlib.metadata.version("ripplenest"))
+        print(rn.__version__)
         raise typer.Exit
 
 
