@@ -3,12 +3,13 @@
 from collections import Counter
 from typing import Annotated, Any, assert_never
 
+from support.choices import Choices, seeded
+from support.schemas import MAX_DEPTH, row_type
+
 from ripplenest.nrc.surface.markers import Bag
 from ripplenest.nrc.surface.records import annotation_type, record
 from ripplenest.nrc.types import Bag as BagType
 from ripplenest.nrc.types import Base, Dict, Label, Record, Type
-from support.choices import Choices, seeded
-from support.schemas import MAX_DEPTH, row_type
 
 COUNTS: Counter[str] = Counter()
 CASES = 300
