@@ -27,9 +27,10 @@ from ripplenest.run.policy import Policy, check_policy
 from ripplenest.schema.relation import Relation, declare
 from ripplenest.state.commits import Commits
 from ripplenest.state.declared import HasQuery, compiled, query_of
+from ripplenest.state.history import History
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.store.specs import Entry, Swept, Usage
+from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
 from ripplenest.version.version import AsOf
 
@@ -191,9 +192,12 @@ class Database:
 
     # ------------------------------------------------------------ versions
 
-    def history(self, limit: int | None = None) -> list[Entry]:
-        """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done."""
-        return self._store.history(limit)
+    def history(self, limit: int | None = None) -> History:
+        """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done.
+
+        A list of entries, shown as a table.
+        """
+        return History(self._store.history(limit))
 
     def version_of(self, as_of: AsOf) -> int:
         """The version that ``as_of`` means, which is kept. Raises StateError."""

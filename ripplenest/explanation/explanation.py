@@ -28,7 +28,7 @@ KEYWORDS = r"(?<![\w.])(for|in|union|where|and|or|not|let)(?= )"
 VERSIONS = r"Δ[\w./\[\]]+|[\w./\[\]]+⁺"
 
 
-@frozen(slots=False)
+@frozen(slots=False, repr=False)
 class Explanation:
     """The stages of one view: ``str()`` and ``text`` as plain text, ``print()`` for a terminal, ``json()`` as data,
     ``mermaid()`` and ``graphviz()`` as a drawing of the trigger program, itself in a notebook."""
@@ -41,6 +41,9 @@ class Explanation:
         return "\n".join(line for _, line in printout(self.facts, WIDTH)) + "\n"
 
     def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
         return self.text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
