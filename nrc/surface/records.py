@@ -20,6 +20,7 @@ from unicodedata import normalize
 import attrs
 
 from ripplenest.nrc import types as nrc
+from ripplenest.nrc.border import Border
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.surface.markers import Bag
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
@@ -67,13 +68,14 @@ def record(cls: type[C]) -> type[C]:
 
     Raises Unsupported or TypeMismatch with class and field for an annotation that is not a type of the calculus.
     """
-    _check_names(cls)
-    made = attrs.frozen(cls)
-    if not attrs.fields(typing.cast(Any, made)):
-        raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])
-    setattr(made, _DECLARED, _Declared(Surroundings(2)))
-    with suppress(NotDefinedYet):  # a forward reference: looked up again at first use
-        record_type(made)
+    with Border():
+        _check_names(cls)
+        made = attrs.frozen(cls)
+        if not attrs.fields(typing.cast(Any, made)):
+            raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])
+        setattr(made, _DECLARED, _Declared(Surroundings(2)))
+        with suppress(NotDefinedYet):  # a forward reference: looked up again at first use
+            record_type(made)
     return made
 
 

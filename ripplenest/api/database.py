@@ -15,6 +15,7 @@ from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import Materialize
 from ripplenest.intake.operations import Operation
+from ripplenest.nrc.border import bordered, public
 from ripplenest.nrc.errors import NotPublished, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.publish import Layout, Published, Target
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 Engine = Literal["spark", "python"]
 
 
+@public
 class Database:
     """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
 
@@ -309,6 +311,7 @@ class Database:
         return self._joiner
 
 
+@bordered
 def open_database(
     path: str | os.PathLike[str],
     spark: "SparkSession | None" = None,
@@ -340,5 +343,5 @@ def open_database(
     try:
         db.catch_up()
     except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
-        warnings.warn(str(error), stacklevel=2)
+        warnings.warn(str(error), stacklevel=3)
     return db

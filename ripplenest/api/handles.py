@@ -10,6 +10,7 @@ from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
+from ripplenest.nrc.border import public
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
@@ -27,6 +28,7 @@ SCANNED = 10_000  # stored rows that are read whole without a word
 
 
 @frozen
+@public
 class Changes:
     """What changed in the versions (since, version]: signed rows of the flat part and of each dictionary by site, and
     the nested rows that were touched, however deep inside them it happened.
@@ -48,6 +50,7 @@ class Changes:
         return self._nested()
 
 
+@public
 class Handle:
     """A view or a relation of a database. Every read is of the newest version at the time of the call, or always of
     the one that ``as_of`` gave. Raises StateError for a version that is no longer kept, or before there was such a view
@@ -121,7 +124,7 @@ class Handle:
             snapshot.version,
             flat(spark, shape, snapshot.delta(shape.flat.table, start)),
             {site: entries(spark, d, snapshot.delta(d.table, start)) for site, d in found.items()},
-            lambda: signed(spark, shape, *self._touched(snapshot, start)),
+            lambda: signed(spark, shape, *self._touched(snapshot, start, 5)),
         )
 
     def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
@@ -129,17 +132,18 @@ class Handle:
         changed inside is in both, as it was and as it is. Reads only what was touched where the database has the access
         keys for it (``Database.track``), and warns where it does not and tables are large; needs no Spark."""
         snapshot, start = self._snapshot(), self._snapshots(since).version
-        went, came = self._touched(snapshot, start)
+        went, came = self._touched(snapshot, start, 4)
         return self._plain(went), self._plain(came)
 
-    def _touched(self, snapshot: Version, since: int) -> tuple[BagValue, BagValue]:
-        """The nested rows that went, and those that came. What was scanned for want of access keys is told."""
+    def _touched(self, snapshot: Version, since: int, caller: int) -> tuple[BagValue, BagValue]:
+        """The nested rows that went, and those that came. What was scanned for want of access keys is told to the
+        program, which is ``caller`` frames up, the border counted."""
         found = touched(self.shape, snapshot, since)
         rows, scanned = found.nested(), found.missed
         many = sum(snapshot.size(table) for table in scanned)
         if many > SCANNED:
             what = f"{many:,} stored rows were read whole ({', '.join(scanned)}); after track({self.name!r}) only what"
-            warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=3)
+            warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=caller)
         return rows
 
     @property
@@ -168,6 +172,7 @@ class Handle:
         return self._snapshots(self._as_of)
 
 
+@public
 class RelationHandle(Handle):
     """A relation of a database."""
 
@@ -177,6 +182,7 @@ class RelationHandle(Handle):
         super().__init__(shape_of_relation(relation), *rest)
 
 
+@public
 class ViewHandle(Handle):
     """A view of a database."""
 

@@ -7,6 +7,7 @@ from ripplenest.delta.judge import by_key, judge
 from ripplenest.delta.materialize import Materialize
 from ripplenest.explanation.explanation import Explanation
 from ripplenest.explanation.facts import Facts
+from ripplenest.nrc.border import bordered
 from ripplenest.nrc.errors import QueryError, UnknownName
 from ripplenest.nrc.syntax import Query
 from ripplenest.shred.contexts import stored_parts
@@ -17,6 +18,7 @@ __all__ = ["Explanation", "explain", "explain_kept"]
 Rows = Mapping[str, int]
 
 
+@bordered
 def explain(
     view: Query | HasQuery,
     sizes: Rows | None = None,

@@ -15,6 +15,7 @@ from ripplenest.explanation.graph import graph, graphviz, mermaid
 from ripplenest.explanation.html import html
 from ripplenest.explanation.lines import Style
 from ripplenest.explanation.printout import printout, sections
+from ripplenest.nrc.border import public
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +30,7 @@ VERSIONS = r"Δ[\w./\[\]]+|[\w./\[\]]+⁺"
 
 
 @frozen(slots=False, repr=False)
+@public
 class Explanation:
     """The stages of one view: ``str()`` and ``text`` as plain text, ``print()`` for a terminal, ``json()`` as data,
     ``mermaid()`` and ``graphviz()`` as a drawing of the trigger program, itself in a notebook."""

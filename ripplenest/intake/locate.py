@@ -13,6 +13,7 @@ from ripplenest.data.columns import columns, from_leaves, label_site
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Deep, Field, Step, Verb, Where
 from ripplenest.nrc.bags import LabelValue, Value, field_of
+from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import Ambiguous, Immutable, TypeMismatch, UnknownKey, UnknownLabel, UnknownName
 from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
 from ripplenest.nrc.values import to_value
@@ -35,6 +36,7 @@ class _Address:
     emit: Emit
 
 
+@public
 class Rows:
     """Rows chosen by ``at``: their fields lead to inner bags, ``.orders`` or ``["orders"]``."""
 
@@ -62,6 +64,7 @@ def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
     raise TypeMismatch("a deep update reaches inner bags", where=below.path, wanted="a bag", got=below.type)
 
 
+@public
 class Inner:
     """An inner bag: insert and delete its rows, or choose some of them and go deeper.
 

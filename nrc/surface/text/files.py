@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from attrs import define, field, frozen
 from lark import Tree
 
+from ripplenest.nrc.border import bordered, public
 from ripplenest.nrc.errors import ParseError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits
 from ripplenest.nrc.surface import markers
@@ -54,6 +55,7 @@ class TextView:
 
 
 @frozen
+@public
 class Program:
     """What a file declares, in its order."""
 
@@ -75,6 +77,7 @@ class Program:
         raise UnknownName("there is no such relation", got=name, possible=[r.name for r in self.relations])
 
 
+@bordered
 def read_file(path: Path | str) -> Program:
     """The program in a file, which is UTF-8. Raises ParseError or another QueryError with file, line and column."""
     with Path(path).open("rb") as file:
@@ -90,6 +93,7 @@ def read_file(path: Path | str) -> Program:
         raise Text(str(path), tuple(good)).error("not text in UTF-8", place, got=got) from None
 
 
+@bordered
 def parse_file(text: str, where: str = "text") -> Program:
     """The program that ``text`` is; ``where`` is what messages call it. Raises ParseError or another QueryError."""
     lines = source(text, where)
