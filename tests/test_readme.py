@@ -29,6 +29,9 @@ def test_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     shown = capsys.readouterr().out
     assert "imdb:17, incremental" in shown
     assert re.search(r"Jarhead *\|\[(Drive, Skyfall|Skyfall, Drive)\]", shown)
+    with runpy.run_path(str(file))["db"] as db:
+        assert (db.version, db.view("related").count()) == (4, 4)
+    assert "imdb:17 was applied before, nothing changed" in capsys.readouterr().out
 
 
 ROW = {
