@@ -28,6 +28,7 @@ __all__ = [
     "RipplenestError",
     "TextView",
     "View",
+    "__version__",
     "coalesce",
     "errors",
     "explain",
@@ -38,6 +39,8 @@ __all__ = [
     "record",
     "view",
 ]
+
+__version__ = "0.1.0"  # pyproject.toml reads it here, without running the module
 
 if TYPE_CHECKING:
     from ripplenest.api.database import Database

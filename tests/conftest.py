@@ -5,18 +5,21 @@ random. It draws the same examples in every run; the long tests draw others each
 ``pytest --golden-update`` writes the golden files anew instead of comparing with them (``support/golden.py``).
 """
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from ripplenest.nrc.border import VARIABLE
 from ripplenest.spark.session import local_session
 
 settings.register_profile("ripplenest", deadline=None, derandomize=True)
 settings.load_profile("ripplenest")
 
 SPARK = "spark"
+os.environ[VARIABLE] = "full"  # a test that fails shows where
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

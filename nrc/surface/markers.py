@@ -2,7 +2,7 @@
 
 import decimal
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.types import INT, Base
@@ -13,6 +13,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 class Bag(Generic[T_co]):
     """The annotation of a bag whose rows are ``T_co``; a value is any iterable of rows, not an instance.
+
+    ``list[T_co]`` says the same. Type checkers then take lists as values of it, but know no ⊖ and × of lists.
 
     The methods are what type checkers see inside of a view: iteration, ⊎ (``+``), ⊖ (unary ``-``) and × (``*``).
     """
@@ -52,14 +54,18 @@ Int = Annotated[int, INT]
 """A 32-bit integer column; a plain ``int`` is 64 bits wide."""
 
 
-class Decimal:
-    """``Decimal[p, s]``: p digits, s of them after the point (p at most 38). Type checkers know it as
-    ``Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]``, which may be written instead."""
+if TYPE_CHECKING:
+    Decimal: Any  # numbers are no types to mypy, but it looks at nothing that is in the brackets of Any
+else:
 
-    def __class_getitem__(cls, digits: object) -> Any:
-        match digits:
-            case (int() as p, int() as s) if 0 <= s <= p <= MAX_DIGITS and p > 0:
-                return Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]
-            case _:
-                wanted = f"Decimal[p, s] with 0 <= s <= p <= {MAX_DIGITS}"
-                raise TypeMismatch("a decimal needs its digits", wanted=wanted, got=digits)
+    class Decimal:
+        """``Decimal[p, s]``: p digits, s of them after the point (p at most 38). Type checkers know it as Any;
+        ``Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]`` says the same, and more to them."""
+
+        def __class_getitem__(cls, digits: object) -> Any:
+            match digits:
+                case (int() as p, int() as s) if 0 <= s <= p <= MAX_DIGITS and p > 0:
+                    return Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]
+                case _:
+                    wanted = f"Decimal[p, s] with 0 <= s <= p <= {MAX_DIGITS}"
+                    raise TypeMismatch("a decimal needs its digits", wanted=wanted, got=digits)

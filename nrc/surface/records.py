@@ -1,7 +1,7 @@
 """``@record``: an annotated class as a frozen attrs class that knows its Record type; and the types of annotations.
 
     bool  int (long)  Int (32 bits)  float (double)  str  bytes  date  datetime (timestamp)  Decimal[p, s]
-    X | None (a base value or a bag that may be NULL)    Bag[X]    another record
+    X | None (a base value or a bag that may be NULL)    Bag[X], list[X]    another record
 
 Annotations may be strings. Names that are not defined yet are looked up again at first use.
 """
@@ -21,6 +21,7 @@ import attrs
 
 from ripplenest.nrc import types as nrc
 from ripplenest.nrc.arguments import kind
+from ripplenest.nrc.border import Border
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.surface.markers import Bag
 from ripplenest.nrc.surface.surroundings import Namespace, Surroundings
@@ -38,15 +39,15 @@ PLAIN: dict[object, nrc.Base] = {
 }
 POSSIBLE = (
     *("bool", "int", "Int", "float", "str", "bytes", "date", "datetime", "Decimal[p, s]"),
-    *("X | None", "Bag[X]", "another @record class"),
+    *("X | None", "Bag[X]", "list[X]", "another @record class"),
 )
 HINTS: dict[object, str] = {
     decimal.Decimal: "Decimal[p, s], which says how many digits",
-    list: "Bag[...]",
     tuple: "a @record class",
     dict: "a @record class",
     set: "Bag[...]",
 }
+BAGS = (Bag, list)
 _DECLARED = "__ripplenest_record__"
 
 
@@ -68,16 +69,17 @@ def record(cls: type[C]) -> type[C]:
 
     Raises Unsupported or TypeMismatch with class and field for an annotation that is not a type of the calculus.
     """
-    if not isinstance(cls, type) or cls.__module__ == "builtins":
-        what = "not a class"
-        raise Unsupported(what, where="record", wanted="a class with annotated fields", got=type(cls).__name__)
-    _check_names(cls)
-    made = attrs.frozen(cls)
-    if not attrs.fields(typing.cast(Any, made)):
-        raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])
-    setattr(made, _DECLARED, _Declared(Surroundings(2)))
-    with suppress(NotDefinedYet):  # a forward reference: looked up again at first use
-        record_type(made)
+    with Border():
+        if not isinstance(cls, type) or cls.__module__ == "builtins":
+            what = "not a class"
+            raise Unsupported(what, where="record", wanted="a class with annotated fields", got=type(cls).__name__)
+        _check_names(cls)
+        made = attrs.frozen(cls)
+        if not attrs.fields(typing.cast(Any, made)):
+            raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])
+        setattr(made, _DECLARED, _Declared(Surroundings(2)))
+        with suppress(NotDefinedYet):  # a forward reference: looked up again at first use
+            record_type(made)
     return made
 
 
@@ -140,7 +142,7 @@ def annotation_type(hint: Any, where: str, above: tuple[type, ...] = ()) -> nrc.
         return PLAIN[hint]
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return _optional(hint, where, above)
-    if typing.get_origin(hint) is Bag:
+    if typing.get_origin(hint) in BAGS and typing.get_args(hint):
         return nrc.Bag(annotation_type(typing.get_args(hint)[0], where, above))
     if is_record(hint):
         return _at(where, hint, above)
@@ -169,9 +171,9 @@ def _optional(hint: Any, where: str, above: tuple[type, ...]) -> nrc.Type:
 
 
 def _no_type(hint: Any, where: str) -> RipplenestError:
-    if hint is Bag:
-        possible = ["Bag[Movie]", "Bag[str]"]
-        return TypeMismatch("a bag needs the type of its rows", where=where, got="Bag", possible=possible)
+    if hint in (*BAGS, typing.List):  # noqa: UP006 - the old name of list
+        possible = ["Bag[Movie]", "list[Movie]", "Bag[str]"]
+        return TypeMismatch("a bag needs the type of its rows", where=where, got=_shown(hint), possible=possible)
     known = typing.get_origin(hint) or hint
     better = next((nearest for wrong, nearest in HINTS.items() if wrong is known), None)  # what came may have no hash
     nearest = POSSIBLE if better is None else (better,)

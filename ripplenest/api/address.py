@@ -15,6 +15,7 @@ from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Deep, Field, Step, Verb, Where
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
+from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import (
     BatchMisuse,
     Immutable,
@@ -102,6 +103,7 @@ def _fields(row: Type) -> dict[str, Type]:
     return dict(row.fields) if isinstance(row, Record) else {}
 
 
+@public
 class _Chained:
     """What is common to ``Rows`` and ``Inner``: fields lead on, and are not assigned."""
 
@@ -149,6 +151,7 @@ class _Chained:
         raise a.told(BatchMisuse(what, where=place, wanted="an insert or a delete", possible=a.forms()))
 
 
+@public
 class Rows(_Chained):
     """Rows chosen by ``at``: their fields lead to inner bags, ``.orders`` or ``["orders"]``."""
 
@@ -158,6 +161,7 @@ class Rows(_Chained):
         return _field(self._address, self._address.type, name)
 
 
+@public
 class Inner(_Chained):
     """An inner bag: insert and delete its rows, or choose some of them and go deeper.
 

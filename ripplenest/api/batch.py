@@ -7,6 +7,7 @@ from ripplenest.api.address import Chosen, Rows, start
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
 from ripplenest.nrc.arguments import one_of
+from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import BatchMisuse, NoKey, UnknownRelation
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
@@ -17,6 +18,7 @@ LOADS = "load:"  # with the relation's name: the source of its load
 Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
 
 
+@public
 class Batch:
     """Changes of one (source, seq). Columns and types are checked at once, the state when the block ends.
 

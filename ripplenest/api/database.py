@@ -18,6 +18,7 @@ from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.intake.operations import Operation
 from ripplenest.nrc.arguments import count, flag, local_path, moment, one_of, text
+from ripplenest.nrc.border import bordered, public
 from ripplenest.nrc.errors import NotPublished, QueryError, UnknownRelation, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Query
@@ -33,11 +34,12 @@ from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare
 from ripplenest.state.commits import Commits
 from ripplenest.state.define import Definitions
+from ripplenest.state.history import History
 from ripplenest.state.notes import note
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
 from ripplenest.state.views import HasQuery, Kept, compiled, query_of
-from ripplenest.store.specs import Entry, Swept, Usage
+from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
 from ripplenest.version.folding import Unfolding
 from ripplenest.version.version import AsOf
@@ -49,6 +51,7 @@ Engine = Literal["spark", "python"]
 SMALL = 100_000  # rows of relations up to which a view that waits is rebuilt when the state is opened
 
 
+@public
 class Database:
     """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
 
@@ -291,9 +294,12 @@ class Database:
 
     # ------------------------------------------------------------ versions
 
-    def history(self, limit: int | None = None) -> list[Entry]:
-        """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done."""
-        return self._store.history(None if limit is None else count(limit, "history: limit", 1))
+    def history(self, limit: int | None = None) -> History:
+        """The versions that are kept, newest first, at most ``limit`` of them: when, which batch, and what was done.
+
+        A list of entries, shown as a table.
+        """
+        return History(self._store.history(None if limit is None else count(limit, "history: limit", 1)))
 
     def version_of(self, as_of: AsOf) -> int:
         """The version that ``as_of`` means, which is kept. Raises StateError."""
@@ -433,6 +439,7 @@ def _check_materialize(materialize: object, where: str) -> None:
         one_of(materialize, MODES, "there is no such way to materialise", where, QueryError)
 
 
+@bordered
 def open_database(
     path: str | os.PathLike[str],
     spark: "SparkSession | None" = None,
@@ -475,5 +482,5 @@ def open_database(
             db.rebuild_small()
             db.catch_up()
     except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
-        warnings.warn(str(error), stacklevel=2)
+        warnings.warn(str(error), stacklevel=3)
     return db

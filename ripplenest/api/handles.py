@@ -12,6 +12,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.bags import BagValue, LabelValue, field_of
+from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, StateError, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
@@ -34,6 +35,7 @@ Show = Callable[[str, AsOf | None], Shown]
 
 
 @frozen
+@public
 class Changes:
     """What changed in the versions (since, version]: signed rows of the flat part and of each dictionary by site, and
     the nested rows that were touched, however deep inside them it happened.
@@ -66,6 +68,7 @@ class Changes:
         return self._nested()
 
 
+@public
 class Handle:
     """A view or a relation of a database. Every read is of the newest version at the time of the call, or always of
     the one that ``as_of`` gave. Raises StateError for a version that is no longer kept, or before there was such a view
@@ -133,7 +136,7 @@ class Handle:
             now.tables.version,
             lambda: flat(spark, shape, self._delta(now, shape.flat.table, start)),
             lambda: {d.site.name: entries(spark, d, self._delta(now, d.table, start)) for d in shape.dictionaries},
-            lambda: signed(spark, shape, *self._touched(now, start)),
+            lambda: signed(spark, shape, *self._touched(now, start, 5)),
         )
 
     def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
@@ -141,7 +144,7 @@ class Handle:
         changed inside is in both, as it was and as it is. Reads only what was touched where the database has the access
         keys for it (``Database.track``), and warns where it does not and tables are large; needs no Spark."""
         now, start = self._shown(), self._start(since)
-        went, came = self._touched(now, start)
+        went, came = self._touched(now, start, 4)
         return _plain(went, now.shape), _plain(came, now.shape)
 
     def _start(self, since: AsOf) -> int:
@@ -154,8 +157,9 @@ class Handle:
             raise StateError(what, where=f"view {self.name}", possible=["changes().nested", "changed_rows"])
         return now.tables.delta(table, since)
 
-    def _touched(self, now: Shown, since: int) -> tuple[BagValue, BagValue]:
-        """The nested rows that went, and those that came. What was scanned for want of access keys is told."""
+    def _touched(self, now: Shown, since: int, caller: int) -> tuple[BagValue, BagValue]:
+        """The nested rows that went, and those that came. What was scanned for want of access keys is told to the
+        program, which is ``caller`` frames up, the border counted."""
         then = self._show(self.name, since)
         if not now.shape.same_tables(then.shape):
             return self._replaced(now, then)
@@ -164,7 +168,7 @@ class Handle:
         many = sum(now.tables.size(table) for table in scanned)
         if many > SCANNED:
             what = f"{many:,} stored rows were read whole ({', '.join(scanned)}); after track({self.name!r}) only what"
-            warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=3)
+            warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=caller)
         return rows
 
     def _replaced(self, now: Shown, then: Shown) -> tuple[BagValue, BagValue]:
@@ -204,6 +208,7 @@ class Handle:
 Alter = Callable[[str, Callable[[Relation], Altered]], int]
 
 
+@public
 class RelationHandle(Handle):
     """A relation of a database."""
 
@@ -236,6 +241,7 @@ class RelationHandle(Handle):
         return self._alter(f"rename {field} to {new}", lambda r: renamed(r, field, new))
 
 
+@public
 class ViewHandle(Handle):
     """A view of a database."""
 

@@ -3,7 +3,6 @@
 ``codes`` says what exit codes mean. With ``--json``, stdout has one JSON object and nothing else.
 """
 
-import importlib.metadata
 import os
 import sys
 from typing import Annotated, Any
@@ -66,7 +65,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(importlib.metadata.version("ripplenest"))
+        print(rn.__version__)
         raise typer.Exit
 
 

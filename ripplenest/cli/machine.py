@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 
+import ripplenest as rn
 from ripplenest.cli.findings import Finding, ok, wrong
 
 ASK_SECONDS = 120
@@ -60,7 +61,7 @@ def _missing(package: str) -> bool:
 
 
 def _versions() -> Iterator[Finding]:
-    yield ok("ripplenest", importlib.metadata.version("ripplenest"))
+    yield ok("ripplenest", rn.__version__)
     yield ok("python", f"{platform.python_version()}, {sys.executable}")
     yield _judged("pyarrow", importlib.metadata.version("pyarrow"))
 

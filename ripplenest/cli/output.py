@@ -63,7 +63,7 @@ def escaped(text: str) -> str:
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
-def print_table(rows: Iterable[Sequence[object]], head: Sequence[str] = (), right: Iterable[int] = ()) -> None:
+def print_table(rows: Iterable[Iterable[object]], head: Sequence[str] = (), right: Iterable[int] = ()) -> None:
     """Columns side by side, those of ``right`` aligned to the right, for the width of a terminal or as wide as it is.
 
     Only the last column is folded. A cell that is one of STYLES is coloured on a terminal.

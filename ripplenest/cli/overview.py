@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import ripplenest as rn
 from ripplenest.cli.output import Json, counted, print_json, print_table, printable, size, utc
 from ripplenest.cli.states import Catalogue, State, handle, open_state
-from ripplenest.cli.versions import made_by, usage_json
+from ripplenest.cli.versions import usage_json
 
 if TYPE_CHECKING:
     from ripplenest.api.handles import RelationHandle, ViewHandle
@@ -39,7 +39,7 @@ def facts(db: "rn.Database") -> dict[str, Any]:
         "views": [_view(db, name, usage.newest, waiting) for name in views],
         "sources": _sources(db),
         "publications": [{"view": p.view, "path": p.path, "layout": p.layout} for p in db.publications],
-        "last": next(({"what": made_by(e), "time": e.time.isoformat()} for e in db.history(1)), None),
+        "last": next(({"what": e.what, "time": e.time.isoformat()} for e in db.history(1)), None),
     }
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.prompt import Confirm
 
 from ripplenest.cli.codes import changing
-from ripplenest.cli.output import Json, counted, print_json, print_table, printable, size, utc
+from ripplenest.cli.output import Json, counted, print_json, print_table, printable, size
 from ripplenest.cli.states import Catalogue, EngineOption, State, moment, open_state, version_at
 
 if TYPE_CHECKING:
@@ -33,31 +33,13 @@ def history(
     if as_json:
         print_json({"versions": [_plain(entry) for entry in entries]})
         return
-    rows = [(e.version, utc(e.time), _rows(e, "rows_in"), _rows(e, "rows_out"), printable(made_by(e))) for e in entries]
-    print_table(rows, ("version", "time (UTC)", "rows in", "rows out", "what"), right=(0, 2, 3))
+    sheet = entries.sheet()
+    print_table([map(printable, row) for row in sheet.rows], sheet.head, sheet.right)
 
 
 def _plain(e: "Entry") -> dict[str, object]:
     time = e.time.isoformat(timespec="microseconds")
-    return {"version": e.version, "time": time, "what": made_by(e), "source": e.source, "seq": e.seq, "note": e.note}
-
-
-def _rows(e: "Entry", which: str) -> str:
-    """How many rows of parts a batch changed, or how many of maps; "" for what is no batch."""
-    found = e.note.get(which)
-    return f"{sum(found.values()):,}" if isinstance(found, dict) else ""
-
-
-def made_by(e: "Entry") -> str:
-    """What made a version, in a few words."""
-    kind = str(e.note.get("kind", "" if e.version else "new state"))
-    match kind:
-        case "batch":
-            how = ", recomputed" if e.note.get("verdict") == "full" else ""
-            return f"batch {e.source}:{e.seq}{how}"
-        case "rollback":
-            return f"rollback to {e.note.get('to')}"
-    return f"{kind} {e.note.get('name', '')}".strip()
+    return {"version": e.version, "time": time, "what": e.what, "source": e.source, "seq": e.seq, "note": e.note}
 
 
 def rollback(

@@ -8,6 +8,7 @@ from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.explanation.explanation import Explanation
 from ripplenest.explanation.facts import Facts
 from ripplenest.nrc.arguments import mapping, one_of
+from ripplenest.nrc.border import bordered
 from ripplenest.nrc.errors import QueryError, UnknownName
 from ripplenest.nrc.syntax import Query
 from ripplenest.shred.contexts import stored_parts
@@ -18,6 +19,7 @@ __all__ = ["Explanation", "explain", "explain_kept"]
 Rows = Mapping[str, int]
 
 
+@bordered
 def explain(
     view: Query | HasQuery,
     sizes: Rows | None = None,

@@ -15,6 +15,7 @@ from ripplenest.explanation.graph import graph, graphviz, mermaid
 from ripplenest.explanation.html import html
 from ripplenest.explanation.lines import Style
 from ripplenest.explanation.printout import printout, sections
+from ripplenest.nrc.border import public
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +29,8 @@ KEYWORDS = r"(?<![\w.])(for|in|union|where|and|or|not|let)(?= )"
 VERSIONS = r"Δ[\w./\[\]]+|[\w./\[\]]+⁺"
 
 
-@frozen(slots=False)
+@frozen(slots=False, repr=False)
+@public
 class Explanation:
     """The stages of one view: ``str()`` and ``text`` as plain text, ``print()`` for a terminal, ``json()`` as data,
     ``mermaid()`` and ``graphviz()`` as a drawing of the trigger program, itself in a notebook."""
@@ -41,6 +43,9 @@ class Explanation:
         return "\n".join(line for _, line in printout(self.facts, WIDTH)) + "\n"
 
     def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
         return self.text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

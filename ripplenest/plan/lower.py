@@ -6,6 +6,7 @@ from typing import assert_never
 from attrs import frozen
 
 from ripplenest.data.columns import SITE, base_types, width
+from ripplenest.data.labels import is_tagged, site_columns
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import result_type
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
@@ -98,7 +99,7 @@ def _is_site(label: LabelOf, site: str) -> Scalar:
     """Whether the label was made at ``site``: never NULL, false for a NULL label."""
     if label.type.site(site) is None:
         return Const(False, BOOL)
-    if len(label.type.sites) > 1:
+    if is_tagged(label.type):
         return Op("same", (label.leaves[0], Const(site, SITE)), BOOL)
     if label.type.nullable and label.leaves:
         return Op("not", (Op("is_null", (label.leaves[0],), BOOL),), BOOL)
@@ -149,7 +150,7 @@ def _leaves(value: Lowered, t: Type) -> tuple[Scalar, ...]:
 
 
 def _widen(label: LabelOf, t: Label) -> tuple[Scalar, ...]:
-    tag: tuple[Scalar, ...] = (_tag(label),) if len(t.sites) > 1 else ()
+    tag: tuple[Scalar, ...] = (_tag(label),) if is_tagged(t) else ()
     return (*tag, *(leaf for site in t.sites for leaf in _site_columns(label, site)))
 
 
@@ -173,12 +174,7 @@ def _nulls(t: Type) -> tuple[Scalar, ...]:
 
 
 def _offset(t: Label, site: str) -> int:
-    start = 1 if len(t.sites) > 1 else 0
-    for s in t.sites:
-        if s.name == site:
-            return start
-        start += sum(width(inner) for _, inner in s.params)
-    raise AssertionError(f"{t} has no site {site}")
+    return next(s.params.start for s in site_columns(t) if s.site.name == site)
 
 
 def _type(value: Lowered) -> Type:

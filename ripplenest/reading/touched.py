@@ -20,9 +20,10 @@ from graphlib import TopologicalSorter
 from attrs import frozen
 
 from ripplenest.data.columns import width
+from ripplenest.data.labels import labels, site_columns
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import BagValue, Value
-from ripplenest.nrc.types import Label, Record, Type
+from ripplenest.nrc.types import Type
 from ripplenest.reading.nested import missed, nested_rows
 from ripplenest.schema.shape import OutputShape
 from ripplenest.store.specs import Columns
@@ -121,21 +122,9 @@ def places(shape: OutputShape) -> dict[str, tuple[Place, ...]]:
 
 def _held(table: str, holder: str | None, t: Type, start: int) -> Iterator[tuple[str, Place]]:
     """The sites whose labels are in the flat type ``t``, whose columns begin at ``start``, with their places."""
-    match t:
-        case Label(made):
-            many = len(made) > 1
-            position = start + many
-            for site in made:
-                own = sum(width(inner) for _, inner in site.params)
-                columns = tuple(range(position, position + own))
-                yield site.name, Place(table, holder, (start, *columns) if many else columns, (site.name,) * many)
-                position += own
-        case Record(fields):
-            for _, inner in fields:
-                yield from _held(table, holder, inner, start)
-                start += width(inner)
-        case _:
-            return
+    for at, label in labels(t, start):
+        for s in site_columns(label, at):
+            yield s.site.name, Place(table, holder, s.label, () if s.tag is None else (s.site.name,))
 
 
 def _whole(shape: OutputShape) -> Columns:

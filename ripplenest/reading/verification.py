@@ -7,6 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from ripplenest.data.rows import Pair, Rows
+from ripplenest.data.sheet import Sheet, Tabular
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part, path
 
@@ -43,9 +44,6 @@ class Table:
     name: str
     of: str
     rows: int
-
-    def __str__(self) -> str:
-        return f"{part(self.name)}: {_rows(self.rows)}, {self.of}"
 
 
 @frozen
@@ -93,7 +91,7 @@ def _shown(value: object) -> str:
 
 
 @frozen
-class Verification:
+class Verification(Tabular):
     """What ``Database.verify`` found at ``version``. ``deep`` says whether views were evaluated on nested rows, too;
     ``not_compared`` are the views for which that gave no value to compare with, and why."""
 
@@ -115,9 +113,12 @@ class Verification:
         found: dict[str, Any] = {"version": self.version, "deep": self.deep, "ok": self.ok, "tables": tables}
         return {**found, "differences": differences, "not_compared": list(self.not_compared)}
 
-    def __str__(self) -> str:
+    def sheet(self) -> Sheet:
+        """The tables, as cells; below, what differs and the verdict."""
         n = len(self.differences)
         found = "all is well" if self.ok else f"{n} {'difference' if n == 1 else 'differences'}"
         missing = (f"not compared: {view}" for view in self.not_compared)
-        lines = [*map(str, self.tables), *map(str, self.differences), *missing]
-        return "\n".join([*lines, f"version {self.version}: {found}"])
+        rows = tuple((part(t.name), f"{t.rows:,}", t.of) for t in self.tables)
+        differences = (line for d in self.differences for line in str(d).split("\n"))
+        below = (*differences, *missing, f"version {self.version}: {found}")
+        return Sheet(("table", "rows", "of"), rows, (), below, right=(1,))

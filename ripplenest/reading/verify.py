@@ -19,6 +19,7 @@ from attrs import evolve, field, frozen
 from ripplenest.api.handles import nested_bag
 from ripplenest.data import columnar
 from ripplenest.data.columns import base_types, columns, from_leaves, width
+from ripplenest.data.labels import SiteColumns, is_tagged, labels, site_columns
 from ripplenest.data.naming import canonical_text
 from ripplenest.data.rows import Pair, Rows
 from ripplenest.delta.compile import domain_name
@@ -189,39 +190,21 @@ def _output(view: Kept, found: Mapping[str, _Seen]) -> Iterator[Difference]:
     for m in (program.flat, *program.dictionaries):
         for at, label in _output_labels(m):
             t = found[m.name]
-            if len(label.sites) > 1:
+            if is_tagged(label):
                 yield from _known(t, at, label)
-            for start, site in _sites(at, label):
-                domain = found.get(domain_name(view.name, site))
+            for s in site_columns(label, at):
+                domain = found.get(domain_name(view.name, s.site.name))
                 if domain is not None:
-                    yield from _in_domain(t, start, domain, _made(t.rows, at, label, site))
+                    yield from _in_domain(t, s.params.start, domain, _made(t.rows, label, s))
 
 
 def _output_labels(m: Map) -> Iterator[tuple[int, Label]]:
     """The labels of the output in a map's rows, each with its first column; not a dictionary's own."""
     if m.kind is MapKind.FLAT:
-        return _label_columns(m.row, 0)
+        return labels(m.row)
     assert isinstance(m.row, Record)
     (_, own), (_, row) = m.row.fields
-    return _label_columns(row, width(own))
-
-
-def _label_columns(t: Type, at: int) -> Iterator[tuple[int, Label]]:
-    match t:
-        case Record(fields):
-            for _, inner in fields:
-                yield from _label_columns(inner, at)
-                at += width(inner)
-        case Label():
-            yield at, t
-
-
-def _sites(at: int, label: Label) -> Iterator[tuple[int, str]]:
-    """Where the parameters of each site of a label begin."""
-    at += len(label.sites) > 1  # the site's name
-    for site in label.sites:
-        yield at, site.name
-        at += sum(width(t) for _, t in site.params)
+    return labels(row, width(own))
 
 
 def _known(t: _Seen, at: int, label: Label) -> Iterator[Difference]:
@@ -231,14 +214,13 @@ def _known(t: _Seen, at: int, label: Label) -> Iterator[Difference]:
     yield from t.differs("rows with a label of no known site", unknown)
 
 
-def _made(rows: Rows, at: int, label: Label, site: str) -> pa.ChunkedArray | None:
-    """Which rows have a label of ``site``; None for all."""
-    if len(label.sites) > 1:
-        return pc.equal(columnar.column(rows, at), site)
+def _made(rows: Rows, label: Label, s: SiteColumns) -> pa.ChunkedArray | None:
+    """Which rows have a label of the site; None for all."""
+    if s.tag is not None:
+        return pc.equal(columnar.column(rows, s.tag), s.site.name)
     if not label.nullable:
         return None
-    params = range(at, at + width(label))
-    valid = [columnar.column(rows, i).is_valid() for i in params]
+    valid = [columnar.column(rows, i).is_valid() for i in s.params]
     return None if not valid else _any(valid)
 
 

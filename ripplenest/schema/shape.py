@@ -3,12 +3,13 @@
 Readers and publishers need this and nothing else of a program, so a relation, which has none, is read by the same code.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 from attrs import frozen
 
 from ripplenest.data.columns import width
+from ripplenest.data.labels import labels
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.syntax import dict_row
@@ -116,20 +117,9 @@ def _reached(flat: Type, dictionary: Callable[[str], Dictionary]) -> tuple[Dicti
     found: dict[str, Dictionary] = {}
     todo = [flat]
     while todo:
-        for label in _labels(todo.pop(0)):
+        for _, label in labels(todo.pop(0)):
             for site in label.sites:
                 if site.name not in found:
                     found[site.name] = dictionary(site.name)
                     todo.append(found[site.name].row)
     return tuple(found.values())
-
-
-def _labels(t: Type) -> Iterator[Label]:
-    match t:
-        case Label():
-            yield t
-        case Record(fields):
-            for _, inner in fields:
-                yield from _labels(inner)
-        case _:
-            return

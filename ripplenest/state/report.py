@@ -5,12 +5,13 @@ from typing import Any
 
 from attrs import asdict, field, frozen
 
+from ripplenest.data.sheet import Sheet, Tabular
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part
 
 
 @frozen
-class Report:
+class Report(Tabular):
     """``rows_in`` by stored part and ``rows_out`` by map count changed rows; ``rows_read`` counts stored rows that were
     read, to find the rows that operations mean and those that views need.
 
@@ -36,12 +37,26 @@ class Report:
         """The report as plain data."""
         return asdict(self)
 
-    def __str__(self) -> str:
+    def sheet(self) -> Sheet:
+        """The table, as its cells: each part and map that changed."""
+        kinds = (("in", self.rows_in), ("out", self.rows_out))
+        rows = tuple((kind, part(name), f"{n:,}") for kind, counts in kinds for name, n in counts.items())
+        read = (f"read {self.rows_read} rows, {self.jobs} jobs",) if self.applied else ()
+        why = (f"why  {self.why}",) if self.applied and self.why else ()
+        wait = (f"wait {', '.join(map(part, self.waiting))}: rebuild to keep them fresh",) if self.waiting else ()
+        return Sheet(("", "table", "rows"), rows, (self._head(),), (*read, *why, *wait), right=(2,))
+
+    def _head(self) -> str:
         batch = f"version {self.version}: {printable(self.source)}:{self.seq}"
         if not self.applied:
             return f"{batch} was applied before, nothing changed"
+        return f"{batch}, {self.verdict}, {self.seconds:.3f} s"
+
+    def __str__(self) -> str:
+        if not self.applied:
+            return self._head()
         return (
-            f"{batch}, {self.verdict}, {self.seconds:.3f} s\n  in   {_counted(self.rows_in)}\n"
+            f"{self._head()}\n  in   {_counted(self.rows_in)}\n"
             f"  out  {_counted(self.rows_out)}\n  read {self.rows_read} rows, {self.jobs} jobs"
             + (f"\n  why  {printable(self.why)}" if self.why else "")
             + (f"\n  wait {', '.join(map(part, self.waiting))}: rebuild to keep them fresh" if self.waiting else "")

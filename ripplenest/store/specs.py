@@ -6,6 +6,7 @@ from datetime import datetime
 from attrs import field, frozen
 
 from ripplenest.data.rows import Rows, arrow_schema
+from ripplenest.data.sheet import Sheet, Tabular
 from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
 
@@ -93,6 +94,18 @@ class Entry:
     seq: int | None
     note: Mapping[str, object]
 
+    @property
+    def what(self) -> str:
+        """What made the version, in a few words."""
+        kind = str(self.note.get("kind", "" if self.version else "new state"))
+        match kind:
+            case "batch":
+                how = ", recomputed" if self.note.get("verdict") == "full" else ""
+                return f"batch {self.source}:{self.seq}{how}"
+            case "rollback":
+                return f"rollback to {self.note.get('to')}"
+        return f"{kind} {self.note.get('name', '')}".strip()
+
 
 @frozen
 class Swept:
@@ -104,7 +117,7 @@ class Swept:
 
 
 @frozen
-class Usage:
+class Usage(Tabular):
     """What a state takes up: versions that are kept, files with their bytes, live segments, and files that nothing
     names (a writer that died left them; the next writer removes them)."""
 
@@ -115,3 +128,9 @@ class Usage:
     bytes: int
     segments: int
     orphans: tuple[str, ...]
+
+    def sheet(self) -> Sheet:
+        """The table, as its cells."""
+        names = ("oldest", "newest", "retain", "files", "bytes", "segments")
+        rows = [(name, f"{getattr(self, name):,}") for name in names]
+        return Sheet(("what", "how much"), (*rows, ("orphans", f"{len(self.orphans):,}")), right=(1,))

@@ -210,7 +210,7 @@ def test_relations_declared_differently(db):
     for args, shown in [(("C", Customer), "custkey"), (("M", Movie, "name"), "key name"), (("M", Order), "orderkey")]:
         with refused(db, errors.RelationChanged, f"relation {args[0]}", shown, "wanted", "got"):
             db.relation(*args)
-    for bad in (7, dict, "Movie", object(), list[str]):
+    for bad in (7, dict, "Movie", object(), set[str]):
         with refused(db, errors.Unsupported, "relation X"):
             db.relation("X", bad)
 

@@ -242,7 +242,7 @@ def difference(db, name, since):
     """What the changes of a view say, as a bag."""
     handle = db.view(name)
     now, start = handle._shown(), db.version_of(since)
-    went, came = handle._touched(now, start)
+    went, came = handle._touched(now, start, 1)
     return came - went
 
 

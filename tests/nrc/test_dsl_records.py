@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import typing
 from typing import Annotated
 
 import pytest
@@ -78,7 +79,11 @@ def _annotated(annotation: object) -> type:
 @pytest.mark.parametrize(
     ("annotation", "error", "hint"),
     [
-        (list[int], Unsupported, "Bag[...]"),
+        (set[int], Unsupported, "Bag[...]"),
+        (list, TypeMismatch, "got      list\n  possible Bag[Movie], list[Movie]"),
+        (typing.List, TypeMismatch, "list[Movie]"),  # noqa: UP006
+        (list[int] | list[str], Unsupported, "X | None"),
+        (list[complex], Unsupported, "list[X]"),
         (decimal.Decimal, Unsupported, "Decimal[p, s]"),
         (Bag, TypeMismatch, "Bag[Movie]"),
         (int | str, Unsupported, "X | None"),

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from ripplenest.nrc.errors import EnvironmentProblem
 from ripplenest.spark import java as java_module
-from ripplenest.spark.java import Java, find_java, java_home
+from ripplenest.spark.java import Java, find_java, java_home, quiet_home
 from ripplenest.spark.session import DRIVER_MEMORY, MEANING, check_session, local_session
 
 # What Spark's scripts and Hadoop's file system call; java is not among them.
@@ -86,18 +86,26 @@ def test_without_java_the_error_says_where_what_and_how(tmp_path: Path) -> None:
 
 
 def wrapped(tmp_path: Path) -> Path:
-    """The bin/java that stands for a program that prints its arguments, in a folder whose name needs quoting."""
-    echo = tmp_path / "it's here" / "java"
-    echo.parent.mkdir()
-    echo.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    echo.chmod(0o755)
-    return java_module._wrapped(echo, "21.0.8.2", tmp_path / "cache") / "bin" / "java"
+    """The bin/java that stands for a program that prints its arguments."""
+    return java_module._wrapped(echo(tmp_path), "21.0.8.2", tmp_path / "cache") / "bin" / "java"
+
+
+def echo(tmp_path: Path) -> Path:
+    """A program that prints its arguments, in a folder whose name needs quoting."""
+    program = tmp_path / "it's here" / "java"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+ADDED = "--add-modules=jdk.incubator.vector"
+ARGUMENTS = ["-cp", "a b:*", ADDED, "", "--add-modules=java.sql", "$HOME 'x' \"y\""]
 
 
 def test_the_wrapper_drops_one_argument_and_keeps_the_others_whole(tmp_path: Path) -> None:
-    arguments = ["-cp", "a b:*", "--add-modules=jdk.incubator.vector", "", "--add-modules=java.sql", "$HOME 'x' \"y\""]
-    done = subprocess.run([wrapped(tmp_path), *arguments], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [a for a in arguments if a != "--add-modules=jdk.incubator.vector"]
+    done = subprocess.run([wrapped(tmp_path), *ARGUMENTS], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [a for a in ARGUMENTS if a != ADDED]
 
 
 def test_the_wrapper_is_private_whole_and_made_once(tmp_path: Path) -> None:
@@ -126,6 +134,22 @@ def test_a_cache_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(EnvironmentProblem, match="cannot be written"):
         wrapped(tmp_path)
+
+
+def test_every_java_is_started_without_the_module_whose_use_it_warns_of(tmp_path: Path) -> None:
+    java = Java(echo(tmp_path), 17, "PATH")
+    home = quiet_home(java, tmp_path)
+    assert home is not None
+    done = subprocess.run([home / "bin" / "java", *ARGUMENTS], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [a for a in ARGUMENTS if a != ADDED]
+    assert stat.S_IMODE((home / "bin" / "java").stat().st_mode) == 0o700
+    assert quiet_home(java, tmp_path) == home
+
+
+def test_where_no_program_can_be_run_java_is_started_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system may be mounted so that nothing on it runs."""
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.X_OK)
+    assert quiet_home(Java(tmp_path / "java", 17, "PATH"), tmp_path) is None
 
 
 # ---------------------------------------------------------------- the session
@@ -239,8 +263,7 @@ def start(tmp_path: Path, variables: Variables) -> None:
     hostile = {"SPARK_HOME": "/nowhere", "PYSPARK_PYTHON": "/nowhere/python", "TMPDIR": str(tmp), DRIVER_MEMORY: "512m"}
     done = run_python(START, {**hostile, **variables}, cwd)
     assert done.stdout == ANSWER, done.stderr
-    # Every JVM that has the module says this before it reads any setting.
-    assert done.stderr.replace("WARNING: Using incubator modules: jdk.incubator.vector\n", "") == ""
+    assert done.stderr == ""
     assert os.listdir(cwd) == ["out"]
     assert list(tmp.iterdir()) == []
 

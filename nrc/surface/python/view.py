@@ -12,6 +12,7 @@ from typing import Any
 
 from ripplenest.nrc import types as nrc
 from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.border import Border, public
 from ripplenest.nrc.errors import QueryError, TypeMismatch, UnknownRelation, Unsupported
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.limits import check_limits
@@ -29,6 +30,7 @@ from ripplenest.nrc.values import from_value, to_value
 from ripplenest.nrc.walk import Names
 
 
+@public
 class View(Definition):
     """A named query. ``query`` is its term, ``row`` the type of its rows."""
 
@@ -123,9 +125,10 @@ def view(function: Callable[..., object]) -> View:
 
     Raises a QueryError that says where in the source it is, what is wrong there and what the nearest supported form is.
     """
-    made = View(function, Surroundings(2))
-    with suppress(NotDefinedYet):  # defined further down, perhaps: read again at first use
-        _ = made.query
+    with Border():
+        made = View(function, Surroundings(2))
+        with suppress(NotDefinedYet):  # defined further down, perhaps: read again at first use
+            _ = made.query
     return made
 
 

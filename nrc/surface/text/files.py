@@ -14,6 +14,7 @@ from lark import Tree
 
 from ripplenest.nrc.arguments import local_path
 from ripplenest.nrc.arguments import text as check_text
+from ripplenest.nrc.border import bordered, public
 from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits
 from ripplenest.nrc.printable import printable
@@ -58,6 +59,7 @@ class TextView:
 
 
 @frozen
+@public
 class Program:
     """What a file declares, in its order."""
 
@@ -79,6 +81,7 @@ class Program:
         raise UnknownName("there is no such relation", got=name, possible=[r.name for r in self.relations])
 
 
+@bordered
 def read_file(path: Path | str) -> Program:
     """The program in a file, which is UTF-8. Raises ParseError or another QueryError with file, line and column."""
     try:
@@ -98,6 +101,7 @@ def read_file(path: Path | str) -> Program:
         raise Text(str(path), tuple(good)).error("not text in UTF-8", place, got=got) from None
 
 
+@bordered
 def parse_file(text: str, where: str = "text") -> Program:
     """The program that ``text`` is; ``where`` is what messages call it. Raises ParseError or another QueryError."""
     lines = source(check_text(text, "parse: text"), check_text(where, "parse: where"))
