@@ -10,7 +10,7 @@ from functools import reduce
 
 from attrs import frozen
 
-from ripplenest.cost.reads import Equation, Join, Read, joins
+from ripplenest.nrc.access import Equation, Join, Read, joins
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import At, Rel, input_site
@@ -40,7 +40,7 @@ NOTHING = Estimate(0.0, 0.0)
 def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None) -> Estimate:
     """What evaluating the product ``c`` costs when tables have ``rows``, by ``Rel.key`` (``M``, ``ΔM``, ``M⁺``).
 
-    With a change among its generators the others are read from it outwards (``cost/reads.py``); without one the product
+    With a change among its generators the others are read from it outwards (``nrc/access.py``); without one the product
     is computed from scratch, and every table is read whole. A missing M⁺ has the rows of M and of ΔM, if any.
     ``keys``: by table, the sets of columns (``custkey``, ``row.qty``; ``label`` of dictionaries) that are unique.
     Raises UnknownName on a table without a cardinality.

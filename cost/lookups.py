@@ -13,8 +13,10 @@ from math import ceil
 from attrs import field, frozen
 
 from ripplenest.cost.estimate import found_by_a_key
-from ripplenest.cost.reads import Join, Read, column_of, disjuncts, is_join
+from ripplenest.nrc.access import Join, Read
+from ripplenest.nrc.disjoint import disjuncts, is_join
 from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Var, dict_row
 from ripplenest.nrc.text import part

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ripplenest.nrc.syntax import Elem, Proj, Tuple, Var
+from ripplenest.nrc.syntax import Elem, OutL, Proj, Tuple, Var, input_site
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Record, Type
 from ripplenest.nrc.walk import rebuild_elem
@@ -33,3 +33,22 @@ def map_columns(t: Elem, variables: frozenset[str], types: Mapping[str, Type], l
 def path_name(t: Elem) -> str:
     """The text ``x.f.g`` of a path."""
     return f"{path_name(t.of)}.{t.field}" if isinstance(t, Proj) else t.name if isinstance(t, Var) else "?"
+
+
+def column_of(t: Elem) -> str | None:
+    """The path of a stored column from its generator's row: ``gen``, ``row.qty``, ``label``; None for computed values.
+
+    A stored label is one column under its own path; of labels that views make, each parameter is one. A row that is no
+    record is called ``value``.
+    """
+    match t:
+        case Var():
+            return "value"
+        case Proj(of, name):
+            outer = column_of(of)
+            return None if outer is None else name if isinstance(of, Var) else f"{outer}.{name}"
+        case OutL(of, site, param):
+            outer = column_of(of)
+            return outer if outer is None or site == input_site(site.name) else f"{outer}.{site.name}.{param}"
+        case _:
+            return None

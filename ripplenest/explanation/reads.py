@@ -1,21 +1,18 @@
 """How each join of a statement reads its sources, in the names of the view."""
 
 from collections.abc import Iterator
-from typing import Literal, assert_never
+from typing import assert_never
 
 from attrs import frozen
 
 from ripplenest.data.columns import columns
+from ripplenest.nrc.access import How
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
-from ripplenest.nrc.syntax import At
 from ripplenest.nrc.text import path
 from ripplenest.nrc.types import Type
-from ripplenest.plan.access import Step, access
 from ripplenest.plan.lower import lower
-from ripplenest.plan.product import Product
-
-How = Literal["change", "probe", "scan"]
+from ripplenest.plan.product import Product, Step
 
 
 @frozen
@@ -42,14 +39,12 @@ class Access:
 def accesses(c: Comprehension, row: Type) -> Iterator[tuple[Access, ...]]:
     """The order of reading of every join that the product ``c``, with rows ``row``, becomes."""
     for product in lower(c, row):
-        yield tuple(_access(step, product, c) for step in access(product))
+        yield tuple(_access(step, product, c) for step in product.steps)
 
 
 def _access(step: Step, product: Product, c: Comprehension) -> Access:
     rel = c.generators[step.source][1]
-    changed = product.sources[step.source].at is At.DELTA
-    how: How = "change" if changed else "probe" if step.keys else "scan"
-    return Access(how, show(rel), rel.name, column_names(rel.row, step.columns))
+    return Access(product.how(step), show(rel), rel.name, column_names(rel.row, step.columns))
 
 
 def column_types(row: Type) -> tuple[tuple[str, str], ...]:

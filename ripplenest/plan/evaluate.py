@@ -8,8 +8,7 @@ from typing import assert_never
 from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.access import Step, staged
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, is_total, sources_of
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step
 
 Row = tuple[object, ...]
 Counts = Mapping[Row, int]
@@ -55,29 +54,25 @@ def fulfils(conditions: Sequence[Scalar], rows: Binding) -> bool:
 
 
 def _join(p: Product, inputs: Sequence[Counts]) -> Iterator[tuple[Binding, int]]:
-    constant = [c for c in p.conditions if not sources_of(c)]
-    *steps, (last, asked) = staged(p) if p.sources else ((None, ()),)
-    if any(is_total(c) and value(c, {}) is not True for c in constant):
+    if any(c not in p.partial and value(c, {}) is not True for c in p.constant):
         return
     found: list[tuple[Binding, int]] = [({}, 1)]
-    for step, conditions in steps:
-        found = list(_extend(found, step, inputs[step.source], conditions))
-    if last is None:
-        yield from (b for b in found if fulfils(constant, b[0]))
-    else:
-        yield from _extend(found, last, inputs[last.source], (*asked, *constant))
+    if not p.steps:
+        yield from (b for b in found if fulfils(p.constant, b[0]))
+        return
+    *steps, last = p.steps
+    for step in steps:
+        found = list(_extend(found, step, inputs[step.source], step.ready))
+    yield from _extend(found, last, inputs[last.source], (*last.ready, *last.guarded, *p.constant))
 
 
 def possible(p: Product, steps: Sequence[Step], inputs: Mapping[int, Counts]) -> bool:
     """Whether some combination of rows of the sources that ``steps`` read fulfils every condition on these sources
     alone that cannot fail. One combination is looked for, not all of them."""
-    asked = [(sources_of(c), c) for c in p.conditions if is_total(c)]
     found: Iterator[tuple[Binding, int]] = iter([({}, 1)])
-    seen: set[int] = set()
     for step in steps:
-        seen.add(step.source)
-        ready = [c for sources, c in asked if step.source in sources and sources <= seen]
-        found = _extend(found, step, inputs[step.source], ready)
+        total = [c for c in step.ready if c not in p.partial]
+        found = _extend(found, step, inputs[step.source], total)
     return next(found, None) is not None
 
 

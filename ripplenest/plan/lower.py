@@ -1,4 +1,8 @@
-"""Comprehensions to products: records and labels become columns, variables become sources."""
+"""Comprehensions to products: records and labels become columns, variables become sources.
+
+In which order a product reads its sources, and by which keys, is decided on the comprehension (``nrc/access.py``), and
+said in columns here.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import assert_never
@@ -7,12 +11,12 @@ from attrs import frozen
 
 from ripplenest.data.columns import SITE, base_types, width
 from ripplenest.data.labels import is_tagged, site_columns
+from ripplenest.nrc.access import Join, Read, joins
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import result_type
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Site, Type, nullable
-from ripplenest.plan.disjoint import disjoint
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
+from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step, sources_of
 
 
 @frozen
@@ -34,19 +38,48 @@ Lowered = Scalar | RecordOf | LabelOf
 def lower(c: Comprehension, row: Type) -> tuple[Product, ...]:
     """The products of one comprehension, whose rows have the columns of ``row``; none when it has no rows.
 
-    A disjunction of equalities becomes several products that never overlap (``disjoint``).
+    A disjunction of equalities becomes several products that never overlap (``nrc/disjoint.py``).
     """
-    sources = tuple(Source(rel.name, rel.at, base_types(rel.row)) for _, rel in c.generators)
-    env = {var: _table(i, rel.row) for i, (var, rel) in enumerate(c.generators)}
-    conditions = [_scalar(_elem(t, env)) for t in c.conditions]
-    if any(isinstance(t, Const) and t.value is not True for t in conditions):
-        return ()
-    kept = tuple(t for t in conditions if not isinstance(t, Const))
-    return disjoint(Product(sources, kept, _leaves(_elem(c.head, env), row), c.weight))
+    return tuple(p for join in joins(c) if (p := _product(join, row)) is not None)
 
 
 def lower_all(cs: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
     return tuple(p for c in cs for p in lower(c, row))
+
+
+def _product(join: Join, row: Type) -> Product | None:
+    """One join as a product; None when a condition is true of no row by the types alone."""
+    c = join.product
+    place = {var: i for i, (var, _) in enumerate(c.generators)}
+    env = {var: _table(place[var], rel.row) for var, rel in c.generators}
+    lowered = {t: _scalar(_elem(t, env)) for t in c.conditions}
+    if any(isinstance(s, Const) and s.value is not True for s in lowered.values()):
+        return None
+    kept = {t: s for t, s in lowered.items() if not isinstance(s, Const)}
+    return Product(
+        tuple(Source(rel.name, rel.at, base_types(rel.row)) for _, rel in c.generators),
+        tuple(kept[t] for t in c.conditions if t in kept),
+        _leaves(_elem(c.head, env), row),
+        c.weight,
+        tuple(_step(r, place, kept) for r in join.reads()),
+        tuple(_step(r, place, kept) for r in join.reads(cautious=True)),
+        tuple(kept[t] for t in join.partial if t in kept),
+    )
+
+
+def _step(r: Read, place: Mapping[str, int], lowered: Mapping[Elem, Scalar]) -> Step:
+    source, via = place[r.var], None if r.via is None else place[r.via]
+    keys = sorted((_key(lowered[e.condition], source) for e in r.keys), key=lambda k: k.column)
+    ready, guarded = (tuple(lowered[t] for t in ts if t in lowered) for ts in (r.ready, r.guarded))
+    return Step(source, tuple(keys), via, ready, guarded)
+
+
+def _key(equality: Scalar, source: int) -> Key:
+    """The side of an equality that reads ``source`` is a column, to be looked up by the other side."""
+    assert isinstance(equality, Op)
+    own, other = equality.args if source in sources_of(equality.args[0]) else equality.args[::-1]
+    assert isinstance(own, Col)
+    return Key(own.column, other, equality.fn == "same")
 
 
 # ---------------------------------------------------------------- elements

@@ -9,9 +9,7 @@ from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
-from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Base
-from ripplenest.plan.access import access
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product
 
@@ -149,6 +147,6 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
 def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:
     for m in (m for level in levels for m in level):
         for p in (p for _, products in m.triggers for p in products):
-            for step in access(p):
-                if step.keys and p.sources[step.source].at is not At.DELTA:
+            for step in p.steps:
+                if p.how(step) == "probe":
                     yield p.sources[step.source].table, step.columns

@@ -7,10 +7,9 @@ Python rows runs it in tests, Spark runs it in production.
 from collections.abc import Iterator
 from typing import assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from ripplenest.nrc.failures import UNKNOWN, Argument
-from ripplenest.nrc.scalars import can_fail
+from ripplenest.nrc.access import How, how
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Base
 
@@ -52,34 +51,66 @@ class Source:
 
 
 @frozen
+class Key:
+    """``column`` of the probed source is equated with ``scalar``; ``null_safe`` when NULL equals NULL."""
+
+    column: int
+    scalar: Scalar
+    null_safe: bool
+
+
+@frozen
+class Step:
+    """Read ``source``: the whole change, a probe with ``keys`` computed from the rows of ``via``, or a scan.
+
+    Keys without ``via`` are constants. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
+    ``nrc/access.py`` has them.
+    """
+
+    source: int
+    keys: tuple[Key, ...] = ()
+    via: int | None = None
+    ready: tuple[Scalar, ...] = ()
+    guarded: tuple[Scalar, ...] = ()
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return tuple(k.column for k in self.keys)
+
+
+@frozen
 class Product:
     """``weight`` times the rows ``head`` of every combination of source rows for which all conditions are true.
 
-    A combination counts as often as the product of its rows' weights says. ``cautious``: no condition that can fail is
-    a key (``plan/access.py``).
+    A combination counts as often as the product of its rows' weights says. ``steps`` read each source once, in the
+    order of ``nrc/access.py``; ``cautious_steps`` by no key that can fail. ``partial``: the conditions that can fail.
     """
 
     sources: tuple[Source, ...]
     conditions: tuple[Scalar, ...]
     head: tuple[Scalar, ...]
     weight: int
-    cautious: bool = False
+    steps: tuple[Step, ...]
+    cautious_steps: tuple[Step, ...]
+    partial: tuple[Scalar, ...]
+
+    @property
+    def constant(self) -> tuple[Scalar, ...]:
+        """The conditions that read no source."""
+        return tuple(c for c in self.conditions if not sources_of(c))
+
+    def how(self, step: Step) -> How:
+        """How ``step`` reads its source."""
+        return how(self.sources[step.source].at, bool(step.keys))
+
+    def cautious(self) -> "Product":
+        """The same product by keys that cannot fail; itself when it has no others."""
+        return evolve(self, steps=self.cautious_steps)
 
 
 def sources_of(s: Scalar) -> frozenset[int]:
     """The numbers of the sources that a scalar reads."""
     return frozenset(c.source for c in cols(s))
-
-
-def is_total(s: Scalar) -> bool:
-    """True when ``s`` has a value for all rows."""
-    if not isinstance(s, Op):
-        return True
-    return all(map(is_total, s.args)) and not can_fail(s.fn, lambda: [_argument(a) for a in s.args])
-
-
-def _argument(s: Scalar) -> Argument:
-    return Argument(s.type, s.value if isinstance(s, Const) else UNKNOWN)
 
 
 def cols(s: Scalar) -> Iterator[Col]:

@@ -7,15 +7,14 @@ A statement may read a table before or after the batch (``At``), and an auxiliar
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
-from ripplenest.plan.access import Step, access, cautious
 from ripplenest.plan.evaluate import Binding, possible, value
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Product, is_total, sources_of
+from ripplenest.plan.product import Product, Step, sources_of
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.version.version import Tables
@@ -41,13 +40,13 @@ class Run:
         product = p
         found: dict[int, Rows] = {}
         steps: list[Step] = []
-        for step in access(p):
+        for step in p.steps:
             if step.via is None and p.sources[step.source].at is not At.DELTA and not _possible(p, steps, found):
                 return None
             looked_up = _keys(p, step, found)
             if looked_up is None:
-                product = cautious(p)
-            steps.append(Step(step.source) if looked_up is None else step)
+                product = p.cautious()
+            steps.append(evolve(step, keys=(), via=None) if looked_up is None else step)
             found[step.source] = self._source(p, steps[-1], looked_up or [], part)
             if found[step.source].is_empty:
                 return None
@@ -95,7 +94,7 @@ def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row] | None
     if not step.keys:
         return []
     rows: list[Binding] = [{}] if step.via is None else [{step.via: row} for row, _ in found[step.via].pairs()]
-    own = [c for c in p.conditions if sources_of(c) == {step.via} and is_total(c)]
+    own = [c for c in p.conditions if sources_of(c) == {step.via} and c not in p.partial]
     asking = (binding for binding in rows if all(value(c, binding) is True for c in own))
     try:
         keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)

@@ -7,7 +7,6 @@ from attrs import evolve, frozen
 
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.access import cautious
 from ripplenest.plan.evaluate import evaluate
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Product
@@ -47,7 +46,7 @@ def summed(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> 
     try:
         results = joiner.join(tasks, targets)
     except EvaluationError:  # perhaps of a key, for a row without a partner
-        again = [evolve(task, product=cautious(task.product)) for task in tasks]
+        again = [evolve(task, product=task.product.cautious()) for task in tasks]
         if again == tasks:
             raise
         results = joiner.join(again, targets)

@@ -12,8 +12,6 @@ from attrs import frozen
 
 from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import BatchMisuse, EvaluationError, NotIncremental
-from ripplenest.nrc.syntax import At
-from ripplenest.plan.access import access
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 
@@ -118,8 +116,8 @@ class Work:
 
     def _scanned(self, p: Product) -> int:
         """Rows of the tables that no equality leads to: these are read whole."""
-        steps = [step for step in access(p) if not step.keys]
-        return sum(self.sizes(s.table) for s in (p.sources[step.source] for step in steps) if s.at is not At.DELTA)
+        scanned = (p.sources[step.source] for step in p.steps if p.how(step) == "scan")
+        return sum(self.sizes(s.table) for s in scanned)
 
     def _after(self, table: str) -> int:
         return self.sizes(table) + self.changes.get(table, 0)

@@ -17,9 +17,8 @@ from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.types import Base, Type, nullable
-from ripplenest.plan.access import Step, is_key, staged
 from ripplenest.plan.planned import Target
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, is_total, sources_of
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step
 from ripplenest.spark.scalars import column, literal, spark_type
 
 SMALL_ROWS = 200_000
@@ -95,7 +94,7 @@ def join_of(p: Product, name: str, shared: Layout) -> Join:
     head = {slot: scalar(s).alias(slot) for slot, s in zip(shared.slots[name], p.head, strict=True)}
     columns = [head.get(slot, null) for slot, null in shared.nulls.items()]
     select = (F.lit(shared.tags[name]).alias("tag"), *columns, _weight(p).alias(WEIGHT))
-    return Join(p, tuple(_steps(p)), _all(c for c in p.conditions if not sources_of(c)), select)
+    return Join(p, tuple(_steps(p)), _all(p.constant), select)
 
 
 def _all(conditions: Iterable[Scalar]) -> Column | None:
@@ -104,11 +103,10 @@ def _all(conditions: Iterable[Scalar]) -> Column | None:
 
 
 def _steps(p: Product) -> Iterator[tuple[Step, Column | None]]:
-    for step, conditions in staged(p):
-        plain = [scalar(c) for c in conditions if is_total(c) or is_key(c, step)]
-        partial = [scalar(c) for c in conditions if not (is_total(c) or is_key(c, step))]
-        guarded = [_guarded(partial, p, plain)] if partial else []
-        yield step, reduce(and_, [*plain, *guarded]) if conditions else None
+    for step in p.steps:
+        ready = [scalar(c) for c in step.ready]
+        guarded = [_guarded([scalar(c) for c in step.guarded], p, ready)] if step.guarded else []
+        yield step, reduce(and_, [*ready, *guarded]) if ready or guarded else None
 
 
 def _guarded(partial: Sequence[Column], p: Product, others: Sequence[Column]) -> Column:

@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 import pytest
+from support.products import product
 from support.shop import Movie, customers, opened
 from support.states import MEMORY, recomputed, refused, state, unchanged
 
@@ -28,7 +29,7 @@ from ripplenest.nrc.syntax import At, Query
 from ripplenest.nrc.types import BOOL, LONG, Base, nullable
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Target
-from ripplenest.plan.product import Col, Op, Product, Source
+from ripplenest.plan.product import Col, Op, Source
 from ripplenest.run.joiner import Task
 from ripplenest.spark.joiner import SparkJoiner
 
@@ -353,7 +354,7 @@ def test_values_at_the_edges_are_keys_on_spark(spark: Any) -> None:
     sources = tuple(Source(name, At.DELTA, columns) for name in "TU")
     keys = range(1, len(columns))
     conditions = tuple(Op("same", (Col(0, k, columns[k]), Col(1, k, columns[k])), BOOL) for k in keys)
-    product = Product(sources, conditions, (Col(0, 0, LONG), Col(1, 0, LONG)), 1)
-    found = SparkJoiner(spark).join([Task("m", product, (rows, rows))], [Target("m", (LONG, LONG), "m")])
+    join = product(sources, conditions, (Col(0, 0, LONG), Col(1, 0, LONG)))
+    found = SparkJoiner(spark).join([Task("m", join, (rows, rows))], [Target("m", (LONG, LONG), "m")])
     assert len(columns) == len(KINDS) + 2 and len(values) > 50
     assert found["m"].counts() == {(i, i): (i + 1) ** 2 for i in range(len(values))}

@@ -14,8 +14,8 @@ from support.schemas import random_schema
 from support.strategies import LAW, choices
 
 from ripplenest.cost.estimate import MOST, NOTHING, Estimate, estimate, estimate_all
-from ripplenest.cost.reads import joins
 from ripplenest.delta.rules import delta
+from ripplenest.nrc.access import joins
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.interpret import evaluate
@@ -38,7 +38,6 @@ from ripplenest.nrc.syntax import (
     input_site,
 )
 from ripplenest.nrc.types import INT, LONG, STRING, UNIT, Record, Type
-from ripplenest.plan.access import access
 from ripplenest.plan.lower import lower
 from ripplenest.plan.product import Product
 from ripplenest.shred.contexts import dictionaries, stored_parts
@@ -53,10 +52,7 @@ Order = list[tuple[int, str, int]]
 
 def planned(p: Product) -> Order:
     """(source, how, number of columns) of each step of a plan."""
-    return [
-        (s.source, "change" if p.sources[s.source].at is At.DELTA else "probe" if s.keys else "scan", len(s.keys))
-        for s in access(p)
-    ]
+    return [(s.source, p.how(s), len(s.keys)) for s in p.steps]
 
 
 def told(c: Comprehension) -> list[Order]:

@@ -11,10 +11,10 @@ from support.strategies import LAW, choices
 
 from ripplenest.cost.domains import BagCost
 from ripplenest.cost.lookups import Called
-from ripplenest.cost.reads import joins
 from ripplenest.cost.sizes import derived_sizes, stored_sizes
 from ripplenest.cost.verdict import Verdict, verdict
 from ripplenest.delta.rules import Scope, delta, delta_dict
+from ripplenest.nrc.access import joins
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import normal, term
 from ripplenest.nrc.pretty import show

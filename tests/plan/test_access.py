@@ -1,18 +1,33 @@
 """The order in which a product reads its sources: from the change outwards, constants last, else a scan."""
 
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import product as cartesian
+from math import prod
+
 import pytest
+from hypothesis import given, settings
+from support.choices import Choices
+from support.products import product
 from support.programs import Running, planned
+from support.strategies import LAW, choices
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.normal import Comprehension, term
 from ripplenest.nrc.syntax import At, Call, Elem, Expr, For, Lit, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import BOOL, LONG, STRING, Base, Record
-from ripplenest.plan.access import access
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
+from ripplenest.plan.evaluate import Row, fulfils, value
+from ripplenest.plan.evaluate import evaluate as run
+from ripplenest.plan.lower import lower
+from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step, sources_of
 
-TYPES = (Base("long", True), STRING)
+EXACT = Base("decimal", False, 10, 2)
+TYPES = (Base("long", True), STRING, EXACT)
 SOURCES = (Source("R", At.DELTA, TYPES), Source("S", At.OLD, TYPES), Source("T", At.NEW, TYPES))
 
 
@@ -30,9 +45,10 @@ def op(fn: str, a: Scalar, b: Scalar) -> Scalar:
 
 def steps(*conditions: Scalar) -> list[tuple[int, tuple[int, ...], int | None]]:
     """(source, columns, via) of each step."""
-    return [(s.source, s.columns, s.via) for s in access(Product(SOURCES, conditions, (), 1))]
+    return [(s.source, s.columns, s.via) for s in product(SOURCES, conditions, ()).steps]
 
 
+FINER = Const(Decimal("1.000"), Base("decimal", False, 12, 3))
 DRAMA = Const("Drama", STRING)
 
 
@@ -47,11 +63,162 @@ DRAMA = Const("Drama", STRING)
         ((op("eq", DRAMA, text(1)), op("eq", key(2), key(0))), [(0, (), None), (2, (0,), 0), (1, (1,), None)]),
         ((op("eq", text(1), DRAMA), op("eq", key(1), key(0))), [(0, (), None), (1, (0,), 0), (2, (), None)]),
         ((op("eq", key(1), Const(1, LONG)),), [(0, (), None), (1, (0,), None), (2, (), None)]),
-        ((op("eq", key(1), Const(1.0, Base("double"))),), [(0, (), None), (1, (), None), (2, (), None)]),
+        ((op("eq", Col(1, 2, EXACT), FINER),), [(0, (), None), (1, (), None), (2, (), None)]),
     ],
 )
 def test_the_order_of_reading(conditions, wanted) -> None:
     assert steps(*conditions) == wanted
+
+
+# ---------------------------------------------------------------- laws
+
+SEEN: Counter[str] = Counter()
+TABLES = {at: Rel("R", Record((("a", LONG), ("b", Base("long", True)))), at) for at in At}
+HUGE = 2**63 - 1  # a + 1 has no value
+
+
+def random_comprehension(c: Choices) -> Comprehension:
+    """One to three generators; equalities of columns, constants and sums, which can fail, and disjunctions of them."""
+    names = [f"x{i}" for i in range(c.pick((2, 3, 2, 1)))]
+    columns = [[Proj(Var(x), field) for field in "ab"] for x in names]
+
+    def equality() -> Elem:
+        one = c.number(len(columns))
+        own, other = c.pick(columns[one]), c.pick(columns[one - (not c.one_in(4))])
+        side = c.pick((Call("add_long", (other, ONE)), other, other, Lit(c.number(3), LONG)))
+        return Call(c.pick(("eq", "eq", "same", "lt")), (own, side)[:: c.pick((1, -1))])
+
+    def condition() -> Elem:
+        return Call(c.pick(("or", "or", "and")), (equality(), equality())) if c.one_in(4) else equality()
+
+    generators = tuple((x, TABLES[c.pick((At.DELTA, At.OLD, At.NEW, At.OLD))]) for x in names)
+    conditions = tuple(condition() for _ in range(c.number(4) + c.number(3)))
+    return Comprehension(generators, conditions, Tuple((("k", columns[0][0]),)))
+
+
+ONE = Lit(1, LONG)
+HEAD = Record((("k", LONG),))
+
+
+def random_rows(c: Choices) -> dict[Row, int]:
+    numbers = (0, 1, HUGE) if c.one_in(2) else (0, 1, 2)
+    return {(c.pick(numbers), c.pick((*numbers, None))): 1 + c.number(2) for _ in range(1 + c.number(6))}
+
+
+@settings(LAW, max_examples=400)
+@given(choices)
+def test_what_is_decided_holds(c: Choices) -> None:
+    """Each source is read once, and each condition asked once, as soon as what it reads is known unless it can fail;
+    each key is what a condition equates its column with, read before; nothing unread has more keys."""
+    for p in lower(random_comprehension(c), HEAD):
+        for order, keyed in ((p.steps, p.conditions), (p.cautious_steps, [q for q in p.conditions if total(q)])):
+            assert sorted(s.source for s in order) == list(range(len(p.sources)))
+            asked = [q for s in order for q in (*s.ready, *s.guarded)]
+            assert Counter(asked) == Counter(q for q in p.conditions if sources_of(q))
+            assert all(not s.guarded for s in order[:-1])
+            for i, step in enumerate(order):
+                before = [s.source for s in order[:i]]
+                how = p.how(step)
+                SEEN[how] += 1
+                is_first_asked(step, {*before})
+                for k in step.keys:
+                    assert sources_of(k.scalar) == ({step.via} if step.via is not None else set())
+                    assert equates(keyed, step.source, k)
+                assert step.via is None or (step.via in before and step.keys)
+                later = [s.source for s in order[i:] if p.how(s) != "change"]
+                assert (how == "change") == (p.sources[step.source].at is At.DELTA)
+                if how == "change":
+                    assert {p.sources[s].at for s in before} <= {At.DELTA}
+                else:
+                    most = max((*reach(keyed, s, before), -s) for s in later)
+                    assert most == (step.via is not None, len(step.keys), -step.source)
+        SEEN["cautious"] += p.steps != p.cautious_steps
+
+
+def total(q: Scalar) -> bool:
+    """Whether no sum is in it: of all functions here, only sums can fail."""
+    return not isinstance(q, Op) or (q.fn != "add_long" and all(map(total, q.args)))
+
+
+def is_first_asked(step: Step, before: set[int]) -> None:
+    """Its conditions are about its source and those before it; those that can fail are last, but its keys."""
+    for q in (*step.ready, *step.guarded):
+        assert sources_of(q) <= before | {step.source}
+    for q in step.ready:
+        assert step.source in sources_of(q) or not total(q)
+        assert total(q) or any(equates([q], step.source, k) for k in step.keys)
+        SEEN["keys that can fail"] += not total(q)
+    for q in step.guarded:
+        assert not total(q)
+        SEEN["guarded"] += 1
+
+
+def equates(conditions: Sequence[Scalar], source: int, key: Key) -> bool:
+    fn = "same" if key.null_safe else "eq"
+    own = [(a, b) for q in conditions if isinstance(q, Op) and q.fn == fn for a, b in (q.args, q.args[::-1])]
+    return any(isinstance(a, Col) and (a.source, a.column, b) == (source, key.column, key.scalar) for a, b in own)
+
+
+def reach(conditions: Sequence[Scalar], source: int, before: list[int]) -> tuple[bool, int]:
+    """(whether a source before gives keys for ``source``, the most columns that one source before, or constants,
+    give)."""
+    found: dict[int | None, set[int]] = {}
+    for q in conditions:
+        for own, other in (q.args, q.args[::-1]) if isinstance(q, Op) and q.fn in ("eq", "same") else ():
+            if isinstance(own, Col) and own.source == source and len(sources_of(other)) < 2:
+                found.setdefault(min(sources_of(other), default=None), set()).add(own.column)
+    joined = max((len(found[s]) for s in before if s in found), default=0)
+    return joined > 0, joined or len(found.get(None, ()))
+
+
+@settings(LAW, max_examples=1200)
+@given(choices)
+def test_both_orders_make_the_rows(c: Choices) -> None:
+    """Against every combination of rows: the cautious order has a value wherever the product has one."""
+    for p in lower(random_comprehension(c), HEAD):
+        inputs = [random_rows(c) for _ in p.sources]
+        wanted = every_combination(p, inputs)
+        SEEN["rows"] += bool(wanted)
+        assert outcome(p.cautious(), inputs) == wanted
+        found = outcome(p, inputs)
+        assert found == wanted or (found is None and p.steps != p.cautious_steps)
+        SEEN["only cautiously"] += found != wanted
+        SEEN["no value"] += wanted is None
+
+
+@settings(LAW, max_examples=500)
+@given(choices)
+def test_disjoint_joins_are_the_comprehension(c: Choices) -> None:
+    """⟦c⟧ = ⊎ of its products, none of which counts a row of another."""
+    made = random_comprehension(c)
+    rows = {at: {row: n for row, n in random_rows(c).items() if HUGE not in row} for at in At}
+    products = lower(made, HEAD)
+    SEEN["several joins"] += len(products) > 1
+    db = {TABLES[at].key: BagValue({tuple(zip("ab", row, strict=True)): n for row, n in rows[at].items()}) for at in At}
+    found: Counter[Row] = Counter()
+    for p in products:
+        found.update(run(p, [rows[s.at] for s in p.sources]))
+    assert BagValue({(("k", k),): n for (k,), n in found.items()}) == evaluate(term((made,), HEAD), db)
+
+
+def outcome(p: Product, inputs: Sequence[dict[Row, int]]) -> dict[Row, int] | None:
+    try:
+        return run(p, inputs)
+    except EvaluationError:
+        return None
+
+
+def every_combination(p: Product, inputs: Sequence[dict[Row, int]]) -> dict[Row, int] | None:
+    """The rows of ``p`` by its conditions and head alone; None when it has no value."""
+    out: Counter[Row] = Counter()
+    for rows in cartesian(*(counts.items() for counts in inputs)):
+        combination = {i: row for i, (row, _) in enumerate(rows)}
+        try:
+            if fulfils(p.conditions, combination):
+                out[tuple(value(s, combination) for s in p.head)] += p.weight * prod(n for _, n in rows)
+        except EvaluationError:
+            return None
+    return {row: n for row, n in out.items() if n}
 
 
 # ---------------------------------------------------------------- run
@@ -101,3 +268,10 @@ def test_what_can_fail_is_asked_last() -> None:
 def joined() -> Expr:
     same = Call("eq", (Proj(Var("x"), "g"), Proj(Var("y"), "g")))
     return For("_", Pred(same), Sng(Proj(Var("x"), "k")))
+
+
+def test_coverage() -> None:
+    if SEEN:
+        wanted = ("change", "probe", "scan", "cautious", "keys that can fail", "guarded", "rows", "only cautiously",
+                  "no value", "several joins")
+        assert min(SEEN[what] for what in wanted) >= 10, SEEN

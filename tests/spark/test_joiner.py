@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 from pyspark.sql import SparkSession
+from support.products import product
 
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
@@ -48,7 +49,7 @@ def same(spark: SparkSession, tasks: list[Task], maps: list[Target]) -> dict[str
 
 def copy(types: tuple[Base, ...]) -> Product:
     head: tuple[Scalar, ...] = tuple(Col(0, i, t) for i, t in enumerate(types))
-    return Product((Source("T", At.DELTA, types),), (), head, 1)
+    return product((Source("T", At.DELTA, types),), (), head)
 
 
 def test_every_type_goes_there_and_back(spark: SparkSession) -> None:
@@ -59,7 +60,7 @@ def test_every_type_goes_there_and_back(spark: SparkSession) -> None:
 @pytest.mark.parametrize("holds", [True, False, None])
 def test_products_without_sources(spark: SparkSession, holds: bool | None) -> None:
     """One row when the conditions are true, none when they are false or NULL."""
-    p = Product((), (Op("eq", (Const(holds, BOOL), Const(True, BOOL)), BOOL),), (Const("a", STRING),), -3)
+    p = product((), (Op("eq", (Const(holds, BOOL), Const(True, BOOL)), BOOL),), (Const("a", STRING),), -3)
     found = same(spark, [Task("m", p, ())], [made("m", (STRING,))])
     assert found == {"m": {("a",): -3} if holds else {}}
 
@@ -67,7 +68,7 @@ def test_products_without_sources(spark: SparkSession, holds: bool | None) -> No
 def test_a_constant_condition_beside_sources(spark: SparkSession) -> None:
     never = Op("eq", (Const(1, LONG), Const(2, LONG)), BOOL)
     p = copy((LONG,))
-    p = Product(p.sources, (never,), p.head, 1)
+    p = product(p.sources, (never,), p.head)
     rows = Rows.of_counts((LONG,), {(1,): 1})
     assert same(spark, [Task("m", p, (rows,))], [made("m", (LONG,))]) == {"m": {}}
 
@@ -75,7 +76,7 @@ def test_a_constant_condition_beside_sources(spark: SparkSession) -> None:
 def test_maps_without_columns_and_without_tasks(spark: SparkSession) -> None:
     """Rows of no column are counted; a map that nothing changes is in the answer; slots are shared by type."""
     rows = Rows.of_counts((LONG, STRING), {(1, "a"): 2, (2, "a"): 5})
-    unit = Product((Source("T", At.DELTA, (LONG, STRING)),), (), (), 1)
+    unit = product((Source("T", At.DELTA, (LONG, STRING)),), (), ())
     tasks = [Task("unit", unit, (rows,)), Task("both", copy((LONG, STRING)), (rows,)), Task("unit", unit, (rows,))]
     maps = [made("unit", ()), made("both", (LONG, STRING)), made("idle", (STRING, STRING))]
     found = same(spark, tasks, maps)
@@ -84,7 +85,7 @@ def test_maps_without_columns_and_without_tasks(spark: SparkSession) -> None:
 
 def test_weights_beyond_64_bits_are_refused(spark: SparkSession) -> None:
     rows = Rows.of_counts((LONG,), {(1,): 2**62})
-    square = Product((Source("T", At.DELTA, (LONG,)),) * 2, (), (Col(0, 0, LONG),), 1)
+    square = product((Source("T", At.DELTA, (LONG,)),) * 2, (), (Col(0, 0, LONG),))
     for joiner in (PythonJoiner(), SparkJoiner(spark)):
         with pytest.raises(EvaluationError):
             joiner.join([Task("m", square, (rows, rows))], [made("m", (LONG,))])
@@ -101,10 +102,10 @@ def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
     large = Op("gt", (Col(1, 1, DOUBLE), Const(5.0, DOUBLE)), BOOL)
     sources = (Source("T", At.DELTA, both), Source("U", At.OLD, both))
     for conditions in ((partial, join, large), (large, join, partial)):
-        p = Product(sources, conditions, (Col(0, 0, LONG),), 1)
+        p = product(sources, conditions, (Col(0, 0, LONG),))
         assert same(spark, [Task("m", p, (left, right))], [made("m", (LONG,))]) == {"m": {(2,): 6}}
     shifted = Op("eq", (Op("add_long", (Col(0, 0, LONG), Const(1, LONG)), LONG), Col(1, 0, LONG)), BOOL)
-    p = Product(sources, (partial, shifted), (Col(0, 0, LONG),), 1)
+    p = product(sources, (partial, shifted), (Col(0, 0, LONG),))
     ok = Rows.of_counts(both, {(1, 4.0): 1, (2, 4.0): 2})
     assert same(spark, [Task("m", p, (ok, right))], [made("m", (LONG,))]) == {"m": {(1,): 3, (2,): 2}}
     for joiner in (PythonJoiner(), SparkJoiner(spark)):
@@ -119,10 +120,10 @@ def test_very_many_joins_are_several_jobs(spark: SparkSession, pages: str) -> No
     tables = tuple(Rows.of_counts(text, {(f"a{i}",): n}) for i, n in ((1, 2), (1, 3), (1, 5)))
     sources = tuple(Source(f"T{i}", At.OLD if i else At.DELTA, text) for i in range(3))
     joins = tuple(Op("eq", (Col(i, 0, STRING), Col(i + 1, 0, STRING)), BOOL) for i in range(2))
-    product = Product(sources, joins, (Col(0, 0, STRING),), 1)
+    chain = product(sources, joins, (Col(0, 0, STRING),))
     joiner = SparkJoiner(spark)
     assert joiner._most == MANY_JOINS  # the session of the tests is one of ours
     joiner._most = joiner._most if pages == "small" else FEW_JOINS
     count = 50
-    found = joiner.join([Task("m", product, tables)] * count, [made("m", text), made("idle", text)])
+    found = joiner.join([Task("m", chain, tables)] * count, [made("m", text), made("idle", text)])
     assert {name: rows.counts() for name, rows in found.items()} == {"m": {("a1",): 30 * count}, "idle": {}}

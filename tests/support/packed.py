@@ -4,7 +4,8 @@ Spark takes as long for one row as for a thousand, so that a law is tried on man
 the case as its last column, every join equates it, every map keeps it; nothing else of the program changes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from attrs import evolve
 
@@ -12,7 +13,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, Base
 from ripplenest.plan.planned import Plan, PlannedMap, access_keys
-from ripplenest.plan.product import Col, Op, Product, Source
+from ripplenest.plan.product import Col, Key, Op, Product, Source, Step
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
 from ripplenest.run.propagate import propagate
@@ -38,8 +39,29 @@ def _product(p: Product) -> Product:
     """A product without sources has its row in every case."""
     sources = tuple(evolve(s, types=(*s.types, CASE)) for s in p.sources) or (Source(CASES, At.OLD, (CASE,)),)
     columns = [Col(i, len(s.types) - 1, CASE) for i, s in enumerate(sources)]
-    same = tuple(Op("eq", (columns[0], c), BOOL) for c in columns[1:])
-    return evolve(p, sources=sources, conditions=(*same, *p.conditions), head=(*p.head, columns[0]))
+    same = {(a.source, b.source): Op("eq", (a, b), BOOL) for a, b in combinations(columns, 2)}
+    steps, cautious = (_steps(of or (Step(0),), columns, same) for of in (p.steps, p.cautious_steps))
+    return evolve(
+        p,
+        sources=sources,
+        conditions=(*same.values(), *p.conditions),
+        head=(*p.head, columns[0]),
+        steps=steps,
+        cautious_steps=cautious,
+    )
+
+
+def _steps(steps: Sequence[Step], columns: Sequence[Col], same: Mapping[tuple[int, int], Op]) -> tuple[Step, ...]:
+    """Each source but the first is looked up by its case as well, which is that of all sources read before."""
+    first, *others = steps
+    found, seen = [first], {first.source}
+    for step in others:
+        known = (equal for pair, equal in same.items() if step.source in pair and seen & {*pair})
+        via = first.source if step.via is None else step.via
+        case = Key(columns[step.source].column, columns[via], False)
+        found.append(evolve(step, keys=(*step.keys, case), via=via, ready=(*known, *step.ready)))
+        seen.add(step.source)
+    return tuple(found)
 
 
 def packed_tables(p: Plan, cases: Sequence[Parts]) -> Tables:

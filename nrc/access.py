@@ -1,0 +1,185 @@
+"""How a comprehension reads its generators: as disjoint joins, each from the change outwards, each next table only at
+the keys found so far.
+
+This is what makes a batch cost what the change costs. Changes are read first; then the generator with most columns
+equated with one that is read already, which is *probed* at these keys; then those equated with constants only; what
+nothing is equated with is scanned. It is decided here once: estimates and verdicts count these reads, plans translate
+them to columns (``ripplenest/plan/lower.py``), engines obey the plans.
+
+What can fail is asked last. A combination of rows for which some condition is false or NULL is not in the result, and
+nobody minds what the others are; a product has no value when for some combination one condition fails and no other is
+false, or when all are true and the head fails. So conditions that can fail are asked about what fulfils all others. A
+key that can fail is asked before, because without it there would be no join. Where it has no value for some row, the
+product is read *cautiously* instead, with that condition among the last: the row may have no partner.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from ripplenest.nrc.disjoint import disjoint
+from ripplenest.nrc.normal import Comprehension, is_total
+from ripplenest.nrc.paths import column_of
+from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.syntax import At, Call, Elem, IsSite, Rel
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import UNIT, Label, Type, nullable
+from ripplenest.nrc.walk import free_vars
+
+How = Literal["change", "probe", "scan"]
+
+
+def how(at: At, keyed: bool) -> How:
+    """How a table is read: a change whole, what has keys by them."""
+    return "change" if at is At.DELTA else "probe" if keyed else "scan"
+
+
+@frozen
+class Equation:
+    """``var.column`` equals a value that reads ``others``; ``usable``: it is a column, of the value's own type.
+
+    ``partner``: the generator and column that the value is, when it is one. ``constant``: it is the same in every
+    batch. ``condition`` is what says so.
+    """
+
+    var: str
+    column: str
+    others: frozenset[str]
+    usable: bool
+    condition: Elem
+    partner: tuple[str, str] | None = None
+    constant: bool = False
+
+
+@frozen
+class Read:
+    """One generator: ``keys`` are looked up with the values of ``via``, or with constants when there is no ``via``.
+
+    ``equated`` are all equations with constants or with what is read before, one a column; some cannot be looked up.
+    ``ready``: the conditions to ask here, in the order of the product: those that cannot fail as soon as all that they
+    read is known, and those that say what the keys are. ``guarded``: the others, about what fulfils those of all reads.
+    Law: each condition that reads generators is asked at one read of the order, where all that it reads is known.
+    """
+
+    var: str
+    rel: Rel
+    keys: tuple[Equation, ...] = ()
+    via: str | None = None
+    equated: tuple[Equation, ...] = ()
+    ready: tuple[Elem, ...] = ()
+    guarded: tuple[Elem, ...] = ()
+
+    @property
+    def how(self) -> How:
+        return how(self.rel.at, bool(self.keys))
+
+    @property
+    def grows(self) -> bool:
+        """Whether more is read when the table grows, whatever changes: it is scanned, or looked up by constants alone.
+
+        A table without columns does not: all of its rows are one.
+        """
+        by_change = self.how == "change" or any(not e.constant for e in self.keys)
+        return not by_change and self.rel.row != UNIT
+
+
+@frozen(slots=False)
+class Join:
+    """One of the disjoint joins of a product, with the types of its ``free`` variables (a dictionary's label)."""
+
+    product: Comprehension
+    free: Mapping[str, Type]
+
+    @cached_property
+    def types(self) -> dict[str, Type]:
+        """Π of the conditions."""
+        return {**self.free, **self.product.variables()}
+
+    @cached_property
+    def equations(self) -> tuple[Equation, ...]:
+        """What the conditions equate, each equality from both of its sides."""
+        return tuple(e for cond in self.product.conditions for e in self._equations(cond))
+
+    @cached_property
+    def partial(self) -> tuple[Elem, ...]:
+        """The conditions that have no value for some rows."""
+        return tuple(t for t in self.product.conditions if not is_total(t, self.types))
+
+    def reads(self, cautious: bool = False) -> tuple[Read, ...]:
+        """The generators in the order in which they are read; ``cautious``: by no key that can fail.
+
+        Changes first; then what has most keys, ties in the order of the product. Constants come last, because they are
+        the same in every batch: what they find grows with the table.
+        Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
+        has.
+        """
+        found = [Read(var, rel) for var, rel in self.product.generators if rel.at is At.DELTA]
+        left = [(var, rel) for var, rel in self.product.generators if rel.at is not At.DELTA]
+        usable = tuple(e for e in self.equations if e.usable and not (cautious and e.condition in self.partial))
+        while left:
+            seen = [r.var for r in found]
+            steps = [self._best(var, rel, seen, usable) for var, rel in left]
+            step = max(steps, key=lambda r: (r.via is not None, len(r.keys)))
+            found.append(step)
+            left.remove((step.var, step.rel))
+        return self._asked(found)
+
+    def sources(self, t: Elem) -> frozenset[str]:
+        """The generators that ``t`` reads."""
+        return free_vars(t) & self.product.variables().keys()
+
+    def _best(self, var: str, rel: Rel, seen: Sequence[str], usable: Sequence[Equation]) -> Read:
+        equated = _by_column(e for e in self.equations if e.var == var and e.others <= set(seen))
+        probes = [Read(var, rel, _keys(var, frozenset((via,)), usable), via, equated) for via in seen]
+        constant = Read(var, rel, _keys(var, frozenset(), usable), None, equated)
+        return max((r for r in probes if r.keys), key=lambda r: len(r.keys), default=constant)
+
+    def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
+        """``order`` with every condition that reads generators at the place where it is asked."""
+        seen: set[str] = set()
+        waiting = [t for t in self.product.conditions if self.sources(t)]
+        found: list[Read] = []
+        for r in order:
+            seen.add(r.var)
+            looked_up = {e.condition for e in r.keys}
+            known = [t for t in waiting if self.sources(t) <= seen]
+            ready = tuple(t for t in known if t in looked_up or t not in self.partial)
+            waiting = [t for t in waiting if t not in ready]
+            found.append(evolve(r, ready=ready))
+        return (*found[:-1], *(evolve(r, guarded=tuple(waiting)) for r in found[-1:]))
+
+    def _equations(self, cond: Elem) -> Iterator[Equation]:
+        match cond:
+            case Call("eq" | "same", (a, b)):
+                for own, other in ((a, b), (b, a)):
+                    sources = self.sources(own)
+                    if len(sources) == 1 and not sources & self.sources(other):
+                        yield self._equation(own, other, min(sources), cond)
+            case IsSite(label, site):  # the column that says which site made the label
+                kind, column, sources = elem_type(label, self.types), column_of(label), self.sources(label)
+                if isinstance(kind, Label) and len(kind.sites) > 1 and kind.site(site) and column and len(sources) == 1:
+                    yield Equation(min(sources), f"{column}.site", frozenset(), True, cond, constant=True)
+
+    def _equation(self, own: Elem, other: Elem, var: str, cond: Elem) -> Equation:
+        column, others = column_of(own), self.sources(other)
+        if column is None:
+            return Equation(var, show_elem(own), others, False, cond)
+        alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
+        partner = column_of(other)
+        known = (min(others), partner) if others and partner else None
+        return Equation(var, column, others, alike, cond, known, not free_vars(other))
+
+
+def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:
+    return tuple({e.column: e for e in reversed(tuple(found))}.values())[::-1]
+
+
+def _keys(var: str, others: frozenset[str], usable: Iterable[Equation]) -> tuple[Equation, ...]:
+    return _by_column(e for e in usable if e.var == var and e.others == others)
+
+
+def joins(c: Comprehension, free: Mapping[str, Type] | None = None) -> Iterator[Join]:
+    """``c``, whose other variables are ``free``, as joins that do not overlap (``nrc/disjoint.py``)."""
+    return (Join(product, free or {}) for product in disjoint(c, free))
