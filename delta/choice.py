@@ -2,6 +2,10 @@
 
 Both sides are estimates of ``cost/estimate.py`` for one batch that changes each part once. They are compared with a
 margin, because they are rough: a map that is not kept costs time, a map that is kept costs time and space.
+
+Which maps are kept is ``materialize="none" | "first" | "full" | "cost"``; "cost" compares estimates
+(``delta/choice.py``, ``cost/estimate.py``) made with the rows that relations have when a view is created. Options are
+stored with the view, so that it is compiled to the same program whenever its state is opened.
 """
 
 from collections.abc import Iterable, Mapping

@@ -2,6 +2,11 @@
 
     nested term → simplify → shred → maps (flat part, dictionaries, domains) → δ of each map for each part it reads, and
     of what is kept of these deltas (auxiliary maps)
+
+Domains count in positive weights. Dom_ι is the projection on labels of the products that put them anywhere, with ⊖
+read as ⊎. Inputs have no negative rows, so a count above 0 is a superset of the labels in use even where ⊎ and ⊖
+cancel. It is linear, and so maintained like any map; readers see each label with a count above 0 once. One label too
+many is harmless.
 """
 
 from collections.abc import Mapping, Sequence

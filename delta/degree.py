@@ -3,6 +3,9 @@
 Law (theorem 2): ``deg(δ(h)) = deg(h) - 1`` for every h that depends on what changes, so that δ^deg(h)(h) is
 input-independent and the tower h, δ(h), δ²(h), … ends. ``delta`` checks it on each derivation. ∅ is read with lemma 1:
 it has no degree at all (−∞), so that ``∅ × R``, which δ(p × R) holds, is ∅ and not a term of degree 1.
+
+Degrees are checked. ``deg(δ(h)) = deg(h) − 1`` (theorem 2) is checked on every derivation (``delta/degree.py``). ∅
+has no degree at all there, which is lemma 1: a term that the paper drops must not count.
 """
 
 from collections.abc import Mapping

@@ -3,6 +3,15 @@
 ``δᵏ(h)`` says how what is kept of ``δᵏ⁻¹(h)`` changes. Here that reads: the statement of a map for a part is the map's
 delta; its factors (``delta/factor.py``) may become maps; these have statements of their own, by the same rule, and so
 on until nothing of the database is left. Each step takes a generator away, so it ends after deg(h) steps (theorem 2).
+
+Higher-order deltas are factors. The paper materialises δ(h) partially evaluated and leaves open how. Here the
+statement of a map for a part is a sum of products; with the update's columns fixed the rest of a product falls into
+components of the join graph (``delta/factor.py``), and each can be a map of its own: its conditions, the columns
+still needed, multiplicities summed. Such a map has statements by the same rule, one generator less each time, so the
+recursion is the tower and ends with the degree (``delta/materialize.py``). Equal maps have equal names, digests of
+their canonical definitions, so statements and views share them. A map is read as of the statement's turn, so what
+each part did to it is kept apart within a batch. A component of a self join that would read R before and after its
+own change is expanded by R⁺ = R ⊎ ΔR first. Conditions that can fail stay outside of maps.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -4,6 +4,11 @@ Law (proposition 4.1, theorem 5): ``h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR]``. The
 stored instead of evaluating the left. One rule serves both forms of the product rule: with ``e⁺ = e ⊎ δ(e)`` it is
 the paper's three terms, over the old state only; with ``e⁺`` reading the state after the batch it is the telescoped
 form, which needs no cross terms and takes any number of changed parts at once.
+
+Telescoping and turns. ``δ(e₁ × e₂) = δ(e₁) × e₂ ⊎ e₁⁺ × δ(e₂)``. With e⁺ = e ⊎ δ(e) this is the paper's rule with
+three terms; with e⁺ read after the batch it has no cross terms, and serves self joins and several changed parts
+alike. The parts of a batch take turns by name; a statement reads those before its own after the batch, those behind
+it before.
 """
 
 from collections.abc import Callable

@@ -3,6 +3,15 @@
 An integer can overflow, a divisor can be 0, a cast can fail; that is all. What can fail is asked last, outside of maps
 that hold more rows than are asked for, and only about labels in use, so each entry of the table that says it fails
 costs something.
+
+What can fail is asked last. Whether a scalar can fail is one fact, in its entry of the table (``fails`` in
+``nrc/scalars.py``, by types and constants); everything else is derived from it. A combination of rows for which one
+condition is false or NULL is in no result, whatever its other conditions do; a view has no value when for some
+combination one condition fails and none is false, or all are true and the head fails. So conditions that can fail are
+evaluated only for combinations that fulfil all others (``nrc/access.py``), and building a map is not stricter than
+keeping it. A key can fail before it finds a partner: then the product is read again with that condition among the
+last. On Spark what can fail is guarded, because the optimizer would push it below the join, and two conditions that
+can fail are asked one after the other.
 """
 
 from collections.abc import Callable, Sequence

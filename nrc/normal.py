@@ -5,6 +5,10 @@ that is, every term that shredding makes) has one: the calculus is multilinear i
 degrees and join plans can all be read off it. Theory: for is associative, distributes over ⊎ and ⊖, let and
 dictionaries are substituted. Labels are resolved statically: applying [(ι,Π) ↦ e] to ⟨ι,ε⟩ is e[ε]; applying a stored
 dictionary is a join on its label.
+
+One normal form. Every flat term is a sum of comprehensions over stored parts. Site choice, domains, statements and
+plans are all read off it. A delta is derived by the paper's rules (``delta/rules.py``) and then normalised; nothing
+else knows how to derive one.
 """
 
 from collections.abc import Iterator, Mapping

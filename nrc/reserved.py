@@ -5,6 +5,11 @@ parts of views (``v``), dictionaries and domains of sites (``v/D[v.ys]``, ``v/Do
 (``M/0123456789abcdef``, shared by views) and arrays (``R.orders/arrays``). Parts and flat parts are called as users
 say; every other table has a name of a shape that these cannot have. So a map never meets a relation, and two maps meet
 only when they are the same: ``v`` has no ``/D[``, so the first one in ``v/D[ι]`` says where ``v`` ends.
+
+Names are ours or theirs. All that a state stores lies in tables that are told apart by name. Parts of relations and
+flat parts of views are called as users say; every other table (``v/D[ι]``, ``v/Dom[ι]``, ``M/…``,
+``R.orders/arrays``) has a name that these cannot have (``nrc/reserved.py``). A state from before that opens; one in
+which a map and a relation did meet is refused.
 """
 
 import re

@@ -8,6 +8,13 @@ parameter that is NULL equals no column, so a key-bound column is required to be
 An entry that has no value is not harmless: it refuses a batch. So a site whose definition can fail has a domain, with
 parameters or without; and so has every site whose bags hold its labels, because a domain counts the labels in all rows
 of a dictionary, those that nobody holds included (``must_be_held``).
+
+Dictionaries that can fail have a domain. A key-bound table also evaluates rows whose label nobody holds. Where a
+definition divides, casts or overflows, that would refuse a batch over a row that is in no view, so such a site is
+kept with a domain, also when its labels have no parameters. A domain counts the labels in all rows of a dictionary,
+so what holds such labels needs a domain as well, and so on outwards (``must_be_held`` in ``shred/sites.py``). A batch
+is refused exactly where the view has no value afterwards; triggers also ask about rows that go, and where these fail
+"auto" recomputes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -126,7 +126,7 @@ class Customer:
 
 def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each runs in a state that has the view of the first one, the customers, and enough versions."""
-    first, deep, versions, published = blocks()
+    first, deep, versions, published, definitions = blocks()
     monkeypatch.chdir(tmp_path)
     names = program(first.replace('rn.open("state/")', 'rn.open("state/", spark=spark)'), tmp_path, {"spark": spark})
     with names["db"] as db:
@@ -141,6 +141,9 @@ def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: py
         names = program(published, tmp_path, program(versions, tmp_path, names))
         assert len(names["old"].rows()) == len(db.relation("M").rows()) and names["came"]
         assert db.history(2)[1].what == "rollback to 12" and (tmp_path / "lake" / "related" / "_delta_log").is_dir()
+        program(definitions, tmp_path, names)
+        assert db.views == () and {"genre", "year"} < db.relation("M").rows()[0].keys()
+        assert db.view("related", as_of=db.version - 1).count() == len(names["old"].rows())
 
 
 def blocks() -> list[str]:

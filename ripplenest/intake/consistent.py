@@ -5,6 +5,10 @@ whoever takes one away takes both. Here the promise is checked on the signed row
 committed. Every lookup is by an access key that parts have anyway, or finds what the operations have read already, so
 that a batch still costs what the change costs. The state before the batch is taken to be consistent (definition 1,
 which ``verify`` looks at whole).
+
+Consistency is checked twice. Definition 2 on the signed rows of every load and batch, looking only at what they touch
+(``ripplenest/intake/consistent.py``); definition 1, and every map against its definition, in ``verify``. States that
+were written before relations and views said how they are kept open as if they had said nothing.
 """
 
 from collections import Counter

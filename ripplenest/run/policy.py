@@ -3,6 +3,11 @@
 ``auto`` takes what the estimates call cheaper; ``incremental`` always runs the triggers; ``strict`` too, and refuses
 views and batches whose triggers do not cost what the change costs; ``full`` always recomputes. Both ways change the
 maps by the same signed rows, so that nothing downstream notices; the batch's report says which it was, and why.
+
+Policies. A batch is maintained or recomputed (``ripplenest/run/policy.py``); both give the same signed rows, so
+nothing downstream can tell. "auto" compares estimates with the sizes at hand and recomputes only what is clearly
+cheaper that way, or what triggers cannot do: they also ask about rows that went and rows that came together, which no
+state holds, and a division can fail for those. "strict" refuses instead.
 """
 
 from collections.abc import Callable, Mapping

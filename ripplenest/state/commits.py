@@ -2,6 +2,14 @@
 
 Each is computed from one snapshot and committed on top of it, or not at all when another commit came first; batches
 and rollbacks are then computed again from the newer version.
+
+A rollback is a batch. The rows that relations had are found from the changes since, and their negation runs through
+the triggers like any other change. So a view that did not exist then is right as well, and the feed of changes shows
+what was undone. Sources go on where they are: a (source, seq) is applied once, and history is never rewritten.
+
+Batches are computed outside of the lock, and committed only on top of the version that they read. The loser of a race
+computes again; what it had written is removed. So a writer that dies, or stands still, holds nobody up, and there is
+nothing to fence.
 """
 
 import hashlib

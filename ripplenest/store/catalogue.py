@@ -2,6 +2,11 @@
 
 ``records.py`` reads and checks, this module writes. Writers are serialised by the backend: whoever holds the write
 transaction is the only one with files that no row names yet.
+
+Versions are a bounded window. A state keeps the newest version and 1,000 before it, unless told otherwise, so that
+files, catalogue and time per batch do not grow with the number of batches. Each commit forgets at most two versions,
+and removes the files that only they needed after the transaction. That a batch was applied is never forgotten (100
+bytes each): a late retry must not be applied again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

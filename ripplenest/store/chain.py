@@ -5,6 +5,11 @@
 ``changes`` seals the delta segments born at n, ``live`` the segments that tables are made of at n, ``schema`` the
 tables, access keys and meta values (only the newest is kept). A database notices some damage itself, but not a flipped
 bit in a value, and a segment that silently goes missing is a wrong answer.
+
+Everything that is read is checked first. A version's digest seals the one before it, its batch, its note, its
+changes, the segments that tables are made of and the schema; a segment has a digest of its own, compared when a
+process first opens it. A database notices some damage itself, but not a flipped bit in a value, and Parquet without
+digests answers wrongly in half of such cases.
 """
 
 import json

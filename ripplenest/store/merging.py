@@ -7,6 +7,10 @@ a changed row is rewritten at most TIER_ROWS / (FANOUT - 1) times in tier 0 and 
 
 A batch merges at most BUDGET rows, so that no batch pays for the whole table; what is left waits for ``compact``, but
 not for ever: a tier of twice FANOUT segments is merged by the batch that makes it so.
+
+A batch merges a bounded share. Segments of a table are merged by tiers of their size; a batch rewrites at most
+131,072 rows, and more only when a tier would hold twice what it should. ``compact`` does the rest, in commits of the
+same bounded size, so that nobody waits long for it.
 """
 
 from collections import defaultdict

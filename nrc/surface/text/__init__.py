@@ -2,6 +2,11 @@
 
 text → tree (``trees``, ``nrc/grammar.lark``) → typed terms (``terms``, ``elements``, ``dictionaries``, ``kinds``) →
 relations and views (``files``).
+
+The text is the inverse of show. One LALR grammar (``nrc/grammar.lark``) with a single ladder of precedence serves
+bags, dictionaries and scalars; the reader decides by place and type which a node is. Types that the text does not say
+(relations, dictionaries, label sites) come from an ``Environment``. Sugar is exactly what ``show`` never prints. LALR
+does not recurse, and readers count levels before they do.
 """
 
 from ripplenest.nrc.surface.text.environment import Environment, environment_of
