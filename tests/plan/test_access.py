@@ -7,6 +7,7 @@ from itertools import product as cartesian
 from math import prod
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from support.choices import Choices
 from support.products import product
@@ -123,7 +124,7 @@ def test_what_is_decided_holds(c: Choices) -> None:
                 is_first_asked(step, {*before})
                 for k in step.keys:
                     assert sources_of(k.scalar) == ({step.via} if step.via is not None else set())
-                    assert equates(keyed, step.source, k)
+                    assert equates(keyed, step.source, k) and equates(step.ready, step.source, k)
                 assert step.via is None or (step.via in before and step.keys)
                 later = [s.source for s in order[i:] if p.how(s) != "change"]
                 assert (how == "change") == (p.sources[step.source].at is At.DELTA)
@@ -219,6 +220,19 @@ def every_combination(p: Product, inputs: Sequence[dict[Row, int]]) -> dict[Row,
         except EvaluationError:
             return None
     return {row: n for row, n in out.items() if n}
+
+
+def test_digests_do_not_depend_on_the_order() -> None:
+    """What a map is does not change with how it is read."""
+    query = Query("V", For("x", R, For("y", Rel("S", ROW), joined())), (("R", ROW), ("S", ROW)))
+    _, p = planned(query)
+    turned = tuple(tuple(evolve(m, build=tuple(map(backwards, m.build))) for m in level) for level in p.levels)
+    assert any(backwards(q) != q for m in p.maps for q in m.build)
+    assert evolve(p, levels=turned).digests == p.digests
+
+
+def backwards(p: Product) -> Product:
+    return evolve(p, steps=p.steps[::-1], cautious_steps=p.cautious_steps[::-1])
 
 
 # ---------------------------------------------------------------- run
