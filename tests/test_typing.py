@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("mypy")  # two of it would spoil each other's cache
 ROOT = Path(__file__).resolve().parent.parent
 
 PROGRAM = '''

@@ -75,7 +75,7 @@ def test_the_jvm_starts_with_a_umask(monkeypatch: pytest.MonkeyPatch) -> None:
         os.umask(seen[0])
 
     monkeypatch.setattr(session, "_active", lambda: None)
-    monkeypatch.setattr(session, "_variables", lambda: {})
+    monkeypatch.setattr(session, "_variables", lambda _: {})
     monkeypatch.setattr(session, "_start", start)
     session.local_session()
     assert (seen, os.umask(0)) == ([0o077], 0)

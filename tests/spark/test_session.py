@@ -170,7 +170,7 @@ def test_a_shared_session_is_checked(spark: SparkSession) -> None:
 
 def test_a_spark_that_is_too_old_is_refused() -> None:
     with pytest.raises(EnvironmentProblem, match=r"(?s)too old.*4\.1.*4\.0\.2"):
-        check_session(cast(SparkSession, SimpleNamespace(version="4.0.2")))
+        check_session(cast(SparkSession, SimpleNamespace(version="4.0.2", conf={})))
 
 
 def test_the_session_has_our_meaning(spark: SparkSession) -> None:
