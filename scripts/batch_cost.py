@@ -94,7 +94,8 @@ def replaced(name: str, change: Callable[[Any], Any]) -> None:
     """Change the function ``name``, or the method ``Class.method``, wherever a module of the project has it: checkouts
     may differ in where that is."""
     first, _, method = name.partition(".")
-    ours = [vars(m) for n, m in list(sys.modules.items()) if n.startswith("ripplenest") and callable(vars(m).get(first))]
+    modules = [vars(m) for n, m in list(sys.modules.items()) if n.startswith("ripplenest")]
+    ours = [names for names in modules if callable(names.get(first))]
     holders = [names for names in ours if not method or method in vars(names[first])]
     if not holders:
         raise SystemExit(f"no module of this checkout has {name}")
