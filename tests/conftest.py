@@ -5,6 +5,7 @@ random. It draws the same examples in every run; the long tests draw others each
 ``pytest --golden-update`` writes the golden files anew instead of comparing with them (``support/golden.py``).
 """
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,8 @@ settings.register_profile("ripplenest", deadline=None, derandomize=True)
 settings.load_profile("ripplenest")
 
 SPARK = "spark"
+# A JVM that lives for a minute never earns back what the second compiler and a collector with threads cost: half of it.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,6 +39,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(SPARK))
         elif counts:
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_configure() -> None:
+    """Each JVM that a test starts, also in another process. What is in the environment goes last, and so wins."""
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
 
 
 @pytest.fixture(scope="session")
