@@ -8,13 +8,12 @@ from collections import Counter
 
 import pytest
 from attrs import frozen
-from hypothesis import given, settings
 from support.choices import Choices
 from support.counts import ENOUGH
 from support.failing import DEPTH, SCHEMA, Levels, term
+from support.laws import law
 from support.programs import Memory, Running, part_tables, planned, query_of
 from support.schemas import Schema, random_value
-from support.strategies import LAW, choices
 from support.updates import Places
 
 from ripplenest.delta.compile import Options
@@ -117,8 +116,7 @@ def reads(program: Plan, parts: Parts, delta: Parts) -> Reads:
     return Reads(done.rows_read, running.nested() != running.grown({**changes, **done.changes}).nested())
 
 
-@settings(LAW, max_examples=400)
-@given(choices)
+@law(examples=400)
 def test_what_strict_accepts_reads_no_more_of_a_larger_state(c: Choices) -> None:
     """A batch that makes and takes no row of the view reads as many rows of a state as of a larger one. Compiling costs
     most, so each view meets several states."""
