@@ -1,4 +1,4 @@
-"""What fails is made small, kept and asked first; a case is the same in every run; each kept case is asked by a test."""
+"""What fails is made small, kept and asked first; cases are the same in every run; each kept case has a law."""
 
 import ast
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 
 from support import laws
 from support.choices import Choices, recorded, replayed
-from support.laws import REGRESSIONS, TESTS, Law, read
+from support.laws import REGRESSIONS, TESTS, Law, read, write
 from support.shrink import shrink
 
 
@@ -51,14 +51,29 @@ def test_cases_are_the_same_in_every_run_unless_fresh(tmp_path: Path) -> None:
     assert met(True) != met(True)
 
 
-def test_another_failure_is_not_the_same() -> None:
-    """What fails in another way is no smaller case of this failure."""
+def test_what_is_found_is_as_short_as_can_be() -> None:
+    """One number below 100 is not above 150, so two are needed."""
 
     def fails(made: list[int]) -> list[int] | None:
         c, asked = recorded(replayed(made))
         return asked if sum(numbers(c)) > 150 else None
 
-    assert shrink([9, 77, 3, 0, 80, 99, 1, 2, 3, 5], fails) == [2, 52, 99]
+    small = shrink([9, 77, 3, 0, 80, 99, 1, 2, 3, 5], fails)
+    assert small[0] == 2 and len(small) == 3 and sum(small[1:]) == 151
+
+
+def test_another_failure_is_no_smaller_case_of_this_one(tmp_path: Path) -> None:
+    def ask(c: Choices) -> None:
+        n = c.number(100)
+        assert n < 50
+        if n > 10:
+            raise ValueError(n)
+
+    kept = tmp_path / "law.json"
+    write(kept, [{"given": {}, "choices": [90], "case": []}])
+    with pytest.raises(AssertionError):
+        Law(kept, {}, ask, str).check(0, fresh=False)
+    assert [e["choices"] for e in read(kept)] == [[90], [50]]
 
 
 def test_a_law_that_fails_by_chance_says_so(tmp_path: Path) -> None:
