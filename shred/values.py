@@ -6,7 +6,7 @@ a place is named (``Namer``); the store names it from the key, or from the batch
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from attrs import frozen
 
@@ -102,25 +102,45 @@ def nest(flat: BagValue, row: Type, resolve: Resolve) -> BagValue:
 
     Law (lemma 6): nest(s^F(v), s^Γ) = v.
     """
-    memo: dict[LabelValue, BagValue] = {}
-    return BagValue.weighted((_nest(value, row, resolve, memo), n) for value, n in flat)
+    value_of = _nester(row, resolve)
+    return BagValue.weighted((value_of(value), n) for value, n in flat)
 
 
-def _nest(value: Value, a: Type, resolve: Resolve, memo: dict[LabelValue, BagValue]) -> Value:
+def _nester(a: Type, resolve: Resolve) -> Callable[[Value], Value]:
+    """u for the values of one type, which is looked at once and not for each value."""
     match a:
         case Record(fields):
-            return tuple((n, _nest(field_of(value, n), t, resolve, memo)) for n, t in fields)
+            if not has_bag(a):
+                return _same
+            of = [(n, _nester(t, resolve)) for n, t in fields]
+            return lambda value: tuple((n, inner(field_of(value, n))) for n, inner in of)
         case Bag(row):
-            if not isinstance(value, LabelValue):
-                return None
-            if value not in memo:
-                found = resolve(value)
-                if found is None:
-                    raise CorruptState("a label without definition (nrc-ivm, definition 1)", got=value)
-                memo[value] = BagValue.weighted((_nest(v, row, resolve, memo), n) for v, n in found)
-            return memo[value]
+            return _looked_up(_nester(row, resolve), resolve)
         case Base() | Label() | Dict():
-            return value
+            return _same
+        case _:
+            assert_never(a)
+
+
+def _same(value: Value) -> Value:
+    return value
+
+
+def _looked_up(value_of: Callable[[Value], Value], resolve: Resolve) -> Callable[[Value], Value]:
+    """The bag of a label; a bag that several rows hold is made once."""
+    memo: dict[LabelValue, BagValue] = {}
+
+    def bag_of(label: Value) -> Value:
+        if not isinstance(label, LabelValue):
+            return None
+        if label not in memo:
+            found = resolve(label)
+            if found is None:
+                raise CorruptState("a label without definition (nrc-ivm, definition 1)", got=label)
+            memo[label] = BagValue.weighted((value_of(v), n) for v, n in found)
+        return memo[label]
+
+    return bag_of
 
 
 Parts = dict[str, BagValue | dict[LabelValue, BagValue]]

@@ -21,6 +21,9 @@ settings.load_profile("ripplenest")
 SPARK = "spark"
 os.environ[VARIABLE] = "full"  # a test that fails shows where
 
+# A JVM that lives for a minute never earns back what the second compiler and a collector with threads cost: half of it.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden-update", action="store_true", help="write the golden files instead of comparing")
@@ -39,6 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(SPARK))
         elif counts:
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_configure() -> None:
+    """Each JVM that a test starts, also in another process. What is in the environment goes last, and so wins."""
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,11 @@ from collections import Counter
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
 from support.choices import Choices, seeded
+from support.laws import law
 from support.nesting import labels_in_use, nested, value_or_empty
 from support.rooted import ELEMS, EXPRS, rooted
 from support.schemas import random_database, random_schema
-from support.strategies import LAW, choices
 from support.updates import Batch, nested_database, random_batch, shredded_database
 
 from ripplenest.cost.domains import at_most, bottom
@@ -31,7 +30,6 @@ from ripplenest.shred.contexts import dictionaries, stored_parts
 from ripplenest.shred.terms import Shredded, shred
 from ripplenest.shred.values import Parts
 
-EACH = settings(LAW, max_examples=200)
 ROOTS = sorted({**EXPRS, **ELEMS})
 
 
@@ -106,8 +104,7 @@ def _larger(a: BagValue, b: BagValue) -> BagValue:
 
 
 @pytest.mark.parametrize("root", ROOTS)
-@EACH
-@given(c=choices)
+@law()
 def test_each_case_keeps_its_law(root: str, c: Choices) -> None:
     """Theorem 8, proposition 4.1, lemma 10, and the laws of simplifier and normal form, for terms with this root."""
     i = Instance(c, root)
@@ -159,8 +156,7 @@ def rooted_dictionary(c: Choices, i: Instance, s: Shredded, root: str) -> DictEx
 
 
 @pytest.mark.parametrize("root", sorted(c.__name__ for c in get_args(DictExpr)))
-@EACH
-@given(c=choices)
+@law()
 def test_each_case_of_a_dictionary_keeps_its_law(root: str, c: Choices) -> None:
     """d[R ⊎ ΔR](l) = d[R](l) ⊎ δ(d)(l), ⟦simplify(d)⟧(l) = ⟦d⟧(l), at the labels in use and stored; C is monotone."""
     i = Instance(c, "SngBag")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
 from rich.console import Console
 from support.examples import QUERIES, nf2, three_way
+from support.laws import law
 from support.strategies import Case, cases
 
 import ripplenest as rn
@@ -385,8 +385,7 @@ def test_the_data_is_plain() -> None:
         assert json.loads(json.dumps(facts)) == facts
 
 
-@settings(max_examples=30)
-@given(cases())
+@law(cases(), examples=30)
 def test_every_query_can_be_explained(case: Case) -> None:
     """And each part that a map's definition reads has a statement, in the order in which maps can run."""
     facts = explain(Query("v", case.query, tuple(case.schema.relations))).json()

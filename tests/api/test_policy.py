@@ -7,7 +7,22 @@ from random import Random
 from typing import Any
 
 import pytest
-from support.shop import ANN, BOB, FILMS, VIEWS, Movie, customer, item, movie, opened, order, parts, related, tags
+from support.shop import (
+    ANN,
+    BOB,
+    FILMS,
+    VIEWS,
+    Customer,
+    Movie,
+    customer,
+    item,
+    movie,
+    opened,
+    order,
+    parts,
+    related,
+    tags,
+)
 from support.states import recomputed, refused, state, unchanged
 
 import ripplenest as rn
@@ -395,3 +410,18 @@ def test_views_of_two_relations_and_inner_bags(tmp_path):
         ann = customer(7, "Ann", [order(11, item(1, 2, ("a",)), item(2, 1), item(1, 3)), order(12)])
         rows = [ann, BOB, customer(101, "Drama", [order(1, item(1, 2, ("a",)))])]
         recomputed(db, {"tags": tags, "parts": parts}, {"C": rows})
+
+
+def test_strict_asks_so_at_every_depth(tmp_path):
+    """The labels of the innermost bags have a domain, and what holds them is a dictionary without parameters, whose rows
+    are there although no row of the view holds its label: what they visit is paid for by nothing."""
+
+    @rn.view
+    def deep(M: Bag[Movie], C: Bag[Customer]):
+        return [
+            {"n": m.name, "b": [{"k": c.custkey, "in": [{"k": c.custkey} for _ in C]} for c in C]} for m in M
+        ]  # fmt: skip
+
+    with opened(tmp_path / "state", policy="strict") as db:
+        with pytest.raises(errors.NotIncremental, match="no row of the view"):
+            db.create(deep)

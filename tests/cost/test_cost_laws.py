@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
 from support.choices import Choices
 from support.correlated import correlated_query
+from support.laws import law
 from support.queries import random_query
 from support.schemas import Schema, random_schema
-from support.strategies import EXPLORE, LAW, Case, cases, choices
+from support.strategies import Case, cases
 
 from ripplenest.cost.domains import (
     BagCost,
@@ -62,8 +62,6 @@ from ripplenest.nrc.types import UNIT, Bag, Record, Site, Type, join
 from ripplenest.nrc.walk import children, nodes, rebuild, rebuild_dict
 from ripplenest.shred.contexts import dictionaries, stored_parts
 from ripplenest.shred.terms import shred
-
-SLOW = settings(LAW, max_examples=60)
 
 # ---------------------------------------------------------------- random costs
 
@@ -163,8 +161,7 @@ def as_bag(c: Cost) -> BagCost:
     return c
 
 
-@LAW
-@given(choices)
+@law()
 def test_lemma_10(c: Choices) -> None:
     """Lemma 10: c₁ ≤ c₂ ⟹ C[[h]]_{ε°[x := c₁]} ≤ C[[h]]_{ε°[x := c₂]}, for all variables and sizes at once, in every
     subterm."""
@@ -305,32 +302,28 @@ def theorem_5(c: Choices) -> None:
             cheaper_dict(d, lemma_1_dict(step), changed, sizes)
 
 
-@settings(LAW, max_examples=80)
-@given(choices)
+@law(examples=80)
 def test_theorem_4(c: Choices) -> None:
     """Theorem 4: terms of IncNRC⁺ over nested relations, some of which change: ≤ as figure 4 has it, < by lemma 1. For
     random sizes, and for all sizes at once by symbols."""
     theorem_4(c)
 
 
-@SLOW
-@given(choices)
+@law(examples=60)
 def test_theorem_5(c: Choices) -> None:
     """Theorem 5: shredded terms and all their dictionaries, when flat parts and dictionaries of the input change."""
     theorem_5(c)
 
 
 @pytest.mark.long
-@EXPLORE
-@given(choices)
+@law(examples=3000, fresh=True)
 def test_theorems_4_and_5_long(c: Choices) -> None:
     """Theorems 4 and 5 on more cases."""
     theorem_4(c)
     theorem_5(c)
 
 
-@SLOW
-@given(choices)
+@law(examples=60)
 def test_theorem_5_for_trigger_programs(c: Choices) -> None:
     """Theorem 5: deltas of maps and statements are cheaper as they are; normal forms leave nothing for lemma 1."""
     schema = random_schema(c)
@@ -355,8 +348,7 @@ def incremental(part: str, sizes: Sizes) -> bool:
     return less(sizes[change], sizes[part])
 
 
-@SLOW
-@given(cases())
+@law(cases(), examples=60)
 def test_theorem_5_for_rows(case: Case) -> None:
     """Theorem 5 for the sizes of a database and of the parts of a batch that are smaller than what they change."""
     s, (batch,) = shred(case.query), case.batches

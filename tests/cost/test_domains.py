@@ -1,10 +1,9 @@
 """Cost domains (nrc-ivm, section 4.2): sizes, the two orders, sup and tcost. Example 5, and the laws of the orders."""
 
 import pytest
-from hypothesis import given
 from support.choices import Choices
+from support.laws import law
 from support.schemas import random_value, row_type
-from support.strategies import LAW, choices
 
 from ripplenest.cost.domains import (
     ONE,
@@ -106,8 +105,7 @@ def test_bad_costs() -> None:
         size(EMPTY, Dict(LONG))
 
 
-@LAW
-@given(choices)
+@law()
 def test_the_order(c: Choices) -> None:
     """≤ is a partial order with least element 1_A and least upper bounds; < is transitive, and < is within ≤."""
     a = Bag(row_type(c, 2))
@@ -124,8 +122,7 @@ def test_the_order(c: Choices) -> None:
     assert at_most(sup(x, y), z) == (at_most(x, z) and at_most(y, z))
 
 
-@LAW
-@given(choices)
+@law()
 def test_tcost_keeps_the_order(c: Choices) -> None:
     """a < b ⟹ tcost(a) < tcost(b)        a ≤ b ⟹ tcost(a) ≤ tcost(b)        tcost ≥ 1"""
     a = Bag(row_type(c, 2))
@@ -138,8 +135,7 @@ def test_tcost_keeps_the_order(c: Choices) -> None:
     assert tcost(x) < tcost(more)
 
 
-@LAW
-@given(choices)
+@law()
 def test_size_is_the_least_bound(c: Choices) -> None:
     """size(X) = |X|{least upper bound of the elements}; ⊖X costs the same."""
     row = row_type(c, 2)

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
 from support.choices import Choices
 from support.correlated import correlated_query
+from support.laws import law
 from support.queries import random_query
 from support.related import path
 from support.schemas import random_schema
-from support.strategies import LAW, choices
 
 from ripplenest.cost.estimate import MOST, NOTHING, Estimate, estimate, estimate_all
 from ripplenest.delta.rules import delta
@@ -72,8 +71,7 @@ def stored_terms(c: Choices) -> Iterator[tuple[Expr, str]]:
                 yield term(keep(d, "Dom").products, UNIT), part
 
 
-@settings(LAW, max_examples=60)
-@given(choices)
+@law(examples=60)
 def test_the_order_is_that_of_the_plans(c: Choices) -> None:
     """For every product of a delta: the same joins, generators in the same order, read in the same way."""
     for h, part in stored_terms(c):
@@ -177,16 +175,14 @@ def test_estimates_do_not_overflow() -> None:
 # ---------------------------------------------------------------- laws
 
 
-@LAW
-@given(choices)
+@law()
 def test_the_order_of_random_joins(c: Choices) -> None:
     """As above, with constants, self joins and several equations between two tables."""
     p, _ = random_join(c)
     assert told(p) == [planned(q) for q in lower(p, UNIT)]
 
 
-@LAW
-@given(choices)
+@law()
 def test_estimates_are_monotone(c: Choices) -> None:
     """rows ≤ rows' ⟹ estimate(c, rows) ≤ estimate(c, rows'), where no table groups another."""
     p, rows = random_join(c)
@@ -218,8 +214,7 @@ def fields(r: Rel) -> tuple[tuple[str, Type], ...]:
     return r.row.fields
 
 
-@LAW
-@given(choices)
+@law()
 def test_what_a_change_reads_does_not_depend_on_keyed_tables(c: Choices) -> None:
     """ΔL ⋈ P ⋈ O by their keys costs the same with tables of the size of the change and with a million times more."""
     p = product(*c.pick(((CHANGE, PARTS, ORDERS), (ORDERS, CHANGE, PARTS), (PARTS, ORDERS, CHANGE))), BY_PART, BY_ORDER)
@@ -229,8 +224,7 @@ def test_what_a_change_reads_does_not_depend_on_keyed_tables(c: Choices) -> None
     assert estimate(p, small, KEYS) == Estimate(2 * d, d)
 
 
-@settings(LAW, max_examples=60)
-@given(choices)
+@law(examples=60)
 def test_joins_by_key_are_exact(c: Choices) -> None:
     """out = |L ⋈ P ⋈ O| when every line has its part and its order, from scratch and for a change of lines."""
     parts, orders = 1 + c.number(5), 1 + c.number(4)

@@ -2,9 +2,9 @@
 and what the theorems need."""
 
 import pytest
-from hypothesis import given, settings
+from support.laws import law
 from support.related import BODY, HEAD, JARHEAD, MOVIE, MOVIES, RELATED, M
-from support.strategies import LAW, Case, cases
+from support.strategies import Case, cases
 
 from ripplenest.cost.domains import ONE, BagCost, Cost, RecordCost, at_most, bag_size, bottom, less, tcost
 from ripplenest.cost.interpret import cost, dict_cost, lookup_key, sizes_of
@@ -227,8 +227,7 @@ def without_plus(e: Expr) -> Expr:
     return rebuild(e, without_plus, lambda t: t, lambda d: rebuild_dict(d, without_plus, lambda x: x))
 
 
-@settings(LAW, max_examples=80)
-@given(cases())
+@law(cases(), examples=80)
 def test_costs_are_bounds(case: Case) -> None:
     """size([[h]]) ≤ C[[h]] for terms without ⊎, nested and shredded, and C[[h]] has the type's shape."""
     rows = dict(case.schema.relations)

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from typing import assert_never
 
 import pytest
-from hypothesis import given, settings
 from support.choices import Choices
 from support.correlated import correlated_query
+from support.laws import law
 from support.queries import random_query
 from support.schemas import random_database, random_schema
-from support.strategies import LAW, choices
 from support.updates import shredded_database
 
 from ripplenest.cost.domains import bag_size, tcost
@@ -138,8 +137,7 @@ def scaled_bag(bag: BagValue) -> BagValue:
 TAKEN: list[int] = []
 
 
-@settings(LAW, max_examples=80)
-@given(choices)
+@law(examples=80)
 def test_lemma_3(c: Choices) -> None:
     """Lemma 3: steps(h) ≤ constant(h) · tcost(C[[h]]), for nested terms and for shredded ones."""
     schema = random_schema(c)

@@ -1,11 +1,10 @@
 """Costs without sizes: example 6 as the paper prints it, symbolic counts against numbers, and sizes from row counts."""
 
 import pytest
-from hypothesis import given
 from support.choices import Choices
+from support.laws import law
 from support.related import MOVIE, RELATED
 from support.schemas import random_schema
-from support.strategies import LAW, choices
 
 from ripplenest.cost.counts import Count, Symbol, fewer, larger, no_more, symbol, value
 from ripplenest.cost.domains import ONE, BagCost, RecordCost, less, show_tcost, tcost
@@ -131,8 +130,7 @@ def random_count(c: Choices) -> Count:
     return count
 
 
-@LAW
-@given(choices)
+@law()
 def test_symbols_stand_for_all_numbers(c: Choices) -> None:
     """For |ΔR| < |R| (≤ where it is not strict): a < b, a ≤ b, a · b and the larger of a and b, in numbers too."""
     a, b = random_count(c), random_count(c)
@@ -212,8 +210,7 @@ def test_a_change_of_what_is_not_counted() -> None:
         nested_sizes({"M": MOVIE}, {"ΔM": 1})
 
 
-@LAW
-@given(choices)
+@law()
 def test_symbolic_sizes_say_what_numbers_say(c: Choices) -> None:
     """Sizes of a random schema have the shape of its types, and |ΔR| < |R| for each."""
     relations = dict(random_schema(c).relations)

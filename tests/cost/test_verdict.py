@@ -2,12 +2,11 @@
 
 import pytest
 from attrs import field, frozen
-from hypothesis import given, settings
 from support.choices import Choices
 from support.correlated import correlated_query
+from support.laws import law
 from support.related import MOVIE, RELATED, path
 from support.schemas import random_schema
-from support.strategies import LAW, choices
 
 from ripplenest.cost.domains import BagCost
 from ripplenest.cost.lookups import Called
@@ -425,8 +424,7 @@ def test_names_that_users_know() -> None:
     assert kept.findings[0].node == "for s in T and U (kept as S)"
 
 
-@settings(LAW, max_examples=60)
-@given(choices)
+@law(examples=60)
 def test_verdicts_of_random_views(c: Choices) -> None:
     """With symbols every update is incremental, so all that is found are scans, each of a generator that is there."""
     schema = random_schema(c)

@@ -3,12 +3,11 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
 from support.choices import Choices
 from support.correlated import correlated_query
+from support.laws import law
 from support.queries import random_query
 from support.schemas import random_schema
-from support.strategies import LAW, choices
 
 from ripplenest.delta.compile import Options, compile_view
 from ripplenest.delta.program import MapKind
@@ -39,8 +38,7 @@ def test_sites_are_apart(first: str, second: str) -> None:
 PRODUCTS: Counter[str] = Counter()
 
 
-@settings(LAW, max_examples=150)
-@given(choices)
+@law(examples=150)
 def test_no_product_is_empty_by_its_types(c: Choices) -> None:
     """Every product of every map and statement has a plan: one that can never have rows is in none of them, so that
     nobody pays for it, and no verdict speaks of it."""

@@ -1,9 +1,9 @@
 """Degree and the tower of higher-order deltas (nrc-ivm, sections 4.1 and 5.2)."""
 
 import pytest
-from hypothesis import given, settings
 from support.correlated import correlated_cases
-from support.strategies import LAW, Case, cases
+from support.laws import law
+from support.strategies import Case, cases
 from support.updates import Batch
 
 from ripplenest.delta import rules
@@ -116,8 +116,7 @@ def fall_by_one(e: Expr, parts: frozenset[str]) -> None:
         assert isinstance(change, Empty)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_theorem_2(case: Case) -> None:
     """Theorem 2: deg(δ(h)) = deg(h) - 1, which each derivation checks itself; lemma 1: deg(h) = 0 gives δ(h) = ∅."""
     s = shred(case.query)
@@ -146,8 +145,7 @@ def test_a_delta_beyond_the_limits_is_refused_at_once() -> None:
         delta_dict(DictLit(SITE, "l", wide), Scope(ALL, telescoped=False))
 
 
-@settings(LAW, max_examples=60)
-@given(case=correlated_cases)
+@law(correlated_cases, examples=60)
 def test_the_tower(case: Case) -> None:
     """δᵏ(h)[R ⊎ U, …] = δᵏ(h)[R, …] ⊎ δᵏ⁺¹(h)[R, U, …]: proposition 4.1 for every order, with an update per order."""
     h = shred(case.query).flat

@@ -1,10 +1,10 @@
 """Law 1 (nrc-ivm, proposition 4.1 and theorem 5): ``h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR]``, for h^F and every dictionary."""
 
 import pytest
-from hypothesis import given
 from support.counts import Counts
+from support.laws import law
 from support.nesting import agrees, labels_in_use, value_or_empty
-from support.strategies import EXPLORE, LAW, Case, cases
+from support.strategies import Case, cases
 from support.updates import Batch
 
 from ripplenest.delta.rules import Scope, delta, delta_dict
@@ -75,23 +75,20 @@ def law_1(case: Case) -> None:
             dictionary_law(s, parts, batch, telescoped)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_law_1(case: Case) -> None:
     """Proposition 4.1: h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR], for batches that change several parts at once."""
     law_1(case)
 
 
 @pytest.mark.long
-@EXPLORE
-@given(cases(batches=5))
+@law(cases(batches=5), examples=3000, fresh=True)
 def test_law_1_long(case: Case) -> None:
     """As above, on more cases and longer histories."""
     law_1(case)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_law_1_part_by_part(case: Case) -> None:
     """h[P ⊎ ΔP] = h[P] ⊎ δ_P(h) for each single part P of the database, flat or dictionary."""
     s = shred(case.query)
@@ -100,8 +97,7 @@ def test_law_1_part_by_part(case: Case) -> None:
         flat_law(s, case.parts, batch.only(part), telescoped=False)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_terms_without_sites_need_no_shredding(case: Case) -> None:
     """Law 1 on the nested database itself, for terms whose sng_ι do not depend on what changes."""
     (batch,) = case.batches
@@ -115,8 +111,7 @@ def test_terms_without_sites_need_no_shredding(case: Case) -> None:
     assert evaluate(case.query, after) == evaluate(case.query, before) + evaluate(change, state)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_lemma_1(case: Case) -> None:
     """Lemma 1: δ(h) = ∅ for h^F and dictionaries that do not depend on what changes: nothing is left to run."""
     s = shred(case.query)

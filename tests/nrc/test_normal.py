@@ -3,10 +3,10 @@
 from functools import reduce
 
 import pytest
-from hypothesis import given
 from support.counts import Counts
+from support.laws import law
 from support.nesting import agrees, labels_in_use
-from support.strategies import LAW, Case, cases
+from support.strategies import Case, cases
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.bags import BagValue, LabelValue
@@ -53,8 +53,7 @@ def well_formed(c: Comprehension, free: frozenset[str] = frozenset()) -> bool:
     return len(set(names)) == len(names) and used <= free.union(names)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_normal_form_of_flat_terms(case: Case) -> None:
     """⟦h^F⟧ = ⊎ᵢ ⟦wᵢ · (for x₁ in R₁, … where c₁ … union sng(t))⟧, of the same type."""
     flat = shred(case.query).flat
@@ -69,8 +68,7 @@ def test_normal_form_of_flat_terms(case: Case) -> None:
     COUNTS.result(direct)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_normal_form_of_definitions(case: Case) -> None:
     """The same for the body of [(ι,Π) ↦ e], whose label is free, at every label in use."""
     for d, labels in labels_in_use(shred(case.query), case.parts):
@@ -87,8 +85,7 @@ def test_normal_form_of_definitions(case: Case) -> None:
                 assert evaluate(again, case.parts, None, pi) == evaluate(d.body, case.parts, None, pi)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_normal_form_of_deltas(case: Case) -> None:
     """The same for δ(h^F), telescoped: what trigger statements are planned from."""
     (batch,) = case.batches

@@ -7,7 +7,9 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from support.strategies import Case, cases
+from support.choices import Choices
+from support.laws import law
+from support.strategies import random_case
 
 from ripplenest.nrc.layout import layout, layout_elem
 from ripplenest.nrc.pretty import open_definition, show, show_dict, show_elem
@@ -170,8 +172,9 @@ def squeezed(text: str) -> str:
     return text.replace(" ", "").replace("(", "").replace(")", "")
 
 
-@given(cases(), st.sampled_from([20, 45, 70, 100, 10_000]))
-def test_lines_say_what_one_line_says(case: Case, width: int) -> None:
+@law(examples=100)
+def test_lines_say_what_one_line_says(c: Choices) -> None:
+    case, width = random_case(c), c.pick([20, 45, 70, 100, 10_000])
     lines = layout(case.query, width)
     assert squeezed("".join(lines)) == squeezed(show(case.query))
     assert all(line == line.rstrip() and line for line in lines)

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.laws import law
 from support.strategies import Case, cases
 
 from ripplenest.nrc import syntax as s
@@ -234,7 +235,7 @@ def test_no_damage_escapes_as_another_error(data: st.DataObject) -> None:
         assert isinstance(error, CorruptState)
 
 
-@given(cases())
+@law(cases(), examples=100)
 def test_random_queries_come_back(case: Case) -> None:
     query = s.Query("q", case.query, tuple(case.schema.relations))
     text = query_to_json(query)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
 from support.choices import Choices
 from support.counts import Counts
+from support.laws import law
 from support.nesting import agrees, labels_in_use, value_or_empty
 from support.queries import Queries, Scope
 from support.schemas import random_database, random_schema
-from support.strategies import LAW, Case, cases, choices
+from support.strategies import Case, cases
 from support.updates import shredded_database
 
 from ripplenest.nrc.bags import BagValue
@@ -54,8 +54,7 @@ from ripplenest.shred.terms import shred
 COUNTS = Counts()
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_simplified_terms(case: Case) -> None:
     """⟦simplify(e)⟧ = ⟦e⟧ and the type stays (it may say more about NULL), for source terms and for shredded ones."""
     s, db = shred(case.query), case.db
@@ -67,8 +66,7 @@ def test_simplified_terms(case: Case) -> None:
     COUNTS.result(evaluate(case.query, db))
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_simplified_dictionaries(case: Case) -> None:
     """⟦simplify(d)⟧(l) = ⟦d⟧(l) for every label in use."""
     for d, labels in labels_in_use(shred(case.query), case.parts):
@@ -78,8 +76,7 @@ def test_simplified_dictionaries(case: Case) -> None:
             assert len({value_or_empty(bag) for bag in found}) == 1
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_unique_binders(case: Case) -> None:
     """Renaming bound variables keeps meaning and type, and leaves no two binders of one name."""
     apart = unique_binders(case.query)
@@ -216,8 +213,7 @@ def test_every_row_has_instances() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.__name__)
-@LAW
-@given(c=choices)
+@law()
 def test_rule_alone(rule: Rule, c: Choices) -> None:
     """⟦rule(e)⟧ = ⟦e⟧ at every row x of a relation, and the type stays."""
     i = Instances(c)
@@ -251,8 +247,7 @@ def elem_forms(i: Instances) -> tuple[Elem, Elem]:
     ))
 
 
-@LAW
-@given(choices)
+@law()
 def test_simplified_elements(c: Choices) -> None:
     """⟨f: t⟩.f = t, outL(inL(ε)).p = ε.p, inL(ε) ∈ κ, constants of and, or: equal at every row x."""
     i = Instances(c)

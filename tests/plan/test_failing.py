@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from attrs import frozen
-from hypothesis import given, settings
 from support.choices import Choices, seeded
 from support.counts import ENOUGH
 from support.failing import SCHEMA, Level, random_level, term, widest
+from support.laws import law
 from support.programs import Running, planned, query_of
 from support.schemas import Database, random_database, random_value
-from support.strategies import LAW, choices
 from support.updates import Batch, nested_database, random_batch, shredded_database
 
 import ripplenest as rn
@@ -80,8 +79,7 @@ def count(level: Level) -> None:
     COUNTS[f"levels {level.levels}"] += 1
 
 
-@settings(LAW, max_examples=400)
-@given(choices)
+@law(examples=250)
 def test_a_batch_is_refused_exactly_where_the_view_has_no_value(c: Choices) -> None:
     """Building, and recomputing a batch: accepted ⟺ the view has a value, in the widest reading; so wherever the
     reference interpreter has one of the term as it is written.

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from support.choices import Choices, seeded
 from support.correlated import correlated_cases
+from support.laws import law
 from support.programs import Running, planned, query_of
 from support.schemas import Schema, random_schema
 from support.strategies import EXPLORE, LAW, SEEDS, Case, case_of
@@ -106,8 +107,7 @@ def test_joins(mode: Materialize, seed: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["first", "full"])
-@settings(LAW, max_examples=30)
-@given(case=correlated_cases)
+@law(correlated_cases, examples=30)
 def test_correlated_views(mode: Materialize, case: Case) -> None:
     """As above, on nested views whose dictionaries have domains: maps of domains and parts."""
     law_6(case, mode)

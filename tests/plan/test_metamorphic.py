@@ -4,14 +4,14 @@ Any split of a batch; a batch and its negation; two batches in either order, or 
 simplified = unsimplified.
 """
 
-from hypothesis import given, settings
 from support.choices import Choices
 from support.correlated import correlated_query
 from support.counts import Counts
+from support.laws import law
 from support.programs import Running, planned, query_of
 from support.queries import Queries, Scope, random_query
 from support.schemas import random_database, random_schema
-from support.strategies import LAW, case_of, choices
+from support.strategies import case_of
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.bags import BagValue
@@ -25,8 +25,6 @@ from ripplenest.shred.values import Parts
 
 COUNTS = Counts()
 DATABASES = 5
-PROGRAMS = settings(LAW, max_examples=100)
-FILTERS = settings(LAW, max_examples=500)
 
 
 def rows_of(delta: Parts) -> list[Parts]:
@@ -56,8 +54,7 @@ def negated(delta: Parts) -> Parts:
     }
 
 
-@PROGRAMS
-@given(choices)
+@law(examples=100)
 def test_law_8(c: Choices) -> None:
     """One batch = any split of it; a batch and its negation = nothing; two batches commute, and are one: same maps."""
     schema = random_schema(c)
@@ -81,8 +78,7 @@ def test_law_8(c: Choices) -> None:
         COUNTS.result(once.nested())
 
 
-@FILTERS
-@given(choices)
+@law(examples=500)
 def test_a_condition_its_negation_and_null_are_all(c: Choices) -> None:
     """for x in e where p ⊎ for x in e where not p ⊎ for x in e where p is null = e"""
     schema = random_schema(c)
@@ -101,8 +97,7 @@ def test_a_condition_its_negation_and_null_are_all(c: Choices) -> None:
     COUNTS.result(everything)
 
 
-@FILTERS
-@given(choices)
+@law(examples=500)
 def test_simplified_is_unsimplified(c: Choices) -> None:
     """⟦simplify(h)⟧ = ⟦h⟧, ⟦simplify(h^F)⟧ = ⟦h^F⟧ and ⟦simplify(δ(h^F))⟧ is the change of h^F, for the same rows."""
     schema = random_schema(c)

@@ -7,11 +7,11 @@ evaluation of the query ("catches bugs in code that both share"); both ways of k
 """
 
 import pytest
-from hypothesis import given, settings
 from support.correlated import correlated_cases
 from support.counts import Counts
+from support.laws import law
 from support.programs import COST, Running, part_tables, planned, query_of
-from support.strategies import EXPLORE, LAW, Case, cases
+from support.strategies import Case, cases
 
 from ripplenest.data.columns import base_types
 from ripplenest.delta.compile import Options
@@ -19,7 +19,6 @@ from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.typecheck import check
 
 COUNTS = Counts()
-FEWER = settings(LAW, max_examples=70)
 
 
 def law_6(case: Case, options: Options = COST) -> None:
@@ -38,23 +37,20 @@ def law_6(case: Case, options: Options = COST) -> None:
         assert running.nested() == result
 
 
-@FEWER
-@given(cases(batches=3))
+@law(cases(batches=3), examples=70)
 def test_law_6(case: Case) -> None:
     """The trigger program after any sequence of batches = recomputation (design law 6, theorem 8 after each batch)."""
     law_6(case)
 
 
-@FEWER
-@given(cases(batches=2))
+@law(cases(batches=2), examples=70)
 def test_law_6_with_domains(case: Case) -> None:
     """As law 6, with an explicit domain for every dictionary: both choices give the same view."""
     law_6(case, Options(force_domain=True))
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@settings(LAW, max_examples=70)
-@given(case=correlated_cases)
+@law(correlated_cases, examples=70)
 def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose inner bags are joined to the rows around them."""
     law_6(case, Options(force_domain=force_domain))
@@ -62,15 +58,13 @@ def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("force_domain", [False, True])
-@EXPLORE
-@given(case=cases(batches=5))
+@law(cases(batches=5), examples=3000, fresh=True)
 def test_law_6_long(force_domain: bool, case: Case) -> None:
     """As law 6, on more cases and longer histories."""
     law_6(case, Options(force_domain=force_domain))
 
 
-@FEWER
-@given(cases())
+@law(cases(), examples=70)
 def test_columns_of_a_program_are_those_of_its_types(case: Case) -> None:
     """Every map has the columns of its row type, and the view has the type of its term."""
     query = query_of(case.schema, case.query)

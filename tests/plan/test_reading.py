@@ -8,13 +8,12 @@ from collections import Counter
 
 import pytest
 from attrs import frozen
-from hypothesis import example, given, settings
-from support.choices import Choices, seeded
+from support.choices import Choices
 from support.counts import ENOUGH
 from support.failing import DEPTH, SCHEMA, Levels, term
+from support.laws import law
 from support.programs import Memory, Running, part_tables, planned, query_of
 from support.schemas import Schema, random_value
-from support.strategies import LAW, choices
 from support.updates import Places
 
 from ripplenest.delta.compile import Options
@@ -30,6 +29,7 @@ from ripplenest.shred.consistency import add, labels_of
 from ripplenest.shred.values import Parts, shred_relation
 
 COUNTS: Counter[str] = Counter()
+STATES = 3  # of each view
 Pool = tuple[int, ...]
 HERE: Pool = (1, 2)
 ELSEWHERE: tuple[Pool, ...] = ((0,), (7,), (), (0, 7, 8))  # 0 is a constant of the views; () is NULL where it may be
@@ -113,18 +113,22 @@ def reads(program: Plan, parts: Parts, delta: Parts) -> Reads:
     running = Running.start(program, parts)
     changes = {n: rows for n, rows in part_tables(program.program, delta).items() if len(rows)}
     done = propagate(program, Memory(running.tables, program.indexes), changes, PythonJoiner())
-    return Reads(done.rows_read, running.nested() != running.apply(delta).nested())
+    return Reads(done.rows_read, running.nested() != running.grown({**changes, **done.changes}).nested())
 
 
-@settings(LAW, max_examples=1200)
-@given(choices)
-@example(seeded(11377))  # a domain of labels that a dictionary without parameters holds, which nobody has to hold
+@law(examples=400)
 def test_what_strict_accepts_reads_no_more_of_a_larger_state(c: Choices) -> None:
-    """A batch that makes and takes no row of the view reads as many rows of a state as of a larger one."""
+    """A batch that makes and takes no row of the view reads as many rows of a state as of a larger one. Compiling costs
+    most, so each view meets several states."""
     query = query_of(SCHEMA, term(_Reading(c).level(1 + c.number(DEPTH), {})))
     stages, program = planned(query, Options(c.pick(MODES)))
     accepted = judge(query, stages).incremental
     COUNTS["accepted" if accepted else "refused"] += 1
+    for _ in range(STATES):
+        reads_no_more(c, program, accepted)
+
+
+def reads_no_more(c: Choices, program: Plan, accepted: bool) -> None:
     parts = rows(c, SCHEMA, 5, HERE, "old ")
     delta = inserts(c, parts)
     larger = add(parts, rows(c, SCHEMA, 6, c.pick(ELSEWHERE), "new ", nulls=c.one_in(2)))
@@ -143,5 +147,5 @@ def test_what_strict_accepts_reads_no_more_of_a_larger_state(c: Choices) -> None
 def test_coverage() -> None:
     if COUNTS["accepted"] < ENOUGH:
         pytest.skip("the tests of this module did not all run")
-    assert min(COUNTS["accepted"], COUNTS["refused"]) >= 200, COUNTS
+    assert min(COUNTS["accepted"], COUNTS["refused"]) >= 60, COUNTS
     assert COUNTS["law"] >= 200 and COUNTS["law, with rows read"] >= 20 and COUNTS["refused, reads more"] >= 10, COUNTS

@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from hypothesis import given
 from support.choices import Choices
+from support.laws import law
 from support.schemas import random_schema
 from support.shared_labels import consistent_bags, consistent_update
-from support.strategies import LAW, choices
 
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value
 from ripplenest.shred.consistency import add, inconsistent, inconsistent_update
@@ -25,8 +24,7 @@ BEFORE: Parts = {"R": bag(L), "R.a": {L: bag(M)}, "R.a.b": {M: EMPTY}, "S.c": {}
 FRESH, DEEPER = LabelValue("R.a", ("f",)), LabelValue("R.a.b", ("g",))
 
 
-@LAW
-@given(choices)
+@law()
 def test_a_consistent_update_keeps_consistency(c: Choices) -> None:
     """⟨R, R^Γ⟩ and the update consistent (definitions 1 and 2) ⟹ ⟨R ⊎ ΔR, R^Γ ⊎ ΔR^Γ⟩ consistent."""
     schema = random_schema(c)

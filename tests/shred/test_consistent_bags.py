@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 from attrs import frozen
-from hypothesis import given
 from support.choices import Choices
 from support.counts import Counts
+from support.laws import law
 from support.nesting import collect, labels_in_use, nested, value_or_empty
 from support.queries import random_query
 from support.schemas import Schema, random_schema
 from support.shared_labels import consistent_bags, consistent_update, shared
-from support.strategies import EXPLORE, LAW, choices
 from support.updates import Batch, nested_database
 
 from ripplenest.delta.rules import Scope, delta, delta_dict
@@ -65,23 +64,20 @@ def lemma_7(c: Choices) -> None:
     COUNTS.result(direct)
 
 
-@LAW
-@given(choices)
+@law()
 def test_lemma_7(c: Choices) -> None:
     """Lemma 7: let R := for r in R^F union u[R^Γ](r) in h[R]  =  for x in h^F union u[h^Γ](x)"""
     lemma_7(c)
 
 
 @pytest.mark.long
-@EXPLORE
-@given(choices)
+@law(examples=3000, fresh=True)
 def test_lemma_7_long(c: Choices) -> None:
     """Lemma 7, on more cases."""
     lemma_7(c)
 
 
-@LAW
-@given(choices)
+@law()
 def test_lemma_12_on_any_consistent_bags(c: Choices) -> None:
     """Lemma 12: ⟨h^F, h^Γ⟩ is consistent: each label has a definition, and no label union meets two that differ."""
     i = instance(c)
@@ -99,8 +95,7 @@ def supports(d: DictExpr, labels: set[LabelValue], state: Parts) -> set[LabelVal
     return {label for label in labels if look_up(d, label, state, {}, {}) is not None}
 
 
-@LAW
-@given(choices)
+@law()
 def test_lemma_13_on_any_consistent_bags(c: Choices) -> None:
     """Lemma 13: ⟨δ(h^F), δ(h^Γ)⟩ is consistent wrt. ⟨h^F, h^Γ⟩ (definition 2).
 
@@ -129,8 +124,7 @@ def updated(
         yield supports(d, labels, state), supports(delta_dict(d, scope), labels, state)
 
 
-@LAW
-@given(choices)
+@law()
 def test_proposition_4_1_on_any_consistent_bags(c: Choices) -> None:
     """Proposition 4.1: h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR], for h^F and for every label of every dictionary of h^Γ."""
     i = instance(c)

@@ -3,12 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
 from support.choices import Choices
 from support.counts import Counts
+from support.laws import law
 from support.nesting import agrees, collect, labels_in_use, nested
 from support.schemas import random_database, random_schema
-from support.strategies import EXPLORE, LAW, Case, cases, choices
+from support.strategies import Case, cases
 from support.updates import nested_database, shredded_database
 
 from ripplenest.delta.rules import delta
@@ -35,23 +35,20 @@ def shredding_keeps_meaning(case: Case) -> None:
     COUNTS.result(direct)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_theorem_8(case: Case) -> None:
     """Theorem 8: h[R] = for x in h^F union u[h^Γ](x), with R shredded by s."""
     shredding_keeps_meaning(case)
 
 
 @pytest.mark.long
-@EXPLORE
-@given(cases())
+@law(cases(), examples=3000, fresh=True)
 def test_theorem_8_long(case: Case) -> None:
     """As above, on more cases."""
     shredding_keeps_meaning(case)
 
 
-@LAW
-@given(choices)
+@law()
 def test_lemma_6_and_lemma_11(c: Choices) -> None:
     """Lemma 6: u[s^Γ](s^F(v)) = v. Lemma 11: what s makes is consistent."""
     schema = random_schema(c)
@@ -61,8 +58,7 @@ def test_lemma_6_and_lemma_11(c: Choices) -> None:
     assert not list(undefined(parts))
 
 
-@LAW
-@given(choices)
+@law()
 def test_a_label_names_one_place(c: Choices) -> None:
     """Equal rows have labels of their own, so that a deep update reaches one of them."""
     schema = random_schema(c)
@@ -72,8 +68,7 @@ def test_a_label_names_one_place(c: Choices) -> None:
     assert all(n == 1 for n in holders.values())
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_shredded_types(case: Case) -> None:
     """h : Bag(B) ⟹ h^F : Bag(B^F), flat, without sng_ι and flatten; every dictionary maps to flat rows too."""
     s, row = shred(case.query), check(case.query).row
@@ -86,8 +81,7 @@ def test_shredded_types(case: Case) -> None:
     assert all(is_flat(dict_type(d, {}, {}).row) for d in dictionaries(s.context))
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_lemma_12(case: Case) -> None:
     """Lemma 12: results of shredded queries are consistent: each label in them, at any depth, has a definition."""
     s = shred(case.query)
@@ -95,8 +89,7 @@ def test_lemma_12(case: Case) -> None:
     COUNTS.labels += sum(len(labels) for _, labels in uses)
 
 
-@LAW
-@given(cases())
+@law(cases())
 def test_lemma_13(case: Case) -> None:
     """Lemma 13: batches are consistent updates, and so are changes of results: labels in δ(h^F) are defined then."""
     s = shred(case.query)

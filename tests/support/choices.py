@@ -41,3 +41,20 @@ def drawn(draw: Draw) -> Choices:
 def seeded(seed: int) -> Choices:
     """The same choices for the same seed."""
     return Choices(Random(seed).randrange)
+
+
+def recorded(number: Callable[[int], int]) -> tuple[Choices, list[int]]:
+    """Choices, and the list that says afterwards which they were."""
+    made: list[int] = []
+
+    def choose(below: int) -> int:
+        made.append(number(below))
+        return made[-1]
+
+    return Choices(choose), made
+
+
+def replayed(made: Sequence[int]) -> Callable[[int], int]:
+    """The numbers of ``made`` again; the largest possible where one is too large, and 0 when there are no more."""
+    left = iter(made)
+    return lambda below: min(next(left, 0), below - 1)

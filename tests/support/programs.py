@@ -83,7 +83,10 @@ class Running:
         """The state after a batch, by the triggers."""
         changes = {n: rows for n, rows in part_tables(self.plan.program, delta).items() if len(rows)}
         done = propagate(self.plan, Memory(self.tables, self.plan.indexes), changes, self.joiner)
-        step = {**changes, **done.changes}
+        return self.grown({**changes, **done.changes})
+
+    def grown(self, step: Tables) -> "Running":
+        """The state with the changes of a batch added to its tables."""
         grown = {n: rows.plus(step[n]).consolidated() if n in step else rows for n, rows in self.tables.items()}
         return Running(self.plan, grown, self.joiner)
 

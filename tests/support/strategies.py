@@ -1,12 +1,14 @@
 """The strategies that tests draw from: a schema, a query over it, a shredded database and batches against it."""
 
+from collections.abc import Callable
+
 from attrs import frozen
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from ripplenest.nrc.syntax import Expr
 from ripplenest.shred.values import Parts
-from support.choices import Choices, Draw, drawn, seeded
+from support.choices import Choices, Draw, drawn
 from support.queries import FUEL, random_query
 from support.schemas import Database, Schema, random_database, random_schema
 from support.updates import Batch, nested_database, random_batch, shredded_database
@@ -50,27 +52,17 @@ def case_of(c: Choices, schema: Schema, query: Expr, batches: int) -> Case:
 
 
 def random_case(c: Choices, batches: int = 1, fuel: int = FUEL) -> Case:
-    """A case with exactly ``batches`` batches; from ``seeded(n)`` when shrinking is not needed."""
+    """A case with exactly ``batches`` batches."""
     schema = random_schema(c)
     return case_of(c, schema, random_query(c, schema, fuel), batches)
 
 
-# From a seed: uniform, where hypothesis repeats itself (one of its runs in twenty meets some construct hardly ever, so
-# that what is counted says nothing), and ten times as fast. Nothing shrinks: when one fails, ``small_cases`` in its
-# place finds a small instance.
 SEEDS = st.integers(0, 2**32 - 1)
-choices = SEEDS.map(seeded)
 
 
-def cases(batches: int = 1) -> st.SearchStrategy[Case]:
-    """Random cases."""
-    return SEEDS.map(lambda seed: random_case(seeded(seed), batches))
-
-
-@st.composite
-def small_cases(draw: Draw, batches: int = 1) -> Case:
-    """Random cases that shrink: fewer relations, smaller terms, fewer rows."""
-    return random_case(drawn(draw), batches)
+def cases(batches: int = 1) -> Callable[[Choices], Case]:
+    """Makes random cases."""
+    return lambda c: random_case(c, batches)
 
 
 @st.composite

@@ -4,6 +4,7 @@ A batch inserts and deletes flat rows (with their dictionaries, or leaving those
 inner bags that some row still holds. Fresh places get labels that no other row has, as the store gives them.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
@@ -98,9 +99,9 @@ def _bags(t: Type, path: str) -> Iterator[tuple[str, Type]]:
 def held(parts: Parts, rows: BagValue) -> dict[LabelValue, None]:
     """The labels that ``rows`` hold, directly or in the bags of labels they hold; in a fixed order."""
     found: dict[LabelValue, None] = {}
-    todo = [label for row, _ in rows for label in labels_of(row)]
+    todo = deque(label for row, _ in rows for label in labels_of(row))
     while todo:
-        label = todo.pop(0)
+        label = todo.popleft()
         if label not in found:
             found[label] = None
             todo += [inner for row, _ in definition(parts, label) for inner in labels_of(row)]
