@@ -1,4 +1,5 @@
-"""Every error a user can meet: one base class, and what each message must say.
+"""The errors of queries and of values: one base class, and what each message must say. ``ripplenest/errors.py`` has
+all that a user can meet.
 
 A message has five parts: where it happened, what was wrong, what was wanted, what came, and what was possible.
 Errors are raised where they are noticed and never caught on the way; nothing is changed before all checks have passed.
@@ -8,7 +9,6 @@ whatever could command a terminal is escaped.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from ripplenest.nrc.printable import printable
 
@@ -114,75 +114,12 @@ class WrongValue(DataError):
     """A value of another type than its column, or a NULL where none is allowed."""
 
 
-class RowNotThere(DataError):
-    """A delete of a row that is not in the relation or bag, or more often than it is there."""
-
-
-class DuplicateKey(DataError):
-    """Two rows with the same key."""
-
-
-class NoKey(DataError):
-    """An operation that needs a key on a relation without one."""
-
-
-class UnknownKey(DataError):
-    """A deep update whose owner does not exist."""
-
-
-class UnknownLabel(DataError):
-    """A deep update through a label that nobody holds."""
-
-
-class Ambiguous(DataError):
-    """A deep update whose address fits several rows."""
-
-
-class Immutable(DataError):
-    """A deep update of a bag that its relation declares immutable."""
-
-
 class UnknownRelation(DataError):
     """A batch or a view names a relation that the database does not have."""
 
 
 class StateError(RipplenestError):
     """The state directory cannot be used as asked."""
-
-
-class Stale(StateError):
-    """Another commit came first: the change was computed from a version that is no longer the newest."""
-
-
-class NotKept(StateError):
-    """A version that is no longer kept, as many came after it."""
-
-
-class NotPublished(StateError):
-    """A version is committed, but a table that shows it elsewhere could not be written. The next batch does it.
-
-    ``version`` is the newest one that is committed: what was asked for is done, and must not be asked for again.
-    """
-
-    def __init__(self, what: str, *, version: int = 0, **parts: Any) -> None:
-        super().__init__(what, **parts)
-        self.version = version
-
-
-class BatchConflict(StateError):
-    """The same (source, seq) came again with other content."""
-
-
-class BatchGap(StateError):
-    """A batch older than the last one of its source, or one whose predecessor is missing."""
-
-
-class ViewChanged(StateError):
-    """The state was built by a view of another definition."""
-
-
-class RelationChanged(StateError):
-    """The state holds the relation with other fields or another key."""
 
 
 class NameTaken(StateError):
@@ -193,17 +130,5 @@ class UnknownView(StateError):
     """A view that the database does not keep."""
 
 
-class AlreadyLoaded(StateError):
-    """A load into a relation that has rows; changes go through batches."""
-
-
-class BatchMisuse(StateError):
-    """A batch used outside its ``with`` block, or with half of a (source, seq)."""
-
-
 class CorruptState(StateError):
     """Stored bytes are not the bytes that were written."""
-
-
-class EnvironmentProblem(RipplenestError):
-    """Java, Spark or a setting that the engine relies on is missing or wrong."""

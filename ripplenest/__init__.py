@@ -43,10 +43,10 @@ __all__ = [
 __version__ = "0.1.0"  # pyproject.toml reads it here, without running the module
 
 if TYPE_CHECKING:
+    from ripplenest import errors
     from ripplenest.api.database import Database
     from ripplenest.api.database import open_database as open
     from ripplenest.explanation import Explanation, explain
-    from ripplenest.nrc import errors
     from ripplenest.nrc.errors import ParseError, RipplenestError
     from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
     from ripplenest.nrc.surface.text import Program, TextView
@@ -67,7 +67,7 @@ else:
         "TextView": "ripplenest.nrc.surface.text:TextView",
         "View": "ripplenest.nrc.surface.python:View",
         "coalesce": "ripplenest.nrc.surface.python:coalesce",
-        "errors": "ripplenest.nrc.errors:",
+        "errors": "ripplenest.errors:",
         "explain": "ripplenest.explanation:explain",
         "flatten": "ripplenest.nrc.surface.python:flatten",
         "open": "ripplenest.api.database:open_database",

@@ -72,7 +72,7 @@ def test_what_type_checkers_see_is_what_there_is() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    seen["errors"] = "ripplenest.nrc.errors:"
+    seen["errors"] = "ripplenest.errors:"
     assert seen == ripplenest._HOMES
     assert {*seen, "__version__"} == set(ripplenest.__all__)
 

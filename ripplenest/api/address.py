@@ -11,20 +11,13 @@ from typing import Any, NoReturn
 
 from attrs import evolve, field, frozen
 
+from ripplenest.errors import BatchMisuse, Immutable, UnknownKey, UnknownLabel
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Deep, Field, Step, Verb, Where
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import (
-    BatchMisuse,
-    Immutable,
-    RipplenestError,
-    TypeMismatch,
-    UnknownKey,
-    UnknownLabel,
-    UnknownName,
-)
+from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName
 from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Relation

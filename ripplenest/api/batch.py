@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from ripplenest.api.address import Chosen, Rows, start
+from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
 from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import BatchMisuse, NoKey, UnknownRelation
+from ripplenest.nrc.errors import UnknownRelation
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Relation

@@ -16,10 +16,11 @@ from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
+from ripplenest.errors import NotPublished
 from ripplenest.intake.operations import Operation
 from ripplenest.nrc.arguments import count, flag, local_path, moment, one_of, text
 from ripplenest.nrc.border import bordered, public
-from ripplenest.nrc.errors import NotPublished, QueryError, UnknownRelation, UnknownView
+from ripplenest.nrc.errors import QueryError, UnknownRelation, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish import Layout, Published, Target

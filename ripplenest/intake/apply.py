@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from ripplenest.data.columns import from_leaves, to_leaves
 from ripplenest.data.naming import BatchNames
 from ripplenest.data.rows import Row, Rows
+from ripplenest.errors import DuplicateKey, RowNotThere
 from ripplenest.intake.consistent import check_update
 from ripplenest.intake.locate import Place, resolve
 from ripplenest.intake.operations import Deep, Operation, Write
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.errors import DuplicateKey, RowNotThere
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import has_bag, nest, shred_bag, shred_row

@@ -6,9 +6,9 @@ The address was checked against the row types when it was made (``ripplenest/api
 from attrs import frozen
 
 from ripplenest.data.columns import columns, from_leaves, label_site
+from ripplenest.errors import Ambiguous, UnknownKey, UnknownLabel
 from ripplenest.intake.operations import Deep, Field, Where
 from ripplenest.nrc.bags import LabelValue, Value, field_of
-from ripplenest.nrc.errors import Ambiguous, UnknownKey, UnknownLabel
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.contexts import child_path
 from ripplenest.version.overlay import Overlay

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from ripplenest.nrc.errors import EnvironmentProblem, StateError
+from ripplenest.errors import EnvironmentProblem
+from ripplenest.nrc.errors import StateError
 
 OLDEST = (1, 6, 4)
 DECORATION = re.compile(r"\x1b\[[0-9;]*m|↳")  # of its messages

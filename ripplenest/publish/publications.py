@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from ripplenest.data.naming import digest
+from ripplenest.errors import NotPublished
 from ripplenest.nrc.arguments import one_of
-from ripplenest.nrc.errors import NotPublished, RipplenestError, StateError, UnknownView
+from ripplenest.nrc.errors import RipplenestError, StateError, UnknownView
 from ripplenest.publish import Published, Target, look, publish
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.state.notes import meta_key, named, note

@@ -15,8 +15,9 @@ from typing import Literal, get_args
 
 from attrs import frozen
 
+from ripplenest.errors import BatchMisuse
 from ripplenest.nrc.arguments import one_of
-from ripplenest.nrc.errors import BatchMisuse, EvaluationError, NotIncremental
+from ripplenest.nrc.errors import EvaluationError, NotIncremental
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 

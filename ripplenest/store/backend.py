@@ -18,7 +18,8 @@ from sqlalchemy import event
 from sqlalchemy.dialects.postgresql import OID
 from sqlalchemy.engine import URL, Connection, Engine
 
-from ripplenest.nrc.errors import CorruptState, EnvironmentProblem, StateError
+from ripplenest.errors import EnvironmentProblem
+from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.disk import refusals
 from ripplenest.store.place import Place, place_of_folder
 

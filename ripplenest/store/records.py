@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from attrs import frozen
 from sqlalchemy.engine import Connection
 
-from ripplenest.nrc.errors import CorruptState, NotKept, StateError
+from ripplenest.errors import NotKept
+from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.chain import (
     DROPPED,
     LAYOUTS,

@@ -2,7 +2,8 @@
 
 import contextlib
 
-from ripplenest.nrc.errors import CorruptState, Stale, StateError
+from ripplenest.errors import Stale
+from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.disk import Blob
 from ripplenest.store.specs import Change, Swept, Usage
 from ripplenest.store.writable import Writable

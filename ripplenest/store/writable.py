@@ -6,7 +6,8 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
-from ripplenest.nrc.errors import BatchConflict, RipplenestError, Stale, StateError
+from ripplenest.errors import BatchConflict, Stale
+from ripplenest.nrc.errors import RipplenestError, StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head
 from ripplenest.store.commit import Draft, Merge

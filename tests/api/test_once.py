@@ -16,7 +16,7 @@ from support.shop import movie, movies, opened
 from support.states import MEMORY, state
 
 from ripplenest import Database
-from ripplenest.nrc.errors import BatchConflict, BatchGap
+from ripplenest.errors import BatchConflict, BatchGap
 
 SOURCES = ("shop", "web", "shop ")
 OUTCOMES = ("applied", "repeated", "conflict", "gap")

@@ -413,8 +413,8 @@ def test_views_of_two_relations_and_inner_bags(tmp_path):
 
 
 def test_strict_asks_so_at_every_depth(tmp_path):
-    """The labels of the innermost bags have a domain, and what holds them is a dictionary without parameters, whose rows
-    are there although no row of the view holds its label: what they visit is paid for by nothing."""
+    """The labels of the innermost bags have a domain, and what holds them is a dictionary without parameters: its rows
+    are there although no row of the view holds its label, and nothing pays for what they visit."""
 
     @rn.view
     def deep(M: Bag[Movie], C: Bag[Customer]):
@@ -422,6 +422,5 @@ def test_strict_asks_so_at_every_depth(tmp_path):
             {"n": m.name, "b": [{"k": c.custkey, "in": [{"k": c.custkey} for _ in C]} for c in C]} for m in M
         ]  # fmt: skip
 
-    with opened(tmp_path / "state", policy="strict") as db:
-        with pytest.raises(errors.NotIncremental, match="no row of the view"):
-            db.create(deep)
+    with opened(tmp_path / "state", policy="strict") as db, pytest.raises(errors.NotIncremental, match="no row of the"):
+        db.create(deep)

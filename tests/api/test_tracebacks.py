@@ -13,8 +13,9 @@ import pytest
 
 import ripplenest as rn
 from ripplenest import Bag
+from ripplenest.errors import AlreadyLoaded
 from ripplenest.nrc.border import VARIABLE, Border, bordered, public
-from ripplenest.nrc.errors import AlreadyLoaded, LawBroken, RipplenestError, WrongColumns
+from ripplenest.nrc.errors import LawBroken, RipplenestError, WrongColumns
 
 HEAD = """
 import ripplenest as rn

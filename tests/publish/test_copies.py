@@ -10,7 +10,8 @@ from publish.tables import by_deltalake
 from support.shop import FILMS, movie, movies, opened
 
 from ripplenest import Database
-from ripplenest.nrc.errors import NotPublished, StateError
+from ripplenest.errors import NotPublished
+from ripplenest.nrc.errors import StateError
 from ripplenest.store.place import HOST, Place, place_of_folder
 
 BELONGS = "belongs to a copy of this state"

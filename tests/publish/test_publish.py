@@ -11,7 +11,8 @@ from publish.tables import APP, by_deltalake, check, folders, published, shape_i
 from support.shop import ANN, BOB, FILMS, customer, customers, item, movie, opened, order, related
 from support.states import state
 
-from ripplenest.nrc.errors import EnvironmentProblem, NotPublished, StateError
+from ripplenest.errors import EnvironmentProblem, NotPublished
+from ripplenest.nrc.errors import StateError
 from ripplenest.publish import library
 from ripplenest.publish.source import Nested, Shredded
 from ripplenest.publish.tables import ATTEMPTS, HARMLESS, Publisher

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from ripplenest.nrc.errors import EnvironmentProblem
+from ripplenest.errors import EnvironmentProblem
 from ripplenest.spark import java as java_module
 from ripplenest.spark.java import Java, find_java, java_home, quiet_home
 from ripplenest.spark.session import DRIVER_MEMORY, MEANING, check_session, local_session

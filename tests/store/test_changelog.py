@@ -9,7 +9,8 @@ from support.transactions import transactions
 
 import ripplenest as rn
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.errors import CorruptState, NotKept
+from ripplenest.errors import NotKept
+from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec
 from ripplenest.store.changelog import RANGES

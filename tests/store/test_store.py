@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.errors import BatchConflict, StateError, WrongColumns, WrongValue
+from ripplenest.errors import BatchConflict
+from ripplenest.nrc.errors import StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, merging
 from ripplenest.store.hashing import hash_columns

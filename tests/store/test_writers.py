@@ -18,7 +18,8 @@ from support.reports import Run, reported
 from support.states import MEMORY
 
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.errors import CorruptState, Stale, StateError
+from ripplenest.errors import Stale
+from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, backend
 

@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 from support.postgres_states import PAIR, Steps, ended, files, forked, named, one, schema_of, schemas, sessions
 
-from ripplenest.nrc.errors import Stale, StateError
+from ripplenest.errors import Stale
+from ripplenest.nrc.errors import StateError
 from ripplenest.store import Change, Store
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server

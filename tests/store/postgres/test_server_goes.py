@@ -7,7 +7,8 @@ import pytest
 from support.postgres import Wire
 from support.postgres_states import PAIR, Steps, files, named, one, schema_of
 
-from ripplenest.nrc.errors import BatchConflict, StateError
+from ripplenest.errors import BatchConflict
+from ripplenest.nrc.errors import StateError
 from ripplenest.store import Change, Store
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server

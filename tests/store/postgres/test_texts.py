@@ -5,7 +5,8 @@ import secrets
 import pytest
 from support.postgres_states import TYPES, all_said, files, one, rows
 
-from ripplenest.nrc.errors import BatchConflict, StateError
+from ripplenest.errors import BatchConflict
+from ripplenest.nrc.errors import StateError
 from ripplenest.store import Change, Store, TableSpec
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server

@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 from support.postgres_states import PAIR, all_said, one, schema_of, sessions
 
-from ripplenest.nrc.errors import EnvironmentProblem, StateError
+from ripplenest.errors import EnvironmentProblem
+from ripplenest.nrc.errors import StateError
 from ripplenest.store import Change, Store
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server

@@ -5,7 +5,8 @@ from support.shop import ANN, BOB, FILMS, movie, opened, related
 from support.states import recomputed, state
 
 import ripplenest as rn
-from ripplenest.nrc.errors import BatchConflict, BatchGap, StateError
+from ripplenest.errors import BatchConflict, BatchGap
+from ripplenest.nrc.errors import StateError
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
