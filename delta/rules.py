@@ -89,7 +89,8 @@ def delta(e: Expr, parts: Changed, telescoped: bool = False) -> Expr:
     change is a deep one, so it is shredded first. Raises LawBroken when the degree does not fall by one (theorem
     2), TooDeep or TooBig when the delta is beyond the limits.
     """
-    change = _delta(unique_binders(e), Scope(parts, telescoped))  # δ(let …) puts e₁ where X is bound
+    # δ(let …) puts e₁ where X is bound, and binds ΔX, which a delta of an earlier order may have bound already.
+    change = _delta(unique_binders(e, plain=True), Scope(parts, telescoped))
     _check(show, deg, e, change, parts)
     return simplify(change)
 
@@ -130,7 +131,7 @@ def _delta(e: Expr, s: Scope) -> Expr:
 
 def delta_dict(d: DictExpr, s: Scope) -> DictExpr:
     """δ(d) for a dictionary. Raises as ``delta`` does."""
-    change = _delta_dict(unique_dict_binders(d), s)
+    change = _delta_dict(unique_dict_binders(d, plain=True), s)
     _check(show_dict, deg_dict, d, change, s.parts)
     return change
 

@@ -9,7 +9,9 @@ from typing import assert_never
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.syntax import (
+    PRIME,
     Apply,
+    At,
     Call,
     DictEmpty,
     DictExpr,
@@ -226,6 +228,9 @@ class Names:
         return name
 
 
+_MARKS = f"{At.DELTA.value}{PRIME}{At.NEW.value}"
+
+
 @frozen
 class _Apart:
     """The renaming that is in force at one place of a term."""
@@ -233,6 +238,7 @@ class _Apart:
     names: Names
     pi: Mapping[str, Elem] = field(factory=dict)
     gamma: Mapping[str, str] = field(factory=dict)
+    plain: bool = False
 
     def bind(self, var: str, name: str) -> "_Apart":
         return evolve(self, pi={**self.pi, var: Var(name)})
@@ -246,7 +252,7 @@ class _Apart:
                 name = self.names.fresh(var)
                 return For(name, self.expr(source), self.bind(var, name).expr(body))
             case Let(old, bound, body):
-                name = self.names.fresh(old)
+                name = self.names.fresh(old.strip(_MARKS) if self.plain else old)
                 return Let(name, self.expr(bound), evolve(self, gamma={**self.gamma, old: name}).expr(body))
             case LetVar(old):
                 return LetVar(self.gamma.get(old, old))
@@ -260,11 +266,14 @@ class _Apart:
         return rebuild_dict(d, self.expr, self.dictionary)
 
 
-def unique_binders(e: Expr) -> Expr:
-    """``e`` with every bound variable named apart, so that later substitutions cannot capture."""
-    return _Apart(Names(free_vars(e) | free_lets(e))).expr(e)
+def unique_binders(e: Expr, plain: bool = False) -> Expr:
+    """``e`` with every bound variable named apart, so that later substitutions cannot capture.
+
+    ``plain``: no let-variable has the name of the change of another, ΔX or X⁺, so that a delta can bind these.
+    """
+    return _Apart(Names(free_vars(e) | free_lets(e)), plain=plain).expr(e)
 
 
-def unique_dict_binders(d: DictExpr) -> DictExpr:
+def unique_dict_binders(d: DictExpr, plain: bool = False) -> DictExpr:
     """``unique_binders`` for a dictionary."""
-    return _Apart(Names(free_vars(d) | free_lets(d))).dictionary(d)
+    return _Apart(Names(free_vars(d) | free_lets(d)), plain=plain).dictionary(d)

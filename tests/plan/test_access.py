@@ -8,11 +8,10 @@ from math import prod
 
 import pytest
 from attrs import evolve
-from hypothesis import given, settings
 from support.choices import Choices
+from support.laws import law
 from support.products import product
 from support.programs import Running, planned
-from support.strategies import LAW, choices
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
@@ -106,8 +105,7 @@ def random_rows(c: Choices) -> dict[Row, int]:
     return {(c.pick(numbers), c.pick((*numbers, None))): 1 + c.number(2) for _ in range(1 + c.number(6))}
 
 
-@settings(LAW, max_examples=400)
-@given(choices)
+@law(examples=400)
 def test_what_is_decided_holds(c: Choices) -> None:
     """Each source is read once, and each condition asked once, as soon as what it reads is known unless it can fail;
     each key is what a condition equates its column with, read before; nothing unread has more keys."""
@@ -172,8 +170,7 @@ def reach(conditions: Sequence[Scalar], source: int, before: list[int]) -> tuple
     return joined > 0, joined or len(found.get(None, ()))
 
 
-@settings(LAW, max_examples=1200)
-@given(choices)
+@law(examples=1200)
 def test_both_orders_make_the_rows(c: Choices) -> None:
     """Against every combination of rows: the cautious order has a value wherever the product has one."""
     for p in lower(random_comprehension(c), HEAD):
@@ -187,8 +184,7 @@ def test_both_orders_make_the_rows(c: Choices) -> None:
         SEEN["no value"] += wanted is None
 
 
-@settings(LAW, max_examples=500)
-@given(choices)
+@law(examples=500)
 def test_disjoint_joins_are_the_comprehension(c: Choices) -> None:
     """⟦c⟧ = ⊎ of its products, none of which counts a row of another."""
     made = random_comprehension(c)
