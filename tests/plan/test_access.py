@@ -72,7 +72,7 @@ def test_the_order_of_reading(conditions, wanted) -> None:
 
 # ---------------------------------------------------------------- laws
 
-SEEN: Counter[str] = Counter()
+COUNTS: Counter[str] = Counter()
 TABLES = {at: Rel("R", Record((("a", LONG), ("b", Base("long", True)))), at) for at in At}
 HUGE = 2**63 - 1  # a + 1 has no value
 
@@ -118,7 +118,7 @@ def test_what_is_decided_holds(c: Choices) -> None:
             for i, step in enumerate(order):
                 before = [s.source for s in order[:i]]
                 how = p.how(step)
-                SEEN[how] += 1
+                COUNTS[how] += 1
                 is_first_asked(step, {*before})
                 for k in step.keys:
                     assert sources_of(k.scalar) == ({step.via} if step.via is not None else set())
@@ -131,7 +131,7 @@ def test_what_is_decided_holds(c: Choices) -> None:
                 else:
                     most = max((*reach(keyed, s, before), -s) for s in later)
                     assert most == (step.via is not None, len(step.keys), -step.source)
-        SEEN["cautious"] += p.steps != p.cautious_steps
+        COUNTS["cautious"] += p.steps != p.cautious_steps
 
 
 def total(q: Scalar) -> bool:
@@ -146,10 +146,10 @@ def is_first_asked(step: Step, before: set[int]) -> None:
     for q in step.ready:
         assert step.source in sources_of(q) or not total(q)
         assert total(q) or any(equates([q], step.source, k) for k in step.keys)
-        SEEN["keys that can fail"] += not total(q)
+        COUNTS["keys that can fail"] += not total(q)
     for q in step.guarded:
         assert not total(q)
-        SEEN["guarded"] += 1
+        COUNTS["guarded"] += 1
 
 
 def equates(conditions: Sequence[Scalar], source: int, key: Key) -> bool:
@@ -170,18 +170,18 @@ def reach(conditions: Sequence[Scalar], source: int, before: list[int]) -> tuple
     return joined > 0, joined or len(found.get(None, ()))
 
 
-@law(examples=1200)
+@law(examples=2400)
 def test_both_orders_make_the_rows(c: Choices) -> None:
     """Against every combination of rows: the cautious order has a value wherever the product has one."""
     for p in lower(random_comprehension(c), HEAD):
         inputs = [random_rows(c) for _ in p.sources]
         wanted = every_combination(p, inputs)
-        SEEN["rows"] += bool(wanted)
+        COUNTS["rows"] += bool(wanted)
         assert outcome(p.cautious(), inputs) == wanted
         found = outcome(p, inputs)
         assert found == wanted or (found is None and p.steps != p.cautious_steps)
-        SEEN["only cautiously"] += found != wanted
-        SEEN["no value"] += wanted is None
+        COUNTS["only cautiously"] += found != wanted
+        COUNTS["no value"] += wanted is None
 
 
 @law(examples=500)
@@ -190,7 +190,7 @@ def test_disjoint_joins_are_the_comprehension(c: Choices) -> None:
     made = random_comprehension(c)
     rows = {at: {row: n for row, n in random_rows(c).items() if HUGE not in row} for at in At}
     products = lower(made, HEAD)
-    SEEN["several joins"] += len(products) > 1
+    COUNTS["several joins"] += len(products) > 1
     db = {TABLES[at].key: BagValue({tuple(zip("ab", row, strict=True)): n for row, n in rows[at].items()}) for at in At}
     found: Counter[Row] = Counter()
     for p in products:
@@ -281,7 +281,7 @@ def joined() -> Expr:
 
 
 def test_coverage() -> None:
-    if SEEN:
+    if COUNTS:
         wanted = ("change", "probe", "scan", "cautious", "keys that can fail", "guarded", "rows", "only cautiously",
                   "no value", "several joins")
-        assert min(SEEN[what] for what in wanted) >= 10, SEEN
+        assert min(COUNTS[what] for what in wanted) >= 10, COUNTS
