@@ -45,7 +45,7 @@ __version__ = "0.1.0"  # pyproject.toml reads it here, without running the modul
 if TYPE_CHECKING:
     from ripplenest import errors
     from ripplenest.api.database import Database
-    from ripplenest.api.database import open_database as open
+    from ripplenest.api.opening import open_database as open
     from ripplenest.explanation import Explanation, explain
     from ripplenest.nrc.errors import ParseError, RipplenestError
     from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
@@ -70,7 +70,7 @@ else:
         "errors": "ripplenest.errors:",
         "explain": "ripplenest.explanation:explain",
         "flatten": "ripplenest.nrc.surface.python:flatten",
-        "open": "ripplenest.api.database:open_database",
+        "open": "ripplenest.api.opening:open_database",
         "parse": "ripplenest.nrc.surface.text:parse_file",
         "read": "ripplenest.nrc.surface.text:read_file",
         "record": "ripplenest.nrc.surface.python:record",

@@ -6,20 +6,17 @@ or nothing (``commits``).
 """
 
 import os
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from ripplenest.api.batch import Batch, find_relation
 from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
-from ripplenest.errors import NotPublished
-from ripplenest.intake.operations import Operation
-from ripplenest.nrc.arguments import count, flag, local_path, moment, one_of, text
-from ripplenest.nrc.border import bordered, public
+from ripplenest.nrc.arguments import count, flag, moment, one_of, text
+from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, UnknownRelation, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Query
@@ -33,7 +30,7 @@ from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.policy import Policy, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare
-from ripplenest.state.commits import Commits
+from ripplenest.state.commits import Commits, Recorded
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
@@ -204,28 +201,13 @@ class Database:
         self._state.refresh()
         if name is not None:
             one_of(name, [view.name for view in self._declared.every], "there is no such view", error=UnknownView)
-        done = self._rebuilt([n for n in self._declared.waiting if name in (None, n)])
+        done = self._definitions.rebuild_waiting(name)
         self._publications.catch_up(self._store.seen())
         return done
 
-    def _rebuilt(self, names: Iterable[str]) -> tuple[str, ...]:
-        done = []
-        for name in names:
-            snapshot = self._state.snapshot()
-            if name in self._declared.waiting:
-                self._definitions.rebuild(self._declared.waiting[name], snapshot)
-                done.append(name)
-        return tuple(done)
-
     def rebuild_small(self) -> tuple[str, ...]:
         """Rebuild the waiting views that read few rows; the others wait for ``rebuild``. Opening a state does it."""
-        snapshot = self._state.snapshot()
-        small = (
-            view.name
-            for view in self._declared.waiting.values()
-            if isinstance(view.made, Kept) and self._declared.rows_read(view, snapshot) <= SMALL
-        )
-        return self._rebuilt(list(small))
+        return self._definitions.rebuild_waiting(limit=SMALL)
 
     def drop(self, name: str) -> int:
         """Keep a view, or a relation with all its rows, no longer. Returns the version without it.
@@ -402,7 +384,7 @@ class Database:
             r = self._relation(name)
             return used.setdefault(r.name, r)
 
-        return Batch(find, lambda *args: self._apply(chosen, used, *args), source, seq)
+        return Batch(find, lambda *args: self._apply(chosen, Recorded(used, *args)), source, seq)
 
     def _relation(self, name: str) -> Relation:
         """The relation ``name``, which another object may have declared meanwhile. Raises UnknownRelation."""
@@ -412,15 +394,8 @@ class Database:
             self._state.refresh()
             return find_relation(self._declared.relations, name)
 
-    def _apply(
-        self,
-        policy: Policy,
-        used: Mapping[str, Relation],
-        operations: tuple[Operation, ...],
-        source: str | None,
-        seq: int | None,
-    ) -> Report:
-        self._report = self._commits.batch(policy, used, operations, source, seq)
+    def _apply(self, policy: Policy, recorded: Recorded) -> Report:
+        self._report = self._commits.batch(policy, recorded)
         self._publications.catch_up(self._store.seen())
         return self._report
 
@@ -438,50 +413,3 @@ class Database:
 def _check_materialize(materialize: object, where: str) -> None:
     if materialize is not None:
         one_of(materialize, MODES, "there is no such way to materialise", where, QueryError)
-
-
-@bordered
-def open_database(
-    path: str | os.PathLike[str],
-    spark: "SparkSession | None" = None,
-    engine: Engine = "spark",
-    policy: Policy = "auto",
-    catalogue: str | None = None,
-    retain: int | None = None,
-    catch_up: bool = True,
-) -> Database:
-    """Open the state directory ``path``, made when missing.
-
-    ``path`` is a folder of this machine; the URL of one (``file:///path``) will do, and any other URL is refused.
-    ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine="python"``
-    evaluates the same plans in this process, for tests and small data. ``policy`` says how batches keep views fresh:
-    "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
-    whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL of a PostgreSQL
-    database for a state that several hosts share; without one, the catalogue is a SQLite file in ``path``. ``retain``
-    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on.
-
-    Opening a state rebuilds small views that wait for it, and publishes what a process that died did not; with
-    ``catch_up=False`` it does neither, for those who only read. Raises WrongValue for arguments that cannot be,
-    StateError, CorruptState, or EnvironmentProblem for a session whose settings would change what views mean.
-    """
-    one_of(engine, get_args(Engine), "there is no such engine", "open: engine")
-    flag(catch_up, "open: catch_up")
-    check_policy(policy)
-    folder = local_path(path, "open: path")
-    if spark is not None:
-        from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
-
-        check_session(spark)
-    store = Store.open(folder, catalogue=catalogue, retain=retain)
-    try:
-        db = Database(store, spark, engine, policy)
-    except BaseException:
-        store.close()
-        raise
-    try:
-        if catch_up:
-            db.rebuild_small()
-            db.catch_up()
-    except NotPublished as error:  # a table that cannot be written must not keep anybody from reading the state
-        warnings.warn(str(error), stacklevel=3)
-    return db

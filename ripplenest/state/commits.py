@@ -47,6 +47,16 @@ T = TypeVar("T")
 
 
 @frozen
+class Recorded:
+    """A batch as it was recorded: the relations ``used`` that rows were read for, its operations, its name if any."""
+
+    used: Mapping[str, Relation]
+    operations: tuple[Operation, ...]
+    source: str | None
+    seq: int | None
+
+
+@frozen
 class Commits:
     """Commits to one state. ``joiner`` gives the engine, when it is first needed."""
 
@@ -118,26 +128,12 @@ class Commits:
 
     # ------------------------------------------------------------ batches
 
-    def batch(
-        self,
-        policy: Policy,
-        used: Mapping[str, Relation],
-        operations: tuple[Operation, ...],
-        source: str | None,
-        seq: int | None,
-    ) -> Report:
-        """Apply operations once for each (source, seq). ``used`` are the relations that they were read for. Raises
-        BatchConflict, BatchGap, RelationChanged and what the rows do wrong."""
-        return _retried(lambda: self._batch(policy, used, operations, source, seq))
+    def batch(self, policy: Policy, recorded: Recorded) -> Report:
+        """Apply operations once for each (source, seq). Raises BatchConflict, BatchGap, RelationChanged, DataError."""
+        return _retried(lambda: self._batch(policy, recorded))
 
-    def _batch(
-        self,
-        policy: Policy,
-        used: Mapping[str, Relation],
-        operations: tuple[Operation, ...],
-        source: str | None,
-        seq: int | None,
-    ) -> Report:
+    def _batch(self, policy: Policy, recorded: Recorded) -> Report:
+        operations, source, seq = recorded.operations, recorded.source, recorded.seq
         started = time.perf_counter()
         snapshot, standing = self.state.begin(LOCAL if source is None else source, seq)
         digest = _digest(operations)
@@ -146,7 +142,7 @@ class Commits:
         repeated = _repeated(source, seq, digest, standing)
         if repeated is not None:
             return repeated
-        self._declared.check_unchanged(used)
+        self._declared.check_unchanged(recorded.used)
         session = Session(self._declared.relations, self.state.overlay(snapshot), (source, seq))
         for i, operation in enumerate(operations):
             session.run(operation, f"operation {i} ({operation.verb} {operation.target})")
