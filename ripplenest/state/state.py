@@ -84,13 +84,13 @@ class State:
             return Shown(shape_of_relation(self.declared.relations[name]), tables)
         shape = self.declared.shape_at(name, None if as_of is None else tables.version)
         waiting = self.declared.waiting.get(name)
-        if waiting is None and shape is not None:
-            return Shown(shape, tables)
+        if shape is not None and (waiting is None or shape != waiting.shape):
+            return self._as_it_was(shape, tables)
         if waiting is None:
             raise UnknownView("there is no such view", got=name, possible=[v.name for v in self.declared.every])
         if waiting.behind is not None and tables.version > waiting.behind:
             tables = self._behind(waiting, waiting.behind, as_of)
-        if shape is None or not self._holds(shape, tables.version):
+        if shape is None or self._misfit(shape, tables.version) is not None:
             raise _waits(waiting, "its maps are not those of this release")
         return Shown(shape, tables)
 
@@ -102,11 +102,25 @@ class State:
         except NotKept as gone:
             raise _waits(view, f"version {last}, the last that it shows, is no longer kept") from gone
 
-    def _holds(self, shape: OutputShape, version: int) -> bool:
-        """Whether the tables of ``shape`` are there with its columns."""
+    def _as_it_was(self, shape: OutputShape, tables: Unfolding) -> Shown:
+        """What a view that does not wait shows now, or showed before it was dropped or replaced. Raises StateError when
+        bags that it passed on have other columns by now, under which older versions show them, too."""
+        now = self.declared.views.get(shape.name)
+        if now is None or shape != now.shape:
+            table = self._misfit(shape, tables.version)
+            if table is not None:
+                what = "what the view passed on has other columns now"
+                raise StateError(what, where=f"view {shape.name}", got=table, possible=["the relation at this version"])
+        return Shown(shape, tables)
+
+    def _misfit(self, shape: OutputShape, version: int) -> str | None:
+        """A table of ``shape`` that is not there, or not with its columns."""
         tables = self.store.snapshot(version).tables
         wanted = {shape.flat.table: shape.flat.row, **{d.table: d.stored for d in shape.dictionaries}}
-        return all(t in tables and same_columns(tables[t].types, base_types(row)) for t, row in wanted.items())
+        return next(
+            (t for t, row in wanted.items() if t not in tables or not same_columns(tables[t].types, base_types(row))),
+            None,
+        )
 
     def overlay(self, snapshot: Unfolding) -> Overlay:
         """``snapshot`` for operations to read and to change."""

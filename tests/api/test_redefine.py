@@ -268,6 +268,20 @@ def test_a_dropped_view_is_there_in_the_versions_that_have_it(tmp_path):
         assert db.view("parts").as_of(version).rows() == before["parts"]
 
 
+def test_a_dropped_view_that_passed_on_bags_with_other_fields_now_is_not_misread(tmp_path):
+    """Older versions show a relation under its newest type, which is not the one that the view was of."""
+    state = shop(tmp_path / "state", parts, tags)
+    with opened(state) as db:
+        version, before = db.version, rows(db, "tags")
+        db.drop("parts")
+        db.drop("tags")
+        db.relation("C").add("orders.items.note", str, default="")
+        with pytest.raises(errors.StateError, match="other columns") as caught:
+            db.view("parts", as_of=version)
+        assert "C.orders.items" in str(caught.value)
+        assert db.view("tags", as_of=version).rows() == before["tags"]
+
+
 def test_nothing_is_left_of_what_was_dropped_when_no_version_has_it(tmp_path):
     state = shop(tmp_path / "state")
     with opened(state) as db:
