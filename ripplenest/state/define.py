@@ -135,9 +135,9 @@ class Definitions:
 
     def _known(self, name: str) -> Kept | Waiting:
         declared = self._declared
-        found = declared.views.get(name) or declared.waiting.get(name)
+        found = declared.view(name)
         if found is None:
-            possible = [*declared.views, *declared.waiting, *declared.relations]
+            possible = [*(view.name for view in declared.every), *declared.relations]
             raise UnknownView("there is no such view or relation", got=name, possible=possible)
         return found
 
