@@ -31,10 +31,11 @@ from ripplenest.store.disk import Blob
 from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
-from ripplenest.store.segments import Pack, Reader, Segment, clustered, index_of
+from ripplenest.store.segments import Index, Pack, Reader, Segment, clustered, index_of, index_table
 from ripplenest.store.specs import Change, Columns, TableSpec, same_columns, unknown_table
 
 Merge = Literal["due", "all"]
+REMEMBERED = 1 << 15  # bytes of a blob that stays in memory when it was written; larger ones are mapped when asked for
 
 
 @frozen(eq=False)
@@ -70,6 +71,7 @@ class Draft:
         self._next, self.rewritten = next_segment, 0
         name = f"{self._n:010d}-{token_hex(8)}"
         self._deltas, self._merges = Pack(f"{name}.deltas"), Pack(f"{name}.merges")
+        self.made: list[tuple[Blob, pa.Table | Index]] = []  # what is in small blobs
         self._born: list[tuple[Segment, int | None]] = []
         self._dead: list[int] = []
         self._indexes: list[tuple[int, Columns, Blob]] = []
@@ -160,23 +162,32 @@ class Draft:
         """Put ``part`` into its pack; one that is dead at birth is never probed and needs no index."""
         pack = self._deltas if part.is_delta else self._merges
         keys = () if died else spec.indexes
-        table = clustered(self._table(part), keys)
-        segment = Segment(
-            self._next, table_id, pack.add(table), part.size, tier(part.size), self._n, part.is_delta
-        )
+        table, indexes = clustered(self._table(part), keys)
+        blob = self._added(pack, table, table)
+        segment = Segment(self._next, table_id, blob, part.size, tier(part.size), self._n, part.is_delta)
         self._next += 1
         self._born.append((segment, died))
-        return self._with_indexes(segment, table, keys, pack)
+        return self._with_indexes(segment, indexes, pack)
 
     def _indexed(self, segment: Segment, spec: TableSpec) -> Segment:
         """A stored segment with the access keys that this commit adds."""
         missing = tuple(c for c in spec.indexes if c not in segment.indexes)
-        return self._with_indexes(segment, self._scan(segment), missing, self._merges) if missing else segment
+        if not missing:
+            return segment
+        table = self._scan(segment)
+        return self._with_indexes(segment, {columns: index_of(table, columns) for columns in missing}, self._merges)
 
-    def _with_indexes(self, segment: Segment, table: pa.Table, keys: tuple[Columns, ...], pack: Pack) -> Segment:
-        made = {columns: pack.add(index_of(table, columns)) for columns in keys}
-        self._indexes += [(segment.id, columns, blob) for columns, blob in made.items()]
-        return evolve(segment, indexes={**segment.indexes, **made}) if made else segment
+    def _with_indexes(self, segment: Segment, indexes: Mapping[Columns, Index], pack: Pack) -> Segment:
+        added = {k: self._added(pack, index_table(k, index), index) for k, index in indexes.items()}
+        self._indexes += [(segment.id, columns, blob) for columns, blob in added.items()]
+        return evolve(segment, indexes={**segment.indexes, **added}) if added else segment
+
+    def _added(self, pack: Pack, table: pa.Table, what: pa.Table | Index) -> Blob:
+        """The blob of ``table``, which stands for ``what``."""
+        blob = pack.add(table)
+        if blob.bytes <= REMEMBERED:
+            self.made.append((blob, what))
+        return blob
 
 
 def _delta(change: Change, spec: TableSpec) -> Rows | None:

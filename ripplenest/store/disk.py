@@ -22,7 +22,7 @@ from ripplenest.nrc.errors import CorruptState, StateError
 PACK = re.compile(r"[0-9]{10,}-[0-9a-f]{16}\.(deltas|merges)")
 
 
-@frozen
+@frozen(cache_hash=True)
 class Blob:
     """A byte range of a file, with what it must hold."""
 

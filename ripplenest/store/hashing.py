@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 U64 = npt.NDArray[np.uint64]
-_NULL = np.uint64(0x6E756C6C)
+NULL = 0x6E756C6C
+FEW = 64  # values that are not worth the search for those that are equal
 
 
 def hash_columns(columns: Sequence[pa.Array], rows: int) -> U64:
@@ -33,21 +34,25 @@ def _mix(x: U64) -> U64:
 
 def _hash_column(column: pa.Array) -> U64:
     t = column.type
+    if (pa.types.is_string(t) or pa.types.is_binary(t)) and len(column) <= FEW:
+        return np.fromiter(map(_digest, column.to_pylist()), np.uint64, len(column))
     if pa.types.is_string(t) or pa.types.is_binary(t):
-        encoded = column.dictionary_encode()
+        encoded = column.dictionary_encode(null_encoding="encode")
         unique = np.fromiter(map(_digest, encoded.dictionary.to_pylist()), np.uint64, len(encoded.dictionary))
-        hashes = unique[encoded.indices.fill_null(0).to_numpy()] if len(unique) else np.zeros(len(column), np.uint64)
-    else:
-        words = _words(column)
-        hashes = np.zeros(len(column), np.uint64)
-        for i in range(words.shape[1]):
-            hashes = _mix(hashes + words[:, i] + np.uint64(1))
+        hashes: U64 = unique[encoded.indices.to_numpy()]
+        return hashes
+    words = _words(column)
+    hashes = np.zeros(len(column), np.uint64)
+    for i in range(words.shape[1]):
+        hashes = _mix(hashes + words[:, i] + np.uint64(1))
     if column.null_count:
-        hashes = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, hashes)
+        hashes = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), hashes)
     return hashes
 
 
-def _digest(value: str | bytes) -> int:
+def _digest(value: str | bytes | None) -> int:
+    if value is None:
+        return NULL
     data = value.encode() if isinstance(value, str) else value
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
@@ -56,8 +61,9 @@ def _words(column: pa.Array) -> U64:
     """The bits of a fixed-width column as rows of 64-bit words; what NULL rows hold does not matter."""
     t = column.type
     if pa.types.is_boolean(t) or pa.types.is_date(t) or pa.types.is_int32(t):
-        narrow = column.cast(pa.int32()).fill_null(0).to_numpy()
-        signed: npt.NDArray[np.int64] = narrow.astype(np.int64)
+        narrow = column.cast(pa.int32())
+        filled = narrow.fill_null(0) if narrow.null_count else narrow
+        signed: npt.NDArray[np.int64] = filled.to_numpy().astype(np.int64)
         return signed.view(np.uint64).reshape(-1, 1)
     width = t.bit_width // 64
     data = column.buffers()[1]

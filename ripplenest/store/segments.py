@@ -84,19 +84,29 @@ class Pack:
         disk.write_bytes(self.file, self._chunks)
 
 
-def clustered(table: pa.Table, indexes: Sequence[Columns]) -> pa.Table:
-    """``table`` as one chunk, ordered by the hash of its first access key."""
-    if indexes and table.num_rows > 1:
-        table = table.take(pa.array(np.argsort(key_hashes(table, indexes[0]), kind="stable")))
-    return table.combine_chunks()
+def clustered(table: pa.Table, keys: Sequence[Columns]) -> tuple[pa.Table, dict[Columns, Index]]:
+    """``table`` as one chunk, ordered by the hash of its first access key, and its index on each of ``keys``."""
+    if not keys:
+        return table.combine_chunks(), {}
+    first, *others = keys
+    index = index_of(table, first)
+    table = (table.take(pa.array(index[1])) if table.num_rows > 1 else table).combine_chunks()
+    in_order = np.arange(table.num_rows)
+    return table, {first: (index[0], in_order), **{columns: index_of(table, columns) for columns in others}}
 
 
-def index_of(table: pa.Table, columns: Columns) -> pa.Table:
-    """The index blob of ``table`` on ``columns``: h, r."""
+def index_of(table: pa.Table, columns: Columns) -> Index:
+    """(h, r) of ``table`` on ``columns``."""
     hashes = key_hashes(table, columns)
     order = np.argsort(hashes, kind="stable")
-    index = pa.table({"h": hashes[order], "r": order.astype(np.int64)})
-    return index.replace_schema_metadata({"columns": _column_text(columns)})
+    return hashes[order], order.astype(np.int64, copy=False)
+
+
+def index_table(columns: Columns, index: Index) -> pa.Table:
+    """What the blob of an index holds."""
+    hashes, rows = index
+    table = pa.Table.from_arrays([pa.array(hashes), pa.array(rows)], names=["h", "r"])
+    return table.replace_schema_metadata({"columns": _column_text(columns)})
 
 
 def key_hashes(table: pa.Table, columns: Columns) -> U64:
@@ -151,7 +161,7 @@ class Reader:
         ``complete``. Else one is made: access keys that came after the death of a segment are not stored with it."""
         blob = segment.indexes.get(columns)
         if blob is None and not complete:
-            made = lambda: _arrays(index_of(self.scan(segment, layouts), columns))  # noqa: E731
+            made = lambda: index_of(self.scan(segment, layouts), columns)  # noqa: E731
             return self._cached((segment.blob, columns, len(layouts)), made)
         if blob is None:
             where, possible = str(self.disk.folder / segment.blob.file), map(_column_text, segment.indexes)
@@ -178,6 +188,11 @@ class Reader:
         for column, key in zip(keys.columns, keys.arrays, strict=True):
             same &= _same(found.column(column).combine_chunks(), key.take(pa.array(which)))
         return found if same.all() else found.filter(pa.array(same))
+
+    def remember(self, made: Iterable[tuple[Blob, pa.Table | Index]]) -> None:
+        """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""
+        with self._lock:
+            self._open.update(made)
 
     def close(self) -> None:
         """Forget every mapping; tables that are still in use keep theirs."""

@@ -59,6 +59,7 @@ class Writable(Readable):
             self._discard(written)
             raise
         self._seen = Newest(draft.head, forgotten.oldest, draft.changes)
+        self._reader.remember(draft.made)
         self.rewritten += draft.rewritten
         self._remove(forgotten.files)
         return draft.head.version.n

@@ -14,7 +14,7 @@ from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, merging
-from ripplenest.store.hashing import hash_columns
+from ripplenest.store.hashing import FEW, hash_columns
 from ripplenest.store.segments import VERIFIED, Reader
 
 TYPES = (Base("long"), Base("string", True))
@@ -205,6 +205,8 @@ def test_hashes_are_the_same_everywhere():
     assert hash_columns(columns, 3).tolist() == GOLDEN
     sliced = [pa.concat_arrays([c[1:], c]).slice(2) for c in columns]
     assert hash_columns(sliced, 3).tolist() == GOLDEN
+    many = [pa.concat_arrays([c] * FEW) for c in columns]  # equal texts are looked for
+    assert hash_columns(many, 3 * FEW).tolist() == GOLDEN * FEW
 
 
 GOLDEN = [10268507319685550195, 10181361808531197615, 5193837504080177211]
