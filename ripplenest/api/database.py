@@ -26,7 +26,7 @@ from ripplenest.publish.publisher import check_target
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
-from ripplenest.run.joiner import Joiner, PythonJoiner
+from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Policy, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare
@@ -402,7 +402,9 @@ class Database:
     def _engine_joiner(self) -> Joiner:
         if self._joiner is None:
             if self._engine == "python":
-                self._joiner = PythonJoiner()
+                from ripplenest.local.joiner import LocalJoiner  # noqa: PLC0415 - numpy and Arrow's kernels, for batches
+
+                self._joiner = LocalJoiner()
             else:
                 from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
 

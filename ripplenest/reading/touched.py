@@ -13,13 +13,14 @@ after all that they hold, because a label that changes late would find its holde
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from graphlib import TopologicalSorter
 
 from attrs import frozen
 
 from ripplenest.data.columns import width
+from ripplenest.data.index import Wanted, key_rows
 from ripplenest.data.labels import labels, site_columns
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import BagValue, Value
@@ -216,10 +217,10 @@ class _Before:
     def size(self, table: str) -> int:
         return self.after.size(table)
 
-    def probe(self, table: str, columns: Columns, keys: Sequence[Row]) -> Rows:
+    def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """As ``after`` has it; a bag that is stored as an array would be looked for in all arrays."""
         gone = self.gone.get(table, ()) if columns == (0,) else ()
-        return self.after.probe(table, columns, [key for key in keys if key not in gone])
+        return self.after.probe(table, columns, [key for key in key_rows(keys) if key not in gone])
 
 
 def _present(rows: Found) -> list[tuple[Row, int]]:

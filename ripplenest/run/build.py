@@ -1,10 +1,11 @@
 """Maps computed from scratch over the relations, and what that changes in them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.index import Wanted
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.plan.planned import Plan
 from ripplenest.run.counts import check_counts, check_most
@@ -39,7 +40,7 @@ class Loaded:
         self.read.append(len(rows))
         return rows.plus(self.changes[table]) if table in self.changes else rows
 
-    def probe(self, table: str, columns: tuple[int, ...], keys: Sequence[Row]) -> Rows:  # noqa: ARG002
+    def probe(self, table: str, columns: tuple[int, ...], keys: Wanted) -> Rows:  # noqa: ARG002
         """Nothing is looked up where everything is read. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 

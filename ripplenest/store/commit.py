@@ -12,6 +12,7 @@ from typing import Literal
 import pyarrow as pa
 from attrs import evolve, frozen
 
+from ripplenest.data.index import Index, index_of
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError, WrongColumns
 from ripplenest.store.catalogue import Born, now
@@ -31,7 +32,7 @@ from ripplenest.store.disk import Blob
 from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
-from ripplenest.store.segments import Index, Pack, Reader, Segment, clustered, index_of, index_table
+from ripplenest.store.segments import Pack, Reader, Segment, clustered, index_table
 from ripplenest.store.specs import Change, Columns, TableSpec, same_columns, unknown_table
 
 Merge = Literal["due", "all"]

@@ -12,18 +12,14 @@ from threading import Lock
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import Factory, field, frozen
 from cachetools import LRUCache
 
-from ripplenest.data.rows import Row, Rows, arrow_columns
+from ripplenest.data.index import Index, Keys, index_of, matches
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.nrc.types import Base
 from ripplenest.store.disk import Blob, Disk, sha256
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.hashing import U64, hash_columns
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.seal import seal
 from ripplenest.store.specs import Columns
@@ -31,8 +27,6 @@ from ripplenest.store.specs import Columns
 ALIGNMENT = 64
 MAX_HANDLES = 4096  # open mappings; the kernel allows 65530 per process
 VERIFIED = 4  # blobs whose digests are known to be right, per open mapping
-Places = npt.NDArray[np.int64]
-Index = tuple[U64, Places]
 T = TypeVar("T")
 
 
@@ -95,13 +89,6 @@ def clustered(table: pa.Table, keys: Sequence[Columns]) -> tuple[pa.Table, dict[
     return table, {first: (index[0], in_order), **{columns: index_of(table, columns) for columns in others}}
 
 
-def index_of(table: pa.Table, columns: Columns) -> Index:
-    """(h, r) of ``table`` on ``columns``."""
-    hashes = key_hashes(table, columns)
-    order = np.argsort(hashes, kind="stable")
-    return hashes[order], order.astype(np.int64, copy=False)
-
-
 def index_table(columns: Columns, index: Index) -> pa.Table:
     """What the blob of an index holds."""
     hashes, rows = index
@@ -109,33 +96,11 @@ def index_table(columns: Columns, index: Index) -> pa.Table:
     return table.replace_schema_metadata({"columns": _column_text(columns)})
 
 
-def key_hashes(table: pa.Table, columns: Columns) -> U64:
-    parts = [hash_columns([b.column(i) for i in columns], b.num_rows) for b in table.to_batches()]
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-
-
 def _column_text(columns: Columns) -> str:
     return ",".join(map(str, columns))
 
 
 # ---------------------------------------------------------------- reading
-
-
-class Keys:
-    """The distinct keys of a probe, as columns, in the order of their hashes."""
-
-    def __init__(self, types: tuple[Base, ...], columns: Columns, keys: Iterable[Row]) -> None:
-        """``types`` are those of ``columns``. Raises WrongValue or WrongColumns for a key that is not of ``types``."""
-        self.columns = columns
-        distinct = list(Rows.of_counts(types, dict.fromkeys(keys, 1)).counts())
-        arrays = arrow_columns(types, distinct)
-        hashes = hash_columns(arrays, len(distinct))
-        order = np.argsort(hashes, kind="stable")
-        self.hashes = hashes[order]
-        self.arrays = [a.take(pa.array(order)) for a in arrays]
-
-    def __len__(self) -> int:
-        return len(self.hashes)
 
 
 class Reader:
@@ -175,19 +140,10 @@ class Reader:
 
         Cost: keys × log(rows) + rows with an equal hash. Raises CorruptState. ``complete``: see ``index``.
         """
-        hashes, rows = self.index(segment, keys.columns, complete, layouts)
-        first = np.searchsorted(hashes, keys.hashes, "left")
-        many = np.searchsorted(hashes, keys.hashes, "right") - first
-        total = int(many.sum())
-        if not total:
-            return None
-        which = np.repeat(np.arange(len(keys)), many)
-        places = np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)
-        found = self.scan(segment, layouts).take(pa.array(rows[places]))
-        same = np.ones(total, dtype=np.bool_)
-        for column, key in zip(keys.columns, keys.arrays, strict=True):
-            same &= _same(found.column(column).combine_chunks(), key.take(pa.array(which)))
-        return found if same.all() else found.filter(pa.array(same))
+        index = self.index(segment, keys.columns, complete, layouts)
+        table = self.scan(segment, layouts)
+        _, places = matches(index, table, keys.columns, keys.hashes, keys.arrays)
+        return table.take(pa.array(places)) if len(places) else None
 
     def remember(self, made: Iterable[tuple[Blob, pa.Table | Index]]) -> None:
         """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""
@@ -229,14 +185,3 @@ class Reader:
 def _arrays(index: pa.Table) -> Index:
     hashes, rows = (index.column(name).combine_chunks() for name in ("h", "r"))
     return hashes.to_numpy(), rows.to_numpy()
-
-
-def _same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
-    """a <=> b by element: NULL equals NULL, and NaN NaN, because canonical doubles are equal when their bits are."""
-    if pa.types.is_floating(a.type):
-        a, b = a.view(pa.int64()), b.view(pa.int64())
-    equal = pc.equal(a, b)
-    if equal.null_count:
-        equal = pc.if_else(equal.is_null(), pc.and_(a.is_null(), b.is_null()), equal)
-    result: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
-    return result

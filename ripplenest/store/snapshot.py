@@ -1,19 +1,20 @@
 """A reader's view: one version, whatever is committed meanwhile."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.index import Keys, Wanted, wanted
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Live, Schema, Table, Version
 from ripplenest.store.changelog import Changelog
 from ripplenest.store.layouts import Layout
 from ripplenest.store.records import note_of
-from ripplenest.store.segments import Keys, Reader, Segment
+from ripplenest.store.segments import Reader, Segment
 from ripplenest.store.specs import Columns, TableSpec, same_columns, unknown_table
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class Snapshot:
         """All rows of ``table``."""
         return self._scanned(self._table(table), self.segments(table))
 
-    def probe(self, table: str, columns: Columns, keys: Collection[Row]) -> Rows:
+    def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
 
         Costs keys · segments · log(rows) and the rows found; at a version before the access key came, also the rows
@@ -66,12 +67,12 @@ class Snapshot:
         spec = self._spec(table)
         if columns not in spec.indexes:
             raise StateError("not an access key of this table", where=table, got=columns, possible=spec.indexes)
-        if not keys:
+        if not len(keys):
             return Rows.empty(spec.types)
         layouts = self._layouts(self._table(table))
-        wanted = Keys(tuple(spec.types[i] for i in columns), columns, keys)
+        asked = Keys(columns, wanted(keys, tuple(spec.types[i] for i in columns)))
         found = self._read(lambda: [
-                self._reader.probe(s, wanted, self._indexed(s), layouts) for s in self.segments(table)
+                self._reader.probe(s, asked, self._indexed(s), layouts) for s in self.segments(table)
             ])
         return _rows(spec, [t for t in found if t is not None])
 

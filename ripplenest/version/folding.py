@@ -10,12 +10,13 @@ below a folded bag are made of the array alone, and a probe below it can only be
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from attrs import field, frozen
 
 from ripplenest.data.columns import from_leaves, to_leaves
+from ripplenest.data.index import Wanted, key_rows
 from ripplenest.data.naming import BatchNames
 from ripplenest.data.rows import Row, Rows
 from ripplenest.data.texts import from_text, to_text
@@ -101,16 +102,16 @@ class Unfolding:
         fold = self._fold_of.get(table)
         return self.tables.size(table) + (0 if fold is None else self.tables.size(fold.table))
 
-    def probe(self, table: str, columns: Columns, keys: Sequence[Row]) -> Rows:
+    def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL."""
         rows, fold = self.tables.probe(table, columns, keys), self._fold_of.get(table)
         if fold is None or not self.tables.size(fold.table):
             return rows
         if columns != (0,):
-            wanted, every = set(keys), self.shredded(fold, table, self.tables.scan(fold.table))
+            wanted, every = set(key_rows(keys)), self.shredded(fold, table, self.tables.scan(fold.table))
             found = ((row, n) for row, n in every.pairs() if tuple(row[c] for c in columns) in wanted)
             return rows.plus(Rows.of_pairs(rows.types, found))
-        return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, [key[0] for key in keys])))
+        return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, [key[0] for key in key_rows(keys)])))
 
     def _labelled(self, fold: Fold, table: str, labels: Collection[object]) -> list[tuple[Row, int]]:
         """The rows under ``labels`` of what arrays stand for."""

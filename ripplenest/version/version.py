@@ -5,10 +5,11 @@ need; of ``Sized`` tables the sizes are known; a ``Version`` also says which it 
 probed, and how they came to be so.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.index import Wanted
+from ripplenest.data.rows import Rows
 from ripplenest.store.specs import Columns
 
 AccessKeys = Mapping[str, tuple[Columns, ...]]  # by table, the columns that ``probe`` finds rows by
@@ -21,7 +22,7 @@ class Tables(Protocol):
     def scan(self, table: str) -> Rows:
         """Every row of ``table``."""
 
-    def probe(self, table: str, columns: Columns, keys: Sequence[Row]) -> Rows:
+    def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` equal one of ``keys``; NULL equals NULL."""
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from support.products import product
 
 from ripplenest.data.rows import Rows
+from ripplenest.local.joiner import LocalJoiner
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, nullable
@@ -43,7 +44,8 @@ def made(name: str, types: tuple[Base, ...]) -> Target:
 
 def same(spark: SparkSession, tasks: list[Task], maps: list[Target]) -> dict[str, dict[tuple[object, ...], int]]:
     expected = {name: rows.counts() for name, rows in PythonJoiner().join(tasks, maps).items()}
-    assert {name: rows.counts() for name, rows in SparkJoiner(spark).join(tasks, maps).items()} == expected
+    for joiner in (LocalJoiner(), SparkJoiner(spark)):
+        assert {name: rows.counts() for name, rows in joiner.join(tasks, maps).items()} == expected
     return expected
 
 
@@ -86,7 +88,7 @@ def test_maps_without_columns_and_without_tasks(spark: SparkSession) -> None:
 def test_weights_beyond_64_bits_are_refused(spark: SparkSession) -> None:
     rows = Rows.of_counts((LONG,), {(1,): 2**62})
     square = product((Source("T", At.DELTA, (LONG,)),) * 2, (), (Col(0, 0, LONG),))
-    for joiner in (PythonJoiner(), SparkJoiner(spark)):
+    for joiner in (PythonJoiner(), LocalJoiner(), SparkJoiner(spark)):
         with pytest.raises(EvaluationError):
             joiner.join([Task("m", square, (rows, rows))], [made("m", (LONG,))])
 
@@ -108,7 +110,7 @@ def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
     p = product(sources, (partial, shifted), (Col(0, 0, LONG),))
     ok = Rows.of_counts(both, {(1, 4.0): 1, (2, 4.0): 2})
     assert same(spark, [Task("m", p, (ok, right))], [made("m", (LONG,))]) == {"m": {(1,): 3, (2,): 2}}
-    for joiner in (PythonJoiner(), SparkJoiner(spark)):
+    for joiner in (PythonJoiner(), LocalJoiner(), SparkJoiner(spark)):
         with pytest.raises(EvaluationError):
             joiner.join([Task("m", p, (left, right))], [made("m", (LONG,))])
 

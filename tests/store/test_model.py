@@ -14,11 +14,12 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ripplenest.data import index
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
-from ripplenest.store import Change, Snapshot, Store, TableSpec, merging, segments
+from ripplenest.store import Change, Snapshot, Store, TableSpec, merging
 
 VALUES: dict[str, list[object]] = {
     "bool": [None, True, False],
@@ -110,7 +111,7 @@ def test_store_is_its_changes(collide, changes, indexed_at):
         patch.setattr(merging, "FANOUT", 2)
         patch.setattr(merging, "TIER_ROWS", 4)
         if collide:
-            patch.setattr(segments, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
+            patch.setattr(index, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
         bare = TableSpec("wide", TYPES)
         with Store.open(folder) as store:
             old = []

@@ -9,12 +9,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from ripplenest.data.hashing import FEW, hash_columns
 from ripplenest.data.rows import Rows
 from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, merging
-from ripplenest.store.hashing import FEW, hash_columns
 from ripplenest.store.segments import VERIFIED, Reader
 
 TYPES = (Base("long"), Base("string", True))

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
+import pytest
 from attrs import frozen
 
 from ripplenest.data.columns import base_types, from_leaves, to_leaves
 from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
+from ripplenest.local.joiner import LocalJoiner
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import Expr, Query, dict_row
 from ripplenest.nrc.types import Type
-from ripplenest.plan.planned import Plan, plan
+from ripplenest.plan.planned import Plan, Target, plan
 from ripplenest.run.build import build
-from ripplenest.run.joiner import Joiner, PythonJoiner
+from ripplenest.run.joiner import Joiner, PythonJoiner, Task
 from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.values import Parts, nest
@@ -38,6 +41,23 @@ class Memory:
         wanted, rows = set(keys), self.tables[table]
         found = ((row, n) for row, n in rows.counts().items() if tuple(row[c] for c in columns) in wanted)
         return Rows.of_pairs(rows.types, found)
+
+
+@frozen
+class Both:
+    """The engine over columns, compared with the evaluator of rows at every step. Law: the same signed rows, and no
+    value for the same tasks."""
+
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+        try:
+            expected = PythonJoiner().join(tasks, targets)
+        except EvaluationError:
+            with pytest.raises(EvaluationError):
+                LocalJoiner().join(tasks, targets)
+            raise
+        found = LocalJoiner().join(tasks, targets)
+        assert {name: rows.counts() for name, rows in found.items()} == {n: r.counts() for n, r in expected.items()}
+        return found
 
 
 def query_of(schema: Schema, body: Expr, name: str = "V") -> Query:
@@ -76,7 +96,7 @@ class Running:
     @classmethod
     def start(cls, p: Plan, parts: Parts, joiner: Joiner | None = None) -> "Running":
         tables = part_tables(p.program, parts)
-        joiner = joiner or PythonJoiner()
+        joiner = joiner or Both()
         return cls(p, {**tables, **build(p, Memory(tables, {}), joiner)}, joiner)
 
     def apply(self, delta: Parts) -> "Running":

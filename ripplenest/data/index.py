@@ -1,0 +1,117 @@
+"""Finding rows by the values of some columns: the one join of this process.
+
+An index is the hashes of these columns, ascending, and the row of each. Whoever looks keys up hashes them in the same
+way, searches for the hashes, and compares the real values of what is found. Stored segments carry their indexes, what
+is in memory gets one when it is first asked for; both are looked up by ``matches``.
+"""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ripplenest.data.hashing import U64, hash_columns
+from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc.types import Base
+
+Places = npt.NDArray[np.int64]
+Index = tuple[U64, Places]
+Columns = tuple[int, ...]
+Wanted = Rows | Collection[Row]  # keys to look up, as whoever asks has them: columns, whatever they weigh, or tuples
+
+
+def wanted(keys: Wanted, types: tuple[Base, ...]) -> Rows:
+    """``keys`` of ``types`` as columns."""
+    return keys if isinstance(keys, Rows) else Rows.of_counts(types, dict.fromkeys(keys, 1))
+
+
+def key_rows(keys: Wanted) -> Collection[Row]:
+    """``keys`` as tuples, each once."""
+    return dict.fromkeys(row for row, _ in keys.pairs()) if isinstance(keys, Rows) else keys
+
+
+_NOWHERE: Places = np.empty(0, np.int64)
+
+
+class Keys:
+    """The distinct keys of a probe, as columns, in the order of their hashes."""
+
+    def __init__(self, columns: Columns, keys: Rows) -> None:
+        """Raises WrongValue or WrongColumns for a key that is not of its types."""
+        arrays = [column.combine_chunks() for column in keys.arrow().columns[:-1]]
+        hashes = hash_columns(arrays, len(keys))
+        order = np.argsort(hashes, kind="stable")
+        self.columns = columns
+        self.hashes, self.arrays = hashes[order], [a.take(pa.array(order)) for a in arrays]
+        if len(order) > 1:
+            self._distinct()
+
+    def _distinct(self) -> None:
+        """Leave out keys that come again. Keys of one hash that differ may be mixed: then all are compared."""
+        again = self.hashes[1:] == self.hashes[:-1]
+        if not again.any():
+            return
+        equal = again.copy()
+        for a in self.arrays:
+            equal &= same(a.slice(1), a.slice(0, len(a) - 1))
+        if (equal == again).all():
+            first = np.concatenate([[True], ~again])
+            self.hashes, self.arrays = self.hashes[first], [a.filter(pa.array(first)) for a in self.arrays]
+            return
+        names = [str(i) for i in range(len(self.arrays))]
+        table = pa.table(self.arrays, names).group_by(names, use_threads=False).aggregate([])
+        self.arrays = [table.column(name).combine_chunks() for name in names]
+        hashes = hash_columns(self.arrays, table.num_rows)
+        order = np.argsort(hashes, kind="stable")
+        self.hashes, self.arrays = hashes[order], [a.take(pa.array(order)) for a in self.arrays]
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+def index_of(table: pa.Table, columns: Columns) -> Index:
+    """(h, r) of ``table`` on ``columns``."""
+    hashes = _key_hashes(table, columns)
+    order = np.argsort(hashes, kind="stable")
+    return hashes[order], order.astype(np.int64, copy=False)
+
+
+def _key_hashes(table: pa.Table, columns: Columns) -> U64:
+    parts = [hash_columns([b.column(i) for i in columns], b.num_rows) for b in table.to_batches()]
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def matches(
+    index: Index, table: pa.Table, columns: Columns, hashes: U64, keys: Sequence[pa.Array]
+) -> tuple[Places, Places]:
+    """(which, place): key number ``which`` of ``keys``, which have ``hashes``, is that of the row ``place`` of
+    ``table``, whose ``index`` is on ``columns``. NULL is NULL, NaN is NaN.
+
+    Cost: keys × log(rows) + rows with an equal hash; fastest when hashes ascend.
+    """
+    known, rows = index
+    first = np.searchsorted(known, hashes, "left")
+    many = np.searchsorted(known, hashes, "right") - first
+    total = int(many.sum())
+    if not total:
+        return _NOWHERE, _NOWHERE
+    which = np.repeat(np.arange(len(hashes)), many)
+    places = rows[np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)]
+    equal = np.ones(total, dtype=np.bool_)
+    taken, asked = pa.array(places), pa.array(which)
+    for column, key in zip(columns, keys, strict=True):
+        equal &= same(table.column(column).take(taken).combine_chunks(), key.take(asked))
+    return (which, places) if equal.all() else (which[equal], places[equal])
+
+
+def same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    """a <=> b by element: NULL equals NULL, and NaN NaN, because canonical doubles are equal when their bits are."""
+    if pa.types.is_floating(a.type):
+        a, b = a.view(pa.int64()), b.view(pa.int64())
+    equal = pc.equal(a, b)
+    if equal.null_count:
+        equal = pc.if_else(equal.is_null(), pc.and_(a.is_null(), b.is_null()), equal)
+    result: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    return result

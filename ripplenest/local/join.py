@@ -1,0 +1,119 @@
+"""A product as a chain of probes: each source adds its rows to the combinations found so far, at the keys they ask for.
+
+The order is the plan's (``nrc/access.py``). Every source, whether stored or changed, is looked up by one index, the
+hashes of its key columns (``data/index.py``). What can fail is asked last, about what fulfils everything else.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.hashing import hash_columns
+from ripplenest.data.index import Index, Places, index_of, matches
+from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.local.binding import Binding, Weights, times
+from ripplenest.local.column import Column, either, mask, nulls
+from ripplenest.plan.product import Key, Product, Scalar, Step
+
+
+class Input:
+    """The rows of one source, each once, with an index for each of the columns that it was looked up by."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.table = rows.consolidated().arrow().combine_chunks()
+        self.weights: Weights = self.table.column(WEIGHT).combine_chunks().to_numpy() if len(self) else _NONE
+        self._indexes: dict[tuple[int, ...], Index] = {}
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def index(self, columns: tuple[int, ...]) -> Index:
+        if columns not in self._indexes:
+            self._indexes[columns] = index_of(self.table, columns)
+        return self._indexes[columns]
+
+
+_NONE: Weights = np.empty(0, np.int64)
+
+
+def joined(p: Product, inputs: Sequence[Input]) -> pa.Table | None:
+    """The rows of ``p`` over its inputs, as they come: the head's columns c0…, and w. None when there are none.
+
+    Raises EvaluationError where the product has no value.
+    """
+    binding = fulfilling(Binding.nothing_read(), [c for c in p.constant if c not in p.partial])
+    for step in p.steps:
+        if not len(binding):
+            return None
+        binding = fulfilling(_extended(binding, step, inputs[step.source]), step.ready)
+    last = p.steps[-1].guarded if p.steps else ()
+    binding = fulfilling(binding, (*last, *(c for c in p.constant if c in p.partial)))
+    return _head(p, binding) if len(binding) else None
+
+
+def possible(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> bool:
+    """Whether some combination of the sources that ``steps`` read, whose rows ``inputs`` are, fulfils every condition
+    on these sources alone that cannot fail."""
+    binding = Binding.nothing_read()
+    for step, rows in zip(steps, inputs, strict=True):
+        binding = fulfilling(_extended(binding, step, rows), [c for c in step.ready if c not in p.partial])
+    return len(binding) > 0
+
+
+def fulfilling(binding: Binding, conditions: Iterable[Scalar]) -> Binding:
+    """The combinations for which every condition is true. One that is not decides, whatever the others do.
+
+    Raises EvaluationError when one of them has no value and all others are true.
+    """
+    asked = [binding.value(c) for c in conditions]
+    if not asked or not len(binding):
+        return binding
+    kept = np.logical_and.reduce([_not_false(c) for c in asked])
+    failure = either(c.failed.within(kept) for c in asked if c.failed is not None)
+    if failure is not None:
+        raise failure.error()
+    return binding.where(kept)
+
+
+def keys_of(binding: Binding, keys: Sequence[Key]) -> tuple[list[pa.Array], Places]:
+    """The keys that combinations ask for, as columns, and the numbers of those that ask: NULL asks only where NULL
+    equals NULL. Raises EvaluationError when one has no value."""
+    found = [binding.value(k.scalar) for k in keys]
+    failure = either(c.failed for c in found)
+    if failure is not None:
+        raise failure.error()
+    asking = np.ones(len(binding), np.bool_)
+    for key, c in zip(keys, found, strict=True):
+        if not key.null_safe:
+            asking &= ~nulls(c.values)
+    if asking.all():
+        return [c.values for c in found], np.arange(len(binding))
+    return [c.values.filter(pa.array(asking)) for c in found], np.flatnonzero(asking)
+
+
+def _extended(binding: Binding, step: Step, rows: Input) -> Binding:
+    if not step.keys:
+        which, places = np.divmod(np.arange(len(binding) * len(rows)), max(len(rows), 1))
+    else:
+        keys, asking = keys_of(binding, step.keys)
+        found, places = matches(
+            rows.index(step.columns), rows.table, step.columns, hash_columns(keys, len(asking)), keys
+        )
+        which = asking[found]
+    return binding.extended(which, step.source, rows.table, rows.weights, places)
+
+
+def _not_false(c: Column) -> np.typing.NDArray[np.bool_]:
+    kept = mask(c.values)
+    return kept if c.failed is None else kept | c.failed.rows
+
+
+def _head(p: Product, binding: Binding) -> pa.Table:
+    found = [binding.value(s) for s in p.head]
+    failure = either(c.failed for c in found)
+    if failure is not None:
+        raise failure.error()
+    weights = times(binding.weights, np.full(len(binding), p.weight, np.int64))
+    names = [*(f"c{i}" for i in range(len(found))), WEIGHT]
+    return pa.Table.from_arrays([*(c.values for c in found), pa.array(weights)], names=names)
