@@ -402,7 +402,7 @@ class Database:
     def _engine_joiner(self) -> Joiner:
         if self._joiner is None:
             if self._engine == "python":
-                from ripplenest.local.joiner import LocalJoiner  # noqa: PLC0415 - numpy and Arrow's kernels, for batches
+                from ripplenest.run.local import LocalJoiner  # noqa: PLC0415 - numpy and Arrow's kernels, for batches
 
                 self._joiner = LocalJoiner()
             else:

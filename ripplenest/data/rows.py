@@ -5,7 +5,7 @@ Python face is pairs of (row tuple, weight). Tiny row sets never pay for Arrow, 
 hold canonical values only (one ``NAN``, no -0.0, timestamps in UTC), so that equal rows are equal on either face.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
 from typing import Any, assert_never
@@ -118,6 +118,15 @@ class Rows:
             if t.kind == "double":
                 table = table.set_column(i, schema.field(i), _canonical_doubles(table.column(i)))
         return cls(types, table=table)
+
+    @classmethod
+    def of_columns(
+        cls, types: tuple[Base, ...], columns: Sequence[pa.Array], weights: pa.Array | None = None
+    ) -> "Rows":
+        """Canonical ``columns`` of ``types``, each row once unless ``weights`` say otherwise."""
+        n = len(columns[0]) if columns else 0
+        given = pa.repeat(pa.scalar(1, pa.int64()), n) if weights is None else weights
+        return cls(types, table=pa.Table.from_arrays([*columns, given], schema=arrow_schema(types)))
 
     def arrow(self) -> pa.Table:
         """The table c0…c{n-1}, w; raises WrongValue when a Python value is not one of its column's type."""

@@ -9,15 +9,18 @@ from functools import reduce
 
 from attrs import evolve, field, frozen
 
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
-from ripplenest.plan.evaluate import Binding, possible, value
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Product, Step, sources_of
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
+from ripplenest.vector.binding import Binding, Input
+from ripplenest.vector.join import fulfilling, keys_of, possible
 from ripplenest.version.version import Tables
+
+NO_KEYS = Rows.empty(())
 
 
 @frozen
@@ -47,16 +50,16 @@ class Run:
             if looked_up is None:
                 product = p.cautious()
             steps.append(evolve(step, keys=(), via=None) if looked_up is None else step)
-            found[step.source] = self._source(p, steps[-1], looked_up or [], part)
+            found[step.source] = self._source(p, steps[-1], looked_up or NO_KEYS, part)
             if found[step.source].is_empty:
                 return None
         return Task(target, product, tuple(found[i] for i in range(len(p.sources))))
 
     def scan(self, p: Product) -> Iterable[Rows]:
         """Every source whole."""
-        return (self._before(s.table, Step(i), []) for i, s in enumerate(p.sources))
+        return (self._before(s.table, Step(i), NO_KEYS) for i, s in enumerate(p.sources))
 
-    def _source(self, p: Product, step: Step, keys: Sequence[Row], part: str) -> Rows:
+    def _source(self, p: Product, step: Step, keys: Rows, part: str) -> Rows:
         source = p.sources[step.source]
         change = self.changes.get(source.table)
         if source.at is At.DELTA:
@@ -72,7 +75,7 @@ class Run:
         turn = self.plan.turns[part] + (at is At.NEW)
         return (rows for cause, rows in self.caused.get(table, {}).items() if self.plan.turns[cause] < turn)
 
-    def _before(self, table: str, step: Step, keys: Sequence[Row]) -> Rows:
+    def _before(self, table: str, step: Step, keys: Rows) -> Rows:
         if table in self.built:
             return self._visible(table, self.built[table])
         if not step.keys:
@@ -84,20 +87,21 @@ class Run:
 
 
 def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
-    return possible(p, steps, {i: rows.counts() for i, rows in found.items()})
+    return possible(p, steps, [Input(found[step.source]) for step in steps])
 
 
-def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> list[Row] | None:
-    """The distinct keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL
-    equals NULL. Rows that do not fulfil the conditions on their source alone ask nothing. None when a key has no value.
+def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
+    """The keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL equals
+    NULL. Rows that do not fulfil the conditions on their source alone ask nothing. None when a key has no value.
     """
     if not step.keys:
-        return []
-    rows: list[Binding] = [{}] if step.via is None else [{step.via: row} for row, _ in found[step.via].pairs()]
+        return NO_KEYS
+    binding = Binding.nothing_read()
+    if step.via is not None:
+        binding = Binding.of(step.via, Input(found[step.via]))
     own = [c for c in p.conditions if sources_of(c) == {step.via} and c not in p.partial]
-    asking = (binding for binding in rows if all(value(c, binding) is True for c in own))
     try:
-        keys = dict.fromkeys(tuple(value(k.scalar, binding) for k in step.keys) for binding in asking)
+        keys, _ = keys_of(fulfilling(binding, own), step.keys)
     except EvaluationError:
         return None
-    return [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]
+    return Rows.of_columns(tuple(k.scalar.type for k in step.keys), keys)

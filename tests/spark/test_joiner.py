@@ -8,14 +8,15 @@ from pyspark.sql import SparkSession
 from support.products import product
 
 from ripplenest.data.rows import Rows
-from ripplenest.local.joiner import LocalJoiner
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, nullable
 from ripplenest.nrc.values import NAN
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
+from ripplenest.run import local
 from ripplenest.run.joiner import PythonJoiner, Task
+from ripplenest.run.local import LocalJoiner
 from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
 
 MAYBE = nullable(DOUBLE)
@@ -40,6 +41,11 @@ ROWS = {
 
 def made(name: str, types: tuple[Base, ...]) -> Target:
     return Target(name, types, name)
+
+
+@pytest.fixture(autouse=True)
+def columns_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "FEW", 0)
 
 
 def same(spark: SparkSession, tasks: list[Task], maps: list[Target]) -> dict[str, dict[tuple[object, ...], int]]:

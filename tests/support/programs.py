@@ -6,17 +6,19 @@ import pytest
 from attrs import frozen
 
 from ripplenest.data.columns import base_types, from_leaves, to_leaves
+from ripplenest.data.index import Wanted, key_rows
 from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.local.joiner import LocalJoiner
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import Expr, Query, dict_row
 from ripplenest.nrc.types import Type
 from ripplenest.plan.planned import Plan, Target, plan
+from ripplenest.run import local
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner, PythonJoiner, Task
+from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.values import Parts, nest
@@ -36,9 +38,9 @@ class Memory:
     def scan(self, table: str) -> Rows:
         return self.tables[table]
 
-    def probe(self, table: str, columns: tuple[int, ...], keys: Sequence[Row]) -> Rows:
+    def probe(self, table: str, columns: tuple[int, ...], keys: Wanted) -> Rows:
         assert columns in self.indexes[table], f"{table} has no index on {columns}"
-        wanted, rows = set(keys), self.tables[table]
+        wanted, rows = set(key_rows(keys)), self.tables[table]
         found = ((row, n) for row, n in rows.counts().items() if tuple(row[c] for c in columns) in wanted)
         return Rows.of_pairs(rows.types, found)
 
@@ -53,11 +55,18 @@ class Both:
             expected = PythonJoiner().join(tasks, targets)
         except EvaluationError:
             with pytest.raises(EvaluationError):
-                LocalJoiner().join(tasks, targets)
+                by_columns(tasks, targets)
             raise
-        found = LocalJoiner().join(tasks, targets)
+        found = by_columns(tasks, targets)
         assert {name: rows.counts() for name, rows in found.items()} == {n: r.counts() for n, r in expected.items()}
         return found
+
+
+def by_columns(tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+    """What columns make of tasks of any size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "FEW", 0)
+        return LocalJoiner().join(tasks, targets)
 
 
 def query_of(schema: Schema, body: Expr, name: str = "V") -> Query:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ripplenest.data.rows import arrow_type
-from ripplenest.local.column import Column, Mask, failed, nulls
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import INT_BITS, NAN
+from ripplenest.vector.column import Column, Mask, failed, nulls
 
 Long = npt.NDArray[np.int64]
 Wrapped = Callable[..., tuple[Long, Mask]]  # the low 64 bits of a result, and where these are not all of it

@@ -10,31 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from ripplenest.data.hashing import hash_columns
-from ripplenest.data.index import Index, Places, index_of, matches
-from ripplenest.data.rows import WEIGHT, Rows
-from ripplenest.local.binding import Binding, Weights, times
-from ripplenest.local.column import Column, either, mask, nulls
+from ripplenest.data.index import Places, matches
+from ripplenest.data.rows import WEIGHT
 from ripplenest.plan.product import Key, Product, Scalar, Step
-
-
-class Input:
-    """The rows of one source, each once, with an index for each of the columns that it was looked up by."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.table = rows.consolidated().arrow().combine_chunks()
-        self.weights: Weights = self.table.column(WEIGHT).combine_chunks().to_numpy() if len(self) else _NONE
-        self._indexes: dict[tuple[int, ...], Index] = {}
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
-
-    def index(self, columns: tuple[int, ...]) -> Index:
-        if columns not in self._indexes:
-            self._indexes[columns] = index_of(self.table, columns)
-        return self._indexes[columns]
-
-
-_NONE: Weights = np.empty(0, np.int64)
+from ripplenest.vector.binding import Binding, Input, times
+from ripplenest.vector.column import Column, either, mask, nulls
 
 
 def joined(p: Product, inputs: Sequence[Input]) -> pa.Table | None:
@@ -101,7 +81,7 @@ def _extended(binding: Binding, step: Step, rows: Input) -> Binding:
             rows.index(step.columns), rows.table, step.columns, hash_columns(keys, len(asking)), keys
         )
         which = asking[found]
-    return binding.extended(which, step.source, rows.table, rows.weights, places)
+    return binding.extended(which, step.source, rows, places)
 
 
 def _not_false(c: Column) -> np.typing.NDArray[np.bool_]:
@@ -114,6 +94,6 @@ def _head(p: Product, binding: Binding) -> pa.Table:
     failure = either(c.failed for c in found)
     if failure is not None:
         raise failure.error()
-    weights = times(binding.weights, np.full(len(binding), p.weight, np.int64))
+    weights = times(binding.weights, np.array([p.weight]))
     names = [*(f"c{i}" for i in range(len(found))), WEIGHT]
     return pa.Table.from_arrays([*(c.values for c in found), pa.array(weights)], names=names)

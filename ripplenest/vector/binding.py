@@ -11,21 +11,40 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ripplenest.data.index import Places
-from ripplenest.data.rows import arrow_type
-from ripplenest.local.column import Column, Mask
-from ripplenest.local.kernels import column
-from ripplenest.local.numbers import mul
+from ripplenest.data.index import Index, Places, index_of
+from ripplenest.data.rows import Rows, arrow_type
 from ripplenest.nrc.bags import checked
 from ripplenest.plan.product import Col, Const, Op, Scalar
+from ripplenest.vector.column import Column, Mask
+from ripplenest.vector.kernels import column
+from ripplenest.vector.numbers import mul
 
 Weights = npt.NDArray[np.int64]
+SAFE = 2**31  # weights whose products stay within 64 bits
+
+
+class Input:
+    """The rows of one source, each once, with an index for each of the columns that it was looked up by."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.table = rows.consolidated().arrow()
+        *self.columns, weights = (c.combine_chunks() for c in self.table.columns)
+        self.weights: Weights = weights.to_numpy()
+        self._indexes: dict[tuple[int, ...], Index] = {}
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def index(self, columns: tuple[int, ...]) -> Index:
+        if columns not in self._indexes:
+            self._indexes[columns] = index_of(self.table, columns)
+        return self._indexes[columns]
 
 
 class Binding:
-    """``weights``, and by source number its table and the row of each combination."""
+    """``weights``, and by source number its rows and which of them is in each combination."""
 
-    def __init__(self, weights: Weights, sources: Mapping[int, tuple[pa.Table, Places]]) -> None:
+    def __init__(self, weights: Weights, sources: Mapping[int, tuple[Input, Places]]) -> None:
         self.weights, self._sources = weights, sources
         self._columns: dict[tuple[int, int], pa.Array] = {}
 
@@ -34,15 +53,19 @@ class Binding:
         """The one combination of no rows."""
         return cls(np.ones(1, np.int64), {})
 
+    @classmethod
+    def of(cls, source: int, rows: Input) -> "Binding":
+        """Each row of one source."""
+        return cls(rows.weights, {source: (rows, np.arange(len(rows)))})
+
     def __len__(self) -> int:
         return len(self.weights)
 
-    def extended(self, which: Places, source: int, table: pa.Table, weights: Weights, places: Places) -> "Binding":
+    def extended(self, which: Places, source: int, rows: Input, places: Places) -> "Binding":
         """Combination ``which`` of these with row ``place`` of another source, for each pair of them. Raises
         EvaluationError for a weight beyond 64 bits."""
-        old = {n: (rows, taken[which]) for n, (rows, taken) in self._sources.items()}
-        product = times(self.weights[which], weights[places])
-        return Binding(product, {**old, source: (table, places)})
+        old = {n: (other, taken[which]) for n, (other, taken) in self._sources.items()}
+        return Binding(times(self.weights[which], rows.weights[places]), {**old, source: (rows, places)})
 
     def where(self, kept: Mask) -> "Binding":
         """The combinations for which ``kept`` is true."""
@@ -66,13 +89,15 @@ class Binding:
         found = self._columns.get((source, place))
         if found is None:
             rows, taken = self._sources[source]
-            found = rows.column(place).take(pa.array(taken)).combine_chunks()
+            found = rows.columns[place].take(pa.array(taken))
             self._columns[source, place] = found
         return found
 
 
 def times(a: Weights, b: Weights) -> Weights:
     """The products of weights. Raises EvaluationError for one beyond 64 bits."""
+    if all(not len(w) or (w.max() < SAFE and w.min() > -SAFE) for w in (a, b)):
+        return a * b
     with np.errstate(over="ignore"):
         product, over = mul(a, b)
     if over.any():

@@ -5,16 +5,21 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from ripplenest.data.rows import Rows, arrow_schema
-from ripplenest.local.join import Input, joined
 from ripplenest.plan.planned import Target
-from ripplenest.run.joiner import Task
+from ripplenest.run.joiner import PythonJoiner, Task
+from ripplenest.vector.binding import Input
+from ripplenest.vector.join import joined
+
+FEW = 32  # rows of a level's inputs below which Python is faster than the fixed cost of columns
 
 
 class LocalJoiner:
-    """Products over columns, in this process."""
+    """Products over columns, in this process; those of very few rows by rows."""
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
         """By target, the sum of its tasks' rows, consolidated. Raises EvaluationError."""
+        if sum(len(rows) for task in tasks for rows in task.inputs) < FEW:
+            return PythonJoiner().join(tasks, targets)
         inputs = {id(rows): Input(rows) for task in tasks for rows in task.inputs}  # what several read is indexed once
         found: dict[str, list[pa.Table]] = {t.name: [] for t in targets}
         for task in tasks:

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.local.column import Column, Mask, failed, mask, nulls
-from ripplenest.local.numbers import NO_CAST, Long, longs
 from ripplenest.nrc.types import Base
+from ripplenest.vector.column import Column, Mask, failed, mask, nulls
+from ripplenest.vector.numbers import NO_CAST, Long, longs
 
 ISO_DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ripplenest.data.rows import arrow_type
-from ripplenest.local.column import Column, Failed, either, mask
 from ripplenest.nrc.types import Base
+from ripplenest.vector.column import Column, Failed, either, mask
 
 
 def equal(a: pa.Array, b: pa.Array) -> pa.Array:

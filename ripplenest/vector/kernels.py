@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.local import logic, numbers, texts
-from ripplenest.local.column import Column, either
 from ripplenest.nrc import meanings
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.types import Base
+from ripplenest.vector import logic, numbers, texts
+from ripplenest.vector.column import Column, either
 
 Kernel = Callable[[Sequence[pa.Array], Sequence[Base], Base], Column]
 

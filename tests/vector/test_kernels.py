@@ -10,13 +10,13 @@ import pytest
 from support.edges import EDGES, signatures
 
 from ripplenest.data.rows import arrow_type
-from ripplenest.local.column import Column, Failed
-from ripplenest.local.kernels import KERNELS, LAZY, column
 from ripplenest.nrc.errors import EvaluationError, UnknownName
 from ripplenest.nrc.meanings import LOWER, UPPER
 from ripplenest.nrc.scalars import SCALARS, apply, evaluate, result_type
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
+from ripplenest.vector.column import Column, Failed
+from ripplenest.vector.kernels import KERNELS, LAZY, column
 
 FAILED = "no value"
 MOST = 900

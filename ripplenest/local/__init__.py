@@ -1,1 +1,0 @@
-"""The engine in this process: joins, conditions and heads as operations on whole columns."""

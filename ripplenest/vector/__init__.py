@@ -1,0 +1,1 @@
+"""Products over whole columns: scalars as kernels, joins as chains of probes."""
