@@ -90,12 +90,17 @@ class Phases:
         return run
 
 
+def named(name: str) -> list[dict[str, Any]]:
+    """The names of each module of the project that has something to call under ``name``."""
+    modules = [vars(m) for n, m in list(sys.modules.items()) if n.startswith("ripplenest")]
+    return [names for names in modules if callable(names.get(name))]
+
+
 def replaced(name: str, change: Callable[[Any], Any]) -> None:
     """Change the function ``name``, or the method ``Class.method``, wherever a module of the project has it: checkouts
     may differ in where that is."""
     first, _, method = name.partition(".")
-    modules = [vars(m) for n, m in list(sys.modules.items()) if n.startswith("ripplenest")]
-    ours = [names for names in modules if callable(names.get(first))]
+    ours = named(first)
     holders = [names for names in ours if not method or method in vars(names[first])]
     if not holders:
         raise SystemExit(f"no module of this checkout has {name}")
@@ -113,7 +118,7 @@ def watched() -> Phases:
 
     phases = Phases()
     places = {
-        "Session.run": "checking",
+        "carry_out" if named("carry_out") else "Session.run": "checking",
         "propagate": "triggers",
         "recomputed": "triggers",
         "Draft.__init__": "segments",

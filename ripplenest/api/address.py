@@ -195,7 +195,7 @@ class Inner(_Chained):
         if a.path in a.relation.fixed:
             what = "the relation declares this bag immutable"
             raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
-        values = read_rows(rows, a.type.row, f"{verb} {a.path}: rows")
+        values = read_rows(rows, a.type.row, f"{verb} {a.path}: rows").values
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, a.label, values))
 
     def _chosen(self, fields: dict[str, object], many: bool) -> Rows:

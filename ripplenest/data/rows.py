@@ -116,7 +116,7 @@ class Rows:
             raise WrongColumns("a row without a weight", where=WEIGHT, wanted="int64", got=None)
         for i, t in enumerate(types):
             if t.kind == "double":
-                table = table.set_column(i, schema.field(i), _canonical_doubles(table.column(i)))
+                table = table.set_column(i, schema.field(i), canonical_doubles(table.column(i)))
         return cls(types, table=table)
 
     @classmethod
@@ -176,6 +176,13 @@ class Rows:
         if all(p._pairs is not None for p in parts):
             return Rows(self.types, pairs=[pair for p in parts for pair in p.pairs()])
         return Rows(self.types, table=pa.concat_tables([p.arrow() for p in parts]))
+
+    def select(self, columns: Sequence[int]) -> "Rows":
+        """The rows of some columns, in that order, as they weigh."""
+        table = self.arrow()
+        named = pa.Table.from_arrays([*(table.column(i) for i in columns), table.column(WEIGHT)],
+                                     schema=arrow_schema(tuple(self.types[i] for i in columns)))
+        return Rows(tuple(self.types[i] for i in columns), table=named)
 
     def negated(self) -> "Rows":
         """⊖self. Raises EvaluationError for a weight that has no negation in 64 bits."""
@@ -281,7 +288,8 @@ def _canonical_row(row: Row, doubles: list[int]) -> Row:
     return tuple(values)
 
 
-def _canonical_doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def canonical_doubles(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Doubles with one NaN and no -0.0."""
     return pc.if_else(pc.is_nan(column), pa.scalar(NAN, pa.float64()), pc.add(column, 0.0))
 
 

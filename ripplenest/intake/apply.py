@@ -6,28 +6,85 @@ insert adds them, delete finds the one stored row with equal contents and takes 
 update touches only the dictionary that holds the inner bag.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from attrs import frozen
 
 from ripplenest.data.columns import from_leaves, to_leaves
 from ripplenest.data.naming import BatchNames
 from ripplenest.data.rows import Row, Rows
 from ripplenest.errors import DuplicateKey, RowNotThere
 from ripplenest.intake.consistent import check_update
+from ripplenest.intake.flat import Culprit, FlatChanges
 from ripplenest.intake.locate import Place, resolve
 from ripplenest.intake.operations import Deep, Operation, Write
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import has_bag, nest, shred_bag, shred_row
+from ripplenest.store.specs import Columns
 from ripplenest.version.overlay import Found, Overlay
 
 Contents = dict[Value, list[tuple[Row, int]]]
 
 
+FEW = 32  # rows of an operation, on average, below which Python is faster than the fixed cost of columns
+
+
+@frozen
+class Outcome:
+    """What operations do: signed rows by part, how many stored rows were read, and access keys that were missed."""
+
+    changes: dict[str, Rows]
+    read: int
+    missed: Mapping[str, tuple[Columns, ...]]
+
+
+def carry_out(
+    relations: Mapping[str, Relation],
+    overlay: Callable[[], Overlay],
+    batch: tuple[str, int],
+    operations: Sequence[tuple[Operation, str]],
+) -> Outcome:
+    """What the operations of ``batch`` do, each named by the text beside it. Raises a DataError that names the row.
+
+    Relations without inner bags are worked on by columns, unless their operations are tiny; where one of these cannot
+    be done, all are run row by row, to say which row it was.
+    """
+    tables = overlay()
+    flats = {name: FlatChanges(relations[name], tables.before) for name in _by_columns(relations, tables, operations)}
+    session = Session(relations, tables, batch)
+    try:
+        for o, where in operations:
+            if isinstance(o, Write) and o.relation in flats:
+                flats[o.relation].run(o.verb, o.rows)
+            else:
+                session.run(o, where)
+    except Culprit:
+        flats, session = {}, Session(relations, overlay(), batch)
+        for o, where in operations:
+            session.run(o, where)
+    changed = {name: rows for name, flat in flats.items() if not (rows := flat.changes()).is_empty}
+    read = session.overlay.read + sum(flat.read for flat in flats.values())
+    return Outcome({**session.changes(), **changed}, read, session.overlay.missed)
+
+
+def _by_columns(
+    relations: Mapping[str, Relation], tables: Overlay, operations: Sequence[tuple[Operation, str]]
+) -> list[str]:
+    """The relations whose operations are worked on by columns."""
+    sizes: dict[str, list[int]] = {}
+    for o, _ in operations:
+        if isinstance(o, Write) and o.rows.is_flat:
+            sizes.setdefault(o.relation, []).append(len(o.rows))
+    found = [name for name, rows in sizes.items() if sum(rows) >= FEW * len(rows)]
+    return [n for n in found if relations[n].lookup(relations[n].parts[n]) in tables.access_keys.get(n, ())]
+
+
 class Session:
     """One batch at work: ``run`` its operations, then read its ``changes()``."""
 
-    def __init__(self, relations: dict[str, Relation], overlay: Overlay, batch: tuple[str, int]) -> None:
+    def __init__(self, relations: Mapping[str, Relation], overlay: Overlay, batch: tuple[str, int]) -> None:
         self.relations, self.overlay = relations, overlay
         self.names = BatchNames(batch)
 
@@ -35,12 +92,12 @@ class Session:
         """Apply one operation. Raises a DataError that names the row under ``where``; the session is then void."""
         relation = self.relations[o.relation]
         match o:
-            case Write("insert", _, rows):
-                self._insert_all(relation, rows, where)
-            case Write("delete", _, rows):
-                self._delete_all(relation, rows, where)
-            case Write("upsert", _, rows):
-                self._upsert_all(relation, rows, where)
+            case Write("insert", _, given):
+                self._insert_all(relation, given.values, where)
+            case Write("delete", _, given):
+                self._delete_all(relation, given.values, where)
+            case Write("upsert", _, given):
+                self._upsert_all(relation, given.values, where)
             case Deep():
                 self._deep(relation, o, where)
 

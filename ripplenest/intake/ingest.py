@@ -1,13 +1,17 @@
 """User rows to nested values: dicts, records, an Arrow table or a DataFrame, all checked the same way."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.data.columns import base_types
+from ripplenest.intake.given import Given
+from ripplenest.intake.plain import from_arrow, from_python
+from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import WrongColumns, WrongValue
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
+from ripplenest.shred.values import has_bag
 
 WANTED = "dicts, records, a pyarrow.Table or a DataFrame"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
@@ -15,25 +19,50 @@ WANTED = "dicts, records, a pyarrow.Table or a DataFrame"
 UNREADABLE = (ValueError, OverflowError, LookupError, pa.ArrowException)
 
 
-def read_rows(rows: object, row: Type, where: str) -> tuple[Value, ...]:
+def read_rows(rows: object, row: Type, where: str) -> Given:
     """The rows as canonical values of type ``row``, in their order.
 
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
     culprit, such as ``rows[17].items[2].qty``.
     """
-    return tuple(to_value(r, row, f"{where}[{i}]") for i, r in enumerate(_python_rows(rows, row, where)))
+    flat = not has_bag(row) and bool(base_types(row))
+    table = _table(rows)
+    if table is not None:
+        one_by_one = _arrow_rows(table, row, where)
+        columns = from_arrow(table, row) if flat and _has_columns(table, row) else None
+    else:
+        found = _python_rows(rows, where)
+        one_by_one, columns = iter(found), from_python(found, row) if flat else None
+    if columns is not None:
+        return Given(row, columns=columns)
+    return Given(row, values=tuple(to_value(r, row, f"{where}[{i}]") for i, r in enumerate(one_by_one)))
 
 
-def _python_rows(rows: object, row: Type, where: str) -> Iterable[object]:
+def _table(rows: object) -> pa.Table | None:
+    """A pyarrow.Table, a DataFrame of Spark, or what hands out Arrow data (pandas, polars, DuckDB, readers)."""
     to_arrow = getattr(rows, "toArrow", None)  # a Spark DataFrame, without importing Spark
-    table = to_arrow() if callable(to_arrow) else rows
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    if isinstance(table, pa.Table):
-        return _arrow_rows(table, row, where)
-    if isinstance(table, str | bytes | dict | BagValue) or not isinstance(table, Iterable):
+    if callable(to_arrow):
+        rows = to_arrow()
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if isinstance(rows, pa.Table):
+        return rows
+    if hasattr(rows, "__arrow_c_stream__") or (hasattr(rows, "__arrow_c_array__") and not isinstance(rows, pa.Array)):
+        return pa.table(rows)
+    return None
+
+
+def _python_rows(rows: object, where: str) -> Sequence[object]:
+    if isinstance(rows, str | bytes | dict | BagValue) or not isinstance(rows, Iterable):
         raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__)
-    return table
+    return rows if isinstance(rows, list | tuple) else list(rows)
+
+
+def _has_columns(table: pa.Table, row: Type) -> bool:
+    """Whether the columns are those of ``row``; where they are not, rows are read to say so."""
+    if isinstance(row, Record):
+        return sorted(table.column_names) == sorted(row.names)
+    return bool(table.num_columns == 1)
 
 
 def _arrow_rows(table: pa.Table, row: Type, where: str) -> Iterable[object]:

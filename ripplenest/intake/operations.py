@@ -1,10 +1,13 @@
 """What a batch can do, as data; every check that needs no state has passed when an operation exists."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from attrs import frozen
 
+from ripplenest.data.content import content_digest
 from ripplenest.data.naming import canonical_text
+from ripplenest.intake.given import Given
 from ripplenest.nrc.bags import Value
 
 Verb = Literal["insert", "delete", "upsert"]
@@ -16,7 +19,7 @@ class Write:
 
     verb: Verb
     relation: str
-    rows: tuple[Value, ...]
+    rows: Given
 
     @property
     def target(self) -> str:
@@ -62,16 +65,18 @@ class Deep:
 Operation = Write | Deep
 
 
-def content(operations: tuple[Operation, ...]) -> str:
-    """The text of a batch: equal for the same operations, whatever the order of the rows within each."""
-    return canonical_text([_text(o) for o in operations])
+def content(operations: Sequence[Operation], by_columns: bool = True) -> str:
+    """The text of a batch: equal for the same operations, whatever the order of the rows within each, and whatever they
+    came as. Without ``by_columns``: as it was written before flat rows were columns."""
+    return canonical_text([_text(o, by_columns) for o in operations])
 
 
-def _text(o: Operation) -> list[object]:
-    rows = sorted(canonical_text(row) for row in o.rows)
+def _text(o: Operation, by_columns: bool) -> list[object]:
     match o:
+        case Write() if by_columns and o.rows.is_flat:
+            return [o.verb, o.relation, {"columns": content_digest(o.rows.rows)}]
         case Write():
-            return [o.verb, o.relation, rows]
+            return [o.verb, o.relation, sorted(map(canonical_text, o.rows.values))]
         case Deep():
             steps = [s.name if isinstance(s, Field) else [s.fields, s.many] for s in o.steps]
-            return [o.verb, o.relation, o.path, steps, o.label, rows]
+            return [o.verb, o.relation, o.path, steps, o.label, sorted(map(canonical_text, o.rows))]

@@ -15,7 +15,7 @@ nothing to fence.
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from attrs import evolve, frozen
@@ -23,7 +23,7 @@ from attrs import evolve, frozen
 from ripplenest.api.batch import LOADS, find_relation
 from ripplenest.data.rows import Rows
 from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
-from ripplenest.intake.apply import Session
+from ripplenest.intake.apply import carry_out
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Write, content
 from ripplenest.nrc.errors import EvaluationError
@@ -94,7 +94,7 @@ class Commits:
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
         if applied is not None:
-            if applied.digest == digest:
+            if applied.digest in (digest, *_older((write,), applied, digest)):
                 return applied.version
             got = f"version {applied.version}"
             raise AlreadyLoaded("the relation was loaded before", where=f"load {name}", got=got, possible=["batch"])
@@ -110,9 +110,8 @@ class Commits:
         return next((a for a in later if self.state.in_force(a.version)), None)
 
     def _load(self, write: Write, batch: tuple[str, int], digest: str, snapshot: Unfolding) -> int:
-        session = Session(self._declared.relations, self.state.overlay(snapshot), batch)
-        session.run(write, f"load {write.relation}")
-        changes = session.changes()
+        named = [(write, f"load {write.relation}")]
+        changes = carry_out(self._declared.relations, lambda: self.state.overlay(snapshot), batch, named).changes
         plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
         stored = folded(changes, snapshot, self._declared.folded)
         deltas = {**stored, **recomputed(plan, snapshot, changes, self.joiner()).changes}
@@ -139,14 +138,13 @@ class Commits:
         digest = _digest(operations)
         if source is None or seq is None:
             source, seq = LOCAL, (standing.last or 0) + 1
-        repeated = _repeated(source, seq, digest, standing)
+        repeated = _repeated(source, seq, digest, operations, standing)
         if repeated is not None:
             return repeated
         self._declared.check_unchanged(recorded.used)
-        session = Session(self._declared.relations, self.state.overlay(snapshot), (source, seq))
-        for i, operation in enumerate(operations):
-            session.run(operation, f"operation {i} ({operation.verb} {operation.target})")
-        changes = session.changes()
+        named = [(o, f"operation {i} ({o.verb} {o.target})") for i, o in enumerate(operations)]
+        applied = carry_out(self._declared.relations, lambda: self.state.overlay(snapshot), (source, seq), named)
+        changes = applied.changes
         decision, done = self._changed(policy, snapshot, changes)
         report = Report(
             snapshot.version + 1,
@@ -154,7 +152,7 @@ class Commits:
             seq,
             {part: len(rows) for part, rows in changes.items()},
             {name: len(rows) for name, rows in done.changes.items() if len(rows)},
-            session.overlay.read + done.rows_read,
+            applied.read + done.rows_read,
             done.jobs,
             time.perf_counter() - started,
             decision.how,
@@ -163,7 +161,7 @@ class Commits:
         )
         stored = folded(changes, snapshot, self._declared.folded)
         meta = self._declared.left_behind(changes, snapshot.version)
-        said, found_by = note("batch", **report.to_dict()), session.overlay.missed
+        said, found_by = note("batch", **report.to_dict()), applied.missed
         change = Change({**stored, **done.changes}, (), found_by, meta, source, seq, digest, said)
         self.state.commit(change, snapshot.version)
         return evolve(report, seconds=time.perf_counter() - started)
@@ -213,10 +211,12 @@ def _retried(attempt: Callable[[], T]) -> T:
     return attempt()
 
 
-def _repeated(source: str, seq: int, digest: str, standing: Standing) -> Report | None:
+def _repeated(
+    source: str, seq: int, digest: str, operations: Sequence[Operation], standing: Standing
+) -> Report | None:
     """The report of a batch that was applied before. Raises BatchConflict or BatchGap."""
     where, applied, last = f"batch {source}:{seq}", standing.batch, standing.last
-    if applied is not None and applied.digest != digest:
+    if applied is not None and applied.digest not in (digest, *_older(operations, applied, digest)):
         what = "this batch was applied with other content"
         raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
     if applied is None and last is not None and seq != last + 1:
@@ -224,8 +224,13 @@ def _repeated(source: str, seq: int, digest: str, standing: Standing) -> Report 
     return None if applied is None else Report(applied.version, source, seq, applied=False)
 
 
-def _digest(operations: tuple[Operation, ...]) -> str:
-    return hashlib.sha256(content(operations).encode()).hexdigest()
+def _digest(operations: Sequence[Operation], by_columns: bool = True) -> str:
+    return hashlib.sha256(content(operations, by_columns).encode()).hexdigest()
+
+
+def _older(operations: Sequence[Operation], applied: Applied, digest: str) -> list[str]:
+    """The digest that earlier releases gave such operations, where it is needed."""
+    return [] if applied.digest == digest else [_digest(operations, by_columns=False)]
 
 
 def _signature(r: Relation) -> str:

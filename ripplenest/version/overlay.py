@@ -22,7 +22,7 @@ class Probed(Sized, Protocol):
 
 
 class Overlay:
-    """Reads through to ``reader``, fetching only the keys that are asked for, each once.
+    """Reads through to ``before``, fetching only the keys that are asked for, each once.
 
     A search by columns that are no access key reads the table whole, once, and asks in ``missed`` for an access key, so
     that only the first such batch costs what the table costs. ``read`` counts the stored rows that were read. ``types``
@@ -30,7 +30,7 @@ class Overlay:
     """
 
     def __init__(self, reader: Probed, types: Mapping[str, tuple[Base, ...]] = NO_TYPES) -> None:
-        self._reader, self._types, self._keys = reader, types, reader.access_keys
+        self.before, self._types, self.access_keys = reader, types, reader.access_keys
         self.missed: dict[str, tuple[Columns, ...]] = {}
         self.read = 0
         self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
@@ -44,14 +44,14 @@ class Overlay:
         if not missing:
             return
         stored.update((k, {}) for k in missing)
-        if columns in self._keys.get(table, ()):
-            if not self._reader.size(table):  # the first rows of a relation are many, and find nothing
+        if columns in self.access_keys.get(table, ()):
+            if not self.before.size(table):  # the first rows of a relation are many, and find nothing
                 return
-            for row, n in self._counted(self._reader.probe(table, columns, missing)).items():
+            for row, n in self._counted(self.before.probe(table, columns, missing)).items():
                 stored[tuple(row[c] for c in columns)][row] = n
         elif columns not in self.missed.get(table, ()):
             self.missed[table] = (*self.missed.get(table, ()), columns)
-            for row, n in self._counted(self._reader.scan(table)).items():
+            for row, n in self._counted(self.before.scan(table)).items():
                 stored.setdefault(tuple(row[c] for c in columns), {})[row] = n
 
     def rows(self, table: str, columns: Columns, key: Row) -> Found:
@@ -79,7 +79,7 @@ class Overlay:
 
     def whole(self, table: str) -> Found:
         """Every row as it was before the batch."""
-        return dict(self._counted(self._reader.scan(table)))
+        return dict(self._counted(self.before.scan(table)))
 
     def seen(self, table: str) -> Found:
         """The rows, as they were before the batch, that were read so far."""

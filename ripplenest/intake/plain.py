@@ -1,0 +1,181 @@
+"""Columns of what is plainly of its type: the fast way in, which takes nothing that it would have to think about.
+
+Each column is looked at as a whole. Where one holds anything but plain values of its type, there are no columns
+(None), and the rows are read one by one (``nrc/values.py``), which takes what can be taken and finds the culprit.
+Law: what is taken here is what is read there.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from operator import attrgetter, itemgetter
+from typing import assert_never
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ripplenest.data.rows import arrow_type, canonical_doubles
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+
+PLAIN: dict[str, frozenset[type]] = {
+    "bool": frozenset({bool}),
+    "int": frozenset({int}),
+    "long": frozenset({int}),
+    "double": frozenset({float}),
+    "decimal": frozenset({Decimal}),
+    "string": frozenset({str}),
+    "date": frozenset({date}),
+    "timestamp": frozenset({datetime}),
+    "binary": frozenset({bytes}),
+}
+ZONES = ({None}, {UTC})
+_MISFIT = (pa.ArrowException, ValueError, OverflowError)
+_FIRST, _LAST = (pa.scalar(d, pa.date32()).cast(pa.int32()).as_py() for d in (date.min, date.max))
+_DAY = 86_400_000_000  # microseconds
+
+
+class NotPlain(Exception):
+    """Somewhere is something else than a plain value."""
+
+
+def from_python(rows: Sequence[object], t: Type) -> list[pa.Array] | None:
+    """The columns of dicts or records of the flat type ``t``."""
+    try:
+        return _of_objects(rows, t)
+    except NotPlain:
+        return None
+
+
+def from_arrow(table: pa.Table, t: Type) -> list[pa.Array] | None:
+    """The columns of a table with the fields of the flat type ``t``, or with one column for a base type."""
+    try:
+        if isinstance(t, Record):
+            return [leaf for name, inner in t.fields for leaf in _of_array(_whole(table.column(name)), inner)]
+        return _of_array(_whole(table.column(0)), t)
+    except NotPlain:
+        return None
+
+
+# ---------------------------------------------------------------- Python
+
+
+def _of_objects(rows: Sequence[object], t: Type) -> list[pa.Array]:
+    match t:
+        case Base():
+            return [_column(rows, t)]
+        case Record(fields):
+            columns = _fields(rows, [name for name, _ in fields])
+            return [leaf for c, (_, inner) in zip(columns, fields, strict=True) for leaf in _of_objects(c, inner)]
+        case Bag() | Label() | Dict():
+            raise NotPlain
+        case _:
+            assert_never(t)
+
+
+def _fields(rows: Sequence[object], names: Sequence[str]) -> list[Sequence[object]]:
+    """The values of each field of dicts with these keys and no others, or of records of one class."""
+    kinds = set(map(type, rows))
+    if kinds <= {dict} and set(map(len, rows)) <= {len(names)}:  # type: ignore[arg-type]
+        try:
+            return [list(map(itemgetter(name), rows)) for name in names]  # type: ignore[arg-type]
+        except KeyError:
+            raise NotPlain from None
+    if len(kinds) == 1 and attrs.has(kind := kinds.pop()) and {a.name for a in attrs.fields(kind)} == set(names):
+        return [list(map(attrgetter(name), rows)) for name in names]
+    raise NotPlain
+
+
+def _column(values: Sequence[object], t: Base) -> pa.Array:
+    kinds = set(map(type, values))
+    if not kinds - {type(None)} <= PLAIN[t.kind] or (type(None) in kinds and not t.nullable):
+        raise NotPlain
+    if t.kind == "timestamp" and {v.tzinfo for v in values if v is not None} not in ZONES:  # type: ignore[attr-defined]
+        raise NotPlain
+    try:
+        found = pa.array(values, arrow_type(t))
+    except _MISFIT:
+        raise NotPlain from None
+    return _canonical(found, t)
+
+
+# ---------------------------------------------------------------- Arrow
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks()
+
+
+def _of_array(values: pa.Array, t: Type) -> list[pa.Array]:
+    match t:
+        case Base():
+            return [_cast(values, t)]
+        case Record(fields):
+            names = [f.name for f in values.type] if pa.types.is_struct(values.type) else None
+            if names is None or sorted(names) != sorted(n for n, _ in fields) or values.null_count:
+                raise NotPlain
+            columns = dict(zip(names, values.flatten(), strict=True))
+            return [leaf for name, inner in fields for leaf in _of_array(columns[name], inner)]
+        case Bag() | Label() | Dict():
+            raise NotPlain
+        case _:
+            assert_never(t)
+
+
+def _cast(values: pa.Array, t: Base) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not _alike(values.type, t) or (values.null_count and not t.nullable):
+        raise NotPlain
+    try:
+        values.validate(full=True)  # bytes that are no text
+        found = values.cast(arrow_type(t))
+    except _MISFIT:
+        raise NotPlain from None
+    return _canonical(found, t)
+
+
+def _alike(arrow: pa.DataType, t: Base) -> bool:
+    """Whether a value of ``arrow`` becomes one of ``t`` unchanged, or not at all. Naive timestamps are in UTC."""
+    match t.kind:
+        case "bool":
+            return bool(pa.types.is_boolean(arrow))
+        case "int" | "long":
+            return bool(pa.types.is_integer(arrow))
+        case "double":
+            return bool(pa.types.is_floating(arrow))
+        case "decimal":
+            return bool(pa.types.is_decimal(arrow))
+        case "string":
+            return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
+        case "date":
+            return bool(pa.types.is_date32(arrow))
+        case "timestamp":
+            return bool(pa.types.is_timestamp(arrow) and arrow.tz in (None, "UTC") and arrow.unit != "ns")
+        case "binary":
+            return bool(pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow))
+        case _:
+            assert_never(t.kind)
+
+
+# ---------------------------------------------------------------- both
+
+
+def _canonical(values: pa.Array, t: Base) -> pa.Array:
+    """One NaN, no -0.0, and no day outside of the years 1 to 9999."""
+    match t.kind:
+        case "double":
+            return canonical_doubles(values)
+        case "date":
+            return _within(values, pa.int32(), _FIRST, _LAST)
+        case "timestamp":
+            return _within(values, pa.int64(), _FIRST * _DAY, (_LAST + 1) * _DAY - 1)
+        case _:
+            return values
+
+
+def _within(values: pa.Array, bits: pa.DataType, first: int, last: int) -> pa.Array:
+    ends = pc.min_max(values.view(bits)).as_py()
+    if ends["min"] is not None and not first <= ends["min"] <= ends["max"] <= last:
+        raise NotPlain
+    return values

@@ -1,0 +1,137 @@
+"""What columns take is what is read row by row; what they do not take is read, or refused, row by row."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from itertools import product
+from struct import pack
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from support.edges import EDGES
+
+from ripplenest.data.columns import base_types
+from ripplenest.data.content import content_digest
+from ripplenest.data.rows import arrow_type
+from ripplenest.intake import ingest
+from ripplenest.intake.ingest import read_rows
+from ripplenest.intake.plain import from_arrow, from_python
+from ripplenest.nrc.errors import RipplenestError
+from ripplenest.nrc.types import Base, Record, Type, nullable
+from ripplenest.nrc.values import NAN
+
+ODD: list[object] = [
+    *(None, True, 1, -1, 2**31, 2**63, 10**40, 1.5, float("nan"), -0.0, 1e308, np.int64(3), np.float32(0.5), np.True_),
+    *(Decimal("1.5"), Decimal("1.234567"), Decimal("-0.00"), Decimal("NaN"), Decimal("1e30"), "a", "\ud800", "", "\0"),
+    *(date(2024, 2, 29), datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC), b"", b"\xff", bytearray(b"a"), [], {}),
+    datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+]
+KINDS = [t for base in EDGES for t in (base, nullable(base, False))]
+
+
+def exactly(value: object) -> object:
+    return pack("d", value) if isinstance(value, float) else (type(value), repr(value))
+
+
+def read(rows: object, t: Type, by_columns: bool) -> Any:
+    """The rows and the digest of what was read, or what was said."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not by_columns:
+            patch.setattr(ingest, "from_python", lambda *_: None)
+            patch.setattr(ingest, "from_arrow", lambda *_: None)
+        try:
+            given = read_rows(rows, t, "rows")
+        except RipplenestError as error:
+            return str(error)
+        values = [tuple(exactly(v) for _, v in row) for row in given.values]  # type: ignore[union-attr, misc]
+        columns = [tuple(map(exactly, row)) for row, _ in given.rows.pairs()]
+        assert columns == values
+        return values, content_digest(given.rows)
+
+
+@pytest.mark.parametrize("t", KINDS, ids=str)
+def test_columns_of_python_values(t: Base) -> None:
+    """One value, and one beside a value of the type."""
+    row, taken = Record((("x", t),)), 0
+    good = [{"x": v} for v in EDGES[nullable(t)]]  # type: ignore[index]
+    for rows in ([], good, good[::-1], *([{"x": v}] for v in ODD), *([good[0], {"x": v}] for v in ODD)):
+        assert read(rows, row, True) == read(rows, row, False), rows
+        taken += from_python(rows, row) is not None
+    assert taken >= 4
+
+
+ARROW = [
+    *(pa.bool_(), pa.int8(), pa.int32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)),
+    *(pa.decimal128(38, 3), pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.date32(), pa.date64()),
+    *(pa.timestamp(u, tz) for u, tz in product(("s", "us", "ns"), (None, "UTC", "Europe/Berlin"))),
+    *(pa.dictionary(pa.int32(), pa.string()), pa.null()),
+]
+
+
+def arrow_columns(t: pa.DataType) -> list[pa.Array]:
+    """Columns of this type, with whatever values can be in it."""
+    found = []
+    for v in [*ODD, *(v for edges in EDGES.values() for v in edges)]:
+        try:
+            found.append(pa.array([v], t))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            continue
+    return [*found, pa.concat_arrays(found).slice(1)]
+
+
+@pytest.mark.parametrize("t", KINDS, ids=str)
+def test_columns_of_arrow(t: Base) -> None:
+    row, taken = Record((("x", t),)), 0
+    for arrow in (*ARROW, arrow_type(t)):
+        for column in arrow_columns(arrow):
+            table = pa.table({"x": column})
+            assert read(table, row, True) == read(table, row, False), (arrow, column)
+            taken += from_arrow(table, row) is not None
+    assert taken > 3
+
+
+ROW = Record((("a", Base("long")), ("r", Record((("b", Base("string", True)), ("c", Base("double")))))))
+ROWS = [{"a": i, "r": {"b": None if i % 3 == 0 else f"é{i}", "c": [0.5, -0.0, NAN][i % 3]}} for i in range(10)]
+
+
+def test_every_kind_of_input_is_the_same_content() -> None:
+    schema = pa.schema({"a": pa.int64(), "r": pa.struct({"b": pa.string(), "c": pa.float64()})})
+    table = pa.Table.from_pylist(ROWS, schema)
+    chunked = pa.concat_tables([table.slice(0, 3), table.slice(3)])
+    inputs = [ROWS, ROWS[::-1], tuple(ROWS), table, chunked, table.to_batches()[0], table.slice(0), pl.DataFrame(table)]
+    inputs += [pa.RecordBatchReader.from_batches(table.schema, table.to_batches()), (dict(r) for r in ROWS)]
+    found = {content_digest(read_rows(rows, ROW, "rows").rows) for rows in inputs}
+    assert len(found) == 1
+    others = [ROWS[1:], [*ROWS, ROWS[0]], [{**ROWS[0], "a": 99}, *ROWS[1:]]]
+    others += [[{"a": 0, "r": {"b": "", "c": 0.5}}, *ROWS[1:]]]
+    found |= {content_digest(read_rows(rows, ROW, "rows").rows) for rows in others}
+    assert len(found) == 5
+
+
+def test_texts_that_only_differ_in_where_they_end_have_other_digests() -> None:
+    row = Record((("x", Base("string", True)), ("y", Base("string", True))))
+    texts = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"), ("abc", None), (None, "abc")]
+    digests = {content_digest(read_rows([{"x": x, "y": y}], row, "rows").rows) for x, y in texts}
+    assert len(digests) == len(texts)
+
+
+@pytest.mark.parametrize("bad", [{"a": 1}, {"a": 1, "r": None}, {"a": 1, "r": {"b": "x", "c": 1.0}, "z": 1}, 7])
+def test_what_is_no_row_is_refused_with_its_place(bad: object) -> None:
+    assert read([ROWS[1], bad], ROW, True) == read([ROWS[1], bad], ROW, False)
+    assert "rows[1]" in read([ROWS[1], bad], ROW, True)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    broken = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    table, row = pa.table({"x": broken}), Record((("x", Base("string")),))
+    assert from_arrow(table, row) is None
+    assert isinstance(read(table, row, True), str)
+
+
+def test_types_without_fields() -> None:
+    for rows in ([1, 2], pa.table({"any": [1, 2]})):
+        given = read_rows(rows, Base("long"), "rows")
+        assert given.values == (1, 2) and base_types(given.type) == (Base("long"),)
