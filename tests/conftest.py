@@ -1,11 +1,13 @@
-"""What all tests share: one Spark session for the whole run, which worker runs what, and the two settings below.
+"""What all tests share: one Spark session for the whole run, which worker runs what, and the settings below.
 
 Hypothesis has no deadlines: the first example of a property pays for imports and for Spark's start, and would fail at
 random. It draws the same examples in every run; the long tests draw others each time (``support/strategies.py``).
 ``pytest --golden-update`` writes the golden files anew instead of comparing with them (``support/golden.py``).
 """
 
+import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +22,15 @@ settings.load_profile("ripplenest")
 
 SPARK = "spark"
 os.environ[VARIABLE] = "full"  # a test that fails shows where
+
+# Two workers and some hundred processes that tests start import the same modules: compiling them, and rewriting their
+# assertions, each time costs more than most tests. Also where the environment says that Python is to write no bytecode.
+WRITES_NONE = "PYTHONDONTWRITEBYTECODE"
+os.environ.pop(WRITES_NONE, None)
+sys.dont_write_bytecode = False
+
+# Terms and rows have no cycles, and what was imported stays: looking for garbage in it is a tenth of a law's time.
+gc.set_threshold(100_000, 20, 100)
 
 # A JVM that lives for a minute never earns back what the second compiler and a collector with threads cost: half of it.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -42,6 +53,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(SPARK))
         elif counts:
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_collection_finish() -> None:
+    """What modules and tests are made of lives as long as the run does."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:
