@@ -21,6 +21,7 @@ settings.register_profile("ripplenest", deadline=None, derandomize=True)
 settings.load_profile("ripplenest")
 
 SPARK = "spark"
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 os.environ[VARIABLE] = "full"  # a test that fails shows where
 
 # Two workers and some hundred processes that tests start import the same modules: compiling them, and rewriting their
@@ -68,9 +69,22 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """Without generated code: thousands of small queries, each of which Spark would compile for a few rows."""
     session = local_session("ripplenest-tests")
+    for key, value in INTERPRETED.items():
+        session.conf.set(key, value)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session as users have it, with generated code."""
+    for key in INTERPRETED:
+        spark.conf.unset(key)
+    yield spark
+    for key, value in INTERPRETED.items():
+        spark.conf.set(key, value)
 
 
 @pytest.fixture
