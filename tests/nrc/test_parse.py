@@ -108,7 +108,7 @@ MAKERS: dict[str, Callable[[Choices], Case]] = {"random": random_case, "correlat
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@law(examples=50)
+@law(examples=50, shown=lambda c, kind: MAKERS[kind](c))
 def test_law_7_over_terms(kind: str, c: Choices) -> None:
     """Random terms, and views as people write them."""
     law_7(MAKERS[kind](c))
@@ -116,7 +116,7 @@ def test_law_7_over_terms(kind: str, c: Choices) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", MAKERS)
-@law(examples=1500, fresh=True)
+@law(examples=1500, fresh=True, shown=lambda c, kind: MAKERS[kind](c))
 def test_law_7_over_many_terms(kind: str, c: Choices) -> None:
     law_7(MAKERS[kind](c))
 

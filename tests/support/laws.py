@@ -114,6 +114,7 @@ def law(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The test holds for each case that ``make`` makes, its last parameter. ``fresh``: other cases in every run.
 
+    ``shown``: what is kept beside the choices, of them and of the parameters; what ``make`` makes unless given.
     ``tries``: how often a failure is asked on its way to a small case, fewer where asking takes long. The test has an
     attribute ``law``, which makes its Law of its parameters: tests that meet cases otherwise have them kept by it.
     """
@@ -121,14 +122,17 @@ def law(
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(test)
         *others, last = signature.parameters.values()
-        where, show = kept_in(test), shown or make
+        where = kept_in(test)
 
         def of(**given: Any) -> Law:
             def holds(c: Choices) -> None:
                 test(**given, **{last.name: make(c)})
 
-            parameters = {name: _plain(given[name]) for name in given if name in _parametrized(run)}
-            return Law(where, parameters, holds, lambda c: _text(show(c)), tries)
+            def show(c: Choices) -> str:
+                return _text(shown(c, **parameters) if shown else make(c))
+
+            parameters = {name: given[name] for name in given if name in _parametrized(run)}
+            return Law(where, {name: _plain(value) for name, value in parameters.items()}, holds, show, tries)
 
         @functools.wraps(test)
         def run(**given: Any) -> None:
