@@ -52,7 +52,7 @@ def compiled_once():
         yield
 
 
-@law(examples=25, tries=100)
+@law(examples=25, tries=200)
 def test_views_are_their_definitions_after_every_batch(c):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         db, model = opened(folder), Model(c)
@@ -117,7 +117,7 @@ STEPS = 30
 SEED = os.environ.get("RIPPLENEST_SEED")
 
 
-@law(examples=8 if SEED is None else 0, tries=100)
+@law(examples=8 if SEED is None else 0, tries=200)
 def test_a_state_survives(fate, c):
     survive(c, fate, COUNTS)
 

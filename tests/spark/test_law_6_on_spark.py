@@ -103,7 +103,7 @@ def test_what_failed_in_python(pack: Pack) -> None:
     law_6(pack, PythonJoiner())
 
 
-@law(one_case, examples=0, tries=150)
+@law(one_case, examples=0, tries=80)
 def test_what_failed_on_spark(spark: SparkSession, pack: Pack) -> None:
     """As above."""
     law_6(pack, SparkJoiner(spark))
