@@ -45,6 +45,8 @@ class BagValue:
         return cls({row: checked(n) for row, n in counts.items() if n})
 
     def __add__(self, other: "BagValue") -> "BagValue":
+        if not (self.counts and other.counts):
+            return self if self.counts else other
         return BagValue.weighted([*self.counts.items(), *other.counts.items()])
 
     def __neg__(self) -> "BagValue":

@@ -1,11 +1,13 @@
-"""What all tests share: one Spark session for the whole run, which worker runs what, and the two settings below.
+"""What all tests share: one Spark session for the whole run, which worker runs what, and the settings below.
 
 Hypothesis has no deadlines: the first example of a property pays for imports and for Spark's start, and would fail at
 random. It draws the same examples in every run; the long tests draw others each time (``support/strategies.py``).
 ``pytest --golden-update`` writes the golden files anew instead of comparing with them (``support/golden.py``).
 """
 
+import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +21,17 @@ settings.register_profile("ripplenest", deadline=None, derandomize=True)
 settings.load_profile("ripplenest")
 
 SPARK = "spark"
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 os.environ[VARIABLE] = "full"  # a test that fails shows where
+
+# Two workers and some hundred processes that tests start import the same modules: compiling them, and rewriting their
+# assertions, each time costs more than most tests. Also where the environment says that Python is to write no bytecode.
+WRITES_NONE = "PYTHONDONTWRITEBYTECODE"
+os.environ.pop(WRITES_NONE, None)
+sys.dont_write_bytecode = False
+
+# Terms and rows have no cycles, and what was imported stays: looking for garbage in it is a tenth of a law's time.
+gc.set_threshold(100_000, 20, 100)
 
 # A JVM that lives for a minute never earns back what the second compiler and a collector with threads cost: half of it.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
@@ -44,6 +56,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(name))
 
 
+def pytest_collection_finish() -> None:
+    """What modules and tests are made of lives as long as the run does."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_configure() -> None:
     """Each JVM that a test starts, also in another process. What is in the environment goes last, and so wins."""
     os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
@@ -51,9 +69,22 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """Without generated code: thousands of small queries, each of which Spark would compile for a few rows."""
     session = local_session("ripplenest-tests")
+    for key, value in INTERPRETED.items():
+        session.conf.set(key, value)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session as users have it, with generated code."""
+    for key in INTERPRETED:
+        spark.conf.unset(key)
+    yield spark
+    for key, value in INTERPRETED.items():
+        spark.conf.set(key, value)
 
 
 @pytest.fixture

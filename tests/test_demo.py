@@ -200,8 +200,8 @@ def test_a_difference_is_found(db: rn.Database, spark: SparkSession) -> None:
 # ---------------------------------------------------------------- the command
 
 
-def test_the_demo_on_few_films(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert spark
+def test_the_demo_on_few_films(compiled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled
     monkeypatch.setattr(films, "read_films", few)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     done = CliRunner().invoke(app, ["demo", "--json"])

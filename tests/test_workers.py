@@ -1,5 +1,9 @@
 """The workers of ``make test`` get whole groups: what uses Spark shares one, a module that counts stays together."""
 
+import gc
+import os
+import sys
+
 import pytest
 
 
@@ -9,3 +13,9 @@ def test_groups_stay_together(request: pytest.FixtureRequest, pytestconfig: pyte
         pytest.skip("no workers")
     grouped = [item for item in request.session.items if item.get_closest_marker("xdist_group")]
     assert grouped and all("@" in item.nodeid for item in grouped)
+
+
+def test_what_is_imported_is_compiled_once_and_kept() -> None:
+    """In this process and in those that tests start, whatever the environment says of writing bytecode."""
+    assert not sys.dont_write_bytecode and "PYTHONDONTWRITEBYTECODE" not in os.environ
+    assert gc.isenabled() and gc.get_freeze_count() > 0

@@ -5,16 +5,15 @@ what they change in each version, and what is stored in the end are the same row
 """
 
 import copy
-from random import Random
+import tempfile
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from support.choices import seeded
+from support.choices import Choices, recorded, replayed
+from support.laws import law
 from support.schemas import random_database, random_schema
 from support.shop import ANN, BOB, Customer, customer, customers, item, order, parts, tags
-from support.states import refused, unchanged
-from support.strategies import LAW, SEEDS
+from support.states import MEMORY, refused, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -84,16 +83,17 @@ def check(db: rn.Database, rows: list[dict[str, Any]]) -> None:
             assert db.view(view.name).rows() == view(C=rows), view.name
 
 
-@settings(LAW, max_examples=15)
-@given(seed=SEEDS)
-def test_arrays_or_not_views_have_the_same_rows(tmp_path_factory, seed):
+@law(examples=15, tries=300)
+def test_arrays_or_not_views_have_the_same_rows(c):
     """Random inserts, deletes and upserts, with and without a key, and views created before and after."""
-    random = Random(seed)
-    key = random.choice(["custkey", None])
+    key = c.pick(["custkey", None])
     rows = [ANN, BOB]
-    late = random.randrange(4)
-    folder = tmp_path_factory.mktemp("arrays", numbered=True)
-    with opened(folder / "a", key) as folded, opened(folder / "b", key, arrays=False) as shredded:
+    late = c.number(4)
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY) as folder,
+        opened(f"{folder}/a", key) as folded,
+        opened(f"{folder}/b", key, arrays=False) as shredded,
+    ):
         both = (folded, shredded)
         for db in both:
             db.load("C", rows)
@@ -101,8 +101,8 @@ def test_arrays_or_not_views_have_the_same_rows(tmp_path_factory, seed):
         for seq in range(1, 4):
             if seq == late:
                 for db in both:
-                    db.create(random.choice([parts, tags]) if db is folded else [parts, tags][0])
-            operations, rows = batch(random, rows, key)
+                    db.create(c.pick([parts, tags]) if db is folded else [parts, tags][0])
+            operations, rows = batch(c, rows, key)
             for db in both:
                 with db.batch("test", seq) as b:
                     for verb, found in operations:
@@ -112,34 +112,34 @@ def test_arrays_or_not_views_have_the_same_rows(tmp_path_factory, seed):
             assert sizes(folded)[ARRAYS] <= len(rows) and sizes(shredded).get(ARRAYS, 0) == 0
 
 
-def batch(random: Random, rows: list[Any], key: str | None) -> tuple[list[tuple[str, list[Any]]], list[Any]]:
+def batch(c: Choices, rows: list[Any], key: str | None) -> tuple[list[tuple[str, list[Any]]], list[Any]]:
     """A few operations, and the rows after them."""
     operations, now = [], list(rows)
-    for _ in range(random.randrange(1, 4)):
-        verb = random.choice(["insert", "delete", "upsert" if key else "insert"])
+    for _ in range(1 + c.number(3)):
+        verb = c.pick(["insert", "delete", "upsert" if key else "insert"])
         if verb == "delete" and now:
-            gone = now.pop(random.randrange(len(now)))
+            gone = now.pop(c.number(len(now)))
             operations.append((verb, [gone]))
         elif verb == "upsert":
-            fresh = customer(random.choice([7, 8, 9]), "Up", orders(random))
+            fresh = customer(c.pick([7, 8, 9]), "Up", orders(c))
             now = [*(row for row in now if row["custkey"] != fresh["custkey"]), fresh]
             operations.append((verb, [fresh]))
         elif verb == "insert":
             taken = {row["custkey"] for row in now} if key else set()
-            fresh = customer(min({1, 2, 3, 4, 5, 6} - taken), random.choice([None, "Ann"]), orders(random))
+            fresh = customer(min({1, 2, 3, 4, 5, 6} - taken), c.pick([None, "Ann"]), orders(c))
             now.append(fresh)
             operations.append((verb, [fresh]))
     return operations, now
 
 
-def orders(random: Random) -> list[Any] | None:
+def orders(c: Choices) -> list[Any] | None:
     def items() -> list[Any]:
-        return [item(random.randrange(2), 2, ("a",) * random.randrange(3)) for _ in range(random.randrange(3))]
+        return [item(c.number(2), 2, ("a",) * c.number(3)) for _ in range(c.number(3))]
 
     def one() -> Any:
-        return order(random.randrange(2), *items())
+        return order(c.number(2), *items())
 
-    return random.choice([None, [], [one()], [one(), one()], [one()] * 2])
+    return c.pick([lambda: None, list, lambda: [one()], lambda: [one(), one()], lambda: [one()] * 2])()
 
 
 def test_an_immutable_bag_is_not_changed(tmp_path):
@@ -220,13 +220,13 @@ def test_a_folded_bag_is_probed_like_any_other(tmp_path):
             assert not len(db._state.snapshot().probe(part, (0,), [("nobody's",)]))
 
 
-@settings(LAW, max_examples=60)
-@given(seed=SEEDS)
-def test_texts_of_nested_values(seed):
+@law(examples=60)
+def test_texts_of_nested_values(c):
     """from_text(to_text(v)) = v for values of every type, and equal values have equal texts."""
-    c = seeded(seed)
     schema = random_schema(c)
-    one, again = (random_database(seeded(seed), schema) for _ in range(2))
+    noted, made = recorded(c.number)
+    one = random_database(noted, schema)
+    again = random_database(Choices(replayed(made)), schema)
     for name, row in schema.relations:
         text = to_text(one[name], BagType(row))
         assert from_text(text, BagType(row)) == one[name]

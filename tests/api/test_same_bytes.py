@@ -1,9 +1,21 @@
 """P11: programs, labels and stored rows do not depend on hash seeds or on the order of rows."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+
+import pytest
+from attrs import frozen
+from support.choices import Choices, recorded
+from support.correlated import correlated_case
+from support.laws import law
+from support.strategies import Case, random_case
+
+SEEDS = (1, 2, 3)
 
 PROGRAM = """
 import random, sys, tempfile
@@ -56,12 +68,12 @@ with tempfile.TemporaryDirectory() as state, rn.open(state, engine="python") as 
 """
 
 RANDOM = """
-import hashlib, random, sys
+import hashlib, json, random, sys
 sys.path.insert(0, sys.argv[2])
 from ripplenest.delta.compile import compile_view
 from ripplenest.nrc.bags import BagValue
 from ripplenest.plan.planned import plan
-from support.choices import seeded
+from support.choices import Choices, replayed
 from support.correlated import correlated_case
 from support.examples import QUERIES
 from support.programs import Running, query_of
@@ -80,44 +92,90 @@ def reordered(part):
 def digest(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
-for name, query in QUERIES.items():
-    program = compile_view(query).program
-    print(name, program.fingerprint, digest(repr((program.maps, program.statements))))
-for seed in range(12):
-    case = (correlated_case if seed % 2 else lambda c, n: random_case(c, n))(seeded(seed), 2)
+def answer(kind, made):
+    case = (correlated_case if kind == "correlated" else random_case)(Choices(replayed(made)), 2)
     planned = plan(compile_view(query_of(case.schema, case.query)).program)
     running = Running.start(planned, {name: reordered(part) for name, part in case.parts.items()})
     for batch in case.batches:
         running = running.apply({name: reordered(part) for name, part in batch.delta.items()})
     tables = {name: sorted(map(repr, rows.items())) for name, rows in running.everything().items()}
-    print(seed, planned.program.fingerprint, digest(repr((planned.levels, planned.indexes))), digest(repr(tables)))
+    return planned.program.fingerprint, digest(repr((planned.levels, planned.indexes))), digest(repr(tables))
+
+for name, query in QUERIES.items():
+    program = compile_view(query).program
+    print(name, program.fingerprint, digest(repr((program.maps, program.statements))))
+print(flush=True)
+for line in sys.stdin:
+    print(json.dumps(answer(*json.loads(line))), flush=True)
 """
 TESTS = Path(__file__).resolve().parent.parent
 
 
-def output(folder: Path, seed: int, program: str = PROGRAM) -> str:
+def started(folder: Path, seed: int, program: str) -> "subprocess.Popen[str]":
+    """A program with a hash seed, which is also its order of rows."""
     file = folder / "program.py"
     file.write_text(program, encoding="utf-8")
-    run = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-P", str(file), str(seed), str(TESTS)],
         env={**os.environ, "PYTHONHASHSEED": str(seed)},
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
 
 
 def test_hash_seeds_and_the_order_of_rows_change_nothing(tmp_path: Path) -> None:
     """Three hash seeds, each with its own order of rows: the same program, labels and stored rows."""
-    first, *others = [output(tmp_path, seed) for seed in (1, 2, 3)]
+    runs = [started(tmp_path, seed, PROGRAM) for seed in SEEDS]
+    first, *others = [run.communicate()[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0]
     assert "priced/D[priced.items]" in first
     assert all(other == first for other in others)
 
 
-def test_programs_plans_and_digests_of_state_are_the_same(tmp_path: Path) -> None:
-    """For the views of the golden files and random ones: fingerprints, definitions, statements, plans, stored rows."""
-    first, *others = [output(tmp_path, seed, RANDOM) for seed in (1, 2, 3)]
-    assert len(set(first.splitlines())) > 20
+@frozen
+class Asked:
+    """Processes with other hash seeds, which answer for cases; what they say of the views of the golden files."""
+
+    runs: tuple["subprocess.Popen[str]", ...]
+    golden: tuple[tuple[str, ...], ...]
+
+    def about(self, kind: str, made: list[int]) -> list[str]:
+        """The answer of each process."""
+        return [_ask(run, kind, made) for run in self.runs]
+
+
+def _ask(run: "subprocess.Popen[str]", kind: str, made: list[int]) -> str:
+    assert run.stdin and run.stdout
+    print(json.dumps((kind, made)), file=run.stdin, flush=True)
+    return run.stdout.readline()
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    folder = tmp_path_factory.mktemp("asked")
+    with ExitStack() as stack:
+        runs = tuple(stack.enter_context(started(folder, seed, RANDOM)) for seed in SEEDS)
+        golden = tuple(tuple(iter(run.stdout.readline, "\n")) for run in runs if run.stdout)
+        yield Asked(runs, golden)
+
+
+def test_programs_are_the_same(asked: Asked) -> None:
+    """For the views of the golden files: fingerprints, definitions and statements."""
+    first, *others = asked.golden
+    assert len(set(first)) > 8
+    assert all(other == first for other in others)
+
+
+MAKERS: dict[str, Callable[[Choices, int], Case]] = {"random": random_case, "correlated": correlated_case}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@law(examples=12, shown=lambda c, kind: MAKERS[kind](c, 2))
+def test_plans_and_digests_of_state_are_the_same(asked: Asked, kind: str, c: Choices) -> None:
+    """For random views: fingerprints, plans, stored rows."""
+    noted, made = recorded(c.number)
+    MAKERS[kind](noted, 2)
+    first, *others = asked.about(kind, made)
+    assert len(json.loads(first)) == 3
     assert all(other == first for other in others)

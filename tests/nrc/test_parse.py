@@ -1,5 +1,6 @@
 """Law 7: parse(show(e)) = e, exactly, for what every stage of the compiler makes, and for all that a name can be."""
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal
 from itertools import product
@@ -8,10 +9,11 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.choices import seeded
+from support.choices import Choices
 from support.correlated import correlated_case
 from support.counts import Counts
-from support.strategies import EXPLORE, LAW, SEEDS, Case, random_case
+from support.laws import law
+from support.strategies import Case, random_case
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.errors import ParseError, QueryError, TypeMismatch, UnknownName
@@ -102,24 +104,21 @@ def law_7(case: Case) -> None:
         same_term(delta(flat, frozenset((part,)), telescoped=True))
 
 
-@settings(LAW, max_examples=50)
-@given(SEEDS)
-def test_law_7_over_random_terms(seed: int) -> None:
-    law_7(random_case(seeded(seed)))
+MAKERS: dict[str, Callable[[Choices], Case]] = {"random": random_case, "correlated": lambda c: correlated_case(c, 1)}
 
 
-@settings(LAW, max_examples=50)
-@given(SEEDS)
-def test_law_7_over_views_as_people_write_them(seed: int) -> None:
-    law_7(correlated_case(seeded(seed), 1))
+@pytest.mark.parametrize("kind", MAKERS)
+@law(examples=50, shown=lambda c, kind: MAKERS[kind](c))
+def test_law_7_over_terms(kind: str, c: Choices) -> None:
+    """Random terms, and views as people write them."""
+    law_7(MAKERS[kind](c))
 
 
 @pytest.mark.long
-@settings(EXPLORE, max_examples=1500)
-@given(SEEDS)
-def test_law_7_over_many_terms(seed: int) -> None:
-    law_7(random_case(seeded(seed)))
-    law_7(correlated_case(seeded(seed), 1))
+@pytest.mark.parametrize("kind", MAKERS)
+@law(examples=1500, fresh=True, shown=lambda c, kind: MAKERS[kind](c))
+def test_law_7_over_many_terms(kind: str, c: Choices) -> None:
+    law_7(MAKERS[kind](c))
 
 
 # ---------------------------------------------------------------- what random terms rarely are

@@ -5,15 +5,15 @@ components of two and three generators, and maps shared by statements all come u
 """
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
 from support.choices import Choices, seeded
 from support.correlated import correlated_cases
 from support.laws import law
 from support.programs import Running, planned, query_of
 from support.schemas import Schema, random_schema
-from support.strategies import EXPLORE, LAW, SEEDS, Case, case_of
+from support.strategies import Case, case_of
 
 from ripplenest.delta import materialize as delta_maps
 from ripplenest.delta.compile import Options, Stages
@@ -73,6 +73,10 @@ def join_case(c: Choices, batches: int) -> Case:
     return case_of(c, schema, joins(c, schema), batches)
 
 
+def join_cases(batches: int) -> Callable[[Choices], Case]:
+    return lambda c: join_case(c, batches)
+
+
 def see(stages: Stages, case: Case) -> None:
     """What a case is good for."""
     kept = {m.name for m in stages.program.of_kind(MapKind.AUXILIARY)}
@@ -99,11 +103,10 @@ def law_6(case: Case, mode: Materialize) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(LAW, max_examples=35)
-@given(seed=SEEDS)
-def test_joins(mode: Materialize, seed: int) -> None:
+@law(join_cases(3), examples=35)
+def test_joins(mode: Materialize, case: Case) -> None:
     """The program of each mode after any batches = recomputation, map by map and nested (design law 6)."""
-    law_6(join_case(seeded(seed), 3), mode)
+    law_6(case, mode)
 
 
 @pytest.mark.parametrize("mode", ["first", "full"])
@@ -115,11 +118,10 @@ def test_correlated_views(mode: Materialize, case: Case) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
-@EXPLORE
-@given(seed=SEEDS)
-def test_joins_long(mode: Materialize, seed: int) -> None:
+@law(join_cases(5), examples=3000, fresh=True)
+def test_joins_long(mode: Materialize, case: Case) -> None:
     """As above, on more cases and longer histories."""
-    law_6(join_case(seeded(seed), 5), mode)
+    law_6(case, mode)
 
 
 ROW = Record((("a", LONG), ("b", LONG)))

@@ -1,84 +1,151 @@
 """Law 6 on Spark: the trigger program after batches = recomputation, for many databases in each query's jobs.
 
 Families: the nested view = direct evaluation by the reference interpreter; every map = its definition computed from
-scratch in Python. Packing is checked by running it in Python too.
+scratch in Python. Packing is checked by running it in Python too. A pack that fails is narrowed to the case that does,
+which is made small and kept like those of other laws.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import pytest
+from attrs import frozen
 from pyspark.sql import SparkSession
-from support.choices import Choices, seeded
+from support.choices import Choices, recorded, replayed
 from support.correlated import correlated_query
+from support.laws import FAILURES, Law, law
 from support.packed import Packed
 from support.programs import Running, planned, query_of
 from support.queries import random_query
 from support.schemas import random_schema
+from support.shrink import Made
 from support.strategies import Case, case_of
 from support.updates import nested_database
 
 from ripplenest.delta.compile import Options
-from ripplenest.delta.materialize import MODES
+from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.spark.joiner import SparkJoiner
 
 BATCHES = 2
+DATABASES = 30
 
 
-def cases_of_one_query(c: Choices, count: int) -> list[Case]:
-    """``count`` databases with batches for one random query; every second query is a correlated view."""
-    schema = random_schema(c)
+@frozen
+class Pack:
+    """Databases with batches for one random query, and how its maps are kept."""
+
+    mode: Materialize
+    cases: tuple[Case, ...]
+
+
+def pack_of(c: Choices, count: int, made: Made | None = None) -> tuple[Pack, list[Made]]:
+    """``count`` databases; every second query is a correlated view. Also what ``made`` records of each case."""
+    made = [] if made is None else made
+    mode, schema = c.pick(MODES), random_schema(c)
     query = correlated_query(c, schema) if c.number(2) else random_query(c, schema)
-    return [case_of(c, schema, query, BATCHES) for _ in range(count)]
+    cases, ends = [], [len(made)]
+    for _ in range(count):
+        cases.append(case_of(c, schema, query, BATCHES))
+        ends.append(len(made))
+    choices = [made[: ends[0]] + made[start:end] for start, end in pairwise(ends)]
+    return Pack(mode, tuple(cases)), choices
 
 
-def law_6(seed: int, count: int, joiner: Joiner) -> int:
-    """Checks one query on ``count`` databases; how many results have rows."""
-    cases = cases_of_one_query(seeded(seed), count)
+def law_6(pack: Pack, joiner: Joiner, at: Callable[[int], object] = lambda _: None) -> int:
+    """Checks one query on its databases; how many results have rows. ``at`` is told which case is asked."""
+    cases = pack.cases
     query = query_of(cases[0].schema, cases[0].query)
-    _, program = planned(query, Options(MODES[seed % len(MODES)]))
+    _, program = planned(query, Options(pack.mode))
     packed = Packed(program, [case.parts for case in cases], joiner)
     filled, states = 0, [case.parts for case in cases]
     for i in range(BATCHES):
         packed.apply([case.batches[i].delta for case in cases])
         states = [case.batches[i].after(state) for case, state in zip(cases, states, strict=True)]
         for n, (case, state) in enumerate(zip(cases, states, strict=True)):
+            at(n)
             own = packed.case(n, PythonJoiner())
             result = evaluate(query.body, nested_database(case.schema, state))
-            assert own.nested() == result, f"seed {seed}, case {n}, batch {i}"
-            assert own.maps() == Running.start(program, state).maps(), f"seed {seed}, case {n}, batch {i}"
+            assert own.nested() == result, f"case {n}, batch {i}"
+            assert own.maps() == Running.start(program, state).maps(), f"case {n}, batch {i}"
             filled += bool(result)
     return filled
 
 
-@pytest.fixture
-def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
-    """Spark without generated code: every random query would be compiled for a few rows. Other tests run with it."""
-    key = "spark.sql.codegen.wholeStage"
-    before = spark.conf.get(key)
-    spark.conf.set(key, "false")
-    yield spark
-    spark.conf.set(key, str(before))
+def law_6_packed(seed: int, count: int, joiner: Joiner, alone: Law) -> int:
+    """A pack from a seed. When it fails, the law of its cases is asked about the one that failed, on its own."""
+    c, made = recorded(Random(seed).randrange)
+    pack, choices = pack_of(c, count, made)
+    asked = list(range(count))  # what fails before any case is asked may be any of them
+
+    def at(n: int) -> None:
+        asked[:] = [n]
+
+    try:
+        return law_6(pack, joiner, at)
+    except FAILURES as error:
+        for n in asked:
+            alone.ask(replayed(choices[n]))
+        error.add_note(f"seed {seed}: no case fails on its own")
+        raise
+
+
+def one_case(c: Choices) -> Pack:
+    return pack_of(c, 1)[0]
+
+
+@law(one_case, examples=0, tries=500)
+def test_what_failed_in_python(pack: Pack) -> None:
+    """Cases that failed in a pack, and were kept."""
+    law_6(pack, PythonJoiner())
+
+
+@law(one_case, examples=0, tries=80)
+def test_what_failed_on_spark(spark: SparkSession, pack: Pack) -> None:
+    """As above."""
+    law_6(pack, SparkJoiner(spark))
+
+
+def on_spark(spark: SparkSession, first: int, queries: int) -> None:
+    """``queries`` queries on 30 databases each, with 2 batches, of which a third have rows at least."""
+    alone = test_what_failed_on_spark.law(spark=spark)  # type: ignore[attr-defined]
+    base = Random(first).randrange(2**32)
+    filled = sum(law_6_packed(base + i, DATABASES, SparkJoiner(spark), alone) for i in range(queries))
+    assert filled > queries * DATABASES * BATCHES / 3
 
 
 def test_packing_changes_nothing() -> None:
     """The packed program in Python: the law holds for each case."""
     for seed in range(20):
-        law_6(seed, 4, PythonJoiner())
+        law_6_packed(seed, 4, PythonJoiner(), test_what_failed_in_python.law())  # type: ignore[attr-defined]
 
 
-def test_law_6_on_spark(interpreted: SparkSession) -> None:
-    """10 queries on 30 databases each, with 2 batches, on Spark."""
-    base = Random(6).randrange(2**32)
-    filled = sum(law_6(base + i, 30, SparkJoiner(interpreted)) for i in range(10))
-    assert filled > 10 * 30 * BATCHES / 3
+def test_law_6_on_spark(spark: SparkSession) -> None:
+    """15 queries on 30 databases each."""
+    on_spark(spark, 6, 15)
 
 
 @pytest.mark.long
-def test_law_6_on_spark_long(interpreted: SparkSession) -> None:
-    """150 queries on 30 databases each, with 2 batches, on Spark."""
-    base = Random(60).randrange(2**32)
-    filled = sum(law_6(base + i, 30, SparkJoiner(interpreted)) for i in range(150))
-    assert filled > 150 * 30 * BATCHES / 3
+def test_law_6_on_spark_long(spark: SparkSession) -> None:
+    """150 queries on 30 databases each."""
+    on_spark(spark, 60, 150)
+
+
+def test_a_pack_that_fails_is_narrowed_to_its_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fourth case of a pack fails: it is asked on its own, as the same case, and kept."""
+    met: list[Pack] = []
+
+    def wrong(pack: Pack, _: Joiner, at: Callable[[int], object] = lambda _: None) -> int:
+        met.append(pack)
+        at(3)
+        raise AssertionError("case 3")
+
+    monkeypatch.setitem(globals(), "law_6", wrong)
+    alone = Law(tmp_path / "law.json", {}, lambda c: wrong(one_case(c), PythonJoiner()) and None, str, 0)
+    with pytest.raises(AssertionError, match="case 3") as caught:
+        law_6_packed(7, 6, PythonJoiner(), alone)
+    assert met[1] == Pack(met[0].mode, (met[0].cases[3],)) and len(met[0].cases) == 6
+    assert alone.regressions() and "kept in" in str(caught.value.__notes__)

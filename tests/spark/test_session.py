@@ -159,6 +159,13 @@ def test_the_session_is_shared(spark: SparkSession) -> None:
     assert local_session("another name") is spark
 
 
+def test_the_session_of_tests_can_have_generated_code(spark: SparkSession, request: pytest.FixtureRequest) -> None:
+    """It has none but in tests that ask for it: both ways are met."""
+    key = "spark.sql.codegen.wholeStage"
+    assert spark.conf.get(key) == "false"
+    assert request.getfixturevalue("compiled").conf.get(key) == "true"
+
+
 def test_a_shared_session_is_checked(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

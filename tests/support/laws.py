@@ -17,7 +17,7 @@ import pytest
 from attrs import frozen
 
 from support.choices import Choices, recorded, replayed
-from support.shrink import Made, shrink
+from support.shrink import TRIES, Made, shrink
 
 TESTS = Path(__file__).resolve().parent.parent
 REGRESSIONS = TESTS / "regressions"
@@ -33,19 +33,21 @@ class Law:
     given: Mapping[str, str]
     holds: Callable[[Choices], None]
     show: Callable[[Choices], str]
+    tries: int = TRIES
 
     def check(self, examples: int, fresh: bool) -> None:
         """Kept cases, then ``examples`` from seeds: the same ones in every run, unless they are to be ``fresh``."""
         for made in self.regressions():
-            self._ask(replayed(made))
+            self.ask(replayed(made))
         seeds = SystemRandom() if fresh else Random(f"{self.kept.stem} {sorted(self.given.items())}")
         for _ in range(examples):
-            self._ask(Random(seeds.randrange(2**32)).randrange)
+            self.ask(Random(seeds.randrange(2**32)).randrange)
 
     def regressions(self) -> list[Made]:
         return [entry["choices"] for entry in read(self.kept) if entry["given"] == self.given]
 
-    def _ask(self, number: Callable[[int], int]) -> None:
+    def ask(self, number: Callable[[int], int]) -> None:
+        """One case; what fails is made small and kept."""
         c, made = recorded(number)
         try:
             self.holds(c)
@@ -63,7 +65,7 @@ class Law:
                 return asked if type(error) is kind else None
             return None
 
-        small = shrink(made, fails)
+        small = shrink(made, fails, self.tries)
         shown = self._shown(small)
         self._keep(small, shown)
         try:
@@ -103,28 +105,52 @@ def write(path: Path, entries: list[dict[str, Any]]) -> None:
 
 
 def law(
-    make: Callable[[Choices], Any] = lambda c: c, examples: int = 200, *, fresh: bool = False, shown: Any = None
+    make: Callable[[Choices], Any] = lambda c: c,
+    examples: int = 200,
+    *,
+    fresh: bool = False,
+    shown: Any = None,
+    tries: int = TRIES,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The test holds for each case that ``make`` makes, its last parameter. ``fresh``: other cases in every run."""
+    """The test holds for each case that ``make`` makes, its last parameter. ``fresh``: other cases in every run.
+
+    ``shown``: what is kept beside the choices, of them and of the parameters; what ``make`` makes unless given.
+    ``tries``: how often a failure is asked on its way to a small case, fewer where asking takes long. The test has an
+    attribute ``law``, which makes its Law of its parameters: tests that meet cases otherwise have them kept by it.
+    """
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(test)
         *others, last = signature.parameters.values()
+        where = kept_in(test)
 
-        @functools.wraps(test)
-        def run(**given: Any) -> None:
+        def of(**given: Any) -> Law:
             def holds(c: Choices) -> None:
                 test(**given, **{last.name: make(c)})
 
-            where = kept_in(test)
-            show = shown or make
-            Law(where, {k: _plain(v) for k, v in given.items()}, holds, lambda c: _text(show(c))).check(examples, fresh)
+            def show(c: Choices) -> str:
+                return _text(shown(c, **parameters) if shown else make(c))
+
+            parameters = {name: given[name] for name in given if name in _parametrized(run)}
+            return Law(where, {name: _plain(value) for name, value in parameters.items()}, holds, show, tries)
+
+        @functools.wraps(test)
+        def run(**given: Any) -> None:
+            of(**given).check(examples, fresh)
 
         run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        run.law = of  # type: ignore[attr-defined]
         del run.__wrapped__  # or pytest looks for a fixture of that name
         return run
 
     return decorate
+
+
+def _parametrized(test: Callable[..., None]) -> set[str]:
+    """The parameters of a test that say which test it is: its others are fixtures, another object in each run."""
+    marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
+    found = [mark.args[0] for mark in marks]
+    return {name.strip() for names in found for name in (names.split(",") if isinstance(names, str) else names)}
 
 
 def kept_in(test: Callable[..., None]) -> Path:

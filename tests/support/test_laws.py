@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from support import laws
 from support.choices import Choices, recorded, replayed
-from support.laws import REGRESSIONS, TESTS, Law, read, write
+from support.laws import REGRESSIONS, TESTS, Law, law, read, write
 from support.shrink import shrink
 
 
@@ -74,6 +75,26 @@ def test_another_failure_is_no_smaller_case_of_this_one(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         Law(kept, {}, ask, str).check(0, fresh=False)
     assert [e["choices"] for e in read(kept)] == [[90], [50]]
+
+
+def test_a_fixture_is_no_part_of_a_case(tmp_path: Path) -> None:
+    """It is another object in each run; what is kept is asked again for the same parameters, and shown with them."""
+
+    @pytest.mark.parametrize("root, other", [])
+    @law(numbers, shown=lambda c, root, other: (root, other, numbers(c)), tries=1)
+    def test_some(tmp_path: Path, root: str, other: int, found: list[int]) -> None: ...
+
+    found = test_some.law(root="a", other=1, tmp_path=tmp_path)  # type: ignore[attr-defined]
+    assert (found.given, found.tries) == ({"root": "a", "other": "1"}, 1)
+    assert found.show(Choices(replayed([1, 42]))) == "('a', 1, [42])"
+
+
+def test_few_tries_make_a_case_less_small(tmp_path: Path) -> None:
+    met: list[list[int]] = []
+    wrong = evolve(law_of(tmp_path, lambda found: bool(met.append(found))), tries=5)
+    with pytest.raises(AssertionError):
+        wrong.ask(replayed([3, 50, 60, 70]))
+    assert met[0] == [50, 60, 70] and len(met) <= 7
 
 
 def test_a_law_that_fails_by_chance_says_so(tmp_path: Path) -> None:
