@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from ripplenest.api.batch import Batch, find_relation
+from ripplenest.api.batch import Batch
 from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
@@ -29,7 +29,7 @@ from ripplenest.reading.verify import verify
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.policy import Policy, check_policy
 from ripplenest.schema.altered import Altered
-from ripplenest.schema.relation import Relation, declare
+from ripplenest.schema.relation import Relation, declare, find_relation
 from ripplenest.state.commits import Commits, Recorded
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History

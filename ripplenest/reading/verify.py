@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import evolve, field, frozen
 
-from ripplenest.api.handles import nested_bag
 from ripplenest.data import columnar
 from ripplenest.data.columns import base_types, columns, from_leaves, width
 from ripplenest.data.labels import SiteColumns, is_tagged, labels, site_columns
@@ -29,6 +28,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Record, Type
+from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.verification import Difference, Sample, Table, Verification
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
