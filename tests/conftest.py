@@ -7,10 +7,13 @@ random. It draws the same examples in every run; the long tests draw others each
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from support.states import MEMORY
 
 from ripplenest.nrc.border import VARIABLE
 from ripplenest.spark.session import local_session
@@ -60,3 +63,10 @@ def spark() -> Iterator[SparkSession]:
 def golden_update(pytestconfig: pytest.Config) -> bool:
     """Whether golden files are to be written."""
     return bool(pytestconfig.getoption("--golden-update"))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory: many commits, and no need of a disk."""
+    with TemporaryDirectory(dir=MEMORY) as path:
+        yield Path(path)
