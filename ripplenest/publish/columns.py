@@ -63,7 +63,10 @@ def _label_fields(t: Label) -> Fields:
 
 def plain(value: Value, t: Type, where: str) -> Any:
     """``value`` as Arrow takes it: dicts and lists, a row with multiplicity n n times. Raises EvaluationError when a
-    row of a bag is there less than 0 times."""
+    row of a bag is there less than 0 times.
+
+    Like ``from_value`` (``nrc/values.py``), with labels as structs, and a way out where a bag cannot be an array.
+    """
     match t:
         case Base():
             return value

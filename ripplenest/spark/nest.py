@@ -129,7 +129,10 @@ class _Nester:
 
 def _cell(value: Value, t: Type) -> Any:
     """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions. Law: a cell of
-    ``t`` has the shape of ``nested_type(t)``."""
+    ``t`` has the shape of ``nested_type(t)``.
+
+    By position, and not as the dicts of ``from_value``: names of fields may differ in case only.
+    """
     match t:
         case Record():
             return _cells(value, t) or (None,)
