@@ -38,6 +38,7 @@ SQL = {
     *("createOrReplaceGlobalTempView", "registerTempTable", "registerFunction", "registerJavaFunction"),
     *("saveAsTable", "insertInto", "cacheTable", "executeCommand", "colRegex", "fromDDL"),
 }
+EVALUATE = {"eval", "exec"}  # ruff finds calls
 CODE = {"compile", "__import__"}
 METHODS_OF_LOADERS = {"exec_module", "load_module"}
 INSIDES = {"_jvm", "_jsc", "_jdf", "_jc", "_jsparkSession", "_sc", "sparkContext", "SparkContext"}
@@ -82,7 +83,7 @@ def _calls(call: ast.Call, spark: bool) -> Iterator[str]:
             yield "SQL that is no constant"
         case ast.Attribute(attr="execute" | "text" as name) if any(map(_is_built, call.args)):
             yield f"{name} of a text that is put together"
-        case ast.Name(id="getattr") if any(_constant(a) in SQL | INSIDES for a in call.args):
+        case ast.Name(id="getattr") if any(_constant(a) in SQL | CODE | EVALUATE | INSIDES for a in call.args):
             yield "getattr of a door"
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in NAMED and spark and any(map(_of_user, call.args)):
             yield f"{name} of a user's name"
@@ -182,6 +183,7 @@ BANNED = """
 eval(text)
 exec(text)
 import builtins; builtins.eval(text)
+import builtins; builtins.exec(text)
 import pickle
 import marshal, json
 import yaml
@@ -204,6 +206,8 @@ import subprocess; subprocess.run(text, shell=True)
 import subprocess; subprocess.run(text, shell=flag)
 import subprocess; subprocess.Popen(text)
 from pyspark import SparkContext
+from pyspark.core.context import SparkContext
+from pyspark.rdd import RDD
 from pyspark.sql.functions import expr
 from pyspark.sql import functions as F; F.expr(text)
 import pyspark.sql.functions as F; F.from_json(c, "a INT")
@@ -262,6 +266,7 @@ df.drop(*names)
 df.orderBy(t.fields[0])
 getattr(spark, "sql")
 getattr(spark, "_jvm")
+getattr(builtins, "eval")
 spark._jvm.x()
 spark.sparkContext
 df.rdd.map(f)
