@@ -26,7 +26,7 @@ from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, stored_parts
-from ripplenest.shred.sites import Kept, defined, domain_row, keep, labels_made, must_be_held
+from ripplenest.shred.sites import KeptDictionary, defined, domain_row, keep, labels_made, must_be_held
 from ripplenest.shred.terms import Shredded, shred
 
 Sizes = tuple[tuple[str, int], ...]
@@ -179,7 +179,7 @@ def _inner_last(domains: list[Map]) -> list[Map]:
     return [by_name[name] for name in nx.topological_sort(graph)]
 
 
-def _dictionary(view: str, d: DictLit, kept: Kept) -> Map:
+def _dictionary(view: str, d: DictLit, kept: KeptDictionary) -> Map:
     row = Record((("label", Label((d.site,))), ("row", dict_type(d, {}, {}).row)))
     name = dictionary_name(view, d.site.name)
     return Map(name, MapKind.DICTIONARY, row, term(kept.products, row), kept.products, d.site, kept.why)

@@ -49,7 +49,7 @@ def defined(d: DictLit) -> Definition:
 
 
 @frozen
-class Kept:
+class KeptDictionary:
     """The comprehensions that make rows ⟨label, row⟩ of a dictionary, whether they read a domain, and why."""
 
     products: tuple[Comprehension, ...]
@@ -57,7 +57,9 @@ class Kept:
     why: str
 
 
-def keep(definition: Definition, domain_name: str, force_domain: bool = False, held_only: str | None = None) -> Kept:
+def keep(
+    definition: Definition, domain_name: str, force_domain: bool = False, held_only: str | None = None
+) -> KeptDictionary:
     """The materialisation of a dictionary; ``domain_name`` is what its domain is called if it needs one.
 
     ``held_only``: why it must have one, if it must (``must_be_held``).
@@ -70,10 +72,10 @@ def keep(definition: Definition, domain_name: str, force_domain: bool = False, h
     if force_domain and d.site.params:
         held_only = "a domain was asked for"
     if held_only is not None:
-        return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
+        return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
     names = ", ".join(p for p, _ in d.site.params)
     why = f"every product equates {names} with a column" if names else "the label has no parameters"
-    return Kept(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
+    return KeptDictionary(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
 
 
 def must_be_held(sites: Sequence[Definition]) -> dict[str, str]:
