@@ -13,7 +13,7 @@ help:
 	@echo "make demo               films, two nested views, batches; each compared with recomputation"
 	@echo "make test               the tests"
 	@echo "make test-long          the tests, and those that take minutes"
-	@echo "make lint               ruff and mypy"
+	@echo "make lint               ruff, import-linter and mypy"
 	@echo "make check-delta-spark  delta-spark and this project in one environment"
 	@echo "make clean              remove .venv and what tools leave behind"
 
@@ -30,6 +30,7 @@ test-long: install
 
 lint: install
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/mypy
 
 check-delta-spark: install

@@ -26,7 +26,7 @@ from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, stored_parts
-from ripplenest.shred.sites import Kept, domain_row, keep, labels_made, must_be_held
+from ripplenest.shred.sites import KeptDictionary, defined, domain_row, keep, labels_made, must_be_held
 from ripplenest.shred.terms import Shredded, shred
 
 Sizes = tuple[tuple[str, int], ...]
@@ -162,10 +162,9 @@ def _maps(view: str, shredded: Shredded, sites: tuple[DictLit, ...], force_domai
     flat_row = check(shredded.flat).row
     products = normal(shredded.flat)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
-    held_only = must_be_held(sites)
-    kept = {
-        d.site.name: keep(d, domain_name(view, d.site.name), force_domain, held_only.get(d.site.name)) for d in sites
-    }
+    bodies = {d.site.name: defined(d) for d in sites}
+    held_only = must_be_held(tuple(bodies.values()))
+    kept = {site: keep(d, domain_name(view, site), force_domain, held_only.get(site)) for site, d in bodies.items()}
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
     return (flat, *_inner_last(domains), *tables)
@@ -180,7 +179,7 @@ def _inner_last(domains: list[Map]) -> list[Map]:
     return [by_name[name] for name in nx.topological_sort(graph)]
 
 
-def _dictionary(view: str, d: DictLit, kept: Kept) -> Map:
+def _dictionary(view: str, d: DictLit, kept: KeptDictionary) -> Map:
     row = Record((("label", Label((d.site,))), ("row", dict_type(d, {}, {}).row)))
     name = dictionary_name(view, d.site.name)
     return Map(name, MapKind.DICTIONARY, row, term(kept.products, row), kept.products, d.site, kept.why)

@@ -225,6 +225,9 @@ def _tuple(converter: Converter, t: Any) -> Callable[[Json, Any], Any]:
 
 
 def _register(converter: Converter, union: Any) -> None:
+    """A union whose members are told apart by ``TAG``. The unions hold each other, so the hook of a member is looked up
+    when it is needed: cattrs' own strategy for tagged unions looks it up when the union is registered.
+    """
     members = {cls.__name__: resolve_types(cls) for cls in get_args(union)}
 
     def write(node: Any) -> Json:

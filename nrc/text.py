@@ -105,7 +105,7 @@ def literal(value: object, base: Base) -> str:
 
 
 def _constant(value: object) -> str:
-    """The value alone; ``constant`` reads it back, given its type."""
+    """The value alone; ``constant`` reads it back, given its type. For people: JSON has ``nrc/serial.py``."""
     match value:
         case None:
             return "null"

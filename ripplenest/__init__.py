@@ -13,7 +13,7 @@
 Each name is imported when it is first used: a program that only declares views loads no database.
 """
 
-from pkgutil import resolve_name
+from pkgutil import resolve_name  # noqa: TID251 - of names in the table below
 from typing import TYPE_CHECKING
 
 __all__ = [

@@ -15,6 +15,8 @@ kept with a domain, also when its labels have no parameters. A domain counts the
 so what holds such labels needs a domain as well, and so on outwards (``must_be_held`` in ``shred/sites.py``). A batch
 is refused exactly where the view has no value afterwards; triggers also ask about rows that go, and where these fail
 "auto" recomputes.
+
+The sum of products of a definition is asked for several times, and can be long: it is made once, by ``defined``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +32,24 @@ from ripplenest.nrc.walk import Names, free_vars, rebuild_elem
 
 
 @frozen
-class Kept:
+class Definition:
+    """The dictionary ``d`` that a site defines, and its body as a sum of products."""
+
+    d: DictLit
+    products: tuple[Comprehension, ...]
+
+    @property
+    def site(self) -> Site:
+        return self.d.site
+
+
+def defined(d: DictLit) -> Definition:
+    """``d`` with its normal form."""
+    return Definition(d, normal(d.body, {d.var: Label((d.site,))}))
+
+
+@frozen
+class KeptDictionary:
     """The comprehensions that make rows ⟨label, row⟩ of a dictionary, whether they read a domain, and why."""
 
     products: tuple[Comprehension, ...]
@@ -38,12 +57,14 @@ class Kept:
     why: str
 
 
-def keep(d: DictLit, domain_name: str, force_domain: bool = False, held_only: str | None = None) -> Kept:
-    """The materialisation of the dictionary ``d``; ``domain_name`` is what its domain is called if it needs one.
+def keep(
+    definition: Definition, domain_name: str, force_domain: bool = False, held_only: str | None = None
+) -> KeptDictionary:
+    """The materialisation of a dictionary; ``domain_name`` is what its domain is called if it needs one.
 
     ``held_only``: why it must have one, if it must (``must_be_held``).
     """
-    products = _products(d)
+    d, products = definition.d, definition.products
     bound = [_bindings(c, d) for c in products]
     loose = sorted({p for p, _ in d.site.params if any(p not in b for b in bound)})
     if loose:
@@ -51,25 +72,26 @@ def keep(d: DictLit, domain_name: str, force_domain: bool = False, held_only: st
     if force_domain and d.site.params:
         held_only = "a domain was asked for"
     if held_only is not None:
-        return Kept(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
+        return KeptDictionary(tuple(_with_domain(c, d, domain_name) for c in products), True, held_only)
     names = ", ".join(p for p, _ in d.site.params)
     why = f"every product equates {names} with a column" if names else "the label has no parameters"
-    return Kept(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
+    return KeptDictionary(tuple(_key_bound(c, d, b) for c, b in zip(products, bound, strict=True)), False, why)
 
 
-def must_be_held(sites: Sequence[DictLit]) -> dict[str, str]:
+def must_be_held(sites: Sequence[Definition]) -> dict[str, str]:
     """site ↦ why its definition must be evaluated for labels in use only: it can fail, or one that its bags hold can.
 
     Law: with domains for these, a definition that can fail is evaluated for the labels that rows of the view hold, at
     every depth, and for no others.
     """
     found: dict[str, str] = {}
-    for d in sites:
-        names = sorted({fn for c in _products(d) for t in (c.head, *c.conditions) for fn in failing(t, _types(c, d))})
+    for s in sites:
+        terms = ((t, _types(c, s.d)) for c in s.products for t in (c.head, *c.conditions))
+        names = sorted({fn for t, types in terms for fn in failing(t, types)})
         if names:
             can_fail = f"because it can fail: {', '.join(names)}"
-            found[d.site.name] = f"it must not be evaluated for labels that nobody holds, {can_fail}"
-    held = {d.site.name: _labels_held(d) for d in sites}
+            found[s.site.name] = f"it must not be evaluated for labels that nobody holds, {can_fail}"
+    held = {s.site.name: _labels_held(s) for s in sites}
     while more := {name: held[name] & found.keys() for name in held.keys() - found.keys() if held[name] & found.keys()}:
         for name in sorted(more):
             inner = ", ".join(sorted(more[name]))
@@ -77,15 +99,11 @@ def must_be_held(sites: Sequence[DictLit]) -> dict[str, str]:
     return found
 
 
-def _labels_held(d: DictLit) -> frozenset[str]:
-    """The sites of the labels that rows of the bags of ``d`` hold."""
-    rows = ((c.head, elem_type(c.head, _types(c, d))) for c in _products(d))
+def _labels_held(s: Definition) -> frozenset[str]:
+    """The sites of the labels that rows of the bags of a site hold."""
+    rows = ((c.head, elem_type(c.head, _types(c, s.d))) for c in s.products)
     labels = (label for row, kind in rows for _, label in label_leaves(row, kind))
     return frozenset(site.name for label in labels for site in label.sites)
-
-
-def _products(d: DictLit) -> tuple[Comprehension, ...]:
-    return normal(d.body, {d.var: Label((d.site,))})
 
 
 def _types(c: Comprehension, d: DictLit) -> dict[str, Type]:

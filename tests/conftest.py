@@ -9,10 +9,13 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from support.states import MEMORY
 
 from ripplenest.nrc.border import VARIABLE
 from ripplenest.spark.session import local_session
@@ -91,3 +94,10 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
 def golden_update(pytestconfig: pytest.Config) -> bool:
     """Whether golden files are to be written."""
     return bool(pytestconfig.getoption("--golden-update"))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory: many commits, and no need of a disk."""
+    with TemporaryDirectory(dir=MEMORY) as path:
+        yield Path(path)

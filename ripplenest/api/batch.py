@@ -1,21 +1,19 @@
 """A batch: operations recorded inside a ``with`` block and applied, all or none, when it ends."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 
 from ripplenest.api.address import Chosen, Rows, start
 from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
-from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import UnknownRelation
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Relation
+from ripplenest.state.notes import LOADS
 from ripplenest.state.report import Report
 
-LOADS = "load:"  # with the relation's name: the source of its load
 Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
 
 
@@ -107,8 +105,3 @@ def _check_name(source: str | None, seq: int | None) -> None:
         to_value(seq, LONG, "batch seq")
         if source.startswith(LOADS):
             raise BatchMisuse("this source is reserved for loads", where="batch source", got=source)
-
-
-def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
-    """The declared relation ``name``. Raises UnknownRelation."""
-    return relations[one_of(name, relations, "there is no such relation", error=UnknownRelation)]

@@ -10,36 +10,32 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from ripplenest.api.batch import Batch, find_relation
+from ripplenest.api.batch import Batch
+from ripplenest.api.defining import Defining
 from ripplenest.api.handles import RelationHandle, ViewHandle
-from ripplenest.delta.compile import Options
-from ripplenest.delta.judge import check_strict
-from ripplenest.delta.materialize import MODES, Materialize
+from ripplenest.delta.materialize import Materialize
 from ripplenest.nrc.arguments import count, flag, moment, one_of, text
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import QueryError, UnknownRelation, UnknownView
+from ripplenest.nrc.errors import UnknownRelation, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
-from ripplenest.nrc.syntax import Query
 from ripplenest.publish import Layout, Published, Target
 from ripplenest.publish.publications import Publications
-from ripplenest.publish.publisher import check_target
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
 from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Policy, check_policy
 from ripplenest.schema.altered import Altered
-from ripplenest.schema.relation import Relation, declare
+from ripplenest.schema.relation import Relation, declare, find_relation
 from ripplenest.state.commits import Commits, Recorded
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.state.views import HasQuery, Kept, compiled, query_of
+from ripplenest.state.views import HasQuery
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
-from ripplenest.version.folding import Unfolding
 from ripplenest.version.version import AsOf
 
 if TYPE_CHECKING:
@@ -66,6 +62,7 @@ class Database:
         self._commits = Commits(self._state, self._engine_joiner)
         self._definitions = Definitions(self._state, self._engine_joiner)
         self._publications = Publications(self._state)
+        self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
         self._report: Report | None = None
         self._state.refresh()
 
@@ -134,9 +131,7 @@ class Database:
 
     def _alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
         """Give a relation other fields, and rebuild what reads few rows and must be. Returns the version."""
-        snapshot = self._state.snapshot()
-        altered = change(find_relation(self._declared.relations, name))
-        version = self._definitions.alter(altered, what, snapshot)
+        version = self._defining.alter(name, what, change)
         self.rebuild_small()
         self._publications.catch_up(self._store.seen())
         return version
@@ -160,20 +155,7 @@ class Database:
         relations, ViewChanged when the state holds a view of this name with another definition or other maps, and
         NotIncremental for a view that the policy "strict" does not allow.
         """
-        query = query_of(view)
-        _check_materialize(materialize, f"create {query.name}")
-        snapshot = self._state.snapshot()
-        self._declared.check_relations(query)
-        known = self._declared.views.get(query.name)
-        waiting = self._declared.waiting.get(query.name)
-        if known is not None:
-            self._declared.check_same(compiled(query, known.options), materialize)
-        elif waiting is not None:
-            self._declared.check_term(waiting, query, materialize)
-            self._definitions.rebuild(waiting, snapshot)
-        else:
-            self._definitions.create(self._compiled(query, materialize, snapshot), snapshot)
-        return self.view(query.name)
+        return self.view(self._defining.create(view, materialize))
 
     def replace(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
         """Keep ``view`` in place of the view of its name, in one commit; maps that both have stay as they are.
@@ -182,15 +164,9 @@ class Database:
         by the old one. A table that it is published to is written whole. Raises UnknownView when there is no view of
         this name, and what ``create`` raises.
         """
-        query = query_of(view)
-        _check_materialize(materialize, f"replace {query.name}")
-        snapshot = self._state.snapshot()
-        self._declared.check_relations(query)
-        made = self._compiled(query, materialize, snapshot)
-        self._check_target(made)
-        self._definitions.replace(made, snapshot)
+        name = self._defining.replace(view, materialize)
         self._publications.catch_up(self._store.seen())
-        return self.view(query.name)
+        return self.view(name)
 
     def rebuild(self, name: str | None = None) -> tuple[str, ...]:
         """Keep views fresh again that wait for it, each in one commit, or the one called ``name``; which they were.
@@ -215,27 +191,13 @@ class Database:
         Versions before it have it as long as they are kept (``view(name, as_of=...)``), and the name is free at once.
         Raises StateError when views read the relation or the view is published, and UnknownView.
         """
-        return self._definitions.remove(text(name, "drop: name"), self._state.snapshot())
+        return self._defining.drop(text(name, "drop: name"))
 
     @property
     def waiting(self) -> dict[str, str]:
         """The views that wait to be rebuilt, each with the reason. Batches do not keep them fresh."""
         self._state.refresh()
         return {view.name: view.why for view in self._declared.waiting.values()}
-
-    def _compiled(self, query: Query, materialize: Materialize | None, snapshot: Unfolding) -> Kept:
-        """A new definition, with maps for the rows that there are. Raises QueryError, and NotIncremental."""
-        rows = self._commits.part_sizes(snapshot, query.relations)
-        made = compiled(query, Options("cost" if materialize is None else materialize, rows))
-        if self._policy == "strict":
-            check_strict(query, made.judgement)
-        return made
-
-    def _check_target(self, made: Kept) -> None:
-        """Before a view is replaced: its tables can be published so. Raises QueryError."""
-        for target in self._publications.targets:
-            if target.view == made.name:
-                check_target(made.shape, target)
 
     def track(self, name: str) -> None:
         """From now on keep the access keys by which ``changes(since=).nested`` and ``changed_rows`` of a view or
@@ -410,8 +372,3 @@ class Database:
 
                 self._joiner = SparkJoiner(self.spark)
         return self._joiner
-
-
-def _check_materialize(materialize: object, where: str) -> None:
-    if materialize is not None:
-        one_of(materialize, MODES, "there is no such way to materialise", where, QueryError)

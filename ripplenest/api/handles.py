@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING, Any, Self
 from attrs import frozen
 
 from ripplenest.data.columnar import largest_bag
-from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.arguments import moment
-from ripplenest.nrc.bags import BagValue, LabelValue, field_of
+from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, StateError, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
+from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
 from ripplenest.schema.shape import OutputShape
-from ripplenest.shred.values import nest
 from ripplenest.state.state import Shown
 from ripplenest.state.views import Kept, Waiting
-from ripplenest.version.version import AsOf, Version
+from ripplenest.version.version import AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -274,23 +273,3 @@ def _plain(bag: BagValue, shape: OutputShape) -> list[Any]:
     plain = from_value(bag, Bag(shape.row))
     assert isinstance(plain, list)
     return plain
-
-
-def nested_bag(shape: OutputShape, snapshot: Version) -> BagValue:
-    """The nested value of a view, put together in Python."""
-    flat = BagValue.weighted(
-        (from_leaves(row, shape.flat.row), n) for row, n in snapshot.scan(shape.flat.table).counts().items()
-    )
-    tables = {site: _definitions(shape, site, snapshot.scan) for site in shape.sites}
-    return nest(flat, shape.row, lambda label: tables[label.site].get(label, BagValue()))
-
-
-def _definitions(shape: OutputShape, site: str, scan: Callable[[str], Rows]) -> dict[LabelValue, BagValue]:
-    d = shape.dictionary(site)
-    found: dict[LabelValue, list[tuple[object, int]]] = {}
-    for row, n in scan(d.table).counts().items():
-        entry = from_leaves(row, d.stored)
-        label = field_of(entry, "label")
-        assert isinstance(label, LabelValue)
-        found.setdefault(label, []).append((field_of(entry, "row"), n))
-    return {label: BagValue.weighted(rows) for label, rows in found.items()}

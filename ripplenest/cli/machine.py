@@ -88,7 +88,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _start(*args: str) -> subprocess.Popen[str]:
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     command = [sys.executable, "-P", *args]
-    return subprocess.Popen(command, stdin=nothing, stdout=pipe, stderr=pipe, text=True, errors="replace")
+    return subprocess.Popen(  # noqa: S603 - this Python with arguments of ours
+        command, stdin=nothing, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    )
 
 
 def _answer(what: str, process: subprocess.Popen[str]) -> Finding:

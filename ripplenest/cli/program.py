@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.machinery import SOURCE_SUFFIXES, SourceFileLoader
+from importlib.machinery import SOURCE_SUFFIXES, SourceFileLoader  # noqa: TID251 - it runs the user's own file, as python FILE does
 from operator import itemgetter
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -97,7 +97,8 @@ def _module(path: Path, guarded: bool) -> ModuleType:
     if path.suffix not in SOURCE_SUFFIXES:
         raise typer.BadParameter(f"{path} is neither a .nrc nor a Python file", param_hint=FILE)
     name, file = f"_ripplenest_views_{path.stem}", str(path.resolve())
-    spec = importlib.util.spec_from_file_location(name, file, loader=_Loader(name, file, guarded))
+    loader = _Loader(name, file, guarded)
+    spec = importlib.util.spec_from_file_location(name, file, loader=loader)  # noqa: TID251 - the file of the command
     assert spec is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     return module

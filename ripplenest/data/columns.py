@@ -1,8 +1,6 @@
 """Flat rows as columns: every flat type is a fixed list of base columns (``c0``, ``c1``, … of a stored table).
 
-A base value is one column, a record the columns of its fields. A label of one site is the columns of its parameters (a
-stored label: its id, NULL for a NULL bag); a label of several sites is its site's name and then the parameters of
-each site, NULL for the sites that did not make it.
+A base value is one column, a record the columns of its fields; ``data/labels.py`` says what the columns of a label are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,10 +8,9 @@ from typing import assert_never
 
 from attrs import frozen
 
+from ripplenest.data.labels import SHOWN, SITE, is_tagged, param_name, param_type, width
 from ripplenest.nrc.bags import LabelValue, Value, field_of
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, nullable
-
-SITE = Base("string", True)
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Site, Type
 
 
 @frozen
@@ -33,11 +30,6 @@ def base_types(t: Type) -> tuple[Base, ...]:
     return tuple(c.type for c in columns(t))
 
 
-def width(t: Type) -> int:
-    """How many columns a flat type has."""
-    return len(columns(t))
-
-
 def _columns(t: Type, path: str) -> Iterator[Column]:
     match t:
         case Base():
@@ -45,13 +37,12 @@ def _columns(t: Type, path: str) -> Iterator[Column]:
         case Record(fields):
             for name, inner in fields:
                 yield from _columns(inner, f"{path}.{name}" if path else name)
-        case Label(sites, null):
-            if len(sites) > 1:
-                yield Column(f"{path}.site", SITE)
+        case Label(sites):
+            if is_tagged(t):
+                yield Column(f"{path}.{SHOWN}", SITE)
             for site in sites:
                 for name, inner in site.params:
-                    wide = nullable(inner) if null or len(sites) > 1 else inner
-                    yield from _columns(wide, f"{path}.{site.name}.{name}" if len(sites) > 1 else f"{path}.{name}")
+                    yield from _columns(param_type(t, inner), f"{path}.{param_name(t, site, name)}")
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:
@@ -66,23 +57,18 @@ def to_leaves(value: Value, t: Type) -> tuple[object, ...]:
         case Record(fields):
             return tuple(leaf for name, inner in fields for leaf in to_leaves(field_of(value, name), inner))
         case Label(sites):
-            return _label_leaves(value, t) if len(sites) != 1 else _site_leaves(value, t, sites[0].name)
+            if len(sites) == 1:
+                return _site_leaves(value, sites[0])
+            tag = (value.site if isinstance(value, LabelValue) else None,) if is_tagged(t) else ()
+            return (*tag, *(leaf for site in sites for leaf in _site_leaves(value, site)))
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:
             assert_never(t)
 
 
-def _label_leaves(value: Value, t: Label) -> tuple[object, ...]:
-    site = value.site if isinstance(value, LabelValue) else None
-    tag = (site,) if t.sites else ()
-    return (*tag, *(leaf for s in t.sites for leaf in _site_leaves(value, t, s.name)))
-
-
-def _site_leaves(value: Value, t: Label, name: str) -> tuple[object, ...]:
-    site = t.site(name)
-    assert site is not None
-    if isinstance(value, LabelValue) and value.site == name:
+def _site_leaves(value: Value, site: Site) -> tuple[object, ...]:
+    if isinstance(value, LabelValue) and value.site == site.name:
         pairs = zip(value.args, site.params, strict=True)
         return tuple(leaf for arg, (_, inner) in pairs for leaf in to_leaves(arg, inner))
     return (None,) * sum(width(inner) for _, inner in site.params)
@@ -90,41 +76,44 @@ def _site_leaves(value: Value, t: Label, name: str) -> tuple[object, ...]:
 
 def from_leaves(leaves: Sequence[object], t: Type) -> Value:
     """The value of the calculus that the columns hold. Law: from_leaves(to_leaves(v, t), t) = v."""
-    value, rest = _read(list(leaves), t)
-    assert not rest
+    value, end = _read(leaves, 0, t)
+    assert end == len(leaves)
     return value
 
 
-def _read(leaves: list[object], t: Type) -> tuple[Value, list[object]]:
+def _read(leaves: Sequence[object], start: int, t: Type) -> tuple[Value, int]:
+    """The value of the columns from ``start``, and where they end."""
     match t:
         case Base():
-            return leaves[0], leaves[1:]
+            return leaves[start], start + 1
         case Record(fields):
             out = []
             for name, inner in fields:
-                value, leaves = _read(leaves, inner)
+                value, start = _read(leaves, start, inner)
                 out.append((name, value))
-            return tuple(out), leaves
-        case Label(sites):
-            tag, leaves = (leaves[0], leaves[1:]) if len(sites) > 1 else (sites[0].name if sites else None, leaves)
-            return _read_label(leaves, t, tag)
+            return tuple(out), start
+        case Label():
+            return _read_label(leaves, start, t)
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:
             assert_never(t)
 
 
-def _read_label(leaves: list[object], t: Label, tag: object) -> tuple[Value, list[object]]:
-    found: Value = None
+def _read_label(leaves: Sequence[object], start: int, t: Label) -> tuple[Value, int]:
+    """What ``SiteColumns.mark`` says, read in one go: every row of every answer comes by here."""
+    tagged = is_tagged(t)
+    tag, at = leaves[start] if tagged else None, start + tagged
+    found = None
     for site in t.sites:
-        args = []
+        first, args = at, []
         for _, inner in site.params:
-            value, leaves = _read(leaves, inner)
+            value, at = _read(leaves, at, inner)
             args.append(value)
-        absent = len(t.sites) == 1 and t.nullable and args == [None]
-        if site.name == tag and not absent:
+        absent = t.nullable and at > first and leaves[first] is None
+        if tag == site.name if tagged else not absent:
             found = LabelValue(site.name, tuple(args))
-    return found, leaves
+    return found, at
 
 
 def label_columns(t: Type) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from ripplenest.cost.verdict import Finding, Verdict
 from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, Statement
 from ripplenest.explanation.context import InnerBag
-from ripplenest.explanation.facts import Facts, Flat, Site
+from ripplenest.explanation.facts import Facts, Flat, KeptSite
 from ripplenest.explanation.reads import Access, column_types
 from ripplenest.nrc.errors import TooBig, TooDeep
 from ripplenest.nrc.pretty import show, show_dict
@@ -75,7 +75,7 @@ def _plain(fact: Access | InnerBag | Finding) -> Json:
     return asdict(fact, retain_collection_types=False)
 
 
-def _site(s: Site, flat: Flat) -> Json:
+def _site(s: KeptSite, flat: Flat) -> Json:
     site = s.definition.site
     return {
         "site": site.name,

@@ -57,7 +57,7 @@ class Change:
 
 
 @frozen
-class Site:
+class KeptSite:
     """Where labels are made, and how the dictionary of these labels is kept."""
 
     definition: DictLit
@@ -128,11 +128,11 @@ class Facts:
         return Flat(dictionary_name(d, self.view), own, made, deg_dict(d, self._parts))
 
     @cached_property
-    def sites(self) -> tuple[Site, ...]:
+    def sites(self) -> tuple[KeptSite, ...]:
         """Every site of the view, outer ones first."""
         kept = {m.site.name: m for m in self.stages.program.dictionaries if m.site}
         domains = {m.site.name for m in self.stages.program.maps if m.kind is MapKind.DOMAIN and m.site}
-        return tuple(Site(d, d.site.name in domains, kept[d.site.name].why) for d in self.stages.sites)
+        return tuple(KeptSite(d, d.site.name in domains, kept[d.site.name].why) for d in self.stages.sites)
 
     @cached_property
     def bags(self) -> tuple[InnerBag, ...]:

@@ -9,8 +9,8 @@ from typing import assert_never
 
 from attrs import frozen
 
-from ripplenest.data.columns import SITE, base_types, width
-from ripplenest.data.labels import is_tagged, site_columns
+from ripplenest.data.columns import base_types
+from ripplenest.data.labels import SITE, Filled, Named, SiteColumns, is_tagged, site_columns, width
 from ripplenest.nrc.access import Join, Read, joins
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import result_type
@@ -117,11 +117,11 @@ def _make_label(site: str, args: list[tuple[str, Lowered]]) -> LabelOf:
 
 
 def _read_label(label: LabelOf, site: Site, param: str) -> Lowered:
-    own = label.type.site(site.name)
+    own = _columns_of(label, site.name)
     if own is None:
         return _view(_nulls(dict(site.params)[param]), dict(site.params)[param])
-    start = _offset(label.type, site.name)
-    for name, t in own.params:
+    start = own.params.start
+    for name, t in own.site.params:
         if name == param:
             return _view(label.leaves[start : start + width(t)], t)
         start += width(t)
@@ -130,13 +130,22 @@ def _read_label(label: LabelOf, site: Site, param: str) -> Lowered:
 
 def _is_site(label: LabelOf, site: str) -> Scalar:
     """Whether the label was made at ``site``: never NULL, false for a NULL label."""
-    if label.type.site(site) is None:
+    own = _columns_of(label, site)
+    if own is None:
         return Const(False, BOOL)
-    if is_tagged(label.type):
-        return Op("same", (label.leaves[0], Const(site, SITE)), BOOL)
-    if label.type.nullable and label.leaves:
-        return Op("not", (Op("is_null", (label.leaves[0],), BOOL),), BOOL)
-    return Const(True, BOOL)
+    match own.mark:
+        case None:
+            return Const(True, BOOL)
+        case Named(column, name):
+            return Op("same", (label.leaves[column], Const(name, SITE)), BOOL)
+        case Filled(column):
+            return Op("not", (Op("is_null", (label.leaves[column],), BOOL),), BOOL)
+        case _:
+            assert_never(own.mark)
+
+
+def _columns_of(label: LabelOf, site: str) -> SiteColumns | None:
+    return next((s for s in site_columns(label.type) if s.site.name == site), None)
 
 
 # ---------------------------------------------------------------- columns
@@ -188,14 +197,20 @@ def _widen(label: LabelOf, t: Label) -> tuple[Scalar, ...]:
 
 
 def _tag(label: LabelOf) -> Scalar:
-    sites = label.type.sites
-    if len(sites) != 1:
-        return label.leaves[0] if sites else Const(None, SITE)
-    name = Const(sites[0].name, SITE)
-    if label.type.nullable and label.leaves:
-        absent = Op("is_null", (label.leaves[0],), BOOL)
-        return Op("if", (absent, Const(None, SITE), name), SITE)
-    return name
+    """The tag of the label where more sites are possible."""
+    first = next(site_columns(label.type), None)
+    if first is None:
+        return Const(None, SITE)
+    name = Const(first.site.name, SITE)
+    match first.mark:
+        case None:
+            return name
+        case Named(column):
+            return label.leaves[column]
+        case Filled(column):
+            return Op("if", (Op("is_null", (label.leaves[column],), BOOL), Const(None, SITE), name), SITE)
+        case _:
+            assert_never(first.mark)
 
 
 def _site_columns(label: LabelOf, site: Site) -> tuple[Scalar, ...]:
@@ -204,10 +219,6 @@ def _site_columns(label: LabelOf, site: Site) -> tuple[Scalar, ...]:
 
 def _nulls(t: Type) -> tuple[Scalar, ...]:
     return tuple(Const(None, nullable_base(b)) for b in base_types(t))
-
-
-def _offset(t: Label, site: str) -> int:
-    return next(s.params.start for s in site_columns(t) if s.site.name == site)
 
 
 def _type(value: Lowered) -> Type:

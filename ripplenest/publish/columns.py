@@ -11,10 +11,11 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
+from ripplenest.data.labels import SHOWN, SITE, param_name, param_type, shows_site
 from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError, QueryError
-from ripplenest.nrc.types import STRING, Bag, Base, Dict, Label, Record, Type, nullable
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.nrc.values import sort_key
 
 ID, BUCKET, MULTIPLICITY, OP = "_id", "id_bucket", "_multiplicity", "_op"
@@ -56,15 +57,16 @@ def data_type(t: Type) -> pa.DataType:
 
 def _label_fields(t: Label) -> Fields:
     """The parameters of the label; of several sites, those of each, behind the name of the one that made it."""
-    if len(t.sites) == 1 and t.sites[0].params:
-        return t.sites[0].params
-    params = ((f"{site.name}.{name}", nullable(inner)) for site in t.sites for name, inner in site.params)
-    return (("site", STRING), *params)
+    params = ((param_name(t, s, name), param_type(t, inner)) for s in t.sites for name, inner in s.params)
+    return (*(((SHOWN, SITE),) if shows_site(t) else ()), *params)
 
 
 def plain(value: Value, t: Type, where: str) -> Any:
     """``value`` as Arrow takes it: dicts and lists, a row with multiplicity n n times. Raises EvaluationError when a
-    row of a bag is there less than 0 times."""
+    row of a bag is there less than 0 times.
+
+    Like ``from_value`` (``nrc/values.py``), with labels as structs, and a way out where a bag cannot be an array.
+    """
     match t:
         case Base():
             return value
@@ -91,10 +93,9 @@ def _list(bag: Value, row: Type, where: str) -> list[Any]:
 def _label(value: LabelValue, t: Label, where: str) -> dict[str, Any]:
     site = t.site(value.site)
     assert site is not None
-    pairs = [(name, plain(arg, inner, where)) for arg, (name, inner) in zip(value.args, site.params, strict=True)]
-    if len(t.sites) == 1 and pairs:
-        return dict(pairs)
-    return {"site": value.site, **{f"{value.site}.{name}": arg for name, arg in pairs}}
+    pairs = zip(value.args, site.params, strict=True)
+    params = {param_name(t, site, name): plain(arg, inner, where) for arg, (name, inner) in pairs}
+    return {**({SHOWN: value.site} if shows_site(t) else {}), **params}
 
 
 def copies(n: int, where: str) -> int:

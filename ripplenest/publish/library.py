@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from importlib import import_module  # noqa: TID251 - of an optional package, by constants
 from typing import Any
 
 from ripplenest.errors import EnvironmentProblem

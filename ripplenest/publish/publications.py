@@ -13,10 +13,11 @@ from ripplenest.data.naming import digest
 from ripplenest.errors import NotPublished
 from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import RipplenestError, StateError, UnknownView
-from ripplenest.publish import Published, Target, look, publish
+from ripplenest.publish import Published, Target, check_target, look, publish
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.state.notes import meta_key, named, note
 from ripplenest.state.state import State
+from ripplenest.state.views import Kept
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change
 
@@ -31,6 +32,19 @@ class Publications:
     def targets(self) -> tuple[Target, ...]:
         """What is published, in the order of views and paths."""
         return _targets(self.state.store.all_meta())
+
+    def check_unpublished(self, name: str, what: str) -> None:
+        """``name`` is published nowhere. Raises StateError."""
+        paths = [target.path for target in self.targets if target.view == name]
+        if paths:
+            possible = [f"unpublish({name!r}, {path!r}) first" for path in paths]
+            raise StateError("the view is published", where=f"{what} {name}", got=paths, possible=possible)
+
+    def check_fits(self, view: Kept) -> None:
+        """``view`` can be where the view of its name is published. Raises QueryError."""
+        for target in self.targets:
+            if target.view == view.name:
+                check_target(view.shape, target)
 
     def add(self, view: str, path: str | os.PathLike[str], layout: str, rebuild: bool, adopt: bool) -> Published:
         """Publish ``view`` now and after every batch. Raises StateError when something else is there, and what

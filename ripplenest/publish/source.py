@@ -75,12 +75,11 @@ class Source(Protocol):
 
 
 @frozen(slots=False)
-class Nested:
-    """A view as one table of nested rows. Raises EvaluationError where a multiplicity is below 0."""
+class _OfView:
+    """What a view shows at a version."""
 
     shape: OutputShape
     snapshot: Version
-    part: str = "nested"
 
     @property
     def view(self) -> str:
@@ -89,6 +88,13 @@ class Nested:
     @property
     def fingerprint(self) -> str:
         return self.shape.fingerprint
+
+
+@frozen(slots=False)
+class Nested(_OfView):
+    """A view as one table of nested rows. Raises EvaluationError where a multiplicity is below 0."""
+
+    part: str = "nested"
 
     @property
     def where(self) -> str:
@@ -138,24 +144,14 @@ def _steps(found: Touched, updated: Collection[Row], where: str) -> Iterator[tup
 
 
 @frozen(slots=False)
-class Shredded:
+class Shredded(_OfView):
     """The flat part of a view, or with ``site`` one of its dictionaries."""
 
-    shape: OutputShape
-    snapshot: Version
     site: str | None = None
 
     @property
     def part(self) -> str:
         return "flat" if self.site is None else self.site
-
-    @property
-    def view(self) -> str:
-        return self.shape.name
-
-    @property
-    def fingerprint(self) -> str:
-        return self.shape.fingerprint
 
     @property
     def where(self) -> str:

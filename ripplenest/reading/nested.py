@@ -5,16 +5,17 @@ the table has the access key for it, which is the label's columns, and else by a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ripplenest.data.columns import from_leaves, to_leaves
-from ripplenest.data.rows import Row
+from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.types import LONG, Label, Record, Type
 from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.shred.values import nest
 from ripplenest.store.specs import Columns
 from ripplenest.version.overlay import Overlay
+from ripplenest.version.version import Version
 
 
 def missed(*overlays: Overlay) -> dict[str, tuple[Columns, ...]]:
@@ -88,3 +89,23 @@ def _labels(value: Value, t: Type) -> Iterator[LabelValue]:
                 yield from _labels(field_of(value, name), inner)
         case _:
             return
+
+
+def nested_bag(shape: OutputShape, snapshot: Version) -> BagValue:
+    """The nested value of a view, put together in Python."""
+    flat = BagValue.weighted(
+        (from_leaves(row, shape.flat.row), n) for row, n in snapshot.scan(shape.flat.table).counts().items()
+    )
+    tables = {site: _all_definitions(shape, site, snapshot.scan) for site in shape.sites}
+    return nest(flat, shape.row, lambda label: tables[label.site].get(label, BagValue()))
+
+
+def _all_definitions(shape: OutputShape, site: str, scan: Callable[[str], Rows]) -> dict[LabelValue, BagValue]:
+    d = shape.dictionary(site)
+    found: dict[LabelValue, list[tuple[object, int]]] = {}
+    for row, n in scan(d.table).counts().items():
+        entry = from_leaves(row, d.stored)
+        label = field_of(entry, "label")
+        assert isinstance(label, LabelValue)
+        found.setdefault(label, []).append((field_of(entry, "row"), n))
+    return {label: BagValue.weighted(rows) for label, rows in found.items()}

@@ -19,9 +19,8 @@ from graphlib import TopologicalSorter
 
 from attrs import frozen
 
-from ripplenest.data.columns import width
 from ripplenest.data.index import Wanted, key_rows
-from ripplenest.data.labels import labels, site_columns
+from ripplenest.data.labels import labels, site_columns, width
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Type

@@ -9,17 +9,16 @@ gives on the nested relations?
 Tables are compared as Arrow does it, so that only rows that differ become Python rows.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import evolve, field, frozen
 
-from ripplenest.api.handles import nested_bag
 from ripplenest.data import columnar
-from ripplenest.data.columns import base_types, columns, from_leaves, width
-from ripplenest.data.labels import SiteColumns, is_tagged, labels, site_columns
+from ripplenest.data.columns import base_types, columns, from_leaves
+from ripplenest.data.labels import Filled, Mark, Named, is_tagged, labels, site_columns, width
 from ripplenest.data.naming import canonical_text
 from ripplenest.data.rows import Pair, Rows
 from ripplenest.delta.compile import domain_name
@@ -29,6 +28,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Record, Type
+from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.verification import Difference, Sample, Table, Verification
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
@@ -195,7 +195,7 @@ def _output(view: Kept, found: Mapping[str, _Seen]) -> Iterator[Difference]:
             for s in site_columns(label, at):
                 domain = found.get(domain_name(view.name, s.site.name))
                 if domain is not None:
-                    yield from _in_domain(t, s.params.start, domain, _made(t.rows, label, s))
+                    yield from _in_domain(t, s.params.start, domain, _made(t.rows, s.mark))
 
 
 def _output_labels(m: Map) -> Iterator[tuple[int, Label]]:
@@ -214,21 +214,17 @@ def _known(t: _Seen, at: int, label: Label) -> Iterator[Difference]:
     yield from t.differs("rows with a label of no known site", unknown)
 
 
-def _made(rows: Rows, label: Label, s: SiteColumns) -> pa.ChunkedArray | None:
+def _made(rows: Rows, mark: Mark) -> pa.ChunkedArray | None:
     """Which rows have a label of the site; None for all."""
-    if s.tag is not None:
-        return pc.equal(columnar.column(rows, s.tag), s.site.name)
-    if not label.nullable:
-        return None
-    valid = [columnar.column(rows, i).is_valid() for i in s.params]
-    return None if not valid else _any(valid)
-
-
-def _any(masks: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
-    first, *rest = masks
-    for mask in rest:
-        first = pc.or_(first, mask)
-    return first
+    match mark:
+        case None:
+            return None
+        case Named(column, site):
+            return pc.equal(columnar.column(rows, column), site)
+        case Filled(column):
+            return columnar.column(rows, column).is_valid()
+        case _:
+            assert_never(mark)
 
 
 def _in_domain(t: _Seen, start: int, domain: _Seen, made: pa.ChunkedArray | None) -> Iterator[Difference]:

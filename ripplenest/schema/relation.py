@@ -4,7 +4,7 @@ Relation R with inner bags is stored shredded: table ``R`` holds its flat rows, 
 and table ``R.orders`` holds ⟨id, row⟩ for every row of those bags, at every depth.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from attrs import frozen
@@ -12,7 +12,7 @@ from attrs import frozen
 from ripplenest.data.columns import base_types, columns, label_columns, label_site, scalar_columns
 from ripplenest.errors import NoKey
 from ripplenest.nrc.arguments import kind, one_of
-from ripplenest.nrc.errors import TypeMismatch, UnknownName, WrongValue
+from ripplenest.nrc.errors import TypeMismatch, UnknownName, UnknownRelation, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
@@ -195,3 +195,8 @@ def _bags(t: Type, path: str) -> list[tuple[str, Type]]:
             return [found for name, inner in fields for found in _bags(inner, child_path(path, name))]
         case _:
             return []
+
+
+def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
+    """The declared relation ``name``. Raises UnknownRelation."""
+    return relations[one_of(name, relations, "there is no such relation", error=UnknownRelation)]

@@ -8,8 +8,7 @@ from functools import cached_property
 
 from attrs import frozen
 
-from ripplenest.data.columns import width
-from ripplenest.data.labels import labels
+from ripplenest.data.labels import labels, width
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.syntax import dict_row

@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from importlib import import_module, metadata, util
+from importlib import import_module, metadata, util  # noqa: TID251 - of an optional package, by a constant
 from pathlib import Path
 from typing import Literal
 
@@ -110,7 +110,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Source, Path]]:
 def _version(java: Path) -> int | None:
     """What ``java -version`` says: 8 for ``1.8.0_392``, 17 for ``17.0.15``; None when it does not run or answer."""
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - a Java that is asked for its version
             [java, "-version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -13,8 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
 
-from ripplenest.data.columns import width
-from ripplenest.data.labels import is_tagged, site_columns
+from ripplenest.data.labels import SHOWN, Filled, Mark, Named, is_tagged, param_name, shows_site, site_columns, width
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
@@ -103,11 +102,9 @@ class _Nester:
         chosen: list[tuple[Column, Column]] = []
         for s in site_columns(label, start):
             df, array = self._joined(df, self._shape.dictionary(s.site.name), row, s.params.start)
-            one = s.tag is None
-            present = _present(label, s.params.start) if one else F.col(f"c{s.tag}") == F.lit(s.site.name)
-            chosen.append((present, array))
-        for present, array in reversed(chosen):
-            value = F.when(present, array).otherwise(value)
+            chosen.append((_made(s.mark), array))
+        for made, array in reversed(chosen):
+            value = F.when(made, array).otherwise(value)
         return df, value
 
     def _joined(self, df: DataFrame, d: Dictionary, row: Type, position: int) -> tuple[DataFrame, Column]:
@@ -132,7 +129,10 @@ class _Nester:
 
 def _cell(value: Value, t: Type) -> Any:
     """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions. Law: a cell of
-    ``t`` has the shape of ``nested_type(t)``."""
+    ``t`` has the shape of ``nested_type(t)``.
+
+    By position, and not as the dicts of ``from_value``: names of fields may differ in case only.
+    """
     match t:
         case Record():
             return _cells(value, t) or (None,)
@@ -164,9 +164,17 @@ def nested_type(t: Type) -> DataType:
             assert_never(t)
 
 
-def _present(label: Label, position: int) -> Column:
-    """Whether a label of one site is one: NULL labels are those of inputs whose bag is NULL."""
-    return F.col(f"c{position}").isNotNull() if label.nullable else F.lit(True)
+def _made(mark: Mark) -> Column:
+    """Whether a label is of the site."""
+    match mark:
+        case None:
+            return F.lit(True)
+        case Named(column, site):
+            return F.col(f"c{column}") == F.lit(site)
+        case Filled(column):
+            return F.col(f"c{column}").isNotNull()
+        case _:
+            assert_never(mark)
 
 
 def _copies(value: Column) -> Column:
@@ -194,13 +202,14 @@ def _plain(t: Type, start: int) -> Column:
         case Record():
             return F.struct(*_named(t, start))
         case Label(sites):
-            parts = [F.col(f"c{start}").alias("site")] if is_tagged(t) else []
+            tag = F.col(f"c{start}") if is_tagged(t) else F.lit(sites[0].name if sites else None)
+            parts = [tag.alias(SHOWN)] if shows_site(t) else []
             for s in site_columns(t, start):
                 at = s.params.start
                 for name, inner in s.site.params:
-                    parts.append(_plain(inner, at).alias(f"{s.site.name}.{name}" if is_tagged(t) else name))
+                    parts.append(_plain(inner, at).alias(param_name(t, s.site, name)))
                     at += width(inner)
-            return F.struct(*parts) if parts else F.struct(F.lit(sites[0].name if sites else None).alias("site"))
+            return F.struct(*parts)
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:

@@ -20,7 +20,6 @@ from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from ripplenest.api.batch import LOADS, find_relation
 from ripplenest.data.rows import Rows
 from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
 from ripplenest.intake.apply import carry_out
@@ -32,9 +31,9 @@ from ripplenest.run.build import recomputed
 from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Decision, Policy, after_failure, decide
 from ripplenest.run.propagate import Propagation, propagate
-from ripplenest.schema.relation import Relation
+from ripplenest.schema.relation import Relation, find_relation
 from ripplenest.state.declared import Declared
-from ripplenest.state.notes import ROLLBACKS, meta_key, note
+from ripplenest.state.notes import LOADS, ROLLBACKS, meta_key, note
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
 from ripplenest.state.stored import relation_text

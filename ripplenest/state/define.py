@@ -8,8 +8,7 @@ once: versions that are kept keep the tables of the names that they knew (``stor
 view showed then, so that nothing is lost before the versions that have it are.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
@@ -19,7 +18,7 @@ from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
 from ripplenest.schema.altered import Altered
 from ripplenest.state.declared import Declared
-from ripplenest.state.notes import Kind, meta_key, named, note
+from ripplenest.state.notes import Kind, meta_key, note
 from ripplenest.state.state import State
 from ripplenest.state.stored import StoredPast, relation_text, stored_shape, write
 from ripplenest.state.views import OTHER_PROGRAM, Kept, Waiting, compiled, stored_text
@@ -75,10 +74,9 @@ class Definitions:
         return self._define(view, old, snapshot, "replace")
 
     def remove(self, name: str, snapshot: Unfolding) -> int:
-        """Keep a view or relation no longer. Returns the version. Raises StateError when something reads it or it is
-        published, UnknownView when there is none."""
+        """Keep a view or relation no longer, which is published nowhere. Returns the version. Raises StateError when
+        something reads it, UnknownView when there is none."""
         declared = self._declared
-        self._check_unpublished(name, "drop")
         if name in declared.relations:
             if readers := declared.readers(name):
                 possible = [f"drop({reader!r}) first" for reader in readers]
@@ -203,15 +201,3 @@ class Definitions:
             stored = StoredPast(old.name, died, old.shape.fingerprint, stored_shape(old.shape))
             found[meta_key("past", f"{died:012d}:{old.name}")] = write(stored)
         return found
-
-    def _check_unpublished(self, name: str, what: str) -> None:
-        targets = _published(self.state.store.all_meta(), name)
-        if targets:
-            possible = [f"unpublish({name!r}, {path!r}) first" for path in targets]
-            raise StateError("the view is published", where=f"{what} {name}", got=targets, possible=possible)
-
-
-def _published(meta: Mapping[str, str], view: str) -> list[str]:
-    """Where a view is published."""
-    found: Iterable[dict[str, str]] = (json.loads(text) for text in named(meta, "publish").values())
-    return [target["path"] for target in found if target["view"] == view]

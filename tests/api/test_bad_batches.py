@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -27,17 +26,10 @@ from support.shop import (
     order,
     tags,
 )
-from support.states import MEMORY, recomputed, refused, state
+from support.states import recomputed, refused, state
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """In memory: many commits, and no need of a disk."""
-    with TemporaryDirectory(dir=MEMORY) as path:
-        yield Path(path)
 
 
 @pytest.fixture

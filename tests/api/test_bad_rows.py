@@ -7,24 +7,16 @@ Each is refused with the path of the culprit, and leaves the version and the who
 from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
 import pyarrow as pa
 import pytest
 from support.shop import ANN, BOB, FILMS, Customer, Movie, customer, customers, item, movie, opened, order, tags
-from support.states import MEMORY, recomputed, refused, unchanged
+from support.states import recomputed, refused, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """In memory: many commits, and no need of a disk."""
-    with TemporaryDirectory(dir=MEMORY) as path:
-        yield Path(path)
 
 
 @pytest.fixture

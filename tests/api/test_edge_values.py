@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal as Number
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
 import pytest
 from support.products import product
 from support.shop import Movie, customers, opened
-from support.states import MEMORY, recomputed, refused, state, unchanged
+from support.states import recomputed, refused, state, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -32,14 +31,6 @@ from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Op, Source
 from ripplenest.run.joiner import Task
 from ripplenest.spark.joiner import SparkJoiner
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """In memory: many commits, and no need of a disk."""
-    with TemporaryDirectory(dir=MEMORY) as path:
-        yield Path(path)
-
 
 NAN, INF = float("nan"), float("inf")
 KINDS: dict[str, Any] = {

@@ -40,7 +40,7 @@ from ripplenest.nrc.types import INT, LONG, STRING, UNIT, Record, Type
 from ripplenest.plan.lower import lower
 from ripplenest.plan.product import Product
 from ripplenest.shred.contexts import dictionaries, stored_parts
-from ripplenest.shred.sites import keep
+from ripplenest.shred.sites import defined, keep
 from ripplenest.shred.terms import shred
 
 # ---------------------------------------------------------------- the order of reading
@@ -68,7 +68,7 @@ def stored_terms(c: Choices) -> Iterator[tuple[Expr, str]]:
         yield s.flat, part
         for d in dictionaries(s.context):
             if isinstance(d, DictLit):
-                yield term(keep(d, "Dom").products, UNIT), part
+                yield term(keep(defined(d), "Dom").products, UNIT), part
 
 
 @law(examples=60)

@@ -43,7 +43,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.types import BOOL, INT, LONG, STRING, UNIT, Bag, Record
 from ripplenest.shred.contexts import dictionaries, stored_parts
-from ripplenest.shred.sites import domain_row, keep
+from ripplenest.shred.sites import defined, domain_row, keep
 from ripplenest.shred.terms import shred
 
 ROW = Record((("k", LONG), ("x", LONG), ("kind", STRING), ("n", INT), ("flag", STRING), ("yes", BOOL)))
@@ -320,7 +320,7 @@ def cheaper(*conditions: Elem) -> DictLit:
 
 def domain_verdict(d: DictLit, changed: str) -> Verdict:
     """When ``changed`` does: Dom ⋈ e, or e keyed by what it equates."""
-    kept = keep(d, "Dom")
+    kept = keep(defined(d), "Dom")
     assert d.site.params
     h = term(kept.products, ROW)
     row = domain_row(d.site)
@@ -446,7 +446,7 @@ def test_the_verdict_of_related() -> None:
     (d,) = dictionaries(shredded.context)
     assert isinstance(d, DictLit)
     sizes |= stored_sizes({"Dom": domain_row(d.site)}, {})
-    kept = term(keep(d, "Dom").products, MOVIE)
+    kept = term(keep(defined(d), "Dom").products, MOVIE)
     for h, part in ((shredded.flat, "M"), (kept, "M"), (kept, "Dom")):
         found = verdict(h, delta(h, frozenset((part,)), telescoped=True), sizes)
         assert found.incremental

@@ -12,6 +12,7 @@ from support.schemas import random_schema
 from ripplenest.delta.compile import Options, compile_view
 from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.normal import normal
 from ripplenest.nrc.syntax import Call, Expr, For, IsSite, Plus, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, Bag, Record
 from ripplenest.plan.lower import lower
@@ -33,6 +34,18 @@ def test_sites_are_apart(first: str, second: str) -> None:
     body = For("x", R, For("b", others(first, "eq"), For("c", others(second, "ne"), head)))
     with pytest.raises(QueryError, match="a name of its own"):
         compile_view(Query("v", body, (("R", ROW),)))
+
+
+def test_each_definition_is_made_a_sum_of_products_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum can have thousands of products, so that making it again costs as much as all that is asked of it."""
+    asked: list[Expr] = []
+    count = lambda e, free=None: asked.append(e) or normal(e, free)  # noqa: E731
+    for module in ("shred.sites", "delta.compile"):
+        monkeypatch.setattr(f"ripplenest.{module}.normal", count)
+    head = Sng(Tuple((("b", Var("b")), ("c", Var("c")))))
+    body = For("x", R, For("b", others("ι", "eq"), For("c", others("κ", "ne"), head)))
+    compile_view(Query("v", body, (("R", ROW),)), Options("none"))
+    assert len(asked) == len(set(asked)) == 1 + 2
 
 
 PRODUCTS: Counter[str] = Counter()

@@ -1,14 +1,15 @@
 """The layout of labels is one: what ``data/labels.py`` says of positions is where ``data/columns.py`` puts columns."""
 
 from collections import Counter
+from typing import assert_never
 
 from support.choices import Choices, seeded
 from support.schemas import base_type
 
-from ripplenest.data.columns import columns, from_leaves, to_leaves, width
-from ripplenest.data.labels import is_tagged, labels, site_columns
+from ripplenest.data.columns import columns, from_leaves, to_leaves
+from ripplenest.data.labels import Filled, Mark, Named, is_tagged, labels, site_columns, width
 from ripplenest.nrc.bags import LabelValue
-from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.nrc.types import LONG, Label, Record, Site, Type
 
 CASES = 400
 COUNTS: Counter[str] = Counter()
@@ -40,6 +41,7 @@ def test_the_columns_of_each_site() -> None:
         found = list(site_columns(t))
         COUNTS[f"{min(len(t.sites), 2)} sites"] += 1
         assert [i for s in found for i in s.params] == list(range(is_tagged(t), width(t)))
+        assert width(t) == len(columns(t))
         for s in found:
             params = Record(s.site.params)
             assert [columns(t)[i].type.kind for i in s.params] == [c.type.kind for c in columns(params)]
@@ -57,6 +59,42 @@ def test_the_columns_of_each_site() -> None:
                 assert to_leaves(made, t) == leaves
 
 
+def holds(mark: Mark, leaves: tuple[object, ...]) -> bool:
+    match mark:
+        case None:
+            return True
+        case Named(column, site):
+            return leaves[column] == site
+        case Filled(column):
+            return leaves[column] is not None
+        case _:
+            assert_never(mark)
+
+
+def test_a_mark_says_who_made_a_label() -> None:
+    """Laws: columns have the mark of a site just where it made the label; NULL is NULL in every column and has no mark;
+    what was written is read."""
+    for seed in range(CASES):
+        t = label(seeded(seed), 3)
+        stored = Label((Site(f"R.{seed}", (("id", LONG),)),), nullable=seed % 2 == 0)
+        plain = not any(list(labels(Record(site.params))) for site in t.sites)  # values of these marks have no labels
+        for kind in [t, stored] if plain and (is_tagged(t) or not t.nullable) else [stored]:
+            found = list(site_columns(kind))
+            for made in found:
+                args = tuple(from_leaves(tuple(range(1, 1 + width(a))), a) for _, a in made.site.params)
+                value = LabelValue(made.site.name, args)
+                leaves = to_leaves(value, kind)
+                assert [s.site.name for s in found if holds(s.mark, leaves)] == [value.site]
+                assert from_leaves(leaves, kind) == value
+                COUNTS[f"mark {type(made.mark).__name__}"] += 1
+            empty = (None,) * width(kind)
+            assert to_leaves(None, kind) == empty
+            if kind.nullable:
+                assert from_leaves(empty, kind) is None
+                assert not any(holds(s.mark, empty) for s in found)
+                COUNTS["NULL"] += 1
+
+
 def test_labels_where_they_begin() -> None:
     """Law: labels(r, n) are at the positions at which their columns begin among those of r, and n further."""
     for seed in range(CASES):
@@ -70,4 +108,5 @@ def test_labels_where_they_begin() -> None:
 
 def test_what_was_covered() -> None:
     wanted = ("0 sites", "1 sites", "2 sites", "labels inside of labels", "labels with a tag", "labels of records")
+    wanted += ("mark Named", "mark Filled", "mark NoneType", "NULL")
     assert all(COUNTS[what] >= 20 for what in wanted), COUNTS

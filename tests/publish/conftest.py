@@ -26,12 +26,6 @@ def compiled_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as path:
-        yield Path(path)
-
-
 @pytest.fixture(scope="package")
 def shop(compiled_once: None) -> Iterator[Path]:  # noqa: ARG001
     """The state of the shop, closed."""

@@ -8,9 +8,8 @@ from publish.versions import Versions, random_versions
 from support.shop import ANN, BOB, FILMS, Customer, customer, customers, item, liked, opened, order, parts
 
 import ripplenest as rn
-from ripplenest.api.handles import nested_bag
 from ripplenest.data.columns import base_types
-from ripplenest.reading.nested import nested_rows
+from ripplenest.reading.nested import nested_bag, nested_rows
 from ripplenest.reading.touched import places, touched, wanted_keys
 from ripplenest.version.folding import Unfolding
 from ripplenest.version.overlay import Overlay

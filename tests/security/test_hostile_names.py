@@ -8,13 +8,12 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
 import py4j.java_gateway
 import pytest
-from support.states import MEMORY, refused, state
+from support.states import refused, state
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -62,13 +61,6 @@ HOSTILE = (
 )
 WORDS = {name for name in HOSTILE if name.isidentifier() and name != "e\u0301"}  # which is two texts to Python
 OURS = re.compile(r"[a-z0-9_]{1,12}(\.[a-z0-9_]{1,12})?|\*", re.ASCII)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """In memory: many commits, and no need of a disk."""
-    with TemporaryDirectory(dir=MEMORY) as path:
-        yield Path(path)
 
 
 @rn.record

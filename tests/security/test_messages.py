@@ -7,19 +7,17 @@ import json
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.logger import PySparkLogger
 from support.shop import ANN, Customer, Movie, Order, customer, item, movie, opened, order
-from support.states import MEMORY
 from typer.testing import CliRunner
 
 import ripplenest as rn
@@ -36,12 +34,6 @@ ROOT = Path(__file__).resolve().parents[2]
 H = "\x1b[2J\x9b31m\r\n  wanted   nothing\u202e\u2028\x07\x7f\ud800<script>"
 NAME = H.replace("\ud800", "")  # what can be the name of something
 SECRET = "-".join(("4111", "1111", "confidential"))
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with TemporaryDirectory(dir=MEMORY) as path:
-        yield Path(path)
 
 
 def printable(text: str) -> bool:

@@ -17,13 +17,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from support.shop import ANN, BOB, FILMS, customers, movie, opened, related
-from support.states import MEMORY
 
 import ripplenest as rn
 from ripplenest import errors
@@ -34,12 +32,6 @@ from ripplenest.store import commit
 from ripplenest.store.specs import Change
 
 MARK = "_".join(("ran", "by", "the", "state"))  # this file is compiled, too, and does not have it whole
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with TemporaryDirectory(dir=MEMORY) as path:
-        yield Path(path)
 
 
 @pytest.fixture

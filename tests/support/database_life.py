@@ -1,18 +1,14 @@
 """The life of a database: relations, loads, views, batches, compaction and a vacuum through the public API."""
 
-import tempfile
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import ripplenest as rn
 from ripplenest import Database
 from support import shop
-from support.crashes import Tell
-from support.lives import SOURCE, Found, Life, digest_of
+from support.api_life import ApiLife, batches
+from support.lives import SOURCE, Found, digest_of
 from support.shop import ANN, BOB, FILMS, customer, item, movie, order
-from support.states import MEMORY, state
+from support.states import state
 
 VIEWS = (shop.customers, shop.movies, shop.related, shop.tags)
 BATCHES = 4
@@ -43,23 +39,10 @@ def rows_after(loaded: Mapping[str, bool], batches: int) -> dict[str, list[Any]]
 LOADS = {"C": [ANN], "M": FILMS}
 
 
-class DatabaseLife(Life[Database]):
+class DatabaseLife(ApiLife):
     """Relations, loads, views, batches, compaction and a vacuum through the public API."""
 
-    def open(self, folder: Path) -> Database:
-        return rn.open(folder, engine="python")
-
-    def live(self, folder: Path, tell: Tell) -> None:
-        with self.open(folder) as db:
-            self.go_on(db, tell)
-
-    def go_on(self, handle: Database, tell: Tell) -> None:
-        db = handle
-
-        def acknowledge() -> None:
-            tell(f"{db.version} {_batches(db)}")
-
-        acknowledge()
+    def steps(self, db: Database, acknowledge: Callable[[], None]) -> None:
         db.relation("C", shop.Customer, key="custkey")
         acknowledge()
         db.relation("M", shop.Movie)
@@ -80,35 +63,18 @@ class DatabaseLife(Life[Database]):
         db._store.vacuum(2)
 
     def look(self, handle: Database) -> Found:
-        db, batches, loaded = handle, _batches(handle), _loaded(handle)
-        rows = rows_after(loaded, batches)
+        db, done, loaded = handle, batches(handle), _loaded(handle)
+        rows = rows_after(loaded, done)
         for view in VIEWS:
             if view.name in db.views:
                 assert db.view(view.name).rows() == view(**{r: rows[r] for r, _ in view.query.relations}), view.name
-        return Found(db.version, batches)
+        return Found(db.version, done)
 
     def digest(self, handle: Database) -> str:
         now = state(handle)
         tables = {t: sorted(map(repr, rows.items())) for t, rows in now.pop("tables").items()}
         del now["version"]  # it says how often a compaction was begun
-        return digest_of((tables, now, _batches(handle)))
-
-    @property
-    def last(self) -> str:
-        return _undisturbed()
-
-
-@cache
-def _undisturbed() -> str:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        life = DatabaseLife()
-        life.live(Path(folder) / "state", lambda _: None)
-        with life.open(Path(folder) / "state") as db:
-            return life.digest(db)
-
-
-def _batches(db: Database) -> int:
-    return db._store.last_seq(SOURCE) or 0
+        return digest_of((tables, now, batches(handle)))
 
 
 def _loaded(db: Database) -> dict[str, bool]:

@@ -1,17 +1,15 @@
 """The life of a database whose views and relations are defined anew: replaced, dropped, given other fields."""
 
-import tempfile
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.nrc.types import Record
-from support.crashes import Tell
-from support.lives import SOURCE, Found, Life, digest_of
+from support.api_life import ApiLife, batches
+from support.lives import SOURCE, Found, digest_of
 from support.shop import ANN, BOB, Customer, customer, item, order, tags
-from support.states import MEMORY, state
+from support.states import state
 
 
 @rn.view
@@ -30,24 +28,11 @@ def replaced() -> Any:
 NEW = customer(9, "Cid", [order(1, item(1, 5, ("x",)))])
 
 
-class RedefineLife(Life[Database]):
+class RedefineLife(ApiLife):
     """A batch, a view replaced and one dropped, a field added, and a batch with it."""
 
-    def open(self, folder: Path) -> Database:
-        return rn.open(folder, engine="python")
-
-    def live(self, folder: Path, tell: Tell) -> None:
-        with self.open(folder) as db:
-            self.go_on(db, tell)
-
-    def go_on(self, handle: Database, tell: Tell) -> None:
-        db = handle
-
-        def acknowledge() -> None:
-            tell(f"{db.version} {_batches(db)}")
-
-        acknowledge()
-        if _batches(db) == 0:
+    def steps(self, db: Database, acknowledge: Callable[[], None]) -> None:
+        if batches(db) == 0:
             db.relation("C", Customer, key="custkey")
             acknowledge()
             for view in (parts, tags):
@@ -56,7 +41,7 @@ class RedefineLife(Life[Database]):
             with db.batch(SOURCE, 1) as b:
                 b.insert("C", [ANN, BOB])
             acknowledge()
-        if _batches(db) == 1:
+        if batches(db) == 1:
             if "vip" not in _fields(db):
                 db.replace(replaced())
                 acknowledge()
@@ -76,39 +61,22 @@ class RedefineLife(Life[Database]):
 
     def look(self, handle: Database) -> Found:
         """Each view is its definition, one of two; nothing of a dropped one is left behind."""
-        db, batches = handle, _batches(handle)
+        db, done = handle, batches(handle)
         if "C" in db.relations:
             rows = [{k: v for k, v in row.items() if k != "vip"} for row in db.relation("C").rows()]
-            wanted = [[], [ANN, BOB], [ANN, NEW]][batches]
+            wanted = [[], [ANN, BOB], [ANN, NEW]][done]
             assert sorted(row["custkey"] for row in rows) == sorted(row["custkey"] for row in wanted)
             if "parts" in db.views:
                 assert db.view("parts").rows() in (parts(C=rows), replaced()(C=rows))
             if "tags" in db.views:
                 assert db.view("tags").rows() == tags(C=rows)
         assert db.verify().ok and db.waiting == {}
-        return Found(db.version, batches)
+        return Found(db.version, done)
 
     def digest(self, handle: Database) -> str:
         now = state(handle)
         tables = {t: sorted(map(repr, rows.items())) for t, rows in now.pop("tables").items()}
-        return digest_of((sorted(tables.items()), _fields(handle), handle.views, _batches(handle)))
-
-    @property
-    def last(self) -> str:
-        return _undisturbed()
-
-
-@cache
-def _undisturbed() -> str:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        life = RedefineLife()
-        life.live(Path(folder) / "state", lambda _: None)
-        with life.open(Path(folder) / "state") as db:
-            return life.digest(db)
-
-
-def _batches(db: Database) -> int:
-    return db._store.last_seq(SOURCE) or 0
+        return digest_of((sorted(tables.items()), _fields(handle), handle.views, batches(handle)))
 
 
 def _fields(db: Database) -> tuple[str, ...]:

@@ -1,0 +1,91 @@
+"""Definitions as users ask for them: which one is meant, whether it is there already, and whether the policy and the
+publications allow it. ``state/define.py`` builds the maps.
+"""
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from ripplenest.delta.compile import Options
+from ripplenest.delta.judge import check_strict
+from ripplenest.delta.materialize import MODES, Materialize
+from ripplenest.nrc.arguments import one_of
+from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.syntax import Query
+from ripplenest.publish.publications import Publications
+from ripplenest.run.policy import Policy
+from ripplenest.schema.altered import Altered
+from ripplenest.schema.relation import Relation, find_relation
+from ripplenest.state.commits import Commits
+from ripplenest.state.declared import Declared
+from ripplenest.state.define import Definitions
+from ripplenest.state.state import State
+from ripplenest.state.views import HasQuery, Kept, compiled, query_of
+from ripplenest.version.folding import Unfolding
+
+
+@frozen
+class Defining:
+    """Definitions that a user asks for, under a policy."""
+
+    state: State
+    commits: Commits
+    definitions: Definitions
+    publications: Publications
+    policy: Policy
+
+    @property
+    def _declared(self) -> Declared:
+        return self.state.declared
+
+    def create(self, view: HasQuery, materialize: Materialize | None) -> str:
+        """Keep a view, or know that it is kept; its name."""
+        query = _checked(view, materialize, "create")
+        snapshot = self.state.snapshot()
+        self._declared.check_relations(query)
+        known = self._declared.views.get(query.name)
+        waiting = self._declared.waiting.get(query.name)
+        if known is not None:
+            self._declared.check_same(compiled(query, known.options), materialize)
+        elif waiting is not None:
+            self._declared.check_term(waiting, query, materialize)
+            self.definitions.rebuild(waiting, snapshot)
+        else:
+            self.definitions.create(self._compiled(query, materialize, snapshot), snapshot)
+        return query.name
+
+    def replace(self, view: HasQuery, materialize: Materialize | None) -> str:
+        """Keep a view in place of the one of its name, which is returned."""
+        query = _checked(view, materialize, "replace")
+        snapshot = self.state.snapshot()
+        self._declared.check_relations(query)
+        made = self._compiled(query, materialize, snapshot)
+        self.publications.check_fits(made)
+        self.definitions.replace(made, snapshot)
+        return query.name
+
+    def drop(self, name: str) -> int:
+        """Keep a view or a relation no longer. Returns the version."""
+        snapshot = self.state.snapshot()
+        self.publications.check_unpublished(name, "drop")
+        return self.definitions.remove(name, snapshot)
+
+    def alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
+        """Give a relation other fields. Returns the version."""
+        snapshot = self.state.snapshot()
+        return self.definitions.alter(change(find_relation(self._declared.relations, name)), what, snapshot)
+
+    def _compiled(self, query: Query, materialize: Materialize | None, snapshot: Unfolding) -> Kept:
+        """A new definition, with maps for the rows that there are. Raises QueryError, and NotIncremental."""
+        rows = self.commits.part_sizes(snapshot, query.relations)
+        made = compiled(query, Options("cost" if materialize is None else materialize, rows))
+        if self.policy == "strict":
+            check_strict(query, made.judgement)
+        return made
+
+
+def _checked(view: HasQuery, materialize: object, verb: str) -> Query:
+    query = query_of(view)
+    if materialize is not None:
+        one_of(materialize, MODES, "there is no such way to materialise", f"{verb} {query.name}", QueryError)
+    return query
