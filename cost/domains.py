@@ -8,7 +8,7 @@ change of a Bag(1) would be cheaper than another. 𝕃 ↦ Bag(C) costs what one
 """
 
 from collections.abc import Callable
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import assert_never, overload
 
 from attrs import Attribute, field, frozen
@@ -114,8 +114,24 @@ def size(value: Value, a: Type) -> Cost:
 
 def bag_size(bag: BagValue, row: Type) -> BagCost:
     """size_Bag(C)(X) = |X|{sup size_C(xᵢ)}, and 1_Bag(C) when X is empty."""
-    count = sum(abs(n) for _, n in bag)
-    return BagCost(max(count, 1), reduce(sup, (size(value, row) for value, _ in bag), bottom(row)))
+    count = max(sum(abs(n) for _, n in bag), 1)
+    if _costs_the_same(row):
+        return BagCost(count, bottom(row))
+    return BagCost(count, reduce(sup, (size(value, row) for value, _ in bag), bottom(row)))
+
+
+@lru_cache
+def _costs_the_same(a: Type) -> bool:
+    """Whether all values of ``a`` cost what the least of them does: there is no bag in them."""
+    match a:
+        case Base() | Label():
+            return True
+        case Record(fields):
+            return all(_costs_the_same(t) for _, t in fields)
+        case Bag() | Dict():
+            return False
+        case _:
+            assert_never(a)
 
 
 # ---------------------------------------------------------------- order

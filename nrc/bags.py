@@ -40,9 +40,15 @@ class BagValue:
     def weighted(cls, pairs: Iterable[tuple["Value", int]]) -> "BagValue":
         """The sum of ``pairs`` of value and multiplicity; raises EvaluationError beyond 64 bits."""
         counts: dict[Value, int] = {}
+        held = counts.get
         for row, weight in pairs:
-            counts[row] = counts.get(row, 0) + weight
-        return cls({row: checked(n) for row, n in counts.items() if n})
+            counts[row] = held(row, 0) + weight
+        if 0 in counts.values():
+            counts = {row: n for row, n in counts.items() if n}
+        if counts:
+            checked(max(counts.values()))
+            checked(min(counts.values()))
+        return cls(counts)
 
     def __add__(self, other: "BagValue") -> "BagValue":
         if not (self.counts and other.counts):

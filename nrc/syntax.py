@@ -26,18 +26,25 @@ class At(Enum):
         return f"Δ{PRIME * (order - 1)}{name}" if self is At.DELTA else name + self.value
 
 
+class Node:
+    """A term: frozen, so that what was found out about one stays true of it. ``walk.py`` keeps free variables here."""
+
+    __slots__ = ("free",)
+    free: frozenset[str]
+
+
 # ---------------------------------------------------------------- elements
 
 
 @frozen
-class Var:
+class Var(Node):
     """x, bound by a ``for`` (context Π) or by a dictionary's parameters."""
 
     name: str
 
 
 @frozen
-class Proj:
+class Proj(Node):
     """t.f, the field f of a record."""
 
     of: "Elem"
@@ -50,7 +57,7 @@ def _comparable(value: object) -> object:
 
 
 @frozen
-class Lit:
+class Lit(Node):
     """A constant of a base type; ``None`` is NULL."""
 
     value: object = field(eq=_comparable)
@@ -58,7 +65,7 @@ class Lit:
 
 
 @frozen
-class Call:
+class Call(Node):
     """fn(t₁, …): an entry of the table of scalar functions (``nrc/scalars.py``)."""
 
     fn: str
@@ -66,7 +73,7 @@ class Call:
 
 
 @frozen
-class Tuple:
+class Tuple(Node):
     """⟨f₁: t₁, …⟩."""
 
     fields: tuple[tuple[str, "Elem"], ...]
@@ -76,7 +83,7 @@ class Tuple:
 
 
 @frozen
-class InL:
+class InL(Node):
     """inL_{ι,Π}(ε): the label ⟨ι, ε⟩."""
 
     site: str
@@ -84,7 +91,7 @@ class InL:
 
 
 @frozen
-class OutL:
+class OutL(Node):
     """outL_ι(l).p: the value of parameter p of the label l, NULL when l was made elsewhere."""
 
     label: "Elem"
@@ -93,7 +100,7 @@ class OutL:
 
 
 @frozen
-class IsSite:
+class IsSite(Node):
     """l ∈ ι: true when the label l was made at site ι; false for other labels and for NULL."""
 
     label: "Elem"
@@ -106,7 +113,7 @@ Elem = Var | Proj | Lit | Call | Tuple | InL | OutL | IsSite
 
 
 @frozen
-class Rel:
+class Rel(Node):
     """R, a stored bag of rows ``row``; of several updates ΔR, ΔʹR, … of one part, the ``order`` says which."""
 
     name: str
@@ -121,14 +128,14 @@ class Rel:
 
 
 @frozen
-class LetVar:
+class LetVar(Node):
     """X, bound by ``let`` (context Γ)."""
 
     name: str
 
 
 @frozen
-class Let:
+class Let(Node):
     """let X := e₁ in e₂."""
 
     name: str
@@ -137,7 +144,7 @@ class Let:
 
 
 @frozen
-class For:
+class For(Node):
     """for x in e₁ union e₂."""
 
     var: str
@@ -146,21 +153,21 @@ class For:
 
 
 @frozen
-class Pred:
+class Pred(Node):
     """p(x): Bag(1), {⟨⟩} where the scalar is true, {} where it is false or NULL."""
 
     cond: Elem
 
 
 @frozen
-class Sng:
+class Sng(Node):
     """sng(t) for an element t: a record of scalars and variables. sng(inL_ι(ε)) is the paper's inL_ι(ε)."""
 
     elem: Elem
 
 
 @frozen
-class SngBag:
+class SngBag(Node):
     """sng_ι(e), the unrestricted singleton; ι is unique among the sites of a query."""
 
     site: str
@@ -168,14 +175,14 @@ class SngBag:
 
 
 @frozen
-class Flatten:
+class Flatten(Node):
     """flatten(e): the union of the inner bags of e; NULL bags add nothing."""
 
     of: "Expr"
 
 
 @frozen
-class Product:
+class Product(Node):
     """e₁ × e₂, rows ⟨_1: t₁, _2: t₂⟩."""
 
     left: "Expr"
@@ -183,7 +190,7 @@ class Product:
 
 
 @frozen
-class Plus:
+class Plus(Node):
     """e₁ ⊎ e₂."""
 
     left: "Expr"
@@ -191,21 +198,21 @@ class Plus:
 
 
 @frozen
-class Neg:
+class Neg(Node):
     """⊖e."""
 
     of: "Expr"
 
 
 @frozen
-class Empty:
+class Empty(Node):
     """∅ : Bag(row)."""
 
     row: Type
 
 
 @frozen
-class Apply:
+class Apply(Node):
     """d(l): the bag that the dictionary d holds for the label l; {} when it holds none or l is NULL."""
 
     dictionary: "DictExpr"
@@ -218,7 +225,7 @@ Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus
 
 
 @frozen
-class DictRel:
+class DictRel(Node):
     """A stored dictionary of an input relation. Its labels have the one site ``name`` with the parameter ``id``."""
 
     name: str
@@ -232,7 +239,7 @@ class DictRel:
 
 
 @frozen
-class DictLit:
+class DictLit(Node):
     """[(ι,Π) ↦ e]: the parameters are read in e as outL_ι(var).p."""
 
     site: Site
@@ -241,7 +248,7 @@ class DictLit:
 
 
 @frozen
-class DictPlus:
+class DictPlus(Node):
     """d₁ ⊎ d₂: the bags of a label are added."""
 
     left: "DictExpr"
@@ -249,7 +256,7 @@ class DictPlus:
 
 
 @frozen
-class DictUnion:
+class DictUnion(Node):
     """d₁ ∪ d₂: label union; what both define must agree."""
 
     left: "DictExpr"
@@ -257,7 +264,7 @@ class DictUnion:
 
 
 @frozen
-class DictEmpty:
+class DictEmpty(Node):
     """[] : 𝕃 ↦ Bag(row), with empty support."""
 
     row: Type

@@ -4,8 +4,10 @@ Passes that treat most constructs alike use ``rebuild``; no other module matches
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import assert_never
+from operator import is_
+from typing import assert_never, get_args
 
+import attrs
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.syntax import (
@@ -50,9 +52,11 @@ def rebuild_elem(t: Elem, f: Callable[[Elem], Elem]) -> Elem:
         case Var() | Lit():
             return t
         case Proj(of, name):
-            return Proj(f(of), name)
+            inner = f(of)
+            return t if inner is of else Proj(inner, name)
         case Call(fn, args):
-            return Call(fn, tuple(f(a) for a in args))
+            changed = tuple(map(f, args))
+            return t if _same(changed, args) else Call(fn, changed)
         case Tuple(fields):
             return Tuple(tuple((n, f(a)) for n, a in fields))
         case InL(site, args):
@@ -65,6 +69,11 @@ def rebuild_elem(t: Elem, f: Callable[[Elem], Elem]) -> Elem:
             assert_never(t)
 
 
+def _same(a: tuple[Elem, ...], b: tuple[Elem, ...]) -> bool:
+    """Whether nothing was changed: then a node stays the same object, and so does what is known of it."""
+    return all(map(is_, a, b))
+
+
 def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Callable[[DictExpr], DictExpr]) -> Expr:
     """``e`` with ``f``, ``t`` and ``d`` applied to its direct children of each sort. Binders are not renamed."""
     match e:
@@ -73,11 +82,14 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
         case Let(name, bound, body):
             return Let(name, f(bound), f(body))
         case For(var, source, body):
-            return For(var, f(source), f(body))
+            inner, below = f(source), f(body)
+            return e if inner is source and below is body else For(var, inner, below)
         case Pred(cond):
-            return Pred(t(cond))
+            changed = t(cond)
+            return e if changed is cond else Pred(changed)
         case Sng(elem):
-            return Sng(t(elem))
+            changed = t(elem)
+            return e if changed is elem else Sng(changed)
         case SngBag(site, body):
             return SngBag(site, f(body))
         case Flatten(of):
@@ -112,26 +124,17 @@ def rebuild_dict(e: DictExpr, f: Callable[[Expr], Expr], d: Callable[[DictExpr],
 def children(term: Term) -> tuple[Term, ...]:
     """The direct children of a term, in the order of its fields."""
     found: list[Term] = []
-
-    def keep_elem(t: Elem) -> Elem:
-        found.append(t)
-        return t
-
-    def keep_expr(e: Expr) -> Expr:
-        found.append(e)
-        return e
-
-    def keep_dict(e: DictExpr) -> DictExpr:
-        found.append(e)
-        return e
-
-    if isinstance(term, Elem):
-        rebuild_elem(term, keep_elem)
-    elif isinstance(term, DictExpr):
-        rebuild_dict(term, keep_expr, keep_dict)
-    else:
-        rebuild(term, keep_expr, keep_elem, keep_dict)
+    for name in _FIELDS[type(term)]:
+        value = getattr(term, name)
+        if type(value) in _FIELDS:
+            found.append(value)
+        elif type(value) is tuple:  # of terms, with names or without
+            members = (member[1] if type(member) is tuple else member for member in value)
+            found.extend(member for member in members if type(member) in _FIELDS)
     return tuple(found)
+
+
+_FIELDS = {kind: tuple(f.name for f in attrs.fields(kind)) for kind in get_args(Term)}
 
 
 def nodes(term: Term) -> Iterator[Term]:
@@ -188,7 +191,16 @@ def replace_let(e: Expr, name: str, by: Expr) -> Expr:
 
 
 def free_vars(term: Term) -> frozenset[str]:
-    """The for-variables (context Π) that occur free in ``term``."""
+    """The for-variables (context Π) that occur free in ``term``; found once for each node."""
+    try:
+        return term.free
+    except AttributeError:
+        found = _free_vars(term)
+        object.__setattr__(term, "free", found)
+        return found
+
+
+def _free_vars(term: Term) -> frozenset[str]:
     match term:
         case Var(name):
             return frozenset((name,))

@@ -12,12 +12,14 @@ from attrs import evolve, field, frozen
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
+from ripplenest.plan import evaluate
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Product, Step, sources_of
+from ripplenest.plan.product import Product, Scalar, Step, sources_of
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
+from ripplenest.run.sizes import are_few
+from ripplenest.vector import join
 from ripplenest.vector.binding import Binding, Input
-from ripplenest.vector.join import fulfilling, keys_of, possible
 from ripplenest.version.version import Tables
 
 NO_KEYS = Rows.empty(())
@@ -87,7 +89,9 @@ class Run:
 
 
 def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
-    return possible(p, steps, [Input(found[step.source]) for step in steps])
+    if are_few(found.values()):
+        return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
+    return join.possible(p, steps, [Input(found[step.source]) for step in steps])
 
 
 def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
@@ -96,12 +100,24 @@ def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
     """
     if not step.keys:
         return NO_KEYS
-    binding = Binding.nothing_read()
-    if step.via is not None:
-        binding = Binding.of(step.via, Input(found[step.via]))
     own = [c for c in p.conditions if sources_of(c) == {step.via} and c not in p.partial]
+    rows = None if step.via is None else found[step.via]
     try:
-        keys, _ = keys_of(fulfilling(binding, own), step.keys)
+        return _keys_by_rows(step, rows, own) if rows is None or are_few([rows]) else _keys_by_columns(step, rows, own)
     except EvaluationError:
         return None
+
+
+def _keys_by_rows(step: Step, rows: Rows | None, own: Sequence[Scalar]) -> Rows:
+    via = step.via
+    bindings: list[evaluate.Binding] = [{}] if rows is None or via is None else [{via: row} for row, _ in rows.pairs()]
+    asking = (b for b in bindings if all(evaluate.value(c, b) is True for c in own))
+    keys = dict.fromkeys(tuple(evaluate.value(k.scalar, b) for k in step.keys) for b in asking)
+    asked = [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]
+    return Rows.of_counts(tuple(k.scalar.type for k in step.keys), dict.fromkeys(asked, 1))
+
+
+def _keys_by_columns(step: Step, rows: Rows, own: Sequence[Scalar]) -> Rows:
+    assert step.via is not None
+    keys, _ = join.keys_of(join.fulfilling(Binding.of(step.via, Input(rows)), own), step.keys)
     return Rows.of_columns(tuple(k.scalar.type for k in step.keys), keys)

@@ -7,10 +7,9 @@ import pyarrow as pa
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.plan.planned import Target
 from ripplenest.run.joiner import PythonJoiner, Task
+from ripplenest.run.sizes import are_few
 from ripplenest.vector.binding import Input
 from ripplenest.vector.join import joined
-
-FEW = 32  # rows of a level's inputs below which Python is faster than the fixed cost of columns
 
 
 class LocalJoiner:
@@ -18,7 +17,7 @@ class LocalJoiner:
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
         """By target, the sum of its tasks' rows, consolidated. Raises EvaluationError."""
-        if sum(len(rows) for task in tasks for rows in task.inputs) < FEW:
+        if are_few(rows for task in tasks for rows in task.inputs):
             return PythonJoiner().join(tasks, targets)
         inputs = {id(rows): Input(rows) for task in tasks for rows in task.inputs}  # what several read is indexed once
         found: dict[str, list[pa.Table]] = {t.name: [] for t in targets}

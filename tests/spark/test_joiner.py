@@ -14,7 +14,7 @@ from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, nullable
 from ripplenest.nrc.values import NAN
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
-from ripplenest.run import local
+from ripplenest.run import sizes
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
@@ -45,7 +45,7 @@ def made(name: str, types: tuple[Base, ...]) -> Target:
 
 @pytest.fixture(autouse=True)
 def columns_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "FEW", 0)
+    monkeypatch.setattr(sizes, "FEW", 0)
 
 
 def same(spark: SparkSession, tasks: list[Task], maps: list[Target]) -> dict[str, dict[tuple[object, ...], int]]:
