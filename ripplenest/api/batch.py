@@ -36,7 +36,7 @@ class Batch:
         self._report: Report | None = None
 
     def insert(self, relation: str, rows: object) -> None:
-        """Add rows: dicts, records, a pyarrow.Table or a DataFrame, nested bags as lists."""
+        """Add rows: dicts, records, a DataFrame or whatever else hands out Arrow data; nested bags as lists."""
         self._write("insert", relation, rows)
 
     def delete(self, relation: str, rows: object) -> None:

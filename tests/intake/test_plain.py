@@ -111,6 +111,14 @@ def test_every_kind_of_input_is_the_same_content() -> None:
     assert len(found) == 5
 
 
+def test_null_is_the_same_content_whatever_stands_behind_it() -> None:
+    bits = pa.array([False]).buffers()[1]
+    behind = [pa.nulls(1, pa.int64()), pa.array([None], pa.int64())]
+    behind += [pa.Array.from_buffers(pa.int64(), 1, [bits, pa.array([7]).buffers()[1]])]
+    row = Record((("x", Base("long", True)),))
+    assert len({content_digest(read_rows(pa.table({"x": c}), row, "rows").rows) for c in behind}) == 1
+
+
 def test_texts_that_only_differ_in_where_they_end_have_other_digests() -> None:
     row = Record((("x", Base("string", True)), ("y", Base("string", True))))
     texts = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"), ("abc", None), (None, "abc")]
