@@ -12,9 +12,11 @@ from support.choices import Choices
 from support.laws import law
 
 import ripplenest as rn
+from ripplenest.errors import BatchConflict
 from ripplenest.intake import apply
 from ripplenest.nrc.errors import RipplenestError
 from ripplenest.nrc.values import NAN
+from ripplenest.state import commits
 
 COUNTS: Counter[str] = Counter()
 NEVER = 1 << 40
@@ -104,3 +106,23 @@ def test_tiny_operations_are_run_by_rows(monkeypatch: pytest.MonkeyPatch) -> Non
             for row in many[:90]:
                 b.insert("R", [row])
         assert seen == ["insert", "delete"]
+
+
+def test_a_batch_of_an_earlier_release_is_not_applied_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its digest is of rows and not of columns."""
+    digest = commits._digest
+    rows = [{"a": i, "inner": {"b": None, "c": "x"}, "d": None} for i in range(3)]
+
+    def again(rows: list[dict[str, object]]) -> rn.Report:
+        with db.batch("s", 1) as b:
+            b.insert("R", rows)
+        return b.report
+
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="python") as db:
+        db.relation("R", Row, key="a")
+        with monkeypatch.context() as patch:
+            patch.setattr(commits, "_digest", lambda operations, by_columns=False: digest(operations, by_columns))
+            assert again(rows).applied
+        assert not again(rows[::-1]).applied
+        with pytest.raises(BatchConflict):
+            again(rows[1:])
