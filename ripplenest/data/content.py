@@ -49,10 +49,10 @@ def _texts(column: pa.Array) -> list[bytes | memoryview]:
     """Lengths, and bytes one after another. What is NULL has none: such slots are left out first."""
     known = column.drop_null() if column.null_count else column
     _, offsets, data = known.buffers()
-    if data is None or not len(known):
+    if not len(known):
         return []
     ends = np.frombuffer(offsets, np.int32, len(known) + 1, known.offset * 4)
-    return [np.diff(ends).tobytes(), memoryview(data)[int(ends[0]) : int(ends[-1])]]
+    return [np.diff(ends).tobytes(), b"" if data is None else memoryview(data)[int(ends[0]) : int(ends[-1])]]
 
 
 def _absent(column: pa.Array) -> npt.NDArray[np.bool_]:

@@ -5,7 +5,7 @@ hash only finds candidates: who probes compares the real values afterwards, so c
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,31 +18,37 @@ FEW = 64  # values that are not worth the search for those that are equal
 
 def hash_columns(columns: Sequence[pa.Array], rows: int) -> U64:
     """One hash per row of the key columns; NULL is a value like any other, and so is NaN (canonical columns only)."""
-    total = np.full(rows, len(columns), dtype=np.uint64)
-    for column in columns:
-        total = _mix(total * np.uint64(0x9E3779B97F4A7C15) + _hash_column(column))
-    return total
+    return _mixed(map(_hash_column, columns), len(columns), rows)
 
 
 def fingerprints(columns: Sequence[pa.Array], rows: int) -> U64:
     """One number per row, nearly always different for different rows; stored nowhere. Texts are read as polynomials of
     their bytes, which needs no loop over them."""
-    total = np.full(rows, len(columns), dtype=np.uint64)
-    for column in columns:
-        is_text = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
-        own = _polynomials(column) if is_text else _hash_column(column)
+    own = (_polynomials(column) if _is_text(column.type) else _hash_column(column) for column in columns)
+    return _mixed(own, len(columns), rows)
+
+
+def _mixed(hashes: Iterable[U64], columns: int, rows: int) -> U64:
+    """One number per row of those of its ``columns``, in their order."""
+    total = np.full(rows, columns, dtype=np.uint64)
+    for own in hashes:
         total = _mix(total * np.uint64(0x9E3779B97F4A7C15) + own)
     return total
 
 
+def _is_text(t: pa.DataType) -> bool:
+    return bool(pa.types.is_string(t) or pa.types.is_binary(t))
+
+
 def _polynomials(column: pa.Array) -> U64:
     _, offsets, data = column.buffers()
-    if not len(column) or data is None:
-        return np.zeros(len(column), np.uint64)
+    if not len(column):
+        return np.empty(0, np.uint64)
     ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4).astype(np.int64)
     lengths = np.diff(ends)
     size = int(ends[-1] - ends[0])
-    terms = np.frombuffer(data, np.uint8, size, int(ends[0])).astype(np.uint64) + np.uint64(1)
+    letters = np.frombuffer(data, np.uint8, size, int(ends[0])) if size else np.empty(0, np.uint8)
+    terms = letters.astype(np.uint64) + np.uint64(1)
     powers = np.cumprod(np.full(int(lengths.max()) + 1, 0x9E3779B97F4A7C15, np.uint64))
     terms *= powers[np.arange(size) - np.repeat(ends[:-1] - ends[0], lengths)]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])
@@ -62,9 +68,9 @@ def _mix(x: U64) -> U64:
 
 def _hash_column(column: pa.Array) -> U64:
     t = column.type
-    if (pa.types.is_string(t) or pa.types.is_binary(t)) and len(column) <= FEW:
+    if _is_text(t) and len(column) <= FEW:
         return np.fromiter(map(_digest, column.to_pylist()), np.uint64, len(column))
-    if pa.types.is_string(t) or pa.types.is_binary(t):
+    if _is_text(t):
         encoded = column.dictionary_encode(null_encoding="encode")
         unique = np.fromiter(map(_digest, encoded.dictionary.to_pylist()), np.uint64, len(encoded.dictionary))
         hashes: U64 = unique[encoded.indices.to_numpy()]

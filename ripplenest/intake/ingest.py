@@ -26,7 +26,7 @@ def read_rows(rows: object, row: Type, where: str) -> Given:
     culprit, such as ``rows[17].items[2].qty``.
     """
     flat = not has_bag(row) and bool(base_types(row))
-    table = _table(rows)
+    table = _table(rows, where)
     if table is not None:
         one_by_one = _arrow_rows(table, row, where)
         columns = from_arrow(table, row) if flat and _has_columns(table, row) else None
@@ -38,8 +38,8 @@ def read_rows(rows: object, row: Type, where: str) -> Given:
     return Given(row, values=tuple(to_value(r, row, f"{where}[{i}]") for i, r in enumerate(one_by_one)))
 
 
-def _table(rows: object) -> pa.Table | None:
-    """A pyarrow.Table, a DataFrame of Spark, or what hands out Arrow data (pandas, polars, DuckDB, readers)."""
+def _table(rows: object, where: str) -> pa.Table | None:
+    """A pyarrow.Table, a DataFrame of Spark, or what hands out Arrow data with fields (polars, readers)."""
     to_arrow = getattr(rows, "toArrow", None)  # a Spark DataFrame, without importing Spark
     if callable(to_arrow):
         rows = to_arrow()
@@ -48,7 +48,10 @@ def _table(rows: object) -> pa.Table | None:
     if isinstance(rows, pa.Table):
         return rows
     if hasattr(rows, "__arrow_c_stream__") or (hasattr(rows, "__arrow_c_array__") and not isinstance(rows, pa.Array)):
-        return pa.table(rows)
+        try:
+            return pa.table(rows)
+        except pa.ArrowException:
+            raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
     return None
 
 

@@ -1,4 +1,4 @@
-"""A small evaluator of products over Python rows: the second engine, and the check of the first."""
+"""A small evaluator of products over Python rows: for very few of them, and the check of the engines."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Sum-of-products plans: what is left of a query when labels and records have become columns.
 
-A product joins stored tables: ``weight · [ head | sources, conditions ]``. It is engine-neutral: a small evaluator over
-Python rows runs it in tests, Spark runs it in production.
+A product joins stored tables: ``weight · [ head | sources, conditions ]``. It is engine-neutral: columns in this
+process run it (``vector/join.py``), or Spark, and an evaluator over Python rows checks both.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""What an engine is: it sums products of small inputs. Spark is one; the one here runs in this process."""
+"""What an engine is: it sums products of small inputs. Spark is one, ``run/local.py`` another; the one here, by rows,
+is what these are compared with, and what joins very few rows."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol

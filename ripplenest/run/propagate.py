@@ -2,8 +2,8 @@
 
 Theory of operation. A batch is a signed bag of rows for some parts. Level by level, each statement of a changed part
 becomes joins over small inputs: the change itself, and what a *probe* finds in the other tables at the keys of the
-change. A ``Joiner`` evaluates those joins: Spark in production, plain Python in tests; nothing else differs between
-the two. What is looked up by constants or read whole is not looked at before some combination of the rows read so far
+change. A ``Joiner`` evaluates those joins: Spark, or columns in this process; nothing else differs between the two.
+What is looked up by constants or read whole is not looked at before some combination of the rows read so far
 can be in the result. A map that passes on shows statements something else than its rows (``passing``). Nothing is
 written here: the result is one signed bag per map, which the store commits together with the batch.
 """

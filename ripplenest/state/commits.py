@@ -93,7 +93,7 @@ class Commits:
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
         if applied is not None:
-            if applied.digest in (digest, *_older((write,), applied, digest)):
+            if _is_same(applied, digest, (write,)):
                 return applied.version
             got = f"version {applied.version}"
             raise AlreadyLoaded("the relation was loaded before", where=f"load {name}", got=got, possible=["batch"])
@@ -215,7 +215,7 @@ def _repeated(
 ) -> Report | None:
     """The report of a batch that was applied before. Raises BatchConflict or BatchGap."""
     where, applied, last = f"batch {source}:{seq}", standing.batch, standing.last
-    if applied is not None and applied.digest not in (digest, *_older(operations, applied, digest)):
+    if applied is not None and not _is_same(applied, digest, operations):
         what = "this batch was applied with other content"
         raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
     if applied is None and last is not None and seq != last + 1:
@@ -227,9 +227,9 @@ def _digest(operations: Sequence[Operation], by_columns: bool = True) -> str:
     return hashlib.sha256(content(operations, by_columns).encode()).hexdigest()
 
 
-def _older(operations: Sequence[Operation], applied: Applied, digest: str) -> list[str]:
-    """The digest that earlier releases gave such operations, where it is needed."""
-    return [] if applied.digest == digest else [_digest(operations, by_columns=False)]
+def _is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> bool:
+    """Whether ``operations``, which have ``digest``, were applied, perhaps by a release whose digests were of rows."""
+    return applied.digest == digest or applied.digest == _digest(operations, by_columns=False)
 
 
 def _signature(r: Relation) -> str:

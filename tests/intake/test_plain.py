@@ -119,6 +119,21 @@ def test_null_is_the_same_content_whatever_stands_behind_it() -> None:
     assert len({content_digest(read_rows(pa.table({"x": c}), row, "rows").rows) for c in behind}) == 1
 
 
+def test_empty_texts_and_null_are_told_apart_whatever_buffers_there_are() -> None:
+    row = Record((("x", Base("string", True)),))
+    columns = (pa.array(["", None]), pa.array([None, ""]), pa.array(["a", "", None])[1:], pa.array(["", None, "b"])[:2])
+    tables = [pa.table({"x": c}) for c in columns]
+    assert len({content_digest(read_rows(t, row, "rows").rows) for t in tables}) == 1
+    assert content_digest(read_rows([{"x": ""}, {"x": ""}], row, "rows").rows) != content_digest(
+        read_rows(tables[0], row, "rows").rows
+    )
+
+
+@pytest.mark.parametrize("rows", [pa.chunked_array([[1, 2]]), pa.array([1, 2])], ids=["chunked", "array"])
+def test_arrow_data_without_fields_is_refused(rows: object) -> None:
+    assert "rows" in read(rows, ROW, True)
+
+
 def test_texts_that_only_differ_in_where_they_end_have_other_digests() -> None:
     row = Record((("x", Base("string", True)), ("y", Base("string", True))))
     texts = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"), ("abc", None), (None, "abc")]
