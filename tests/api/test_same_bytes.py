@@ -112,8 +112,8 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 def started(folder: Path, seed: int, program: str) -> "subprocess.Popen[str]":
-    """A program with a hash seed, which is also its order of rows."""
-    file = folder / "program.py"
+    """A program with a hash seed, which is also its order of rows; in a file of its own, written before it starts."""
+    file = folder / f"program-{seed}.py"
     file.write_text(program, encoding="utf-8")
     return subprocess.Popen(
         [sys.executable, "-P", str(file), str(seed), str(TESTS)],
