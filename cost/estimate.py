@@ -13,8 +13,9 @@ from attrs import frozen
 from ripplenest.nrc.access import Equation, Join, Read, joins
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.syntax import At, Rel, input_site
-from ripplenest.nrc.types import Label, Record, Type
+from ripplenest.nrc.paths import label_columns
+from ripplenest.nrc.syntax import At, Rel
+from ripplenest.nrc.types import Label, Record, Site, Type
 
 MOST = 1e300  # where estimates stop growing, far from what a float can hold
 ROOT = 0.5  # a column that is not known to be unique has |T|^0.5 values, each in |T|^0.5 rows
@@ -121,13 +122,13 @@ class _Tables:
             for unique in self._unique(others[var]):
                 if unique <= columns.keys():
                     yield self.rows.get(others[var].name, 0.0), frozenset(columns[c] for c in unique)
-        if _is_dictionary(rel) and any(e.column == "label" for e in found):
-            yield self._parent(rel), frozenset(("label",))
+        site = dictionary_site(rel)
+        if site is not None and (label := label_columns("label", site)) <= {e.column for e in found}:
+            yield self._parent(rel), label
 
     def _unique(self, rel: Rel) -> list[frozenset[str]]:
         """What is declared, and the labels of inner bags that the rows hold: each is held once."""
-        held = [frozenset((path,)) for path in _labels(rel.row, "", rel.name)]
-        return [*self.keys.get(rel.name, ()), *held]
+        return [*self.keys.get(rel.name, ()), *_labels(rel.row, "", rel.name)]
 
     def _parent(self, rel: Rel) -> float:
         """The rows of the nearest part above in a dictionary's path; 0 when they are not known."""
@@ -144,19 +145,19 @@ class _Tables:
         return min(float(self.rows[key]), MOST)
 
 
-def _is_dictionary(rel: Rel) -> bool:
-    """Whether the rows are ⟨label, row⟩ of a stored dictionary."""
+def dictionary_site(rel: Rel) -> Site | None:
+    """The site of the labels where rows are ⟨label, row⟩ of a stored dictionary; None where they are none."""
     label = rel.row.get("label") if isinstance(rel.row, Record) else None
-    return isinstance(label, Label) and label.sites == (input_site(rel.name),)
+    return label.site(rel.name) if isinstance(label, Label) and label.only(rel.name) else None
 
 
-def _labels(row: Type, path: str, table: str) -> Iterable[str]:
-    """The columns of ``row`` that hold labels of inner bags of ``table`` itself."""
+def _labels(row: Type, path: str, table: str) -> Iterable[frozenset[str]]:
+    """The columns of each label of inner bags of ``table`` itself that ``row`` holds."""
     match row:
         case Record(fields):
             for name, inner in fields:
                 yield from _labels(inner, f"{path}.{name}" if path else name, table)
         case Label((site,)) if site.name.startswith(f"{table}."):
-            yield path or "value"
+            yield label_columns(path or "value", site)
         case _:
             return

@@ -12,16 +12,16 @@ from math import ceil
 
 from attrs import field, frozen
 
-from ripplenest.cost.estimate import found_by_a_key
+from ripplenest.cost.estimate import dictionary_site, found_by_a_key
 from ripplenest.nrc.access import Join, Read
 from ripplenest.nrc.disjoint import disjuncts, is_join
 from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Var, dict_row
+from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Var
 from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Record, nullable
+from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 
 
@@ -265,7 +265,7 @@ class _Words:
                 for step in rest:
                     path = Proj(path, step)
                 return path
-            case Proj(Var(var), "row") if var in rels and _is_dictionary(rels[var]):
+            case Proj(Var(var), "row") if var in rels and dictionary_site(rels[var]) is not None:
                 return Var(self._shown(var))
             case Var(var):
                 return Var(self._shown(var))
@@ -288,8 +288,3 @@ def _names(variables: tuple[str, ...], known: tuple[str, ...]) -> dict[str, str]
 
 def _plain(name: str) -> str:
     return name.rstrip("0123456789")
-
-
-def _is_dictionary(rel: Rel) -> bool:
-    """Whether the rows are ⟨label, row⟩ of a stored dictionary."""
-    return isinstance(rel.row, Record) and rel.row == dict_row(rel.row.get("row") or rel.row, rel.name)

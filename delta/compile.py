@@ -21,11 +21,11 @@ from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import definitions, normal, term
 from ripplenest.nrc.simplify import simplify, simplify_dict
-from ripplenest.nrc.syntax import DictLit, Elem, Expr, Proj, Query, SngBag, Tuple
+from ripplenest.nrc.syntax import DictLit, Elem, Expr, Keys, Proj, Query, SngBag, Tuple
 from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
-from ripplenest.shred.contexts import dictionaries, stored_parts
+from ripplenest.shred.contexts import dictionaries, parts_of, stored_parts
 from ripplenest.shred.sites import KeptDictionary, defined, domain_row, keep, labels_made, must_be_held
 from ripplenest.shred.terms import Shredded, shred
 
@@ -70,14 +70,15 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     what it reads; TooDeep or TooBig, naming the pass, when a pass makes more than the limits allow.
     """
     nested, row = _typed(query)
-    shredded, sites = _shredded(nested)
+    shredded, sites = _shredded(nested, query.keys)
     maps = _maps(query.name, shredded, sites, options.force_domain)
-    parts = _parts(query)
+    parts = parts_of(query)
     turns = (*sorted(parts), *(m.name for m in maps if m.kind.passes_on))
     by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
     made = materialize(maps, turns, decision(options.materialize, by_estimate))
     _check_apart(query.name, parts, (*maps, *made.maps))
-    program = TriggerProgram(query.name, row, parts, (*maps, *made.maps), made.statements, turns, query.relations)
+    every = (*maps, *made.maps)
+    program = TriggerProgram(query.name, row, parts, every, made.statements, turns, query.relations, query.keys)
     return Stages(nested, row, shredded, sites, program, made.choices)
 
 
@@ -91,9 +92,9 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     return nested, row
 
 
-def _shredded(nested: Expr) -> tuple[Shredded, tuple[DictLit, ...]]:
+def _shredded(nested: Expr, keys: Keys) -> tuple[Shredded, tuple[DictLit, ...]]:
     """h^F and h^Γ, and the definition of every site."""
-    raw = shred(nested)
+    raw = shred(nested, keys)
     shredded = Shredded(simplify(raw.flat), raw.context)
     sites = _sites(shredded)
     for h in (shredded.flat, *sites):
@@ -141,10 +142,6 @@ def _sites(shredded: Shredded) -> tuple[DictLit, ...]:
                     assert isinstance(simple, DictLit)
                     found[part.site.name] = simple
     return tuple(found.values())
-
-
-def _parts(query: Query) -> dict[str, Type]:
-    return {part: row for name, a in query.relations for part, row in stored_parts(name, a).items()}
 
 
 # ---------------------------------------------------------------- maps

@@ -13,13 +13,14 @@ from enum import Enum
 from functools import cached_property
 
 import networkx as nx
-from attrs import field, frozen
+from attrs import frozen
 
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
-from ripplenest.nrc.syntax import Expr
+from ripplenest.nrc.syntax import Expr, Keys
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Site, Type
+from ripplenest.shred.contexts import Relations
 
 
 class MapKind(Enum):
@@ -83,7 +84,8 @@ def _read(products: tuple[Comprehension, ...]) -> tuple[str, ...]:
 @frozen
 class TriggerProgram:
     """How one view is kept fresh. ``parts`` are the stored parts of the relations that it reads, with flat row types;
-    ``row`` is the nested row type of the view; ``turns`` is the order of the parts and domains in a batch."""
+    ``row`` is the nested row type of the view; ``turns`` is the order of the parts and domains in a batch; labels of
+    parts are made of ``keys``."""
 
     view: str
     row: Type
@@ -91,7 +93,8 @@ class TriggerProgram:
     maps: tuple[Map, ...]
     statements: tuple[Statement, ...]
     turns: tuple[str, ...]
-    relations: tuple[tuple[str, Type], ...] = field(factory=tuple)
+    relations: Relations = ()
+    keys: Keys = ()
 
     @cached_property
     def by_name(self) -> dict[str, Map]:
@@ -132,5 +135,6 @@ class TriggerProgram:
         """sha256 over the text of every definition: equal fingerprints mean equal stored states."""
         lines = [f"{self.view}: {show_type(self.row)}"]
         lines += [f"{name}: {show_type(row)}" for name, row in self.relations]
+        lines += [f"key {part}: {', '.join(fields)}" for part, fields in self.keys]
         lines += [f"{m.kind.value} {m.name}: {show_type(m.row)} = {show(m.term)}" for m in self.maps]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

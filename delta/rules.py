@@ -14,7 +14,7 @@ it before.
 from collections.abc import Callable
 from typing import TypeVar, assert_never
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.delta.degree import deg, deg_dict
 from ripplenest.nrc.errors import LawBroken, QueryError
@@ -147,8 +147,8 @@ def _check(text: Callable[[T], str], degree: Callable[[T, Changed], int], h: T, 
 
 def _delta_dict(d: DictExpr, s: Scope) -> DictExpr:
     match d:
-        case DictRel(name, row, at):                # δ(R^Γ) = ΔR^Γ
-            return DictRel(name, row, At.DELTA) if s.changes(name, at) else DictEmpty(row)
+        case DictRel(name, row, at, _, params):     # δ(R^Γ) = ΔR^Γ
+            return DictRel(name, row, At.DELTA, params=params) if s.changes(name, at) else DictEmpty(row)
         case DictLit(site, var, body):              # δ([l ↦ e]) = [l ↦ δ(e)]
             return DictLit(site, var, _delta(body, s.with_var(var, Label((site,)))))
         case DictPlus(left, right):                 # δ(d₁ ⊎ d₂) = δ(d₁) ⊎ δ(d₂)
@@ -176,7 +176,7 @@ def at_new(e: Expr, parts: Changed, lets: frozenset[str] = frozenset()) -> Expr:
 
     def dictionary(d: DictExpr) -> DictExpr:
         if isinstance(d, DictRel) and d.name in parts and d.at is At.OLD:
-            return DictRel(d.name, d.row, At.NEW)
+            return evolve(d, at=At.NEW)
         return rebuild_dict(d, again, dictionary)
 
     def again(c: Expr) -> Expr:

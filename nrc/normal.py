@@ -55,7 +55,6 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
     dict_row,
-    input_site,
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Type
@@ -215,13 +214,13 @@ def _apply(d: DictExpr, label: Elem, scope: _Scope, hint: str) -> Iterator[Compr
 
 
 def _look_up(d: DictRel, label: Elem, scope: _Scope, hint: str) -> Comprehension:
-    """R(l) = for ⟨l', x⟩ in R where l' = l union sng(x)"""
-    var, site = scope.names.fresh(hint), input_site(d.name)
-    stored = OutL(Proj(Var(var), "label"), site, "id")
-    same = Call("eq", (stored, simplify_elem(OutL(label, site, "id"))))
+    """R(l) = for ⟨l', x⟩ in R where l' = l union sng(x): labels of one site are equal when all parameters are."""
+    var, site = scope.names.fresh(hint), d.site
+    stored = Proj(Var(var), "label")
+    pairs = ((OutL(stored, site, p), simplify_elem(OutL(label, site, p))) for p, _ in site.params)
     here = simplify_elem(IsSite(label, site.name))
-    rows = Rel(d.name, dict_row(d.row, d.name), d.at, d.order)
-    return Comprehension(((var, rows),), (here, same), Proj(Var(var), "row"))
+    rows = Rel(d.name, dict_row(d.row, d.name, d.params), d.at, d.order)
+    return Comprehension(((var, rows),), (here, *(Call("eq", pair) for pair in pairs)), Proj(Var(var), "row"))
 
 
 def _substitute(d: DictLit, label: Elem, scope: _Scope) -> Iterator[Comprehension]:

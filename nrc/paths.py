@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from ripplenest.nrc.syntax import Elem, OutL, Proj, Tuple, Var, input_site
+from ripplenest.nrc.syntax import Elem, OutL, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Record, Type
+from ripplenest.nrc.types import NUMBERED, Record, Site, Type
 from ripplenest.nrc.walk import rebuild_elem
 
 Leaf = Callable[[Elem], Elem]
@@ -38,8 +38,8 @@ def path_name(t: Elem) -> str:
 def column_of(t: Elem) -> str | None:
     """The path of a stored column from its generator's row: ``gen``, ``row.qty``, ``label``; None for computed values.
 
-    A stored label is one column under its own path; of labels that views make, each parameter is one. A row that is no
-    record is called ``value``.
+    The number of a stored label is a column under the label's path; of other labels, each parameter is one. A row that
+    is no record is called ``value``.
     """
     match t:
         case Var():
@@ -49,6 +49,16 @@ def column_of(t: Elem) -> str | None:
             return None if outer is None else name if isinstance(of, Var) else f"{outer}.{name}"
         case OutL(of, site, param):
             outer = column_of(of)
-            return outer if outer is None or site == input_site(site.name) else f"{outer}.{site.name}.{param}"
+            return None if outer is None else label_column(outer, site, param)
         case _:
             return None
+
+
+def label_column(path: str, site: Site, param: str) -> str:
+    """The column of one parameter of the labels of ``site`` that are kept under ``path``."""
+    return path if site.params == NUMBERED else f"{path}.{site.name}.{param}"
+
+
+def label_columns(path: str, site: Site) -> frozenset[str]:
+    """The columns that tell labels of ``site`` apart that are kept under ``path``."""
+    return frozenset(label_column(path, site, param) for param, _ in site.params)

@@ -25,7 +25,7 @@ def with_relation(q: Query, name: str, row: Type, renamed: tuple[str, str] | Non
     both, and before, none was read that had it not. Raises QueryError for a term that does not fit the new type.
     """
     relations = tuple((n, row if n == name else t) for n, t in q.relations)
-    return Query(q.name, _Renaming(name, row, renamed).expr(q.body, {}, {}), relations)
+    return Query(q.name, _Renaming(name, row, renamed).expr(q.body, {}, {}), relations, q.keys)
 
 
 @frozen

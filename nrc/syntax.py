@@ -9,7 +9,9 @@ from enum import Enum
 
 from attrs import field, frozen
 
-from ripplenest.nrc.types import Base, Label, Record, Site, Type
+from ripplenest.nrc.types import NUMBERED, Base, Label, Params, Record, Site, Type
+
+Keys = tuple[tuple[str, tuple[str, ...]], ...]  # stored part, and the fields that are the key of its rows
 
 PRIME = "ʹ"  # a letter, so that ΔʹR is a name
 
@@ -226,12 +228,18 @@ Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus
 
 @frozen
 class DictRel(Node):
-    """A stored dictionary of an input relation. Its labels have the one site ``name`` with the parameter ``id``."""
+    """A stored dictionary of an input relation. Its labels have the one site ``name``, whose ``params`` say which place
+    a label names: the keys of the rows around its bag, or a number."""
 
     name: str
     row: Type
     at: At = At.OLD
     order: int = 1
+    params: Params = NUMBERED
+
+    @property
+    def site(self) -> Site:
+        return Site(self.name, self.params)
 
     @property
     def key(self) -> str:
@@ -278,24 +286,17 @@ TRUE = Lit(True, Base("bool"))
 UNIT_ELEM = Tuple(())
 
 
-def input_site(name: str) -> Site:
-    """The site of the labels of a stored dictionary: one opaque, non-null string."""
-    return Site(name, (("id", Base("string")),))
-
-
-def input_label(name: str, nullable: bool) -> Label:
-    return Label((input_site(name),), nullable)
-
-
-def dict_row(row: Type, name: str) -> Record:
+def dict_row(row: Type, name: str, params: Params = NUMBERED) -> Record:
     """The rows by which a stored dictionary is one flat bag: ⟨label, row⟩."""
-    return Record((("label", input_label(name, False)), ("row", row)))
+    return Record((("label", Label((Site(name, params),))), ("row", row)))
 
 
 @frozen
 class Query:
-    """A view before compilation: its name, its term, and the relations that it reads with their row types."""
+    """A view before compilation: its name, its term, the relations that it reads with their row types, and by stored
+    part the fields that are the key of its rows where labels are made of keys."""
 
     name: str
     body: Expr
     relations: tuple[tuple[str, Type], ...] = field(factory=tuple)
+    keys: Keys = ()

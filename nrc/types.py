@@ -95,9 +95,11 @@ class Dict:
 
 
 Type = Base | Record | Bag | Label | Dict
+Params = tuple[tuple[str, Type], ...]
 
 UNIT = Record(())
 BOOL, INT, LONG = Base("bool"), Base("int"), Base("long")
+NUMBERED: Params = (("id", LONG),)  # what identifies a stored row that has no key
 DOUBLE, STRING = Base("double"), Base("string")
 
 

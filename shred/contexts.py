@@ -9,8 +9,11 @@ from typing import assert_never
 
 from attrs import frozen
 
-from ripplenest.nrc.syntax import DictEmpty, DictExpr, DictRel, DictUnion, input_label
+from ripplenest.nrc.syntax import DictEmpty, DictExpr, DictRel, DictUnion, Keys, Query, dict_row
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.shred.places import Place
+
+Relations = tuple[tuple[str, Type], ...]  # with their row types
 
 
 @frozen
@@ -39,13 +42,8 @@ class BagContext:
 Context = NoContext | RecordContext | BagContext
 
 
-def child_path(path: str, name: str) -> str:
-    """The name of the part below ``path``: ``Customers.orders.items``. Rows of a bag of bags are called ``[]``."""
-    return f"{path}.{name}"
-
-
-def flat_type(a: Type, path: str | None) -> Type:
-    """A^F for values stored under ``path``; with no path, labels of no site (for ∅).
+def flat_type(a: Type, place: Place | None) -> Type:
+    """A^F for values stored at ``place``; with no place, labels of no site (for ∅).
 
     ∅ holds no NULL either. If its labels allowed one, a label made beside it would too, and columns could not tell a
     label whose values are NULL from no label at all.
@@ -54,36 +52,33 @@ def flat_type(a: Type, path: str | None) -> Type:
         case Base() | Label():
             return a
         case Record(fields):
-            return Record(tuple((n, flat_type(t, path and child_path(path, n))) for n, t in fields))
+            return Record(tuple((n, flat_type(t, place and place.field(n))) for n, t in fields))
         case Bag(_, null):
-            return Label(()) if path is None else input_label(path, null)
+            return Label(()) if place is None else Label((place.site,), null)
         case Dict():
             return a
         case _:
             assert_never(a)
 
 
-def flat_row(row: Type, path: str | None) -> Type:
-    """C^F for the rows of the bag stored under ``path``."""
-    return flat_type(row, path and child_path(path, "[]") if isinstance(row, Bag) else path)
+def empty_row(row: Type) -> Type:
+    """C^F for the rows of ∅."""
+    return flat_type(row, None)
 
 
-def stored_context(a: Type, path: str) -> Context:
-    """A^Γ of an input: the stored dictionaries of every bag below ``path``."""
+def stored_context(a: Type, place: Place) -> Context:
+    """A^Γ of an input: the stored dictionaries of every bag below ``place``."""
     match a:
         case Base() | Label() | Dict():
             return NoContext()
         case Record(fields):
-            return RecordContext(tuple((n, stored_context(t, child_path(path, n))) for n, t in fields))
+            return RecordContext(tuple((n, stored_context(t, place.field(n))) for n, t in fields))
         case Bag(row):
-            return BagContext(DictRel(path, flat_row(row, path)), rows_context(row, path))
+            rows = place.rows(row)
+            dictionary = DictRel(place.path, flat_type(row, rows), params=place.identity)
+            return BagContext(dictionary, stored_context(row, rows))
         case _:
             assert_never(a)
-
-
-def rows_context(row: Type, path: str) -> Context:
-    """The context of the rows of the bag stored under ``path``."""
-    return stored_context(row, child_path(path, "[]") if isinstance(row, Bag) else path)
 
 
 def empty_context(a: Type) -> Context:
@@ -94,7 +89,7 @@ def empty_context(a: Type) -> Context:
         case Record(fields):
             return RecordContext(tuple((n, empty_context(t)) for n, t in fields))
         case Bag(row):
-            return BagContext(DictEmpty(flat_row(row, None)), empty_context(row))
+            return BagContext(DictEmpty(empty_row(row)), empty_context(row))
         case _:
             assert_never(a)
 
@@ -125,13 +120,30 @@ def dictionaries(c: Context) -> Iterator[DictExpr]:
             assert_never(c)
 
 
-def stored_parts(name: str, row: Type) -> dict[str, Type]:
+def stored_parts(name: str, row: Type, keys: Keys = ()) -> dict[str, Type]:
     """Every part that relation ``name`` is stored in: its flat bag and each dictionary, with their flat row types.
 
     The first entry is the flat part; the others are dictionaries, outer ones first.
     """
-    parts = {name: flat_row(row, name)}
-    for d in dictionaries(rows_context(row, name)):
-        if isinstance(d, DictRel):
-            parts[d.name] = d.row
-    return parts
+    rows = Place.of(name, row, keys)
+    return {name: flat_type(row, rows), **{d.name: d.row for d in stored_dictionaries(name, row, keys)}}
+
+
+def stored_dictionaries(name: str, row: Type, keys: Keys = ()) -> Iterator[DictRel]:
+    """Every dictionary that relation ``name`` is stored in, outer ones first."""
+    found = dictionaries(stored_context(row, Place.of(name, row, keys)))
+    return (d for d in found if isinstance(d, DictRel))
+
+
+def parts_of(query: Query) -> dict[str, Type]:
+    """Every part that the relations of a view are stored in, with their flat row types."""
+    return {part: row for name, a in query.relations for part, row in stored_parts(name, a, query.keys).items()}
+
+
+def stored_rows(relations: Relations, keys: Keys) -> dict[str, Type]:
+    """Every part that relations are stored in, with the rows of its table: those of dictionaries have their label."""
+    found: dict[str, Type] = {}
+    for name, row in relations:
+        found[name] = stored_parts(name, row, keys)[name]
+        found |= {d.name: dict_row(d.row, d.name, d.params) for d in stored_dictionaries(name, row, keys)}
+    return found

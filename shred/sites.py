@@ -19,6 +19,7 @@ is refused exactly where the view has no value afterwards; triggers also ask abo
 The sum of products of a definition is asked for several times, and can be long: it is made once, by ``defined``.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
@@ -124,14 +125,18 @@ def _bindings(c: Comprehension, d: DictLit) -> dict[str, Elem]:
 
 
 def _equations(c: Comprehension) -> Iterator[tuple[Elem, Elem]]:
+    same: dict[tuple[Elem, Elem, Site], set[str]] = defaultdict(set)
     for cond in c.conditions:
         match cond:
-            case Call("eq", (OutL(a, site, "id"), OutL(b, other, "id"))) if site == other:
-                yield a, b  # labels of one stored dictionary are equal when their ids are
-                yield b, a
             case Call("eq", (a, b)):
                 yield a, b
                 yield b, a
+                if isinstance(a, OutL) and isinstance(b, OutL) and (a.site, a.param) == (b.site, b.param):
+                    same[a.label, b.label, a.site].add(a.param)
+    for (a, b, site), equated in same.items():
+        if equated == {name for name, _ in site.params}:  # labels of one site are equal when all their parameters are
+            yield a, b
+            yield b, a
 
 
 def _parameter(t: Elem, d: DictLit) -> str | None:

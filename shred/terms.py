@@ -24,6 +24,7 @@ from ripplenest.nrc.syntax import (
     For,
     InL,
     IsSite,
+    Keys,
     Let,
     LetVar,
     Lit,
@@ -48,10 +49,12 @@ from ripplenest.shred.contexts import (
     NoContext,
     RecordContext,
     empty_context,
-    flat_row,
-    rows_context,
+    empty_row,
+    flat_type,
+    stored_context,
     union,
 )
+from ripplenest.shred.places import Place
 
 
 @frozen
@@ -70,8 +73,9 @@ class _LetBound:
 
 @frozen
 class _Env:
-    """x ↦ x^Γ and the type of x^F; X ↦ X^F, X^Γ and its type."""
+    """x ↦ x^Γ and the type of x^F; X ↦ X^F, X^Γ and its type; the keys of stored rows."""
 
+    keys: Keys = ()
     pi: dict[str, tuple[Type, Context]] = field(factory=dict)
     gamma: dict[str, tuple[Type, _LetBound]] = field(factory=dict)
 
@@ -84,18 +88,19 @@ class _Env:
         return {x: t for x, (t, _) in self.gamma.items()}
 
 
-def shred(e: Expr) -> Shredded:
-    """⟨sh^F(e), sh^Γ(e)⟩ for a closed term.
+def shred(e: Expr, keys: Keys = ()) -> Shredded:
+    """⟨sh^F(e), sh^Γ(e)⟩ for a closed term over relations whose labels are made of ``keys``.
 
     Law (theorem 8): nesting the shredded result gives ⟦e⟧. The flat term has no ``sng_ι`` and no ``flatten``.
     """
-    return _shred(unique_binders(e), _Env())
+    return _shred(unique_binders(e), _Env(keys))
 
 
 def _shred(e: Expr, env: _Env) -> Shredded:
     match e:
         case Rel(name, row, at):                    # sh^F(R) = R^F                     sh^Γ(R) = R^Γ
-            return Shredded(Rel(name, flat_row(row, name), at), rows_context(row, name))
+            rows = Place.of(name, row, env.keys)
+            return Shredded(Rel(name, flat_type(row, rows), at), stored_context(row, rows))
         case LetVar(name):                          # sh^F(X) = X^F                     sh^Γ(X) = X^Γ
             return Shredded(e, env.gamma[name][1].context)
         case Let(name, bound, body):                # let X^F := e₁^F, X^Γ := e₁^Γ in …
@@ -131,7 +136,7 @@ def _shred(e: Expr, env: _Env) -> Shredded:
             inner = _shred(of, env)
             return Shredded(Neg(inner.flat), inner.context)
         case Empty(row):                            # ∅                                 ∅_{B^Γ}
-            return Shredded(Empty(flat_row(row, None)), empty_context(row))
+            return Shredded(Empty(empty_row(row)), empty_context(row))
         case Apply():
             raise AssertionError("a term is shredded once: dictionary applications come from shredding")
         case _:

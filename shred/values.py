@@ -1,29 +1,30 @@
 """s and u on values (nrc-ivm, figure 9): nested rows to flat rows with labels and back.
 
 The paper leaves the association D_C between bags and labels open. Here a label names the *place* of a bag, not its
-contents: two equal bags in two rows have two labels, so that a deep update reaches one of them. The caller says how
-a place is named (``Namer``); the store names it from the key, or from the batch and the content.
+contents: two equal bags in two rows have two labels, so that a deep update reaches one of them. It is made of the keys
+of the rows around the bag (``shred/places.py``); where rows have none, the caller numbers them (``Namer``).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, assert_never
 
 from attrs import frozen
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import CorruptState
+from ripplenest.nrc.syntax import Keys
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.shred.contexts import child_path, stored_parts
+from ripplenest.nrc.values import sort_key
+from ripplenest.shred.contexts import stored_parts
+from ripplenest.shred.places import Place
 
 
 class Namer(Protocol):
-    """How places and the rows of inner bags are identified. Answers must not depend on the order of rows."""
+    """How rows without a key are identified. Answers must not depend on the order in which rows came."""
 
-    def place(self, path: str, identity: str) -> str:
-        """The id of the bag at ``path`` of the row ``identity``: what its label holds."""
-
-    def row(self, path: str, place: str, value: Value) -> str:
-        """The identity of one row of the bag at ``place``; asked once per occurrence, and only for rows with bags."""
+    def numbers(self, place: Place, outer: tuple[Value, ...], rows: Sequence[Value]) -> Iterable[int]:
+        """What identifies each of ``rows``, which are all those that come into the bag whose label is made of
+        ``outer``, in an order of their own; asked only for rows with bags."""
 
 
 Resolve = Callable[[LabelValue], BagValue | None]
@@ -39,51 +40,57 @@ class Entry:
     count: int
 
 
-def shred_row(value: Value, row: Type, path: str, identity: str, name: Namer) -> tuple[Value, list[Entry]]:
-    """s^F(value) and the entries of s^Γ for one row of the bag stored under ``path``.
+def shred_rows(
+    bag: Iterable[tuple[Value, int]], row: Type, place: Place, outer: tuple[Value, ...], name: Namer
+) -> Iterator[tuple[Value, int, list[Entry]]]:
+    """s^F(value) and the entries of s^Γ for each row, of type ``row``, of the bag whose label is made of ``outer``.
 
-    ``identity`` says which row of its bag this is; labels of its inner bags are named from it.
+    A row with inner bags comes once per occurrence, because each has labels of its own.
     """
-    entries: list[Entry] = []
-    flat = _shred(value, row, child_path(path, "[]") if isinstance(row, Bag) else path, identity, name, entries)
-    return flat, entries
+    if not has_bag(row):
+        yield from ((value, n, []) for value, n in bag)
+        return
+    each = [one for value, n in _in_order(bag, place) for one in ([(value, 1)] * n if n > 0 else [(value, n)])]
+    for (value, n), own in zip(each, _identities([value for value, _ in each], place, outer, name), strict=True):
+        entries: list[Entry] = []
+        yield _shred(value, row, place, own, name, entries), n, entries
 
 
-def _shred(value: Value, a: Type, path: str, identity: str, name: Namer, entries: list[Entry]) -> Value:
+def _in_order(bag: Iterable[tuple[Value, int]], place: Place) -> Iterable[tuple[Value, int]]:
+    """Rows that are numbered come in their own order."""
+    return bag if place.key else sorted(bag, key=lambda pair: sort_key(pair[0]))
+
+
+def _identities(
+    rows: Sequence[Value], place: Place, outer: tuple[Value, ...], name: Namer
+) -> Iterable[tuple[Value, ...]]:
+    """What identifies each row, of which its labels are made."""
+    if place.key:
+        return ((*outer, *(field_of(value, k) for k in place.key)) for value in rows)
+    return ((number,) for number in name.numbers(place, outer, rows))
+
+
+def _shred(value: Value, a: Type, place: Place, own: tuple[Value, ...], name: Namer, entries: list[Entry]) -> Value:
     match a:
         case Record(fields):
-            return tuple(
-                (n, _shred(field_of(value, n), t, child_path(path, n), identity, name, entries)) for n, t in fields
-            )
+            return tuple((n, _shred(field_of(value, n), t, place.field(n), own, name, entries)) for n, t in fields)
         case Bag(row):
             if not isinstance(value, BagValue):
                 return None
-            label = LabelValue(path, (name.place(path, identity),))
-            entries.extend(shred_bag(value, row, path, label, name))
+            label = LabelValue(place.path, own)
+            entries.extend(shred_bag(value, row, place, label, name))
             if not value:
-                entries.append(Entry(path, label, None, 0))  # an empty bag is defined, and has no rows
+                entries.append(Entry(place.path, label, None, 0))  # an empty bag is defined, and has no rows
             return label
         case Base() | Label() | Dict():
             return value
 
 
-def shred_bag(bag: BagValue, row: Type, path: str, label: LabelValue, name: Namer) -> Iterator[Entry]:
-    """The definition of ``label``, which stands for ``bag`` at ``path``, and those of all labels inside."""
-    place = str(label.args[0])
-    for inner, n in occurrences(bag, row):
-        identity = name.row(path, place, inner) if has_bag(row) else ""
-        flat, below = shred_row(inner, row, path, identity, name)
-        yield Entry(path, label, flat, n)
+def shred_bag(bag: BagValue, row: Type, place: Place, label: LabelValue, name: Namer) -> Iterator[Entry]:
+    """The definition of ``label``, which stands for ``bag`` at ``place``, and those of all labels inside."""
+    for flat, n, below in shred_rows(bag, row, place.rows(row), label.args, name):
+        yield Entry(place.path, label, flat, n)
         yield from below
-
-
-def occurrences(bag: BagValue, row: Type) -> Iterator[tuple[Value, int]]:
-    """The rows of ``bag``; a row with inner bags comes once per occurrence, because each has its own labels."""
-    for value, n in bag:
-        if has_bag(row) and n > 0:
-            yield from ((value, 1) for _ in range(n))
-        else:
-            yield value, n
 
 
 def has_bag(t: Type) -> bool:
@@ -146,12 +153,11 @@ def _looked_up(value_of: Callable[[Value], Value], resolve: Resolve) -> Callable
 Parts = dict[str, BagValue | dict[LabelValue, BagValue]]
 
 
-def shred_relation(bag: BagValue, row: Type, relation: str, identities: Callable[[int], str], name: Namer) -> Parts:
+def shred_relation(bag: BagValue, row: Type, relation: str, keys: Keys, name: Namer) -> Parts:
     """⟨R^F, R^Γ⟩ of a whole relation: its flat bag under ``relation`` and each dictionary under its path."""
     flats: list[tuple[Value, int]] = []
     entries: list[Entry] = []
-    for i, (value, n) in enumerate(occurrences(bag, row)):
-        flat, below = shred_row(value, row, relation, identities(i), name)
+    for flat, n, below in shred_rows(bag, row, Place.of(relation, row, keys), (), name):
         flats.append((flat, n))
         entries.extend(below)
     parts: Parts = {part: {} for part in stored_parts(relation, row)}

@@ -11,19 +11,20 @@ from typing import Any, NoReturn
 
 from attrs import evolve, field, frozen
 
-from ripplenest.errors import BatchMisuse, Immutable, UnknownKey, UnknownLabel
+from ripplenest.data.rows import Row
+from ripplenest.errors import BatchMisuse, Immutable, NoKey, UnknownKey, UnknownLabel
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.operations import Deep, Field, Step, Verb, Where
+from ripplenest.intake.operations import Deep, Field, Set, Step, Verb, Where
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName
-from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
+from ripplenest.nrc.types import Bag, Base, Record, Site, Type
 from ripplenest.nrc.values import to_value
-from ripplenest.schema.relation import Relation
-from ripplenest.shred.contexts import child_path
+from ripplenest.schema.relation import Part, Relation
+from ripplenest.shred.places import child_path
 
-Emit = Callable[[Deep], None]
+Emit = Callable[[Deep | Set], None]
 
 
 @frozen
@@ -62,7 +63,7 @@ class _Address:
     path: str
     type: Type
     steps: tuple[Step, ...]
-    label: str | None
+    label: tuple[object] | None
     emit: Emit
     chosen: Chosen
     shown: str
@@ -153,6 +154,35 @@ class Rows(_Chained):
     def __getitem__(self, name: str) -> Any:
         return _field(self._address, self._address.type, name)
 
+    def set(self, **fields: object) -> None:
+        """Give base fields of the chosen rows, or of a record in them, other values: ``set(status="sent")``. Fields of
+        a key stay as they are."""
+        a = self._address
+        a.chosen.done(a.numbers)
+        if a.label is not None:
+            what = "a label names the bag itself"
+            raise TypeMismatch(what, where=a.path, possible=["at() with fields", "insert", "delete"])
+        key = self._part().key if a.path == self._part().name else ()
+        base = {n: t for n, t in _fields(a.type).items() if isinstance(t, Base) and n not in key}
+        if not fields:
+            raise UnknownKey("set() needs at least one field", where=a.path, possible=base)
+        for name in fields:
+            if name not in base:
+                what = "a field of the key is not set" if name in key else "base fields are set"
+                raise UnknownName(what, where=a.path, got=name, possible=base)
+        values = tuple((n, to_value(v, base[n], f"set {a.path}.{n}")) for n, v in sorted(fields.items()))
+        a.emit(Set(a.relation.name, a.path, a.steps, values))
+
+    def _part(self) -> Part:
+        """The part that the rows are of. Raises Immutable where it does not change."""
+        a = self._address
+        names = [a.path.rsplit(".", n)[0] for n in range(a.path.count(".") + 1)]
+        part = next(a.relation.parts[name] for name in names if name in a.relation.parts)
+        if part.name in a.relation.fixed:
+            what = "the relation declares this bag immutable"
+            raise Immutable(what, where=a.path, got="set", possible=["upsert", "delete and insert its row"])
+        return part
+
 
 @public
 class Inner(_Chained):
@@ -170,6 +200,16 @@ class Inner(_Chained):
     def delete(self, rows: object) -> None:
         """Take ``rows`` out of the bag; each must be there."""
         self._write("delete", rows)
+
+    def upsert(self, rows: object) -> None:
+        """Put ``rows`` in place of those of the bag with the same key, or add them. Raises NoKey where the relation
+        declares none for this bag."""
+        self._write("upsert", rows)
+
+    def delete_key(self, keys: object = None, /, **fields: object) -> None:
+        """Take away the row with this key, ``delete_key(orderkey=11)``, or those with ``keys``, rows of the fields of
+        the key; each must be there."""
+        self._write("delete_key", keys_given(keys, fields, self._address.path))
 
     def at(self, **fields: object) -> Rows:
         """The one row with these fields; an error when none or several match."""
@@ -195,8 +235,20 @@ class Inner(_Chained):
         if a.path in a.relation.fixed:
             what = "the relation declares this bag immutable"
             raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
-        values = read_rows(rows, a.type.row, f"{verb} {a.path}: rows").values
-        a.emit(Deep(verb, a.relation.name, a.path, a.steps, a.label, values))
+        values = read_rows(rows, self._rows_of(verb), f"{verb} {a.path}: rows").values
+        label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site, a.relation.name)
+        a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
+
+    def _rows_of(self, verb: Verb) -> Type:
+        """What is given: rows of the bag, or keys of them. Raises NoKey when they have none."""
+        a = self._address
+        assert isinstance(a.type, Bag)
+        key = a.relation.parts[a.path].key
+        if verb in ("upsert", "delete_key") and not key:
+            shown = a.path.removeprefix(child_path(a.relation.name, ""))
+            possible = [f'relation(name, record, keys={{"{shown}": ...}})', "insert", "delete"]
+            raise NoKey(f"{verb} needs a key of the rows of this bag", where=a.path, possible=possible)
+        return key_type(a.type.row, key) if verb == "delete_key" else a.type.row
 
     def _chosen(self, fields: dict[str, object], many: bool) -> Rows:
         a = self._address
@@ -228,12 +280,12 @@ def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
 
 def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit, chosen: Chosen) -> Rows:
     """The rows of a relation that a batch's ``at`` chooses: by fields, or whichever row holds the bag ``label``."""
-    label: str | None = None
+    label: tuple[object] | None = None
     steps: tuple[Step, ...] = ()
     if not many and "label" in fields and not _is_field(relation.row, "label", fields["label"]):
         if len(fields) > 1:
             raise TypeMismatch("either a label or fields", where=relation.name, got=sorted(fields))
-        label = label_id(fields["label"], relation.name)
+        label = (fields["label"],)
     else:
         steps = (_where(relation.row, fields, many, relation.name),)
     whole = _Address(relation, relation.name, relation.row, (), label, emit, chosen, relation.name)
@@ -250,27 +302,47 @@ def _is_field(row: Type, name: str, value: object) -> bool:
     return base and not isinstance(value, LabelValue | dict) and not hasattr(value, "asDict")
 
 
-def label_id(label: object, where: str) -> str:
-    """The id in a label, given as a string, or as the label column of ``flat()`` or ``dictionaries()``."""
-    found = _id_of(label)
-    if not isinstance(found, str):
-        what = "not a label of an input relation"
-        raise UnknownLabel(what, where=where, wanted="its id", got=type(label).__name__)
-    to_value(found, STRING, f"{where}: label")
-    return found
+def label_of(label: object, site: Site, where: str) -> Row:
+    """The columns of a label of ``site``, given as what the label columns of ``flat()`` and ``dictionaries()`` hold, or
+    as its values alone."""
+    values = _values_of(label, site)
+    if values is None or len(values) != len(site.params):
+        wanted = ", ".join(f"{name}: {t}" for name, t in site.params)
+        what = "not a label of an inner bag of this path"
+        raise UnknownLabel(what, where=f"{where}: {site.name}", wanted=wanted, got=kind(label))
+    named = zip(site.params, values, strict=True)
+    return tuple(to_value(value, t, f"{where}: label.{name}") for (name, t), value in named)
 
 
-def _id_of(label: object) -> object:
-    if isinstance(label, str):
-        return label
+def _values_of(label: object, site: Site) -> tuple[object, ...] | None:
     if isinstance(label, LabelValue):
-        return label.args[0] if len(label.args) == 1 else None
+        return label.args if label.site == site.name else None
     as_dict = getattr(label, "asDict", None)  # a Spark row, without importing Spark
     fields = as_dict() if callable(as_dict) else label
     if isinstance(fields, dict):
-        # A label of several sites says which made it, and has the id as ``<site>.id``.
-        return fields.get(f"{fields.get('site')}.id", fields.get("id"))
-    return None
+        # A label of several sites says which made it, and has the values as ``<site>.<name>``.
+        made = fields.get("site", site.name) == site.name
+        of_several = {n.removeprefix(f"{site.name}."): v for n, v in fields.items() if n.startswith(f"{site.name}.")}
+        found = {**{n: v for n, v in fields.items() if "." not in str(n)}, **of_several}
+        names = [name for name, _ in site.params]
+        return tuple(found[name] for name in names) if made and found.keys() >= set(names) else None
+    if isinstance(fields, tuple | list):
+        return tuple(fields)
+    return (fields,)
+
+
+def keys_given(keys: object, fields: dict[str, object], where: str) -> object:
+    """Rows of keys, as they are given for one or for several."""
+    if (keys is None) == (not fields):
+        what, wanted = "which rows go", "the fields of one key, or rows of keys"
+        raise UnknownKey(what, where=where, wanted=wanted, got="both" if fields else "neither")
+    return [fields] if keys is None else keys
+
+
+def key_type(row: Type, key: tuple[str, ...]) -> Record:
+    """The rows that are keys of rows."""
+    assert isinstance(row, Record)
+    return Record(tuple((name, t) for name, t in row.fields if name in key))
 
 
 def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Where:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from types import TracebackType
 
-from ripplenest.api.address import Chosen, Rows, start
+from ripplenest.api.address import Chosen, Rows, key_type, keys_given, start
 from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
@@ -50,14 +50,25 @@ class Batch:
             raise NoKey("upsert needs a key", where=relation, possible=["relation(name, record, key=...)", "insert"])
         self._write("upsert", relation, rows)
 
+    def delete_key(self, relation: str, keys: object = None, /, **fields: object) -> None:
+        """Take away the row with this key, ``b.delete_key("Customers", custkey=7)``, or those with ``keys``, which are
+        rows of the fields of the key; each must be there. Raises NoKey without a key."""
+        r = self._relation(relation)
+        if not r.key:
+            possible = ["relation(name, record, key=...)", "delete"]
+            raise NoKey("delete_key needs a key", where=relation, possible=possible)
+        where = f"delete_key {relation}"
+        rows = read_rows(keys_given(keys, fields, where), key_type(r.row, r.key), f"{where}: rows")
+        self._record(Write("delete_key", relation, rows))
+
     def at(self, relation: str, /, **fields: object) -> Rows:
         """The one row with these fields (its key, or any base fields), or the holder of ``label=``, for a deep update.
 
             b.at("Customers", custkey=7).orders.at(orderkey=11).items.insert([...])
             b.at("Customers", label=row.items).orders.items.delete([...])
 
-        A label is an id, or a value of a label column of ``flat()`` or ``dictionaries()``; only the latter where the
-        relation has a base field ``label``.
+        A label is what it is made of, or a value of a label column of ``flat()`` or ``dictionaries()``; only the latter
+        where the relation has a base field ``label``.
         """
         return start(self._relation(relation), fields, False, self._record, self._chosen)
 

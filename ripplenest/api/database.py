@@ -6,7 +6,7 @@ or nothing (``commits``).
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -111,19 +111,23 @@ class Database:
         key: str | tuple[str, ...] | None = None,
         immutable: str | tuple[str, ...] = (),
         arrays: bool | str | tuple[str, ...] = True,
+        keys: Mapping[str, str | tuple[str, ...]] | None = None,
     ) -> RelationHandle:
         """Declare relation ``name`` with rows of the ``@record`` class, and the fields of its key if it has one.
 
         Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable``
         are paths of inner bags (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they
         are stored as arrays until a view looks into them. ``arrays`` are those of them that may be: all, or none with
-        ``False``; views have the same rows either way. Declaring a relation again is fine, and the name alone will do
-        for one that is declared. Raises RelationChanged when the state holds it differently, NameTaken, and
-        UnknownRelation.
+        ``False``; views have the same rows either way. ``keys`` are the keys of the rows of inner bags, by path:
+        ``{"orders": "orderkey", "orders.items": "line"}``. Each is there once in its bag, and by them rows of inner
+        bags are found and stay what they are when a document comes again. Declaring a relation again is fine, and the
+        name alone will do for one that is declared. Raises RelationChanged when the state holds it differently,
+        NameTaken, and UnknownRelation.
         """
         text(name, "relation name")
         if record is not None:
-            self._commits.relation(declare(name, annotation_type(record, f"relation {name}"), key, immutable, arrays))
+            row = annotation_type(record, f"relation {name}")
+            self._commits.relation(declare(name, row, key, immutable, arrays, keys))
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)

@@ -42,7 +42,7 @@ class Defining:
         """Keep a view, or know that it is kept; its name."""
         query = _checked(view, materialize, "create")
         snapshot = self.state.snapshot()
-        self._declared.check_relations(query)
+        query = self._declared.fitted(query)
         known = self._declared.views.get(query.name)
         waiting = self._declared.waiting.get(query.name)
         if known is not None:
@@ -58,7 +58,7 @@ class Defining:
         """Keep a view in place of the one of its name, which is returned."""
         query = _checked(view, materialize, "replace")
         snapshot = self.state.snapshot()
-        self._declared.check_relations(query)
+        query = self._declared.fitted(query)
         made = self._compiled(query, materialize, snapshot)
         self.publications.check_fits(made)
         self.definitions.replace(made, snapshot)

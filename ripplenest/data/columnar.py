@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ripplenest.data.index import Columns, Keys, index_of, matches
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
 
@@ -39,6 +41,15 @@ def each_once(rows: Rows) -> Rows:
     return Rows(rows.types, table=table.set_column(place, table.schema.field(place), once), summed=True)
 
 
+def among(rows: Rows, columns: Columns, keys: Rows) -> pa.ChunkedArray:
+    """For each row whether its ``columns`` are one of ``keys``; NULL is NULL."""
+    table, asked = rows.arrow(), Keys(columns, keys)
+    _, places = matches(index_of(table, columns), table, columns, asked.hashes, asked.arrays)
+    mask = np.zeros(table.num_rows, np.bool_)
+    mask[places] = True
+    return pa.chunked_array([pa.array(mask)])
+
+
 def positive(rows: Rows) -> Rows:
     """Those of consolidated ``rows`` that are there more than 0 times."""
     return where(rows, pc.greater(weights(rows), 0))
@@ -49,6 +60,6 @@ def negative(rows: Rows) -> Rows:
     return where(rows, pc.less(weights(rows), 0))
 
 
-def largest_bag(rows: Rows) -> int:
-    """The rows of the largest bag in a stored dictionary: of the label in its first column that has most."""
-    return project(rows, (0,), rows.types[:1]).heaviest()
+def largest_bag(rows: Rows, label: Columns) -> int:
+    """The rows of the largest bag in a stored dictionary: of the label, in columns ``label``, that has most."""
+    return project(rows, label, tuple(rows.types[c] for c in label)).heaviest()

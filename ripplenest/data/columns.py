@@ -8,7 +8,7 @@ from typing import assert_never
 
 from attrs import frozen
 
-from ripplenest.data.labels import SHOWN, SITE, is_tagged, param_name, param_type, width
+from ripplenest.data.labels import SHOWN, SITE, is_tagged, labels, param_name, param_type, site_columns, width
 from ripplenest.nrc.bags import LabelValue, Value, field_of
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Site, Type
 
@@ -116,26 +116,20 @@ def _read_label(leaves: Sequence[object], start: int, t: Label) -> tuple[Value, 
     return found, at
 
 
-def label_columns(t: Type) -> tuple[int, ...]:
-    """The positions of the columns that hold stored labels' ids, for flat types of inputs (one column a label)."""
-    return tuple(i for i, site in enumerate(_sites(t)) if site is not None)
+def held_labels(t: Type, start: int = 0) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The site and the columns of each label that rows of an input hold, whose columns begin at ``start``: they are of
+    one site each."""
+    for at, label in labels(t, start):
+        for of in site_columns(label, at):
+            yield of.site.name, tuple(of.params)
 
 
-def scalar_columns(t: Type) -> tuple[int, ...]:
-    """The positions of all other columns."""
-    return tuple(i for i, site in enumerate(_sites(t)) if site is None)
-
-
-def label_site(t: Type, column: int) -> str | None:
-    """The site of the stored label whose id is in ``column``; None for other columns."""
-    return _sites(t)[column]
-
-
-def _sites(t: Type) -> tuple[str | None, ...]:
-    match t:
-        case Record(fields):
-            return tuple(site for _, inner in fields for site in _sites(inner))
-        case Label(sites) if len(sites) == 1:
-            return (sites[0].name,)
-        case _:
-            return (None,) * width(t)
+def column_at(t: Type, trail: Sequence[str], start: int = 0) -> int:
+    """The column that a base field begins with, which ``trail`` leads to through records; those of ``t`` begin at
+    ``start``."""
+    if not trail:
+        return start
+    assert isinstance(t, Record)
+    before, (name, *rest) = t.names.index(trail[0]), trail
+    inner = dict(t.fields)[name]
+    return column_at(inner, rest, start + sum(width(f) for _, f in t.fields[:before]))

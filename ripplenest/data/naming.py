@@ -1,18 +1,17 @@
-"""Names of places: which label an inner bag of an input row gets.
+"""Names of what is stored: the numbers of rows that have no key, and the digests of what is known by its content.
 
-With a key, the label of an inner bag is ⟨path, key⟩. Otherwise, and for the rows of inner bags, it is made of the
-place above, the batch, the row's content and its occurrence number among equal rows of the batch: a retried batch
-makes the same labels, whatever the order of its rows, and no two places share one.
+Rows that come in one batch are numbered in their own order, so that labels do not depend on the order in which they
+came; no two rows of a state have one number, because no two batches make one version.
 """
 
 import hashlib
 import json
-from collections import Counter
-
-from attrs import field, frozen
+from collections.abc import Sequence
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Value
+from ripplenest.nrc.errors import WrongValue
 from ripplenest.nrc.values import sort_key
+from ripplenest.shred.places import Place
 
 
 def digest(*parts: object) -> str:
@@ -49,23 +48,29 @@ def _plain(value: Value) -> object:
             return {type(value).__name__: str(value)}
 
 
-@frozen
-class BatchNames:
-    """Names places for one batch (a ``Namer`` of ``shred/values.py``)."""
+PLACES = 1 << 32  # in one version: the first half for rows of dictionaries, the second for those below arrays
 
-    batch: tuple[str, int]
-    _seen: Counter[str] = field(factory=Counter)
 
-    def place(self, path: str, identity: str) -> str:
-        """The id of the bag at ``path`` of the row ``identity``."""
-        return digest(path, identity)
+class Numbers:
+    """Numbers of rows without a key, from ``start`` on (a ``Namer`` of ``shred/values.py``)."""
 
-    def row(self, path: str, place: str, value: Value) -> str:
-        """The identity of a row: its place, this batch, its content and which of equal ones it is."""
-        content = digest(path, place, self.batch, value)
-        self._seen[content] += 1
-        return digest(content, self._seen[content])
+    def __init__(self, start: int, end: int | None = None) -> None:
+        self.next, self._end = start, end
 
-    def keyed(self, relation: str, key: tuple[object, ...]) -> str:
-        """The identity of a row of a relation with a key."""
-        return digest(relation, key)
+    def numbers(self, _place: Place, _outer: tuple[Value, ...], rows: Sequence[Value]) -> range:
+        """As many that were not given out."""
+        found = range(self.next, self.next + len(rows))
+        if self._end is not None and found.stop > self._end:
+            raise WrongValue("too many rows with inner bags in one batch", wanted=f"at most {PLACES // 2}")
+        self.next = found.stop
+        return found
+
+
+def row_numbers(version: int) -> Numbers:
+    """Of rows that come in ``version``."""
+    return Numbers(version * PLACES, version * PLACES + PLACES // 2)
+
+
+def array_numbers(version: int) -> Numbers:
+    """Of rows below arrays that come in ``version``."""
+    return Numbers(version * PLACES + PLACES // 2, (version + 1) * PLACES)

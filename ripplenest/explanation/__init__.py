@@ -11,7 +11,7 @@ from ripplenest.nrc.arguments import mapping, one_of
 from ripplenest.nrc.border import bordered
 from ripplenest.nrc.errors import QueryError, UnknownName
 from ripplenest.nrc.syntax import Query
-from ripplenest.shred.contexts import stored_parts
+from ripplenest.shred.contexts import parts_of
 from ripplenest.state.views import HasQuery, Kept, query_of
 
 __all__ = ["Explanation", "explain", "explain_kept"]
@@ -50,7 +50,7 @@ def _explained(query: Query, stages: Stages, rows: Rows, changes: Rows, largest:
 
 
 def _checked(query: Query, sizes: Rows, delta: Rows) -> tuple[Rows, Rows]:
-    parts = [p for name, row in query.relations for p in stored_parts(name, row)]
+    parts = parts_of(query)
     where = f"view {query.name}, "
     _check_counts(f"{where}sizes", "the view reads no such part", sizes, parts)
     _check_counts(f"{where}delta", "no such part has its size given", delta, [p for p in parts if p in sizes])

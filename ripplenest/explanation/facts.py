@@ -20,12 +20,13 @@ from ripplenest.explanation.terms import is_sum, unnamed, unnamed_dict
 from ripplenest.nrc.normal import normal, term
 from ripplenest.nrc.pretty import open_definition, show_site
 from ripplenest.nrc.simplify import simplify_dict
-from ripplenest.nrc.syntax import Apply, At, DictLit, DictRel, Empty, Expr, Query, Rel, Var, dict_row
+from ripplenest.nrc.syntax import Apply, At, DictLit, DictRel, Empty, Expr, Query, Rel, Var
 from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import dict_type
 from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.plan.planned import Plan, plan
+from ripplenest.shred.contexts import stored_rows
 
 
 @frozen
@@ -195,9 +196,7 @@ class Facts:
     @cached_property
     def part_rows(self) -> dict[str, Type]:
         """The rows of stored parts as tables have them: those of dictionaries with their labels."""
-        relations = dict(self.query.relations)
-        parts = self.stages.program.parts
-        return {name: row if name in relations else dict_row(row, name) for name, row in parts.items()}
+        return stored_rows(self.query.relations, self.query.keys)
 
     @cached_property
     def access_keys(self) -> dict[str, tuple[tuple[str, ...], ...]]:

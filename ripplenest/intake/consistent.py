@@ -33,7 +33,7 @@ def check_update(r: Relation, overlay: Overlay) -> None:
         for fault in _labels(r, holder, r.parts[name], overlay):
             raise _broken(name, fault)
     for name, part in r.parts.items():
-        for fault in _counts(r, part, overlay):
+        for fault in _counts(part, overlay):
             raise _broken(name, fault)
 
 
@@ -44,43 +44,48 @@ def _broken(part: str, what: str) -> LawBroken:
 def _labels(r: Relation, holder: Holder, part: Part, overlay: Overlay) -> Iterator[str]:
     """What is wrong with the labels of the dictionary ``part`` whose rows or whose holders change."""
     moved = _held(holder, overlay.changed(holder.part.name))
-    gained = (row[0] for row in overlay.changed(part.name))
+    gained = (row[: len(part.label)] for row in overlay.changed(part.name))
     touched = list(dict.fromkeys((*moved, *gained)))
     before = _before(r, holder, touched, overlay)
     after = {label: before[label] + moved[label] for label in touched}
-    yield from (f"the label {label} is held {n} times" for label, n in after.items() if n not in (0, 1))
+    yield from (f"the label {_shown(label)} is held {n} times" for label, n in after.items() if n not in (0, 1))
     lost = [label for label, n in after.items() if n == 0]
-    overlay.fetch(part.name, (0,), _keys(lost))
+    overlay.fetch(part.name, part.label, lost)
     for label in lost:
-        if overlay.rows(part.name, (0,), (label,)):
-            yield f"the label {label} has rows, and no row holds it"
+        if overlay.rows(part.name, part.label, label):
+            yield f"the label {_shown(label)} has rows, and no row holds it"
 
 
-def _held(holder: Holder, rows: Found) -> Counter[object]:
+def _shown(label: Row) -> str:
+    return ", ".join(map(str, label))
+
+
+def _held(holder: Holder, rows: Found) -> Counter[Row]:
     """By label, how many of ``rows`` hold it."""
-    held: Counter[object] = Counter()
+    held: Counter[Row] = Counter()
     for row, n in rows.items():
-        if row[holder.column] is not None:
-            held[row[holder.column]] += n
+        label = tuple(row[c] for c in holder.columns)
+        if None not in label:
+            held[label] += n
     return held
 
 
-def _before(r: Relation, holder: Holder, labels: list[object], overlay: Overlay) -> Counter[object]:
+def _before(r: Relation, holder: Holder, labels: list[Row], overlay: Overlay) -> Counter[Row]:
     """By label, how many rows held it before the batch. One that was seen is the only one, so that only labels that
     come new to a row are looked up; in the rows of a bag that never changes none is new, but to a bag that is."""
-    name, column = holder.part.name, (holder.column,)
+    name = holder.part.name
     held = _held(holder, overlay.seen(name))
     if name in r.fixed:  # where it may be kept as arrays, which no label leads to
         return held
-    overlay.fetch(name, column, _keys(label for label in labels if label not in held))
+    overlay.fetch(name, holder.found_by, [label for label in labels if label not in held])
     return _held(holder, overlay.seen(name))
 
 
-def _counts(r: Relation, part: Part, overlay: Overlay) -> Iterator[str]:
+def _counts(part: Part, overlay: Overlay) -> Iterator[str]:
     """Rows that the batch takes away more often than they are there."""
     gone = {row: n for row, n in overlay.changed(part.name).items() if n < 0}
     if gone:
-        before = _seen(part.name, r.lookup(part), gone, overlay)
+        before = _seen(part.name, part.lookup, gone, overlay)
         after = {row: before.get(row, 0) + n for row, n in gone.items()}
         yield from (f"a row is there {n} times" for n in after.values() if n < 0)
 
@@ -95,7 +100,3 @@ def _seen(name: str, columns: Columns, rows: Iterable[Row], overlay: Overlay) ->
         return overlay.whole(name)
     overlay.fetch(name, columns, unseen)
     return overlay.seen(name)
-
-
-def _keys(labels: Iterable[object]) -> list[tuple[object]]:
-    return [(label,) for label in labels]

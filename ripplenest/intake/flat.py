@@ -39,6 +39,8 @@ class FlatChanges:
                 self._delete(given.rows)
             case "upsert":
                 self._upsert(given.rows)
+            case "delete_key":
+                self._delete_keys(given.rows)
 
     def changes(self) -> Rows:
         """The signed rows so far. Each that goes was found to be there, which is all that definition 2 asks here."""
@@ -53,7 +55,7 @@ class FlatChanges:
 
     def _delete(self, rows: Rows) -> None:
         gone = rows.consolidated()
-        columns = self._relation.lookup(self._part)
+        columns = self._part.lookup
         held = Input(self._held(columns, Keys(columns, gone.select(columns))))
         wanted = Input(gone)
         every = tuple(range(len(self._part.types)))
@@ -69,10 +71,18 @@ class FlatChanges:
         self._add(held.negated())
         self._add(rows)
 
-    def _distinct(self, rows: Rows) -> Keys:
-        """The keys of ``rows``, each of which must come once."""
+    def _delete_keys(self, rows: Rows) -> None:
+        """``rows`` are keys."""
+        keys = self._distinct(rows, tuple(range(len(rows.types))))
+        held = self._held(self._relation.key_columns, keys)
+        if len(held) != len(keys):
+            raise Culprit
+        self._add(held.negated())
+
+    def _distinct(self, rows: Rows, at: Columns | None = None) -> Keys:
+        """The keys of ``rows``, each of which must come once; they are where they are in the relation, or ``at``."""
         columns = self._relation.key_columns
-        keys = Keys(columns, rows.select(columns))
+        keys = Keys(columns, rows.select(columns if at is None else at))
         if len(keys) != len(rows):
             raise Culprit
         return keys

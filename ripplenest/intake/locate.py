@@ -1,85 +1,110 @@
-"""The bags of a state that a deep operation means: from the steps of an address to the ids of inner bags.
+"""What a deep operation means in a state: from the steps of an address to inner bags, or to stored rows.
 
 The address was checked against the row types when it was made (``ripplenest/api/address.py``); here it meets the rows.
 """
 
+from collections.abc import Sequence
+
 from attrs import frozen
 
-from ripplenest.data.columns import columns, from_leaves, label_site
+from ripplenest.data.rows import Row
 from ripplenest.errors import Ambiguous, UnknownKey, UnknownLabel
-from ripplenest.intake.operations import Deep, Field, Where
-from ripplenest.nrc.bags import LabelValue, Value, field_of
-from ripplenest.schema.relation import Relation
-from ripplenest.shred.contexts import child_path
-from ripplenest.version.overlay import Overlay
+from ripplenest.intake.operations import Deep, Field, Set, Step, Where
+from ripplenest.schema.relation import Part, Relation
+from ripplenest.shred.places import child_path
+from ripplenest.version.overlay import Found, Overlay
 
 
 @frozen
-class Place:
-    """One inner bag: the table of its dictionary and its id."""
+class InnerBag:
+    """One inner bag: the part that has its rows, and the columns of its label."""
 
-    part: str
-    id: str
+    part: Part
+    label: Row
 
 
-def resolve(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[Place]:
+@frozen
+class ChosenRows:
+    """Rows of a part, with their multiplicities, and the way to a record inside of them."""
+
+    part: Part
+    rows: Found
+    trail: tuple[str, ...] = ()
+
+    def column(self, name: str) -> int:
+        """The column of a base field of the record."""
+        return self.part.column((*self.trail, name))
+
+
+def inner_bags(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[InnerBag]:
     """The bags that a deep operation means. Raises UnknownKey, UnknownLabel or Ambiguous."""
     if o.label is not None:
         return [_labelled(overlay, r, o.path, o.label, where)]
-    rows: list[Value] = []
-    path = r.name
-    for i, step in enumerate(o.steps):
+    return _entered(r, _chosen(overlay, r, o.steps, where), where)
+
+
+def chosen_rows(overlay: Overlay, r: Relation, o: Set, where: str) -> ChosenRows:
+    """The rows whose fields are set. Raises UnknownKey, UnknownLabel or Ambiguous."""
+    return _chosen(overlay, r, o.steps, where)
+
+
+def _chosen(overlay: Overlay, r: Relation, steps: Sequence[Step], where: str) -> ChosenRows:
+    """The rows that the last ``Where`` of ``steps`` chose, and the fields after it."""
+    at = ChosenRows(r.parts[r.name], {})
+    bags = [InnerBag(at.part, ())]
+    for step in steps:
         match step:
-            case Where() if i == 0:
-                rows = _chosen(_found(overlay, r, path, step), step, f"{where}: {path}")
             case Where():
-                bags = [_place(path, label, where).id for label in rows]
-                found = [row for bag in bags for row in _found(overlay, r, path, step, bag)]
-                rows = _chosen(found, step, f"{where}: {path}")
+                if at.trail:
+                    bags = _entered(r, at, where)
+                part = bags[0].part
+                found = _found(overlay, part, [bag.label for bag in bags], step)
+                _check(found, step, f"{where}: {part.name}")
+                at = ChosenRows(part, found)
             case Field(name):
-                path = child_path(path, name)
-                rows = [field_of(row, name) for row in rows]
-    return [_place(path, label, where) for label in rows]
+                at = ChosenRows(at.part, at.rows, (*at.trail, name))
+    return at
 
 
-def _place(path: str, label: Value, where: str) -> Place:
-    if not isinstance(label, LabelValue):
+def _entered(r: Relation, at: ChosenRows, where: str) -> list[InnerBag]:
+    """The inner bags at the end of the trail."""
+    path = at.part.name
+    for name in at.trail:
+        path = child_path(path, name)
+    labels = [tuple(row[c] for c in at.part.held[path]) for row in at.rows]
+    if any(None in label for label in labels):
         possible = ["upsert", "delete"]
         raise UnknownLabel("this inner bag is NULL", where=f"{where}: {path}", wanted="a bag", possible=possible)
-    return Place(path, str(label.args[0]))
+    return [InnerBag(r.parts[path], label) for label in labels]
 
 
-def _labelled(overlay: Overlay, r: Relation, path: str, label: str, where: str) -> Place:
+def _labelled(overlay: Overlay, r: Relation, path: str, label: Row, where: str) -> InnerBag:
     """The bag ``label`` at ``path``, which some row must hold."""
-    for part in r.parts.values():
-        for column in part.labels:
-            if label_site(part.stored, column) == path and overlay.rows(part.name, (column,), (label,)):
-                return Place(path, label)
-    raise UnknownLabel("no row holds this label", where=f"{where}: {path}", got=label)
+    holder = r.holders[path]
+    found = overlay.rows(holder.part.name, holder.found_by, label)
+    if not any(tuple(row[c] for c in holder.columns) == label for row in found):
+        got = ", ".join(map(str, label))
+        raise UnknownLabel("no row holds this label", where=f"{where}: {path}", got=got)
+    return InnerBag(r.parts[path], label)
 
 
-def _found(overlay: Overlay, r: Relation, path: str, step: Where, bag: str | None = None) -> list[tuple[Value, int]]:
-    """The rows stored under ``path`` (of the inner bag ``bag``) that have the fields of ``step``."""
-    part = r.parts[path]
-    paths = [c.path for c in columns(part.flat)]
-    values = {paths.index(name) + part.inner: value for name, value in step.fields}
-    if bag is not None:
-        values[0] = bag
-    by_key = bag is None and r.key and values.keys() >= set(r.key_columns)
-    wanted = r.key_columns if by_key else tuple(sorted(values))
-    stored = overlay.rows(part.name, wanted, tuple(values[c] for c in wanted))
+def _found(overlay: Overlay, part: Part, labels: Sequence[Row], step: Where) -> Found:
+    """The rows of the bags with these labels that have the fields of ``step``."""
+    values = {part.column((name,)): value for name, value in step.fields}
+    known = {*part.label, *values}
+    wanted = part.key_columns if known.issuperset(part.key_columns or (-1,)) else tuple(sorted(known))
+    keys = [tuple(values[c] if c in values else label[c] for c in wanted) for label in labels]
+    overlay.fetch(part.name, wanted, keys)
+    stored = ((row, n) for key in keys for row, n in overlay.rows(part.name, wanted, key).items())
     # In tuples, the one NaN equals itself.
-    equal = ((row, n) for row, n in stored.items() if all((row[c],) == (v,) for c, v in values.items()))
-    rows = ((from_leaves(row, part.stored), n) for row, n in equal)
-    return [(field_of(row, "row") if part.inner else row, n) for row, n in rows]
+    return {row: n for row, n in stored if all((row[c],) == (v,) for c, v in values.items())}
 
 
-def _chosen(found: list[tuple[Value, int]], step: Where, where: str) -> list[Value]:
+def _check(found: Found, step: Where, where: str) -> None:
     names = ", ".join(n for n, _ in step.fields)
-    rows = sum(n for _, n in found)
+    rows = sum(found.values())
     if not found:
         raise UnknownKey(f"no row has this {names}", where=where, wanted="one row", got="none")
     if rows > 1 and not step.many:
         got = f"{rows} rows"
         raise Ambiguous(f"several rows have this {names}", where=where, wanted="one row", got=got, possible=["at_all"])
-    return [row for row, _ in found]

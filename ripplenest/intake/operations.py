@@ -1,21 +1,22 @@
 """What a batch can do, as data; every check that needs no state has passed when an operation exists."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, assert_never
 
 from attrs import frozen
 
 from ripplenest.data.content import content_digest
 from ripplenest.data.naming import canonical_text
+from ripplenest.data.rows import Row
 from ripplenest.intake.given import Given
 from ripplenest.nrc.bags import Value
 
-Verb = Literal["insert", "delete", "upsert"]
+Verb = Literal["insert", "delete", "upsert", "delete_key"]
 
 
 @frozen
 class Write:
-    """Insert, delete or upsert whole rows of a relation."""
+    """Insert, delete or upsert whole rows of a relation, or delete those with some keys: then ``rows`` are keys."""
 
     verb: Verb
     relation: str
@@ -47,13 +48,13 @@ Step = Where | Field
 
 @frozen
 class Deep:
-    """Insert or delete rows of inner bags: those at the end of ``steps``, or the one that ``label`` names."""
+    """The same for rows of inner bags: those at the end of ``steps``, or the one that has the ``label``."""
 
     verb: Verb
     relation: str
     path: str
     steps: tuple[Step, ...]
-    label: str | None
+    label: Row | None
     rows: tuple[Value, ...]
 
     @property
@@ -62,7 +63,23 @@ class Deep:
         return self.path
 
 
-Operation = Write | Deep
+@frozen
+class Set:
+    """Give base ``fields`` of the record at ``path``, in the rows at the end of ``steps``, these values."""
+
+    relation: str
+    path: str
+    steps: tuple[Step, ...]
+    fields: tuple[tuple[str, object], ...]
+    verb: Literal["set"] = "set"
+
+    @property
+    def target(self) -> str:
+        """What it changes, for messages."""
+        return self.path
+
+
+Operation = Write | Deep | Set
 
 
 def content(operations: Sequence[Operation], by_columns: bool = True) -> str:
@@ -78,5 +95,12 @@ def _text(o: Operation, by_columns: bool) -> list[object]:
         case Write():
             return [o.verb, o.relation, sorted(map(canonical_text, o.rows.values))]
         case Deep():
-            steps = [s.name if isinstance(s, Field) else [s.fields, s.many] for s in o.steps]
-            return [o.verb, o.relation, o.path, steps, o.label, sorted(map(canonical_text, o.rows))]
+            return [o.verb, o.relation, o.path, _steps(o.steps), o.label, sorted(map(canonical_text, o.rows))]
+        case Set():
+            return [o.verb, o.relation, o.path, _steps(o.steps), o.fields]
+        case _:
+            assert_never(o)
+
+
+def _steps(steps: Sequence[Step]) -> list[object]:
+    return [s.name if isinstance(s, Field) else [s.fields, s.many] for s in steps]

@@ -36,6 +36,7 @@ from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import Entry, gather, nest
 from ripplenest.state.declared import Declared
 from ripplenest.state.views import Kept
+from ripplenest.store.specs import Columns
 from ripplenest.version.version import Version
 
 
@@ -107,34 +108,35 @@ def _relation(run: _Run, r: Relation) -> Iterator[Difference]:
     seen = {p.name: run.read(p.name, _what(r, p), p.stored) for p in r.parts.values()}
     for t in seen.values():
         yield from _sound(t)
-    if r.key:
-        yield from _keys(r, seen[r.name])
+    for name, p in r.parts.items():
+        if p.key:
+            yield from _keys(p, seen[name])
     for name, holder in r.holders.items():
-        yield from _labels(seen[holder.part.name], holder.column, seen[name])
+        yield from _labels(seen[holder.part.name], holder.columns, seen[name], r.parts[name].label)
 
 
 def _what(r: Relation, p: Part) -> str:
     return f"relation {part(r.name)}, {'inner bags' if p.inner else 'flat rows'}"
 
 
-def _keys(r: Relation, t: _Seen) -> Iterator[Difference]:
-    """Each key is there once."""
+def _keys(p: Part, t: _Seen) -> Iterator[Difference]:
+    """Each key is there once, or once in each bag."""
     own = columns(t.row)
-    key = Record(tuple((own[c].path, own[c].type) for c in r.key_columns))
-    found = columnar.project(t.rows, r.key_columns, base_types(key))
+    key = Record(tuple((own[c].path, own[c].type) for c in p.key_columns))
+    found = columnar.project(t.rows, p.key_columns, base_types(key))
     several = columnar.where(found, pc.greater(columnar.weights(found), 1))
     yield from evolve(t, row=key).differs("keys of more than one row", several)
 
 
-def _labels(holder: _Seen, column: int, dictionary: _Seen) -> Iterator[Difference]:
+def _labels(holder: _Seen, held_in: Columns, dictionary: _Seen, label: Columns) -> Iterator[Difference]:
     """Definition 1: each label is held by one row, and each row of the dictionary is under a label that is held."""
-    label = (columns(holder.row)[column].type,)
-    held = columnar.project(holder.rows, (column,), label)
-    several = columnar.column(columnar.where(held, pc.greater(columnar.weights(held), 1)), 0).drop_null()
-    shared = columnar.where(holder.rows, pc.is_in(columnar.column(holder.rows, column), value_set=several))
+    held = columnar.project(holder.rows, held_in, tuple(dictionary.rows.types[c] for c in label))
+    for i in range(len(held_in)):
+        held = columnar.where(held, columnar.column(held, i).is_valid())
+    several = columnar.where(held, pc.greater(columnar.weights(held), 1))
+    shared = columnar.where(holder.rows, columnar.among(holder.rows, held_in, several))
     yield from holder.differs(f"rows that share a label of {part(dictionary.table.name)}", shared)
-    known = columnar.column(columnar.positive(held), 0).drop_null()
-    orphans = pc.invert(pc.is_in(columnar.column(dictionary.rows, 0), value_set=known))
+    orphans = pc.invert(columnar.among(dictionary.rows, label, columnar.positive(held)))
     what = f"rows under a label that no row of {part(holder.table.name)} holds"
     yield from dictionary.differs(what, columnar.where(dictionary.rows, orphans))
 

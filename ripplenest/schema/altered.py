@@ -12,7 +12,7 @@ from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, WrongVal
 from ripplenest.nrc.types import Bag, Base, Record, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Relation
-from ripplenest.shred.contexts import child_path
+from ripplenest.shred.places import child_path
 from ripplenest.store.layouts import is_wider
 from ripplenest.store.specs import Columns, Reshape, TableSpec
 

@@ -1,67 +1,98 @@
 """A declared relation: its row type, its key, and the tables that it is stored in.
 
-Relation R with inner bags is stored shredded: table ``R`` holds its flat rows, with an id in place of each inner bag,
-and table ``R.orders`` holds ⟨id, row⟩ for every row of those bags, at every depth.
+Relation R with inner bags is stored shredded: table ``R`` holds its flat rows, with a label in place of each inner bag,
+and table ``R.orders`` holds ⟨label, row⟩ for every row of those bags, at every depth.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from ripplenest.data.columns import base_types, columns, label_columns, label_site, scalar_columns
+from ripplenest.data.columns import base_types, column_at, held_labels
 from ripplenest.errors import NoKey
 from ripplenest.nrc.arguments import kind, one_of
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, UnknownRelation, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps
-from ripplenest.nrc.syntax import dict_row
-from ripplenest.nrc.types import STRING, Bag, Base, Record, Type
+from ripplenest.nrc.syntax import Keys, dict_row
+from ripplenest.nrc.types import STRING, Bag, Base, Params, Record, Type, may_be_null
 from ripplenest.nrc.values import to_value
-from ripplenest.shred.contexts import child_path, stored_parts
-from ripplenest.store.specs import TableSpec
+from ripplenest.shred.contexts import flat_type, stored_dictionaries
+from ripplenest.shred.places import Place, child_path
+from ripplenest.store.specs import Columns, TableSpec
 
 
 @frozen
 class Part:
-    """One stored table of a relation: its nested row type, its flat row type and whether rows begin with a bag's id."""
+    """One stored table of a relation: its nested row type, its flat row type, the columns of the label that its rows
+    begin with (none in the flat part), and the fields that are the key of a row among those of its bag."""
 
     name: str
     row: Type
     flat: Type
-    inner: bool
+    params: Params
+    key: tuple[str, ...]
+
+    @property
+    def inner(self) -> bool:
+        """Whether it is a dictionary."""
+        return bool(self.params)
 
     @cached_property
     def stored(self) -> Type:
         """The type whose columns the table has."""
-        return dict_row(self.flat, self.name) if self.inner else self.flat
+        return dict_row(self.flat, self.name, self.params) if self.inner else self.flat
 
     @cached_property
     def types(self) -> tuple[Base, ...]:
         return base_types(self.stored)
 
-    @cached_property
-    def labels(self) -> tuple[int, ...]:
-        """Columns of the stored row that hold ids of inner bags."""
-        return tuple(i + self.inner for i in label_columns(self.flat))
+    @property
+    def label(self) -> Columns:
+        """The columns of the label of the bag that a row is in."""
+        return tuple(range(len(self.params)))
 
     @cached_property
-    def scalars(self) -> tuple[int, ...]:
-        """The columns that tell rows apart before their inner bags are looked at: the bag's id and the base values."""
-        own = tuple(i + self.inner for i in scalar_columns(self.flat))
-        return (0, *own) if self.inner else own
+    def held(self) -> Mapping[str, Columns]:
+        """By dictionary, the columns that hold a label of it."""
+        return dict(held_labels(self.flat, len(self.params)))
+
+    @cached_property
+    def scalars(self) -> Columns:
+        """The columns that tell rows apart before their inner bags are looked at: the bag's label and base values."""
+        inner = {column for columns in self.held.values() for column in columns}
+        return tuple(i for i in range(len(self.types)) if i not in inner)
+
+    @cached_property
+    def key_columns(self) -> Columns:
+        """The label and the key, which together tell rows apart; none where rows have no key."""
+        return (*self.label, *(self.column((name,)) for name in self.key)) if self.key else ()
+
+    def column(self, trail: tuple[str, ...]) -> int:
+        """The column of a base field of a row, or of a record in it."""
+        return column_at(self.flat, trail, len(self.params))
+
+    @property
+    def lookup(self) -> Columns:
+        """The columns by which batches find rows: the key, or else all that is compared before inner bags are; none
+        where rows are nothing but inner bags."""
+        return self.key_columns or self.scalars
 
 
 @frozen
 class Holder:
-    """Where the labels of one dictionary are: in ``column`` of the rows of ``part``, each in one row."""
+    """Where the labels of one dictionary are: in ``columns`` of the rows of ``part``, each in one row. That row has the
+    label in ``found_by`` as well, by which batches find rows anyway."""
 
     part: Part
-    column: int
+    columns: Columns
+    found_by: Columns
 
 
 @frozen
 class Relation:
-    """``name`` with rows ``row``; ``key`` names base fields that together occur once, or is empty.
+    """``name`` with rows ``row``; ``key`` names base fields that together occur once, or is empty; ``keys`` do for the
+    rows of each bag of a dictionary.
 
     ``immutable`` are dictionaries whose bags come and go with the rows that hold them, and never change; those of them
     that are ``arrays`` need not be shredded until a view reads them (``ripplenest/version/folding.py``).
@@ -72,27 +103,61 @@ class Relation:
     key: tuple[str, ...] = ()
     immutable: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
+    keys: Keys = ()
+
+    @cached_property
+    def identities(self) -> Keys:
+        """The keys that labels are made of: those without NULL, which equals nothing."""
+        own = ((self.name, self.key),) if self.key and self._never_null(self.key) else ()
+        return (*own, *self.keys)
+
+    def _never_null(self, key: tuple[str, ...]) -> bool:
+        fields = dict(self.row.fields) if isinstance(self.row, Record) else {}
+        return not any(may_be_null(fields[name]) for name in key)
+
+    @cached_property
+    def place(self) -> Place:
+        """Its rows."""
+        return Place.of(self.name, self.row, self.identities)
 
     @cached_property
     def parts(self) -> dict[str, Part]:
         """Every table of the relation by name; the flat one first."""
-        flats = stored_parts(self.name, self.row)
+        keys = {self.name: self.key, **dict(self.keys)}
         nested = _nested_rows(self.name, self.row)
-        return {name: Part(name, nested[name], flat, name != self.name) for name, flat in flats.items()}
+        flat = Part(self.name, self.row, flat_type(self.row, self.place), (), self.key)
+        inner = stored_dictionaries(self.name, self.row, self.identities)
+        found = (Part(d.name, nested[d.name], d.row, d.params, keys.get(d.name, ())) for d in inner)
+        return {part.name: part for part in (flat, *found)}
 
     @cached_property
-    def key_columns(self) -> tuple[int, ...]:
+    def places(self) -> Mapping[str, Place]:
+        """By dictionary, the place of its bags."""
+        return _places(self.row, self.place)
+
+    def rows_of(self, part: Part) -> Place:
+        """The rows of a part."""
+        return self.places[part.name].rows(part.row) if part.inner else self.place
+
+    @property
+    def key_columns(self) -> Columns:
         """Where the key is in the flat row. Raises NoKey when there is none."""
         if not self.key:
             raise NoKey(f"{self.name} has no key", where=self.name, possible=["relation(name, record, key=...)"])
-        paths = [c.path for c in columns(self.parts[self.name].flat)]
-        return tuple(sorted(paths.index(k) for k in self.key))
+        return self.parts[self.name].key_columns
 
     @cached_property
     def holders(self) -> dict[str, Holder]:
         """By the name of a dictionary, which rows hold its labels."""
-        found = {label_site(p.stored, c): Holder(p, c) for p in self.parts.values() for c in p.labels}
-        return {site: holder for site, holder in found.items() if site is not None}
+        return {
+            site: Holder(p, held, self._found_by(p, site, held))
+            for p in self.parts.values()
+            for site, held in p.held.items()
+        }
+
+    def _found_by(self, p: Part, site: str, held: Columns) -> Columns:
+        """Labels that are made of keys are found by them."""
+        return p.key_columns if self.places[site].key else held
 
     def below(self, part: str) -> tuple[str, ...]:
         """The dictionary ``part`` and every one that holds bags of its rows, outer ones first."""
@@ -107,44 +172,41 @@ class Relation:
         """The dictionaries of bags that never change: immutable ones, and what is inside them."""
         return frozenset(name for part in self.immutable for name in self.below(part))
 
-    def lookup(self, p: Part) -> tuple[int, ...]:
-        """The columns by which batches find rows of ``p``: its key, or else all that is compared before inner bags are;
-        none where rows are nothing but inner bags."""
-        return self.key_columns if self.key and not p.inner else p.scalars
-
     @property
     def specs(self) -> tuple[TableSpec, ...]:
         """The tables with the access keys by which batches find rows."""
         return tuple(TableSpec(p.name, p.types, self._indexes(p)) for p in self.parts.values())
 
-    def _indexes(self, p: Part) -> tuple[tuple[int, ...], ...]:
-        found: list[tuple[int, ...]] = [(i,) for i in p.labels]
-        if p.inner:
-            found.append((0,))
-        if self.lookup(p):
-            found.append(self.lookup(p))
-        return tuple(dict.fromkeys(found))
+    def _indexes(self, p: Part) -> tuple[Columns, ...]:
+        held = (holder.found_by for holder in self.holders.values() if holder.part.name == p.name)
+        return tuple(dict.fromkeys(found for found in (*held, p.label, p.lookup) if found))
 
 
 Paths = str | tuple[str, ...]
 
 
 def declare(
-    name: str, row: Type, key: Paths | None = None, immutable: Paths = (), arrays: bool | Paths = True
+    name: str,
+    row: Type,
+    key: Paths | None = None,
+    immutable: Paths = (),
+    arrays: bool | Paths = True,
+    keys: Mapping[str, Paths] | None = None,
 ) -> Relation:
     """A relation whose name and key are checked, and whose ``immutable`` paths (``orders``, ``orders.items``) lead to
-    inner bags; ``arrays`` are those of them that may be kept as arrays.
+    inner bags; ``arrays`` are those of them that may be kept as arrays. ``keys`` are the keys of the rows of inner bags
+    by path, such as ``{"orders": "orderkey", "orders.items": "line"}``: each is there once in its bag.
 
     Raises WrongValue, UnknownName, TypeMismatch, or NameTaken for a name that is ours.
     """
     key_fields = _key(name, row, key)
-    plain = Relation(name, row, key_fields)
+    plain = Relation(name, row, key_fields, keys=_inner_keys(Relation(name, row), keys or {}))
     for part in plain.parts:
         check_free_of_maps(part, f"relation {name}")
     fixed = _dictionaries(plain, immutable, "an immutable path", list(plain.parts)[1:])
     allowed = fixed if arrays is True else _dictionaries(plain, () if arrays is False else arrays, "arrays", fixed)
     inner = {below for part in allowed for below in plain.below(part)[1:]}
-    return Relation(name, row, key_fields, fixed, tuple(part for part in allowed if part not in inner))
+    return evolve(plain, immutable=fixed, arrays=tuple(part for part in allowed if part not in inner))
 
 
 def _dictionaries(r: Relation, paths: Paths, what: str, possible: Iterable[str]) -> tuple[str, ...]:
@@ -167,7 +229,30 @@ def _dictionaries(r: Relation, paths: Paths, what: str, possible: Iterable[str])
 def _key(name: str, row: Type, key: Paths | None) -> tuple[str, ...]:
     if to_value(name, STRING, "relation name") == "":
         raise WrongValue("a relation needs a name", where="relation name", got="an empty string")
-    where = f"relation {name}"
+    return _key_fields(key, row, f"relation {name}", name)
+
+
+def _inner_keys(r: Relation, keys: Mapping[str, Paths]) -> Keys:
+    """The keys of the rows of inner bags, in the order of the parts."""
+    where = f"relation {r.name}"
+    if not isinstance(keys, Mapping):
+        wanted = "the keys of rows by the path of their bag"
+        raise WrongValue("not the keys of inner bags", where=where, wanted=wanted, got=type(keys).__name__)
+    found: dict[str, tuple[str, ...]] = {}
+    for path, key in keys.items():
+        (name,) = _dictionaries(r, (path,), "a key's path", list(r.parts)[1:])
+        row = r.parts[name].row
+        found[name] = _key_fields(key, row, f"{where}, keys of {path}", name)
+        for field in found[name]:
+            t = dict(row.fields)[field] if isinstance(row, Record) else row
+            if may_be_null(t):
+                what = "the key of an inner bag is made of fields without NULL"
+                raise TypeMismatch(what, where=f"{name}.{field}", wanted="no NULL", got=t)
+    return tuple((name, found[name]) for name in r.parts if found.get(name))
+
+
+def _key_fields(key: Paths | None, row: Type, where: str, name: str) -> tuple[str, ...]:
+    """The base fields of ``row`` that a key names, in their order there."""
     if not isinstance(key, str | tuple | list | None):
         raise WrongValue("not a key", where=where, wanted="the name of a field, or several", got=type(key).__name__)
     fields = (key,) if isinstance(key, str) else tuple(key or ())
@@ -187,6 +272,17 @@ def _nested_rows(path: str, row: Type) -> dict[str, Type]:
     return found
 
 
+def _places(t: Type, place: Place) -> dict[str, Place]:
+    """By path, the place of each bag in a value of type ``t`` that is at ``place``, at every depth."""
+    match t:
+        case Bag(row):
+            return {place.path: place, **_places(row, place.rows(row))}
+        case Record(fields):
+            return {path: p for name, inner in fields for path, p in _places(inner, place.field(name)).items()}
+        case _:
+            return {}
+
+
 def _bags(t: Type, path: str) -> list[tuple[str, Type]]:
     match t:
         case Bag(row):
@@ -200,3 +296,8 @@ def _bags(t: Type, path: str) -> list[tuple[str, Type]]:
 def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
     """The declared relation ``name``. Raises UnknownRelation."""
     return relations[one_of(name, relations, "there is no such relation", error=UnknownRelation)]
+
+
+def keys_of(relations: Iterable[Relation]) -> Keys:
+    """What the labels of relations are made of; nothing for relations that have no inner bags."""
+    return tuple(key for r in relations if len(r.parts) > 1 for key in r.identities)

@@ -11,9 +11,9 @@ from attrs import frozen
 from ripplenest.data.labels import labels, width
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.schema.relation import Relation
+from ripplenest.shred.contexts import stored_rows
 
 
 @frozen
@@ -85,10 +85,11 @@ class OutputShape:
 
 def shape_of(program: TriggerProgram) -> OutputShape:
     """What the view of ``program`` shows."""
+    stored = stored_rows(program.relations, program.keys)
 
     def dictionary(site: str) -> Dictionary:
-        if site in program.parts:
-            return _dictionary(site, dict_row(program.parts[site], site), of_input=True)
+        if site in stored:
+            return _dictionary(site, stored[site], of_input=True)
         table = dictionary_name(program.view, site)
         return _dictionary(table, program.by_name[table].row, of_input=False)
 

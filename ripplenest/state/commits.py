@@ -22,7 +22,7 @@ from attrs import evolve, frozen
 
 from ripplenest.data.rows import Rows
 from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
-from ripplenest.intake.apply import carry_out
+from ripplenest.intake.apply import Outcome, carry_out
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Write, content
 from ripplenest.nrc.errors import EvaluationError
@@ -110,7 +110,7 @@ class Commits:
 
     def _load(self, write: Write, batch: tuple[str, int], digest: str, snapshot: Unfolding) -> int:
         named = [(write, f"load {write.relation}")]
-        changes = carry_out(self._declared.relations, lambda: self.state.overlay(snapshot), batch, named).changes
+        changes = self._carried_out(snapshot, named).changes
         plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
         stored = folded(changes, snapshot, self._declared.folded)
         deltas = {**stored, **recomputed(plan, snapshot, changes, self.joiner()).changes}
@@ -142,7 +142,7 @@ class Commits:
             return repeated
         self._declared.check_unchanged(recorded.used)
         named = [(o, f"operation {i} ({o.verb} {o.target})") for i, o in enumerate(operations)]
-        applied = carry_out(self._declared.relations, lambda: self.state.overlay(snapshot), (source, seq), named)
+        applied = self._carried_out(snapshot, named)
         changes = applied.changes
         decision, done = self._changed(policy, snapshot, changes)
         report = Report(
@@ -164,6 +164,10 @@ class Commits:
         change = Change({**stored, **done.changes}, (), found_by, meta, source, seq, digest, said)
         self.state.commit(change, snapshot.version)
         return evolve(report, seconds=time.perf_counter() - started)
+
+    def _carried_out(self, snapshot: Unfolding, named: Sequence[tuple[Operation, str]]) -> Outcome:
+        relations, version = self._declared.relations, snapshot.version + 1
+        return carry_out(relations, lambda: self.state.overlay(snapshot), version, named)
 
     def _changed(
         self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows]
@@ -233,5 +237,6 @@ def _is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> 
 
 
 def _signature(r: Relation) -> str:
-    kept = (("key", r.key), ("immutable", r.immutable), ("arrays", r.arrays))
+    inner = tuple((f"key of {part}", key) for part, key in r.keys)
+    kept = (("key", r.key), *inner, ("immutable", r.immutable), ("arrays", r.arrays))
     return ", ".join([str(r.row), *(f"{what} {', '.join(paths)}" for what, paths in kept if paths)])

@@ -8,14 +8,14 @@ waits, and it is rebuilt in one commit (``define.py``).
 import json
 from collections.abc import Collection, Iterable, Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.delta.judge import check_strict
 from ripplenest.errors import RelationChanged, ViewChanged
 from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownRelation
 from ripplenest.nrc.syntax import Query
 from ripplenest.plan.planned import Plan, merged
-from ripplenest.schema.relation import Relation
+from ripplenest.schema.relation import Relation, keys_of
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
 from ripplenest.state.stored import StoredPast, read, relation_of, shape_of_stored
@@ -194,8 +194,9 @@ class Declared:
             if name in self.relations or name in self.views or name in self.waiting or name in tables:
                 raise NameTaken("the name is in use", where=name, possible=["another name"])
 
-    def check_relations(self, query: Query) -> None:
-        """Raises UnknownRelation or TypeMismatch when ``query`` reads what is not declared so."""
+    def fitted(self, query: Query) -> Query:
+        """``query`` over the relations as they are declared, with the keys that their labels are made of. Raises
+        UnknownRelation or TypeMismatch when it reads what is not declared so."""
         where = f"view {query.name}"
         for name, row in query.relations:
             if name not in self.relations:
@@ -205,6 +206,7 @@ class Declared:
             if declared != row:
                 what = f"the view reads {name} with other fields than it was declared with"
                 raise TypeMismatch(what, where=where, wanted=declared, got=row)
+        return evolve(query, keys=keys_of(self.relations[name] for name, _ in query.relations))
 
     def view(self, name: str) -> Kept | Waiting | None:
         """The view of this name."""

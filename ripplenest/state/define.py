@@ -10,13 +10,14 @@ view showed then, so that nothing is lost before the versions that have it are.
 
 from collections.abc import Callable, Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import NameTaken, QueryError, StateError, UnknownView
 from ripplenest.nrc.renaming import with_relation
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
 from ripplenest.schema.altered import Altered
+from ripplenest.schema.relation import keys_of
 from ripplenest.state.declared import Declared
 from ripplenest.state.notes import Kind, meta_key, note
 from ripplenest.state.state import State
@@ -120,9 +121,12 @@ class Definitions:
 
     def _refitted(self, view: Kept | Waiting, wanted: Altered) -> str:
         """How a view of the relation is declared then: with the maps that it has."""
-        r, options = wanted.relation, view.options
+        r, options, declared = wanted.relation, view.options, self._declared
         try:
-            made = compiled(with_relation(view.query, r.name, r.row, wanted.renamed), options)
+            query = with_relation(view.query, r.name, r.row, wanted.renamed)
+            relations = {**declared.relations, r.name: r}
+            keys = keys_of(relations[name] for name, _ in query.relations)
+            made = compiled(evolve(query, keys=keys), options)
         except QueryError as error:
             what, possible = f"the view {view.name} does not fit the new fields: {error.what}", ["drop it first"]
             where, wanted_, got = f"relation {r.name}", error.wanted, error.got

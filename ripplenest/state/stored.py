@@ -16,6 +16,7 @@ from cattrs.gen import make_dict_structure_fn
 from ripplenest.delta.compile import Options
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.serial import type_from_json, type_to_json
+from ripplenest.nrc.syntax import Keys
 from ripplenest.nrc.types import Base, Label, Record
 from ripplenest.schema.relation import Relation
 from ripplenest.schema.shape import Dictionary, FlatPart, OutputShape
@@ -27,12 +28,13 @@ STORED.register_structure_hook(Options, make_dict_structure_fn(Options, STORED, 
 
 @frozen
 class StoredRelation:
-    """A state from before relations could say what is immutable says nothing of it."""
+    """A state from before relations could say what is immutable, or the keys of inner bags, says nothing of it."""
 
     row: str
     key: tuple[str, ...] = ()
     immutable: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
+    keys: Keys = ()
 
 
 @frozen
@@ -86,16 +88,17 @@ def write(stored: object) -> str:
 
 def relation_text(r: Relation) -> str:
     """How a relation is stored."""
-    return write(StoredRelation(type_to_json(r.row), r.key, r.immutable, r.arrays))
+    return write(StoredRelation(type_to_json(r.row), r.key, r.immutable, r.arrays, r.keys))
 
 
 def relation_of(name: str, text: str) -> Relation:
     """The relation that ``text`` declares. Raises CorruptState."""
     stored = read(f"relation:{name}", text, StoredRelation)
-    found = Relation(name, type_from_json(stored.row), stored.key, stored.immutable, stored.arrays)
+    found = Relation(name, type_from_json(stored.row), stored.key, stored.immutable, stored.arrays, stored.keys)
     base = {f for f, t in found.row.fields if isinstance(t, Base)} if isinstance(found.row, Record) else set()
-    parts = set(list(found.parts)[1:])
-    if not (base.issuperset(found.key) and parts.issuperset((*found.immutable, *found.arrays))):
+    parts = set(list(found.parts)[1:]) if base.issuperset(found.key) else set()
+    named = {*found.immutable, *found.arrays, *(part for part, _ in found.keys)}
+    if not (base.issuperset(found.key) and parts.issuperset(named)):
         raise CorruptState("the state does not say how this is declared", where=f"relation:{name}", wanted="its fields")
     return found
 

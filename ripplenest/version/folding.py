@@ -1,12 +1,13 @@
 """Partial shredding: inner bags that nothing looks into stay arrays (nrc-ivm, section 2.2).
 
 Theory of operation. An inner bag that its relation declares immutable comes and goes with the row that holds it, so as
-long as no view reads its dictionary there is no need to store one: the bag is *folded*, one row ⟨label, array⟩ in a
-table of its own, whatever it holds. Readers see no difference. ``Unfolding`` shreds arrays while it reads, always into
-the same rows, so that the dictionary of a folded bag and those below it can be scanned, probed and compared between
-versions like any other. The first view that reads one of them *unfolds* the bag: the rows that arrays stood for are
-stored, the arrays go, and because they are the same rows, nothing changes for anybody. When you touch this: labels
-below a folded bag are made of the array alone, and a probe below it can only be answered by arrays that were read.
+long as no view reads its dictionary there is no need to store one: the bag is *folded*, one row ⟨label, array, number⟩
+in a table of its own, whatever it holds. Readers see no difference. ``Unfolding`` shreds arrays while it reads, always
+into the same rows, so that the dictionary of a folded bag and those below it can be scanned, probed and compared
+between versions like any other. The first view that reads one of them *unfolds* the bag: the rows that arrays stood for
+are stored, the arrays go, and because they are the same rows, nothing changes for anybody. When you touch this: rows
+without a key below a folded bag are numbered from the array's number on, and a probe below it can only be answered by
+arrays that were read.
 """
 
 from collections import Counter, defaultdict
@@ -17,18 +18,16 @@ from attrs import field, frozen
 
 from ripplenest.data.columns import from_leaves, to_leaves
 from ripplenest.data.index import Wanted, key_rows
-from ripplenest.data.naming import BatchNames
+from ripplenest.data.naming import Numbers, array_numbers
 from ripplenest.data.rows import Row, Rows
 from ripplenest.data.texts import from_text, to_text
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import LawBroken
-from ripplenest.nrc.types import STRING, Bag
+from ripplenest.nrc.types import LONG, STRING, Bag, Base
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import nest, shred_bag
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.version.version import AccessKeys, Sized, Version
-
-TYPES = (STRING, STRING)  # label, array
 
 
 @frozen(slots=False)
@@ -45,7 +44,17 @@ class Fold:
 
     @property
     def spec(self) -> TableSpec:
-        return TableSpec(self.table, TYPES, ((0,),))
+        return TableSpec(self.table, self.types, (self.label,))
+
+    @property
+    def label(self) -> Columns:
+        """The columns of the label of an array."""
+        return self.parts[self.root].label
+
+    @property
+    def types(self) -> tuple[Base, ...]:
+        """Of an array: those of its label, its text, and the first number of rows below it."""
+        return (*self.parts[self.root].types[: len(self.label)], STRING, LONG)
 
     @cached_property
     def parts(self) -> dict[str, Part]:
@@ -56,15 +65,18 @@ class Fold:
     def bag(self) -> Bag:
         return Bag(self.parts[self.root].row)
 
-    def shredded(self, label: object, text: str) -> Iterator[tuple[str, object, Row, int]]:
-        """The rows that an array stands for: part, label, row and multiplicity; 0 for the label of an empty bag."""
-        bag = from_text(text, self.bag)
+    def shredded(self, array: Row, numbers: Numbers | None = None) -> Iterator[tuple[str, Row, Row, int]]:
+        """The rows that an array stands for: part, label, row and multiplicity; 0 for the label of an empty bag.
+        Numbered from its own number on, or by ``numbers``."""
+        *label, text, start = array
+        assert isinstance(start, int)
+        bag = from_text(str(text), self.bag)
         assert isinstance(bag, BagValue)
-        names = BatchNames(("array", 0))
-        for e in shred_bag(bag, self.bag.row, self.root, LabelValue(self.root, (label,)), names):
-            id_ = e.label.args[0]
-            row = (id_, *to_leaves(e.row, self.parts[e.part].flat)) if e.count else ()
-            yield e.part, id_, row, e.count
+        names = numbers or Numbers(start)
+        place = self.relation.places[self.root]
+        for e in shred_bag(bag, self.bag.row, place, LabelValue(self.root, tuple(label)), names):
+            row = (*e.label.args, *to_leaves(e.row, self.parts[e.part].flat)) if e.count else ()
+            yield e.part, e.label.args, row, e.count
 
 
 @frozen(slots=False)
@@ -73,7 +85,7 @@ class Unfolding:
 
     tables: Version
     folds: tuple[Fold, ...]
-    _read: dict[str, dict[object, Counter[Row]]] = field(factory=lambda: defaultdict(dict))
+    _read: dict[str, dict[Row, Counter[Row]]] = field(factory=lambda: defaultdict(dict))
 
     @property
     def version(self) -> int:
@@ -107,29 +119,29 @@ class Unfolding:
         rows, fold = self.tables.probe(table, columns, keys), self._fold_of.get(table)
         if fold is None or not self.tables.size(fold.table):
             return rows
-        if columns != (0,):
+        if columns != fold.parts[table].label:
             wanted, every = set(key_rows(keys)), self.shredded(fold, table, self.tables.scan(fold.table))
             found = ((row, n) for row, n in every.pairs() if tuple(row[c] for c in columns) in wanted)
             return rows.plus(Rows.of_pairs(rows.types, found))
-        return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, [key[0] for key in key_rows(keys)])))
+        return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, key_rows(keys))))
 
-    def _labelled(self, fold: Fold, table: str, labels: Collection[object]) -> list[tuple[Row, int]]:
+    def _labelled(self, fold: Fold, table: str, labels: Collection[Row]) -> list[tuple[Row, int]]:
         """The rows under ``labels`` of what arrays stand for."""
         known = self._read[table]
-        missing = [(label,) for label in labels if label not in known]
+        missing = [label for label in labels if label not in known]
         if missing and table == fold.root:
-            self._remember(fold, self.tables.probe(fold.table, (0,), missing))
+            self._remember(fold, self.tables.probe(fold.table, fold.label, missing))
         elif missing:  # below the root, labels come from arrays that were read, or from no array
             self._remember(fold, self.tables.scan(fold.table))
-        for (label,) in missing:
+        for label in missing:
             known.setdefault(label, Counter())
         return [pair for label in dict.fromkeys(labels) for pair in known[label].items()]
 
     def _remember(self, fold: Fold, arrays: Rows) -> None:
-        for (label, text), n in arrays.counts().items():
-            if n and label not in self._read[fold.root]:
-                for part, id_, row, count in fold.shredded(label, str(text)):
-                    rows = self._read[part].setdefault(id_, Counter())
+        for array, n in arrays.counts().items():
+            if n and array[: len(fold.label)] not in self._read[fold.root]:
+                for part, label, row, count in fold.shredded(array):
+                    rows = self._read[part].setdefault(label, Counter())
                     if count:
                         rows[row] += count
 
@@ -137,8 +149,8 @@ class Unfolding:
         """The rows of one part that signed arrays stand for."""
         pairs = (
             (row, count * n)
-            for (label, text), n in arrays.counts().items()
-            for part, _, row, count in fold.shredded(label, str(text))
+            for array, n in arrays.counts().items()
+            for part, _, row, count in fold.shredded(array)
             if part == table and count
         )
         return Rows.of_pairs(fold.parts[table].types, pairs)
@@ -150,11 +162,11 @@ def folded(changes: Mapping[str, Rows], before: Unfolding, folds: Collection[Fol
     Law: what ``Unfolding`` reads afterwards is what it read before, plus ``changes`` (up to the names of labels below
     the root). Raises LawBroken for rows below a folded bag that does not change itself.
     """
-    stored = dict(changes)
+    stored, numbers = dict(changes), array_numbers(before.version + 1)
     for fold in folds:
         own = {part: stored.pop(part).counts() for part in fold.parts if part in stored}
         if own:
-            stored[fold.table] = _arrays(fold, own, before.tables)
+            stored[fold.table] = _arrays(fold, own, before.tables, numbers)
     return {table: rows for table, rows in stored.items() if not rows.is_empty}
 
 
@@ -169,32 +181,44 @@ def unfolded(folds: Collection[Fold], before: Unfolding) -> dict[str, Rows]:
     return {table: rows for table, rows in stored.items() if not rows.is_empty}
 
 
-def _arrays(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized) -> Rows:
-    """The change of the arrays of the labels whose rows change."""
-    labels = dict.fromkeys((row[0],) for row in changes.get(fold.root, {}))
+def _arrays(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized, numbers: Numbers) -> Rows:
+    """The change of the arrays of the labels whose rows change: one that is not equal to what was there is numbered
+    anew."""
+    width = len(fold.label)
+    labels = dict.fromkeys(row[:width] for row in changes.get(fold.root, {}))
     if not labels:
         raise LawBroken("rows below a folded bag change, and the bag does not", where=fold.root, got=sorted(changes))
-    held = before.probe(fold.table, (0,), list(labels)).counts()
-    rows: dict[tuple[str, object], Counter[Row]] = defaultdict(Counter)
-    for (label, text), _ in held.items():
-        for part, id_, row, count in fold.shredded(label, str(text)):
-            rows[part, id_][row] += count
+    held = before.probe(fold.table, fold.label, list(labels)).counts()
+    rows: dict[tuple[str, Row], Counter[Row]] = defaultdict(Counter)
+    for array in held:
+        for part, label, row, count in fold.shredded(array):
+            rows[part, label][row] += count
     for part, found in changes.items():
         for row, n in found.items():
-            rows[part, row[0]][row] += n
-    pairs: list[tuple[Row, int]] = [(row, -n) for row, n in held.items()]
-    for (label,) in labels:
+            rows[part, row[: len(fold.parts[part].label)]][row] += n
+    old = {array[:width]: array for array in held}
+    pairs: list[tuple[Row, int]] = [(array, -n) for array, n in held.items()]
+    for label in labels:
         bag = _bag(fold, label, rows)
         if bag:
-            pairs.append(((label, to_text(bag, fold.bag)), 1))
-    return Rows.of_pairs(TYPES, pairs).consolidated()
+            pairs.append((_array(fold, label, to_text(bag, fold.bag), old.get(label), numbers), 1))
+    return Rows.of_pairs(fold.types, pairs).consolidated()
 
 
-def _bag(fold: Fold, label: object, rows: Mapping[tuple[str, object], Counter[Row]]) -> BagValue:
+def _array(fold: Fold, label: Row, text: str, old: Row | None, numbers: Numbers) -> Row:
+    if old is not None and old[len(label)] == text:
+        return old
+    array = (*label, text, numbers.next)
+    for _ in fold.shredded(array, numbers):  # which takes as many numbers as there are rows to number
+        pass
+    return array
+
+
+def _bag(fold: Fold, label: Row, rows: Mapping[tuple[str, Row], Counter[Row]]) -> BagValue:
     """The nested bag that a label stands for."""
 
     def definition(inner: LabelValue) -> BagValue:
-        return _flat(fold.parts[inner.site], rows.get((inner.site, inner.args[0]), Counter()))
+        return _flat(fold.parts[inner.site], rows.get((inner.site, inner.args), Counter()))
 
     return nest(_flat(fold.parts[fold.root], rows[fold.root, label]), fold.bag.row, definition)
 

@@ -13,7 +13,7 @@ from ripplenest.nrc.bags import BagValue, LabelValue, Value
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.shred.consistency import add, labels_of
-from ripplenest.shred.contexts import child_path
+from ripplenest.shred.places import child_path
 from ripplenest.shred.values import Parts, gather, has_bag, nest, resolver, shred_relation, shred_row
 from support.choices import Choices
 from support.schemas import Database, Schema, random_value

@@ -23,7 +23,7 @@ from ripplenest.nrc.syntax import (
     OutL,
     Var,
 )
-from ripplenest.nrc.types import Bag, Dict, Label, Site, join
+from ripplenest.nrc.types import NUMBERED, Bag, Dict, Label, Site, join
 
 ReadBag = Callable[[Node, Scope], BagTerm]
 
@@ -58,7 +58,8 @@ def _stored(node: Node, scope: Scope) -> tuple[DictRel, Dict]:
     if part.name not in scope.env.dictionaries:
         raise unknown(f"there is no dictionary {part.name!r}", part.name, sorted(scope.env.dictionaries))
     row = scope.env.dictionaries[part.name]
-    return DictRel(part.name, row, part.at, part.order), Dict(row)
+    site = scope.env.sites.get(part.name)
+    return DictRel(part.name, row, part.at, part.order, site.params if site else NUMBERED), Dict(row)
 
 
 def _infix(node: Node, scope: Scope, read_bag: ReadBag) -> tuple[DictExpr, Dict]:

@@ -69,7 +69,10 @@ def _sites(node: Term) -> Iterator[Site]:
     match node:
         case OutL(_, site, _) | DictLit(site, _, _):
             yield from _labels(Label((site,)))
-        case Rel(_, row) | DictRel(_, row) | Empty(row) | DictEmpty(row):
+        case Rel(_, row) | Empty(row) | DictEmpty(row):
+            yield from _labels(row)
+        case DictRel(_, row):
+            yield node.site
             yield from _labels(row)
         case _:
             return

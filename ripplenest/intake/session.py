@@ -1,0 +1,185 @@
+"""Operations run one by one, in the order in which the user wrote them, on an overlay of the version before the batch.
+
+Insert adds documents, delete finds stored ones with equal contents and takes them away, upsert takes away what has the
+key and puts the new document there with the labels of the old one, so that what is equal in both cancels. A deep
+operation is the same on one inner bag.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ripplenest.data.naming import row_numbers
+from ripplenest.data.rows import Row, Rows
+from ripplenest.errors import DuplicateKey, RowNotThere
+from ripplenest.intake.consistent import check_update
+from ripplenest.intake.documents import Documents, Reused, outline
+from ripplenest.intake.locate import chosen_rows, inner_bags
+from ripplenest.intake.operations import Deep, Operation, Set, Verb, Write
+from ripplenest.nrc.bags import BagValue, Value, field_of
+from ripplenest.nrc.types import Bag, Record, Type
+from ripplenest.schema.relation import Part, Relation
+from ripplenest.shred.places import child_path
+from ripplenest.store.specs import Columns
+from ripplenest.version.overlay import Found, Overlay
+
+Contents = dict[Value, list[tuple[Row, int]]]
+
+
+class Session:
+    """One batch at work: ``run`` its operations, then read its ``changes()``."""
+
+    def __init__(self, relations: Mapping[str, Relation], overlay: Overlay, version: int) -> None:
+        """``version`` is the one that the batch makes."""
+        self.relations, self.overlay = relations, overlay
+        self._numbers = row_numbers(version)
+        self._documents = {name: Documents(r, overlay) for name, r in relations.items()}
+
+    def run(self, o: Operation, where: str) -> None:
+        """Apply one operation. Raises a DataError that names the row under ``where``; the session is then void."""
+        r = self.relations[o.relation]
+        match o:
+            case Write(verb, _, given):
+                self._rows(verb, self._documents[r.name], r.parts[r.name], (), given.values, where)
+            case Deep(verb, rows=rows):
+                for bag in inner_bags(self.overlay, r, o, where):
+                    self._rows(verb, self._documents[r.name], bag.part, bag.label, rows, where)
+            case Set():
+                self._set(r, o, where)
+
+    def changes(self) -> dict[str, Rows]:
+        """The signed rows of every part that changed, checked to be a consistent update. Raises LawBroken."""
+        for r in self.relations.values():
+            check_update(r, self.overlay)
+        return self.overlay.changes()
+
+    # ------------------------------------------------------------ the rows of one bag
+
+    def _rows(self, verb: Verb, d: Documents, part: Part, label: Row, rows: tuple[Value, ...], where: str) -> None:
+        match verb:
+            case "insert":
+                self._insert(d, part, label, rows, where)
+            case "delete":
+                self._delete(d, part, label, rows, where)
+            case "upsert":
+                self._upsert(d, part, label, rows, where)
+            case "delete_key":
+                self._delete_keys(d, part, label, rows, where)
+
+    def _insert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
+        check_keys(d.relation, part, rows, where)
+        for i, _, held in self._held(part, label, rows):
+            if held:
+                what, key = "there is a row with this key", ", ".join(part.key)
+                raise DuplicateKey(what, where=f"{where}: rows[{i}]", wanted=f"a new {key}", possible=["upsert"])
+        d.add(d.shredded(part, label, rows, self._numbers))
+
+    def _upsert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
+        check_keys(d.relation, part, rows, where)
+        found = list(self._held(part, label, rows))
+        d.fetch_below(part, [row for _, _, held in found for row in held])
+        for _, value, held in found:
+            new = d.shredded(part, label, [value], Reused(d, part, list(held), self._numbers))
+            for row, n in held.items():
+                d.remove(part, row, n)
+            d.add(new)
+
+    def _delete_keys(self, d: Documents, part: Part, label: Row, keys: Sequence[Value], where: str) -> None:
+        found = list(self._held(part, label, keys))
+        d.fetch_below(part, [row for _, _, held in found for row in held])
+        gone: set[Row] = set()
+        for i, _, held in found:
+            if not held or gone.issuperset(held):
+                got = "the same key before" if held else "no row"
+                what, wanted = "a delete of a key that is not there", f"a row with this {', '.join(part.key)}"
+                raise RowNotThere(what, where=f"{where}: rows[{i}]", wanted=wanted, got=got)
+            for row, n in held.items():
+                d.remove(part, row, n)
+            gone.update(held)
+
+    def _delete(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
+        columns = part.lookup
+        keys = [_projected(outline(label, value, part), columns) for value in rows]
+        if columns:
+            self.overlay.fetch(part.name, columns, keys)
+        candidates = {key: self._candidates(part, columns, key) for key in dict.fromkeys(keys)}
+        d.fetch_below(part, [row for found in candidates.values() for row in found])
+        contents = {key: _contents(d, part, found) for key, found in candidates.items()}
+        for i, (value, key) in enumerate(zip(rows, keys, strict=True)):
+            d.remove(part, _taken(contents[key], value, f"{where}: rows[{i}]"), 1)
+
+    def _set(self, r: Relation, o: Set, where: str) -> None:
+        chosen = chosen_rows(self.overlay, r, o, where)
+        values = {chosen.column(name): value for name, value in o.fields}
+        for row, n in chosen.rows.items():
+            self.overlay.add(chosen.part.name, row, -n)
+            self.overlay.add(chosen.part.name, tuple(values.get(c, v) for c, v in enumerate(row)), n)
+
+    # ------------------------------------------------------------ finding
+
+    def _held(self, part: Part, label: Row, rows: Sequence[Value]) -> Iterator[tuple[int, Value, Found]]:
+        """For each of ``rows``, which have the fields of the key: its number, it, and the rows with its key now."""
+        if not part.key:
+            yield from ((i, value, {}) for i, value in enumerate(rows))
+            return
+        keys = [(*label, *(field_of(value, name) for name in part.key)) for value in rows]
+        self.overlay.fetch(part.name, part.key_columns, keys)
+        for i, (value, key) in enumerate(zip(rows, keys, strict=True)):
+            yield i, value, self.overlay.rows(part.name, part.key_columns, key)
+
+    def _candidates(self, part: Part, columns: Columns, key: Row) -> Found:
+        return self.overlay.rows(part.name, columns, key) if columns else self.overlay.scan(part.name)
+
+
+def check_keys(r: Relation, part: Part, rows: Iterable[Value], where: str) -> None:
+    """Rows have no order, so that of two rows with one key neither is the last. Raises DuplicateKey, at every depth."""
+    if not part.key and not r.keys:
+        return
+    seen: dict[Row, int] = {}
+    for i, value in enumerate(rows):
+        place = f"{where}: rows[{i}]"
+        key = tuple(field_of(value, name) for name in part.key)
+        if part.key and seen.setdefault(key, i) != i:
+            raise DuplicateKey("two rows with this key", where=place, wanted=f"each {', '.join(part.key)} once")
+        _check_inside(r, value, part.row, r.rows_of(part).path, place)
+
+
+def _check_inside(r: Relation, value: Value, t: Type, path: str, where: str) -> None:
+    match t:
+        case Record(fields):
+            for name, inner in fields:
+                _check_inside(r, field_of(value, name), inner, child_path(path, name), f"{where}.{name}")
+        case Bag() if isinstance(value, BagValue):
+            part = r.parts[path]
+            key = ", ".join(part.key)
+            if part.key and any(n > 1 for _, n in value):
+                raise DuplicateKey("a row with a key is there twice", where=where, wanted=f"each {key} once")
+            keys = [tuple(field_of(row, name) for name in part.key) for row, _ in value]
+            if part.key and len(set(keys)) < len(keys):
+                raise DuplicateKey("two rows with this key", where=where, wanted=f"each {key} once")
+            for row, _ in value:
+                _check_inside(r, row, part.row, r.rows_of(part).path, where)
+
+
+def _contents(d: Documents, part: Part, found: Found) -> Contents:
+    """Stored rows by the nested row that they stand for, the one to take first last."""
+    contents: Contents = {}
+    for row in sorted(found, key=str, reverse=True):
+        if found[row] > 0:
+            contents.setdefault(d.nested(part, row), []).append((row, found[row]))
+    return contents
+
+
+def _taken(contents: Contents, value: Value, where: str) -> Row:
+    """One stored row that stands for ``value``, taken out of ``contents``. Raises RowNotThere."""
+    equal = contents.get(value)
+    if not equal:
+        got = "no such row" if not contents else "only rows with other inner bags"
+        got = got if equal is None else "fewer such rows"
+        raise RowNotThere("a delete of a row that is not there", where=where, wanted="a row of the bag", got=got)
+    row, n = equal.pop()
+    if n > 1:
+        equal.append((row, n - 1))
+    return row
+
+
+def _projected(row: Row, columns: Columns) -> Row:
+    return tuple(row[c] for c in columns)
