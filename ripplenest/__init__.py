@@ -33,6 +33,7 @@ __all__ = [
     "errors",
     "explain",
     "flatten",
+    "migrate",
     "open",
     "parse",
     "read",
@@ -40,13 +41,14 @@ __all__ = [
     "view",
 ]
 
-__version__ = "0.1.0"  # pyproject.toml reads it here, without running the module
+__version__ = "0.2.0"  # pyproject.toml reads it here, without running the module
 
 if TYPE_CHECKING:
     from ripplenest import errors
     from ripplenest.api.database import Database
     from ripplenest.api.opening import open_database as open
     from ripplenest.explanation import Explanation, explain
+    from ripplenest.migration.migrate import migrate
     from ripplenest.nrc.errors import ParseError, RipplenestError
     from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
     from ripplenest.nrc.surface.text import Program, TextView
@@ -70,6 +72,7 @@ else:
         "errors": "ripplenest.errors:",
         "explain": "ripplenest.explanation:explain",
         "flatten": "ripplenest.nrc.surface.python:flatten",
+        "migrate": "ripplenest.migration.migrate:migrate",
         "open": "ripplenest.api.opening:open_database",
         "parse": "ripplenest.nrc.surface.text:parse_file",
         "read": "ripplenest.nrc.surface.text:read_file",

@@ -126,13 +126,12 @@ def stored_parts(name: str, row: Type, keys: Keys = ()) -> dict[str, Type]:
     The first entry is the flat part; the others are dictionaries, outer ones first.
     """
     rows = Place.of(name, row, keys)
-    return {name: flat_type(row, rows), **{d.name: d.row for d in stored_dictionaries(name, row, keys)}}
+    return {name: flat_type(row, rows), **{d.name: d.row for d in stored_dictionaries(row, rows)}}
 
 
-def stored_dictionaries(name: str, row: Type, keys: Keys = ()) -> Iterator[DictRel]:
-    """Every dictionary that relation ``name`` is stored in, outer ones first."""
-    found = dictionaries(stored_context(row, Place.of(name, row, keys)))
-    return (d for d in found if isinstance(d, DictRel))
+def stored_dictionaries(row: Type, place: Place) -> Iterator[DictRel]:
+    """Every dictionary that a relation is stored in whose rows, of type ``row``, are at ``place``; outer ones first."""
+    return (d for d in dictionaries(stored_context(row, place)) if isinstance(d, DictRel))
 
 
 def parts_of(query: Query) -> dict[str, Type]:
@@ -144,6 +143,7 @@ def stored_rows(relations: Relations, keys: Keys) -> dict[str, Type]:
     """Every part that relations are stored in, with the rows of its table: those of dictionaries have their label."""
     found: dict[str, Type] = {}
     for name, row in relations:
-        found[name] = stored_parts(name, row, keys)[name]
-        found |= {d.name: dict_row(d.row, d.name, d.params) for d in stored_dictionaries(name, row, keys)}
+        place = Place.of(name, row, keys)
+        found[name] = flat_type(row, place)
+        found |= {d.name: dict_row(d.row, d.name, d.params) for d in stored_dictionaries(row, place)}
     return found

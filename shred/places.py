@@ -27,11 +27,12 @@ class Place:
     identity: Params
     keys: Keys
     key: tuple[str, ...] = ()
+    without_key: Params = NUMBERED
 
     @staticmethod
-    def of(relation: str, row: Type, keys: Keys) -> "Place":
-        """The rows of a relation."""
-        return Place(relation, relation, (), keys).rows(row)
+    def of(relation: str, row: Type, keys: Keys, without_key: Params = NUMBERED) -> "Place":
+        """The rows of a relation; ``without_key`` is what identifies those that have no key."""
+        return Place(relation, relation, (), keys, without_key=without_key).rows(row)
 
     @property
     def site(self) -> Site:
@@ -47,7 +48,7 @@ class Place:
         key = dict(self.keys).get(self.path, ())
         if not isinstance(row, Record) or not key:
             path = child_path(self.path, "[]") if isinstance(row, Bag) else self.path
-            return Place(self.path, path, NUMBERED, self.keys)
+            return evolve(self, part=self.path, path=path, identity=self.without_key, key=())
         names, fields = Names(frozenset(name for name, _ in self.identity)), dict(row.fields)
         own = tuple((names.fresh(name), fields[name]) for name in key)
         return evolve(self, part=self.path, identity=(*self.identity, *own), key=key)

@@ -21,8 +21,7 @@ from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
-from ripplenest.schema.shape import OutputShape
-from ripplenest.shred.contexts import stored_dictionaries
+from ripplenest.schema.shape import OutputShape, shapes
 from ripplenest.state.state import Shown
 from ripplenest.state.views import Kept, Waiting
 from ripplenest.version.version import AsOf
@@ -265,10 +264,8 @@ class ViewHandle(Handle):
             raise UnknownView("the view was dropped", got=self.name)
         tables = self._shown().tables
         sizes = {part: n for part in kept.program.parts if (n := tables.size(part))}
-        program = kept.program
-        inner = [d for name, row in program.relations for d in stored_dictionaries(name, row, program.keys)]
-        labels = {d.name: tuple(range(len(d.params))) for d in inner if d.name in sizes}
-        largest = {part: largest_bag(tables.scan(part), label) for part, label in labels.items()}
+        inner = {d.table: d.label_columns for d in shapes(kept.program) if d.table in sizes}
+        largest = {part: largest_bag(tables.scan(part), label) for part, label in inner.items()}
         return explain_kept(kept, sizes, {} if delta is None else delta, largest)
 
 

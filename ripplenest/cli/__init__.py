@@ -2,13 +2,14 @@
 
 ``files`` and ``program`` read views in files; ``states`` says which folder, which moment, which view or relation is
 meant; ``findings``, ``machine`` and ``folder`` are what ``doctor`` looks at; ``output`` is what all of them print with.
-The commands themselves are in ``views``, ``reading``, ``overview``, ``versions``, ``definitions``, ``publishing``
-and ``checking``.
+The commands themselves are in ``views``, ``reading``, ``overview``, ``versions``, ``definitions``, ``publishing``,
+``migrating`` and ``checking``.
 """
 
 from ripplenest.cli.app import app
 from ripplenest.cli.checking import doctor, verify
 from ripplenest.cli.definitions import drop, rebuild
+from ripplenest.cli.migrating import migrate
 from ripplenest.cli.overview import status
 from ripplenest.cli.publishing import adopt, publish
 from ripplenest.cli.reading import changes, show
@@ -19,7 +20,7 @@ __all__ = ["app"]
 
 COMMANDS = (
     *(demo, check, explain, show, changes, status, history),
-    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor),
+    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor, migrate),
 )
 
 for command in COMMANDS:

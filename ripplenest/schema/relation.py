@@ -126,7 +126,7 @@ class Relation:
         keys = {self.name: self.key, **dict(self.keys)}
         nested = _nested_rows(self.name, self.row)
         flat = Part(self.name, self.row, flat_type(self.row, self.place), (), self.key)
-        inner = stored_dictionaries(self.name, self.row, self.identities)
+        inner = stored_dictionaries(self.row, self.place)
         found = (Part(d.name, nested[d.name], d.row, d.params, keys.get(d.name, ())) for d in inner)
         return {part.name: part for part in (flat, *found)}
 

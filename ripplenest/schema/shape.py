@@ -3,7 +3,7 @@
 Readers and publishers need this and nothing else of a program, so a relation, which has none, is read by the same code.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from attrs import frozen
@@ -11,9 +11,12 @@ from attrs import frozen
 from ripplenest.data.labels import labels, width
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
+from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.schema.relation import Relation
-from ripplenest.shred.contexts import stored_rows
+from ripplenest.shred.contexts import stored_dictionaries, stored_rows
+from ripplenest.shred.places import Place
+from ripplenest.store.specs import Columns
 
 
 @frozen
@@ -40,6 +43,11 @@ class Dictionary:
     @property
     def label_width(self) -> int:
         return sum(width(t) for _, t in self.site.params)
+
+    @property
+    def label_columns(self) -> Columns:
+        """The columns of the label."""
+        return tuple(range(self.label_width))
 
 
 @frozen(slots=False)
@@ -95,6 +103,13 @@ def shape_of(program: TriggerProgram) -> OutputShape:
 
     flat = FlatPart(program.flat.name, program.flat.row)
     return OutputShape(program.view, program.row, flat, _reached(flat.row, dictionary), program.fingerprint)
+
+
+def shapes(program: TriggerProgram) -> Iterator[Dictionary]:
+    """The dictionaries of the relations that a view reads."""
+    for name, row in program.relations:
+        for d in stored_dictionaries(row, Place.of(name, row, program.keys)):
+            yield _dictionary(d.name, dict_row(d.row, d.name, d.params), of_input=True)
 
 
 def shape_of_relation(r: Relation) -> OutputShape:

@@ -23,6 +23,7 @@ from attrs import evolve, frozen
 from ripplenest.data.rows import Rows
 from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
 from ripplenest.intake.apply import Outcome, carry_out
+from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Write, content
 from ripplenest.nrc.errors import EvaluationError
@@ -99,7 +100,11 @@ class Commits:
             raise AlreadyLoaded("the relation was loaded before", where=f"load {name}", got=got, possible=["batch"])
         if len(snapshot.scan(name).consolidated()):
             raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
-        return self._load(write, (source, last + 1), digest, snapshot)
+        return self._load(write, snapshot, source, last + 1, digest)
+
+    def fill(self, name: str, rows: Given) -> None:
+        """Fill an empty relation with the rows of another state, which is no load of this one."""
+        self._load(Write("insert", name, rows), self.state.snapshot())
 
     def _in_force(self, source: str, last: int, born: int) -> Applied | None:
         """The batch of ``source`` that the newest version contains: all others were rolled back, or were of a relation
@@ -108,13 +113,19 @@ class Commits:
         later = (a for a in found if a is not None and a.version >= born)
         return next((a for a in later if self.state.in_force(a.version)), None)
 
-    def _load(self, write: Write, batch: tuple[str, int], digest: str, snapshot: Unfolding) -> int:
+    def _load(
+        self,
+        write: Write,
+        snapshot: Unfolding,
+        source: str | None = None,
+        seq: int | None = None,
+        digest: str = "",
+    ) -> int:
         named = [(write, f"load {write.relation}")]
         changes = self._carried_out(snapshot, named).changes
         plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
         stored = folded(changes, snapshot, self._declared.folded)
         deltas = {**stored, **recomputed(plan, snapshot, changes, self.joiner()).changes}
-        source, seq = batch
         said, meta = note("load", name=write.relation), self._declared.left_behind(changes, snapshot.version)
         change = Change(deltas, meta=meta, source=source, seq=seq, digest=digest, note=said)
         return self.state.commit(change, snapshot.version)

@@ -9,7 +9,7 @@ and removes the files that only they needed after the transaction. That a batch 
 bytes each): a late retry must not be applied again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -27,12 +27,12 @@ from ripplenest.store.place import Place
 from ripplenest.store.records import Records, Tip
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
-from ripplenest.store.specs import Columns
+from ripplenest.store.specs import Batch, Columns
 from ripplenest.store.statements import DIE, DROP_INDEXES, DROP_SEGMENTS, DROP_VERSIONS, GONE_FILES, SET
 from ripplenest.store.tables import ALL, BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
-FORMAT = 3  # 3: tables can be dropped, views can be behind; written by the first commit to a state of format 2
-FORMATS = ("2", "3")
+FORMAT = 4  # 4: labels are keys and numbers; 3: tables can be dropped, views can be behind
+OLDER = ("2", "3")  # formats that ``migrate`` reads
 RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
 
 
@@ -60,13 +60,12 @@ class Catalogue(Records):
     def __init__(self, backend: Backend) -> None:
         super().__init__(backend.where)
         self._backend, self.beside = backend, backend.beside
-        self._older = False  # whether the state has a format that a commit must leave
 
         @event.listens_for(backend.engine, "begin")
         def begin(c: Connection) -> None:
             backend.begin(c, bool(c.get_execution_options().get("ripplenest_write")))
 
-    def prepare(self, stored: Callable[[], bool]) -> None:
+    def prepare(self, stored: Callable[[], bool], formats: Collection[str] = (str(FORMAT),)) -> None:
         """Make the tables and version 0 when the database is new, check all of it when it is not.
 
         Raises StateError for another format; CorruptState, also when the database is new but what the state has
@@ -79,7 +78,7 @@ class Catalogue(Records):
                         raise self.corrupt("it is empty, but there are segments", "the catalogue of them", "nothing")
                     self._make(c)
         with self.transaction() as c:
-            self._check_format(c)
+            self._check_format(c, formats)
             if (found := self._backend.damage(c)) is not None:
                 raise self.corrupt("a page or an index", "ok", found)
             self.check_counts(c)
@@ -96,14 +95,13 @@ class Catalogue(Records):
         c.execute(sa.insert(META), [{"key": k, "value": str(v)} for k, v in own.items()])
         self._add_version(c, first_version(now()))
 
-    def _check_format(self, c: Connection) -> None:
+    def _check_format(self, c: Connection, formats: Collection[str]) -> None:
         got = self.setting(c, "format")
-        if got not in FORMATS:
-            what = "a state of another format"
-            possible = ["the version of ripplenest that made it", "a new state directory"]
-            wanted = f"format {' or '.join(FORMATS)}"
+        if got not in formats:
+            newer = ["ripplenest migrate"] if got in OLDER else []
+            possible = [*newer, "the version of ripplenest that made it", "a new state directory"]
+            what, wanted = "a state of another format", f"format {' or '.join(formats)}"
             raise StateError(what, where=self.where, wanted=wanted, got=f"format {got}", possible=possible)
-        self._older = got != str(FORMAT)
 
     def close(self) -> None:
         """Let go of connections."""
@@ -142,7 +140,7 @@ class Catalogue(Records):
         if dead:
             c.execute(DIE, dead)
         self._add_version(c, new.version)
-        self._set(c, {"newest": new.version.n, **({"format": FORMAT} if self._older else {})})
+        self._set(c, {"newest": new.version.n})
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
         if new is old:
@@ -229,10 +227,28 @@ class Catalogue(Records):
 
     def _keep_batches(self, c: Connection, versions: Iterable[Version]) -> int:
         """Remember the batches among ``versions``; how many there are."""
-        known = [(v.source, v.seq, v.n, v.digest) for v in versions if v.source is not None]
-        fields = ("source", "seq", "n", "digest", "seal")
-        _insert(c, BATCHES, [dict(zip(fields, (*batch, seal(*batch)), strict=True)) for batch in known])
-        return len(known)
+        return _remember(c, ((v.source, v.seq, v.n, v.digest) for v in versions if v.source is not None))
+
+    def batches(self, c: Connection) -> list[Batch]:
+        """Every batch that was applied, but for those that no version is of."""
+        tip = self.tip(c)
+        kept = [(v.source, v.seq, v.digest) for v in self.versions(c, tip.oldest, tip.n) if v.source is not None]
+        gone = [(row.source, row.seq, self._forgotten(*row).digest) for row in c.execute(sa.select(BATCHES))]
+        return [(source, seq, digest) for source, seq, digest in (*gone, *kept) if seq is not None]
+
+    def remember(self, c: Connection, batches: Iterable[Batch]) -> None:
+        """From now on batches of another state, of which this one has the rows, were applied by the newest version."""
+        tip = self.tip(c)
+        known = _remember(c, ((source, seq, tip.n, digest) for source, seq, digest in batches))
+        self._set(c, {"forgotten": int(self._given("forgotten", tip.forgotten)) + known})
+
+
+def _remember(c: Connection, batches: Iterable[tuple[str, int | None, int, str]]) -> int:
+    """Write batches down that no version names; how many there are."""
+    fields = ("source", "seq", "n", "digest", "seal")
+    rows = [dict(zip(fields, (*batch, seal(*batch)), strict=True)) for batch in batches]
+    _insert(c, BATCHES, rows)
+    return len(rows)
 
 
 def now() -> str:

@@ -66,6 +66,9 @@ class Change:
     reshaped: Mapping[str, Reshape] = field(factory=dict)
 
 
+Batch = tuple[str, int, str]  # source, seq and digest of a batch that was applied
+
+
 @frozen
 class Applied:
     """The version that a batch became, with the digest and the note it came with."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.store.catalogue import Catalogue
+from ripplenest.store.catalogue import FORMAT, Catalogue
 from ripplenest.store.disk import Disk, is_pack
 from ripplenest.store.folder import SEGMENTS, backend_of
 from ripplenest.store.upkeep import Upkeep
@@ -35,21 +35,22 @@ class Store(Upkeep):
         disk: Callable[[Path], Disk] = Disk,
         catalogue: str | None = None,
         retain: int | None = None,
+        formats: Collection[str] = (str(FORMAT),),
     ) -> "Store":
         """Open the state in ``path``, made with mode 0700 when there is none.
 
         ``catalogue`` is the URL of a PostgreSQL database; without one the catalogue is a file in ``path``. ``retain``
         says how many versions are kept besides the newest, from now on: at least one, because a publication comes after
-        the commit and reads what that changed. Raises StateError for a folder of something else, a state of another
-        format or with its catalogue elsewhere, CorruptState for a damaged one, and EnvironmentProblem when the driver
-        is missing.
+        the commit and reads what that changed. A state has one of ``formats``. Raises StateError for a folder of
+        something else, a state of another format or with its catalogue elsewhere, CorruptState for a damaged one, and
+        EnvironmentProblem when the driver is missing.
         """
         folder = Path(path).absolute()
         root, files = disk(folder), disk(folder / SEGMENTS)
         found = Catalogue(backend_of(folder, root, catalogue))
         store = cls(folder, found, files)
         try:
-            found.prepare(files.folder.is_dir)
+            found.prepare(files.folder.is_dir, formats)
             files.create()
             root.sync_folder()  # names that a process made which died before it did this
             there = files.list()  # first: a writer may go on meanwhile

@@ -1,11 +1,12 @@
 """The upkeep of a state besides what commits do of it: merging, forgetting, removing, checking, and its size."""
 
 import contextlib
+from collections.abc import Iterable
 
 from ripplenest.errors import Stale
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.disk import Blob
-from ripplenest.store.specs import Change, Swept, Usage
+from ripplenest.store.specs import Batch, Change, Swept, Usage
 from ripplenest.store.writable import Writable
 
 
@@ -38,6 +39,18 @@ class Upkeep(Writable):
             size = sum(map(self._disk.size, files))
             self._remove(files)
         return Swept(forgotten, len(files), size)
+
+    def batches(self) -> list[Batch]:
+        """(source, seq, digest) of every batch that was applied."""
+        self.check_open()
+        with self._catalogue.transaction() as c:
+            return self._catalogue.batches(c)
+
+    def remember(self, batches: Iterable[Batch]) -> None:
+        """Know ``batches`` as applied: those of a state that this one was made of."""
+        self.check_open()
+        with self._catalogue.transaction(write=True) as c:
+            self._catalogue.remember(c, batches)
 
     def usage(self) -> Usage:
         """What the state takes up."""

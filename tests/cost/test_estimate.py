@@ -33,10 +33,8 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
     dict_row,
-    input_label,
-    input_site,
 )
-from ripplenest.nrc.types import INT, LONG, STRING, UNIT, Record, Type
+from ripplenest.nrc.types import INT, LONG, NUMBERED, STRING, UNIT, Label, Record, Site, Type
 from ripplenest.plan.lower import lower
 from ripplenest.plan.product import Product
 from ripplenest.shred.contexts import dictionaries, stored_parts
@@ -139,8 +137,8 @@ def test_estimates(c: Comprehension, read: float, out: float) -> None:
 
 def test_a_dictionary_is_looked_up_by_bags() -> None:
     """By its label, |dictionary| / |parent| rows; its parent by its label, 1; both without any key declared."""
-    site = input_site("C.orders")
-    c = Rel("C", Record((("custkey", LONG), ("orders", input_label("C.orders", False)))))
+    site = Site("C.orders", NUMBERED)
+    c = Rel("C", Record((("custkey", LONG), ("orders", Label((site,))))))
     d = Rel("C.orders", dict_row(ORDER, "C.orders"))
     same = eq(OutL(path("d", "label"), site, "id"), OutL(path("c", "orders"), site, "id"))
     rows = {"C": 1000, "C.orders": 7000, "ΔC": 3, "ΔC.orders": 5}

@@ -35,9 +35,8 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
     dict_row,
-    input_site,
 )
-from ripplenest.nrc.types import BOOL, LONG, STRING, Bag, Base, Label, Site
+from ripplenest.nrc.types import BOOL, LONG, STRING, Bag, Site
 
 R, S, NESTED = Rel("R", LONG), Rel("S", LONG), Rel("N", Bag(LONG, nullable=True))
 INNER = BagValue({1: 2, 2: 1})
@@ -159,4 +158,4 @@ def test_application() -> None:
     assert evaluate(Rel("N", dict_row(LONG, "N")), PARTS) == BagValue(
         {(("label", STORED), ("row", 1)): 2, (("label", STORED), ("row", 2)): 1}
     )
-    assert Label((input_site("N"),)).site("N") == Site("N", (("id", Base("string")),))
+    assert stored.site == Site("N", (("id", LONG),))

@@ -36,7 +36,6 @@ from ripplenest.nrc.syntax import (
     Sng,
     SngBag,
     Var,
-    input_site,
 )
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import BOOL, LONG, Label, Record, Site
@@ -132,7 +131,7 @@ def test_only_shredded_terms_have_one(e: SngBag | Flatten) -> None:
 
 def test_a_label_union_takes_one_definition_and_a_sum_takes_both() -> None:
     """(d₁ ∪ d₂)(l) = d₁(l) where both define l; (d₁ ⊎ d₂)(l) = d₁(l) ⊎ d₂(l)"""
-    stored, label = DictRel("N", LONG), Label((input_site("N"), input_site("S")))
+    stored, label = DictRel("N", LONG), Label((DictRel("N", LONG).site, DictRel("S", LONG).site))
     other = DictRel("S", LONG)
     for d, wanted in (
         (DictUnion(DictUnion(stored, other), stored), ["N", "S"]),
@@ -145,7 +144,7 @@ def test_a_label_union_takes_one_definition_and_a_sum_takes_both() -> None:
 
 def test_a_label_that_cannot_have_been_made_there_makes_no_product() -> None:
     """(R ∪ S)(l) with l made at R alone reads R alone; by its type, so also where l is a column."""
-    both, label = DictUnion(DictRel("N", LONG), DictRel("S", LONG)), Label((input_site("N"),))
+    both, label = DictUnion(DictRel("N", LONG), DictRel("S", LONG)), Label((DictRel("N", LONG).site,))
     held = Rel("H", Record((("l", label), ("none", Label(())))))
     for e, free in (
         (Apply(both, Var("l")), {"l": label}),

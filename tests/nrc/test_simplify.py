@@ -48,7 +48,7 @@ from ripplenest.nrc.syntax import (
 from ripplenest.nrc.typecheck import check, elem_type, expr_type
 from ripplenest.nrc.types import BOOL, Bag, Site, Type, join
 from ripplenest.nrc.walk import nodes, unique_binders
-from ripplenest.shred.contexts import BagContext, flat_row
+from ripplenest.shred.contexts import BagContext, stored_parts
 from ripplenest.shred.terms import shred
 
 COUNTS = Counts()
@@ -186,7 +186,7 @@ def apply_lit(i: Instances) -> Expr:
     name, row = i.outer
     s = shred(For("x", Rel(name, row), SngBag("κ", i.any())))
     assert isinstance(s.flat, For) and isinstance(s.flat.body, Sng) and isinstance(s.context, BagContext)
-    i.db, i.outer = shredded_database(i.schema, i.db), (name, flat_row(row, name))
+    i.db, i.outer = shredded_database(i.schema, i.db), (name, stored_parts(name, row)[name])
     return Apply(s.context.dictionary, s.flat.body.elem if i.c.number(4) else InL("other", ()))
 
 

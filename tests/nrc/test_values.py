@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.errors import DataError, EvaluationError, WrongColumns, WrongValue
-from ripplenest.nrc.syntax import dict_row, input_label
-from ripplenest.nrc.types import Bag, Base, Dict, Record, Type, nullable
+from ripplenest.nrc.syntax import dict_row
+from ripplenest.nrc.types import NUMBERED, Bag, Base, Dict, Label, Record, Site, Type, nullable
 from ripplenest.nrc.values import NAN, canonical, from_value, literal_type, sort_key, to_value
 
 DEC = Base("decimal", False, 5, 2)
@@ -187,12 +187,12 @@ def test_messages_hold_no_values() -> None:
 
 def test_labels_and_dictionaries() -> None:
     row = dict_row(Base("int"), "R.items")
-    value = to_value({"label": LabelValue("R.items", ("7",)), "row": 1}, row, "x")
-    assert from_value(value, row) == {"label": LabelValue("R.items", ("7",)), "row": 1}
-    assert to_value(None, input_label("R", True), "x") is None
+    value = to_value({"label": LabelValue("R.items", (7,)), "row": 1}, row, "x")
+    assert from_value(value, row) == {"label": LabelValue("R.items", (7,)), "row": 1}
+    assert to_value(None, Label((Site("R", NUMBERED),), True), "x") is None
     for wrong in (None, "7", LabelValue("S", ("7",)), LabelValue("R", ()), LabelValue("R", (7,))):
         with pytest.raises(WrongValue):
-            to_value(wrong, input_label("R", False), "x")
+            to_value(wrong, Label((Site("R", NUMBERED),)), "x")
     with pytest.raises(WrongValue, match="dictionary"):
         to_value({}, Dict(ITEM), "x")
 

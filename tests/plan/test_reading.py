@@ -14,7 +14,7 @@ from support.failing import DEPTH, SCHEMA, Levels, term
 from support.laws import law
 from support.programs import Memory, Running, part_tables, planned, query_of
 from support.schemas import Schema, random_value
-from support.updates import Places
+from support.updates import numbered
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import judge
@@ -65,7 +65,7 @@ def rows(c: Choices, schema: Schema, most: int, pool: Pool, tag: str, nulls: boo
     for name, row in schema.relations:
         n = 0 if c.one_in(3) else 1 + c.number(most)
         bag = BagValue.weighted((moved(random_value(c, row, 2), row, c, pool, nulls), 1) for _ in range(n))
-        parts |= shred_relation(bag, row, name, str, Places(f"{tag}{name}-"))
+        parts |= shred_relation(bag, row, name, (), numbered(f"{tag}{name}-"))
     return parts
 
 

@@ -20,7 +20,7 @@ from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Bag, Base, is_flat
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.consistency import inconsistent_update, labels_of, undefined
-from ripplenest.shred.contexts import dictionaries, flat_row
+from ripplenest.shred.contexts import dictionaries, stored_parts
 from ripplenest.shred.terms import shred
 from ripplenest.shred.values import nest
 
@@ -74,7 +74,7 @@ def test_shredded_types(case: Case) -> None:
     s, row = shred(case.query), check(case.query).row
     flat = check(s.flat).row
     assert is_flat(flat)
-    assert agrees(flat, flat_row(row, "V"))  # tighter where ∅ alone would allow NULL
+    assert agrees(flat, stored_parts("V", row)["V"])  # tighter where ∅ alone would allow NULL
     COUNTS.query(case.query)
     for term in (s.flat, *dictionaries(s.context)):
         assert not [node for node in nodes(term) if isinstance(node, SngBag | Flatten)]

@@ -14,8 +14,8 @@ from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.syntax import Expr, Query, dict_row
-from ripplenest.nrc.types import Type
+from ripplenest.nrc.syntax import Expr, Query
+from ripplenest.nrc.types import NUMBERED, Label, Record, Site, Type
 from ripplenest.plan.planned import Plan, Target, plan
 from ripplenest.run import sizes
 from ripplenest.run.build import build
@@ -23,6 +23,7 @@ from ripplenest.run.joiner import Joiner, PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
+from ripplenest.shred.contexts import stored_rows
 from ripplenest.shred.values import Parts, nest
 from support.schemas import Schema
 
@@ -49,6 +50,7 @@ class Memory:
 
 SAMPLED = 5  # every which batch is by columns, too: to compare all would take half of the time of the laws
 ASKED: Counter[str] = Counter()
+KEYED: Counter[str] = Counter()  # labels of stored rows, by what they are made of
 
 
 @frozen
@@ -82,7 +84,7 @@ def by_columns(joiner: Joiner) -> Iterator[Joiner]:
 
 
 def query_of(schema: Schema, body: Expr, name: str = "V") -> Query:
-    return Query(name, body, schema.relations)
+    return Query(name, body, schema.relations, schema.keys)
 
 
 def planned(query: Query, options: Options = COST) -> tuple[Stages, Plan]:
@@ -92,18 +94,28 @@ def planned(query: Query, options: Options = COST) -> tuple[Stages, Plan]:
 
 def part_tables(program: TriggerProgram, parts: Parts) -> Tables:
     """The stored tables of shredded relations; parts that are missing have no rows."""
-    return {name: _table(name, row, parts.get(name)) for name, row in program.parts.items()}
+    stored = stored_rows(program.relations, program.keys)
+    return {name: _table(row, parts.get(name)) for name, row in stored.items()}
 
 
-def _table(name: str, row: Type, part: "BagValue | Mapping[LabelValue, BagValue] | None") -> Rows:
+def _table(row: Type, part: "BagValue | Mapping[LabelValue, BagValue] | None") -> Rows:
     if isinstance(part, Mapping):
-        stored = dict_row(row, name)
         pairs = [((("label", label), ("row", v)), n) for label, bag in part.items() for v, n in bag]
-        return Rows.of_pairs(base_types(stored), ((to_leaves(v, stored), n) for v, n in pairs))
-    is_dictionary = "." in name
-    types = base_types(dict_row(row, name)) if is_dictionary else base_types(row)
-    bag = part if isinstance(part, BagValue) else BagValue()
-    return Rows.of_pairs(types, ((to_leaves(v, row), n) for v, n in bag))
+    else:
+        pairs = list(part or BagValue())
+    return Rows.of_pairs(base_types(row), ((to_leaves(_keyed(v, row), row), n) for v, n in pairs))
+
+
+def _keyed(value: Value, t: Type) -> Value:
+    """``value`` with labels as ``t`` has them: for programs, a key is as good as any other that no other label has."""
+    match value, t:
+        case LabelValue(site, (number,)), Label((Site(params=params),)):
+            KEYED["numbers" if params == NUMBERED else "keys"] += 1
+            return LabelValue(site, tuple(number if p.kind == "long" else f"k{number}" for _, p in params))
+        case tuple(), Record(fields):
+            return tuple((name, _keyed(field_of(value, name), inner)) for name, inner in fields)
+        case _:
+            return value
 
 
 @frozen

@@ -1,10 +1,12 @@
 """Random schemas and nested databases. Domains are small so that joins hit, and have NULL, NaN and -0.0 in them."""
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from attrs import frozen
 
 from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.nrc.syntax import Keys
 from ripplenest.nrc.types import Bag, Base, Dict, Kind, Label, Record, Type
 from ripplenest.nrc.values import NAN, canonical_float
 from support.choices import Choices
@@ -18,6 +20,7 @@ DOMAIN: dict[Kind, tuple[object, ...]] = {
 KINDS: tuple[Kind, ...] = ("long", "long", "string", "string", "double", "bool")
 FIELDS = ("a", "b", "c", "d")
 MAX_DEPTH = 3
+TELLING = (Base("long"), Base("string"))
 
 Database = dict[str, BagValue]
 
@@ -28,12 +31,28 @@ class Schema:
 
     relations: tuple[tuple[str, Type], ...]
 
+    @property
+    def keys(self) -> Keys:
+        """A key for about half of the bags that could have one: of the first field that tells many rows apart."""
+        bags = (bag for name, row in self.relations for bag in _bags_of(name, row))
+        able = ((part, next((n for n, t in row.fields if t in TELLING), None)) for part, row in bags)
+        return tuple((part, (name,)) for part, name in able if name is not None and len(part + name) % 2)
+
     def __getitem__(self, name: str) -> Type:
         return dict(self.relations)[name]
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.relations)
+
+
+def _bags_of(path: str, row: Type) -> Iterator[tuple[str, Record]]:
+    """The stored bags below ``path``, and its own, whose rows are records."""
+    if isinstance(row, Record):
+        yield path, row
+    for name, t in row.fields if isinstance(row, Record) else (("[]", row),):
+        if isinstance(t, Bag):
+            yield from _bags_of(f"{path}.{name}", t.row)
 
 
 def base_type(c: Choices) -> Base:

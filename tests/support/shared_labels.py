@@ -5,6 +5,7 @@ rows with labels occur more than once. Dictionaries are made inner ones first, s
 """
 
 from collections.abc import Mapping
+from itertools import count
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
@@ -12,7 +13,7 @@ from ripplenest.shred.contexts import stored_parts
 from ripplenest.shred.values import Parts
 from support.choices import Choices
 from support.schemas import Schema, base_value
-from support.updates import Batch
+from support.updates import Batch, numbered
 
 Labels = dict[str, list[LabelValue]]
 MOST = 3  # labels of a dictionary, rows of a definition
@@ -52,10 +53,10 @@ def _definitions(
 ) -> dict[LabelValue, BagValue]:
     """Labels of the site ``path`` with their bags; now and then a label has the bag of the one before it."""
     found: dict[LabelValue, BagValue] = {}
-    bag = BagValue()
+    bag, numbers = BagValue(), count(numbered(tag).next)
     for i in range(least + c.number(MOST)):
         bag = bag if i and c.one_in(3) else _bag(c, row, labels, MOST)
-        found[LabelValue(path, (f"{tag}{i}",))] = bag
+        found[LabelValue(path, (next(numbers),))] = bag
     labels[path] = [*labels.get(path, ()), *found]
     return found
 

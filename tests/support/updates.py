@@ -6,40 +6,33 @@ inner bags that some row still holds. Fresh places get labels that no other row 
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 
 from attrs import field, frozen
 
-from ripplenest.nrc.bags import BagValue, LabelValue, Value
+from ripplenest.data.naming import Numbers
+from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.syntax import At
-from ripplenest.nrc.types import Bag, Record, Type
+from ripplenest.nrc.types import NUMBERED, Bag, Record, Type
 from ripplenest.shred.consistency import add, labels_of
-from ripplenest.shred.places import child_path
-from ripplenest.shred.values import Parts, gather, has_bag, nest, resolver, shred_relation, shred_row
+from ripplenest.shred.places import Place, child_path
+from ripplenest.shred.values import Parts, gather, has_bag, nest, resolver, shred_relation, shred_rows
 from support.choices import Choices
 from support.schemas import Database, Schema, random_value
 
 KINDS = ("insert", "deep insert", "delete", "deep delete", "deep empty", "delete and drop")
 
 
-class Places:
-    """A namer that looks at nothing: ``tag`` and a number, in the order of asking."""
-
-    def __init__(self, tag: str) -> None:
-        self.tag, self.count = tag, 0
-
-    def place(self, path: str, identity: str) -> str:  # noqa: ARG002
-        self.count += 1
-        return f"{self.tag}{self.count}"
-
-    def row(self, path: str, place: str, value: Value) -> str:  # noqa: ARG002
-        return place
+def numbered(tag: str) -> Numbers:
+    """Numbers of rows, in the order of asking; other tags give others."""
+    return Numbers(int.from_bytes(blake2b(tag.encode(), digest_size=4).digest(), "big") << 20)
 
 
 def shredded_database(schema: Schema, db: Database) -> Parts:
     """⟨R^F, R^Γ⟩ of every relation, in one map of parts."""
     parts: Parts = {}
     for name, row in schema.relations:
-        parts |= shred_relation(db[name], row, name, str, Places(f"{name}-"))
+        parts |= shred_relation(db[name], row, name, (), numbered(f"{name}-"))
     return parts
 
 
@@ -121,7 +114,7 @@ class _Updates:
         self.c, self.schema, self.now = c, schema, parts
         self.delta: Parts = {}
         self.kinds: set[str] = set()
-        self.places = Places(tag)
+        self.names = numbered(tag)
         self.rows = {p: t for name, row in schema.relations for p, t in ((name, row), *bag_rows(name, row))}
 
     def change(self, kind: str, delta: Parts) -> None:
@@ -165,7 +158,8 @@ class _Updates:
     def fresh(self, path: str) -> tuple[BagValue, Parts]:
         """A new row for the bag under ``path``, and the dictionary entries that come with it."""
         row = self.rows[path]
-        flat, entries = shred_row(random_value(self.c, row, 2), row, path, "", self.places)
+        place = Place(path, child_path(path, "[]") if isinstance(row, Bag) else path, NUMBERED, ())
+        ((flat, _, entries),) = shred_rows([(random_value(self.c, row, 2), 1)], row, place, (), self.names)
         return BagValue({flat: 1 if has_bag(row) else 1 + self.c.number(2)}), {**gather(entries)}
 
     def some_of(self, bag: BagValue) -> BagValue:
