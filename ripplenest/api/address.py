@@ -6,6 +6,7 @@ Rows that are chosen with nothing after them are a mistake: ``Chosen`` knows tho
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import count
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ from ripplenest.intake.operations import Deep, Field, Set, Step, Verb, Where
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName
+from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.types import Bag, Base, Record, Site, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Part, Relation
@@ -51,7 +52,7 @@ class Chosen:
         because those before may be on its way."""
         for address in reversed(self.idle.values()):
             what = "rows were chosen, and nothing was done with them"
-            raise BatchMisuse(what, where=address.shown, wanted="an insert or a delete", possible=address.forms())
+            raise BatchMisuse(what, where=address.shown, wanted="an insert, a delete or a set", possible=address.forms())
 
 
 @frozen
@@ -86,6 +87,7 @@ class _Address:
         bags = [self.shown] if isinstance(self.type, Bag) else inner
         whole = [f'upsert("{self.relation.name}", [...])'] if self.relation.key else []
         rows = whole if self.holder == self.relation.name else _changes(self.holder)
+        rows = [f"{self.shown}.set(...)", *rows] if self.label is None and self.numbers else rows
         return [form for bag in bags for form in _changes(bag)] + ([] if isinstance(self.type, Bag) else rows)
 
 
@@ -141,8 +143,8 @@ class _Chained:
         """Raises BatchMisuse for what would change nothing, with what does."""
         a = self._address
         place = a.path if name is None else child_path(a.path, str(name))
-        what = "fields are not assigned: rows of inner bags are inserted and deleted"
-        raise a.told(BatchMisuse(what, where=place, wanted="an insert or a delete", possible=a.forms()))
+        what = "fields are not assigned: rows of inner bags are inserted and deleted, fields are set"
+        raise a.told(BatchMisuse(what, where=place, wanted="an insert, a delete or a set", possible=a.forms()))
 
 
 @public
@@ -236,7 +238,7 @@ class Inner(_Chained):
             what = "the relation declares this bag immutable"
             raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
         values = read_rows(rows, self._rows_of(verb), f"{verb} {a.path}: rows").values
-        label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site, a.relation.name)
+        label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site)
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
 
     def _rows_of(self, verb: Verb) -> Type:
@@ -286,6 +288,7 @@ def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit,
         if len(fields) > 1:
             raise TypeMismatch("either a label or fields", where=relation.name, got=sorted(fields))
         label = (fields["label"],)
+        _check_label(label[0], relation)
     else:
         steps = (_where(relation.row, fields, many, relation.name),)
     whole = _Address(relation, relation.name, relation.row, (), label, emit, chosen, relation.name)
@@ -302,16 +305,26 @@ def _is_field(row: Type, name: str, value: object) -> bool:
     return base and not isinstance(value, LabelValue | dict) and not hasattr(value, "asDict")
 
 
-def label_of(label: object, site: Site, where: str) -> Row:
+def label_of(label: object, site: Site) -> Row:
     """The columns of a label of ``site``, given as what the label columns of ``flat()`` and ``dictionaries()`` hold, or
     as its values alone."""
     values = _values_of(label, site)
     if values is None or len(values) != len(site.params):
         wanted = ", ".join(f"{name}: {t}" for name, t in site.params)
         what = "not a label of an inner bag of this path"
-        raise UnknownLabel(what, where=f"{where}: {site.name}", wanted=wanted, got=kind(label))
+        raise UnknownLabel(what, where=site.name, wanted=wanted, got=kind(label))
     named = zip(site.params, values, strict=True)
-    return tuple(to_value(value, t, f"{where}: label.{name}") for (name, t), value in named)
+    return tuple(to_value(value, t, f"{site.name}: label.{name}") for (name, t), value in named)
+
+
+def _check_label(label: object, relation: Relation) -> None:
+    """Raises UnknownLabel for what no bag of the relation has as its label."""
+    for place in relation.places.values():
+        with suppress(UnknownLabel, WrongValue):
+            label_of(label, place.site)
+            return
+    wanted = (f"{path}({', '.join(f'{n}: {t}' for n, t in p.identity)})" for path, p in relation.places.items())
+    raise UnknownLabel("not a label of its inner bags", where=relation.name, wanted=" or ".join(wanted), got=kind(label))
 
 
 def _values_of(label: object, site: Site) -> tuple[object, ...] | None:
@@ -326,9 +339,9 @@ def _values_of(label: object, site: Site) -> tuple[object, ...] | None:
         found = {**{n: v for n, v in fields.items() if "." not in str(n)}, **of_several}
         names = [name for name, _ in site.params]
         return tuple(found[name] for name in names) if made and found.keys() >= set(names) else None
-    if isinstance(fields, tuple | list):
-        return tuple(fields)
-    return (fields,)
+    if isinstance(fields, tuple):
+        return fields
+    return None if fields is None else (fields,)
 
 
 def keys_given(keys: object, fields: dict[str, object], where: str) -> object:

@@ -102,7 +102,8 @@ class Reused:
     """The numbers of the rows that a document has, for those that come in its place (a ``Namer``): of those with equal
     contents, then of those with equal base fields; any other row gets a new one.
 
-    ``place`` is what comes in the place of ``held``; below it, the rows of each bag are those that are there now.
+    What comes into ``part`` comes in the place of ``held``, the row with its key, and has its number; below it, the
+    rows of each bag are those that are there now.
     """
 
     def __init__(self, documents: Documents, part: Part, held: Sequence[Row], fresh: Namer) -> None:
@@ -111,6 +112,8 @@ class Reused:
     def numbers(self, place: Place, outer: Row, rows: Sequence[Value]) -> list[int]:
         """A number for each of ``rows``. Law: a bag that comes again gets the labels that it has."""
         part = self._documents.relation.parts[place.part]
+        if part is self._part and (own := [n for row in self._held if (n := _number(part, row)) is not None]):
+            return own
         free = self._numbered(part, outer)
         found: dict[int, int] = {}
         contents = _by((self._documents.nested(part, row), row) for row in free)
@@ -129,9 +132,7 @@ class Reused:
 
     def _numbered(self, part: Part, outer: Row) -> dict[Row, int]:
         """The stored rows of a bag that have inner bags, in the order of their numbers."""
-        there: Iterable[Row] = self._held
-        if part is not self._part:
-            there = self._documents.overlay.rows(part.name, part.label, outer)
+        there = self._documents.overlay.rows(part.name, part.label, outer)
         found = {row: number for row in there if (number := _number(part, row)) is not None}
         return dict(sorted(found.items(), key=lambda pair: pair[1]))
 

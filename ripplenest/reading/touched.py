@@ -34,12 +34,14 @@ from ripplenest.version.version import AccessKeys, Version
 @frozen
 class Place:
     """Where labels of one site are held: in ``columns`` of ``table``, the dictionary of ``holder`` (None: the flat
-    part). Labels of several sites say in a column of their own which site made them; ``tag`` is what it says."""
+    part). Labels of several sites say in a column of their own which site made them; ``tag`` is what it says. Rows are
+    ``found_by`` these columns, or by those of the key that the label is made of."""
 
     table: str
     holder: str | None
     columns: Columns
     tag: tuple[str, ...]
+    found_by: Columns
 
 
 @frozen(slots=False)
@@ -102,7 +104,7 @@ def wanted_keys(shape: OutputShape) -> dict[str, tuple[Columns, ...]]:
         d = shape.dictionary(site)
         found[d.table][tuple(range(d.label_width))] = None
         for place in held:
-            found[place.table][place.columns] = None
+            found[place.table][place.found_by] = None
     return {table: tuple(c for c in columns if c) for table, columns in found.items() if any(columns)}
 
 
@@ -110,21 +112,23 @@ def places(shape: OutputShape) -> dict[str, tuple[Place, ...]]:
     """By site, where its labels are held; every site after all sites whose labels its rows hold."""
     found: dict[str, list[Place]] = {site: [] for site in shape.sites}
     below: dict[str, set[str]] = {site: set() for site in found}
-    for site, place in _held(shape.flat.table, None, shape.flat.row, 0):
+    for site, place in _held(shape, shape.flat.table, None, shape.flat.row, 0):
         found[site].append(place)
     for outer in found:
         d = shape.dictionary(outer)
-        for site, place in _held(d.table, outer, d.row, d.label_width):
+        for site, place in _held(shape, d.table, outer, d.row, d.label_width):
             found[site].append(place)
             below[outer].add(site)
     return {site: tuple(found[site]) for site in TopologicalSorter(below).static_order()}
 
 
-def _held(table: str, holder: str | None, t: Type, start: int) -> Iterator[tuple[str, Place]]:
+def _held(shape: OutputShape, table: str, holder: str | None, t: Type, start: int) -> Iterator[tuple[str, Place]]:
     """The sites whose labels are in the flat type ``t``, whose columns begin at ``start``, with their places."""
     for at, label in labels(t, start):
         for s in site_columns(label, at):
-            yield s.site.name, Place(table, holder, s.label, () if s.tag is None else (s.site.name,))
+            name, tag = s.site.name, () if s.tag is None else (s.site.name,)
+            stored = name in shape.inputs and table in shape.inputs
+            yield name, Place(table, holder, s.label, tag, shape.found_by.get(name, s.label) if stored else s.label)
 
 
 def _whole(shape: OutputShape) -> Columns:
@@ -179,8 +183,9 @@ class _Search:
         no longer are in the change of that table."""
         known = self._moved(place) if site in self.shape.inputs and place.table in self.shape.inputs else set()
         keys = [(*place.tag, *label) for label in labels if label not in known]
-        self.new.fetch(place.table, place.columns, keys)
-        return {row: n for key in keys for row, n in self.new.rows(place.table, place.columns, key).items()}
+        self.new.fetch(place.table, place.found_by, keys)
+        found = ((key, self.new.rows(place.table, place.found_by, key)) for key in keys)
+        return {r: n for key, rows in found for r, n in rows.items() if tuple(r[c] for c in place.columns) == key}
 
     def _moved(self, place: Place) -> set[Row]:
         """The labels at ``place`` of the rows that came or went. Inside a relation a label is in one row only, so
@@ -218,8 +223,9 @@ class _Before:
 
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """As ``after`` has it; a bag that is stored as an array would be looked for in all arrays."""
-        gone = self.gone.get(table, ()) if columns == (0,) else ()
-        return self.after.probe(table, columns, [key for key in key_rows(keys) if key not in gone])
+        gone = self.gone.get(table, set())
+        label = tuple(range(len(next(iter(gone), ()))))
+        return self.after.probe(table, columns, [k for k in key_rows(keys) if columns != label or k not in gone])
 
 
 def _present(rows: Found) -> list[tuple[Row, int]]:

@@ -3,10 +3,10 @@
 Readers and publishers need this and nothing else of a program, so a relation, which has none, is read by the same code.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.data.labels import labels, width
 from ripplenest.delta.compile import dictionary_name
@@ -54,6 +54,7 @@ class Dictionary:
 class OutputShape:
     """``name`` shows rows of the nested type ``row``: those of ``flat``, with the bags that ``dictionaries`` define for
     their labels, outer ones first. ``fingerprint`` is that of the program that keeps the tables; a relation has none.
+    ``found_by``: by dictionary of a relation, the columns by which the rows that hold its labels are found there.
     """
 
     name: str
@@ -61,6 +62,7 @@ class OutputShape:
     flat: FlatPart
     dictionaries: tuple[Dictionary, ...]
     fingerprint: str = ""
+    found_by: Mapping[str, Columns] = field(factory=dict, eq=False)
 
     @cached_property
     def _by_site(self) -> dict[str, Dictionary]:
@@ -102,7 +104,12 @@ def shape_of(program: TriggerProgram) -> OutputShape:
         return _dictionary(table, program.by_name[table].row, of_input=False)
 
     flat = FlatPart(program.flat.name, program.flat.row)
-    return OutputShape(program.view, program.row, flat, _reached(flat.row, dictionary), program.fingerprint)
+    keys = dict(program.keys)
+    found_by: dict[str, Columns] = {}
+    for name, row in program.relations:
+        found_by |= _found_by(Relation(name, row, keys.get(name, ()), keys=program.keys))
+    shown = _reached(flat.row, dictionary)
+    return OutputShape(program.view, program.row, flat, shown, program.fingerprint, found_by)
 
 
 def shapes(program: TriggerProgram) -> Iterator[Dictionary]:
@@ -116,7 +123,11 @@ def shape_of_relation(r: Relation) -> OutputShape:
     """What a relation shows: it is the view that is nothing but the relation."""
     flat = FlatPart(r.name, r.parts[r.name].flat)
     found = _reached(flat.row, lambda site: _dictionary(site, r.parts[site].stored, of_input=True))
-    return OutputShape(r.name, r.row, flat, found)
+    return OutputShape(r.name, r.row, flat, found, found_by=_found_by(r))
+
+
+def _found_by(r: Relation) -> dict[str, Columns]:
+    return {site: holder.found_by for site, holder in r.holders.items()}
 
 
 def _dictionary(table: str, stored: Type, of_input: bool) -> Dictionary:

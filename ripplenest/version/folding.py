@@ -25,7 +25,7 @@ from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.types import LONG, STRING, Bag, Base
 from ripplenest.schema.relation import Part, Relation
-from ripplenest.shred.values import nest, shred_bag
+from ripplenest.shred.values import Entry, nest, shred_bag
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.version.version import AccessKeys, Sized, Version
 
@@ -65,18 +65,19 @@ class Fold:
     def bag(self) -> Bag:
         return Bag(self.parts[self.root].row)
 
-    def shredded(self, array: Row, numbers: Numbers | None = None) -> Iterator[tuple[str, Row, Row, int]]:
-        """The rows that an array stands for: part, label, row and multiplicity; 0 for the label of an empty bag.
-        Numbered from its own number on, or by ``numbers``."""
+    def shredded(self, array: Row) -> Iterator[tuple[str, Row, Row, int]]:
+        """The rows that an array stands for: part, label, row and multiplicity; 0 for the label of an empty bag."""
         *label, text, start = array
         assert isinstance(start, int)
         bag = from_text(str(text), self.bag)
         assert isinstance(bag, BagValue)
-        names = numbers or Numbers(start)
-        place = self.relation.places[self.root]
-        for e in shred_bag(bag, self.bag.row, place, LabelValue(self.root, tuple(label)), names):
+        for e in self.entries(bag, tuple(label), Numbers(start)):
             row = (*e.label.args, *to_leaves(e.row, self.parts[e.part].flat)) if e.count else ()
             yield e.part, e.label.args, row, e.count
+
+    def entries(self, bag: BagValue, label: Row, numbers: Numbers) -> Iterator[Entry]:
+        """What a bag is in its dictionary, and in those below."""
+        return shred_bag(bag, self.bag.row, self.relation.places[self.root], LabelValue(self.root, label), numbers)
 
 
 @frozen(slots=False)
@@ -201,17 +202,19 @@ def _arrays(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized,
     for label in labels:
         bag = _bag(fold, label, rows)
         if bag:
-            pairs.append((_array(fold, label, to_text(bag, fold.bag), old.get(label), numbers), 1))
+            pairs.append((_array(fold, label, bag, old.get(label), numbers), 1))
     return Rows.of_pairs(fold.types, pairs).consolidated()
 
 
-def _array(fold: Fold, label: Row, text: str, old: Row | None, numbers: Numbers) -> Row:
+def _array(fold: Fold, label: Row, bag: BagValue, old: Row | None, numbers: Numbers) -> Row:
+    """``bag`` as an array: the old one if it is equal."""
+    text = to_text(bag, fold.bag)
     if old is not None and old[len(label)] == text:
         return old
-    array = (*label, text, numbers.next)
-    for _ in fold.shredded(array, numbers):  # which takes as many numbers as there are rows to number
+    start = numbers.next
+    for _ in fold.entries(bag, label, numbers):  # which takes as many numbers as there are rows to number
         pass
-    return array
+    return (*label, text, start)
 
 
 def _bag(fold: Fold, label: Row, rows: Mapping[tuple[str, Row], Counter[Row]]) -> BagValue:

@@ -58,7 +58,7 @@ def test_bags_are_not_added_to(db: Any) -> None:
 BARE = {
     "at": (lambda b: b.at("C", custkey=7), "C.at(custkey)"),
     "at_all": (lambda b: b.at_all("C", name="Ann"), "C.at_all(name)"),
-    "a label": (lambda b: b.at("C", label="x"), "C.at(label)"),
+    "a label": (lambda b: b.at("C", label=9), "C.at(label)"),
     "a row of a bag": (lambda b: b.at("C", custkey=7).orders.at(orderkey=11), "C.at(custkey).orders.at(orderkey)"),
     "another one is used": (
         lambda b: (b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(3)]), b.at("C", custkey=8)),

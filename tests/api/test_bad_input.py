@@ -179,7 +179,7 @@ def test_keys(db):
     db.relation("L", Customer, key=("name", "custkey"))
     with unchanged(db):
         db.relation("L", Customer, key=("custkey", "name"))
-    with refused(db, errors.DuplicateKey, "load L: rows[2]", "a new custkey, name"):
+    with refused(db, errors.DuplicateKey, "load L: rows[2]", "each custkey, name once"):
         db.load("L", [customer(1, None), customer(1, "x"), customer(1, None)])
     db.load("L", [customer(1, None), customer(1, "x")])
     with db.batch() as b:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from attrs import evolve
 from rich.console import Console
 from support.examples import QUERIES, nf2, three_way
 from support.laws import law
@@ -243,7 +244,8 @@ def test_a_kept_view_is_explained_with_the_sizes_of_its_state(tmp_path: Path) ->
         facts = db.view("recent").explain(delta={"D": 2}).json()
     assert (facts["rows"], facts["changes"]) == ({"D": 2, "D.films": 4}, {"D": 2, "D.films": 1})
     assert facts["cost"] == "2{⟨1, 3{1}, 3{⟨1, 1⟩}⟩}"
-    assert facts["fingerprint"] == explain(recent).json()["fingerprint"]
+    keyed = evolve(recent.query, keys=(("D", ("name",)),))
+    assert facts["fingerprint"] == explain(keyed).json()["fingerprint"] != explain(recent).json()["fingerprint"]
 
 
 def test_related_has_the_queries_and_deltas_of_the_paper() -> None:

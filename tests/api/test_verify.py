@@ -9,9 +9,10 @@ from support.states import MEMORY, refused, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, Database
-from ripplenest.data.naming import BatchNames
+from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Rows
-from ripplenest.intake.apply import Session
+from ripplenest.intake.documents import Documents
+from ripplenest.intake.session import Session
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.reading import verify
 from ripplenest.reading.verification import SHOWN
@@ -130,7 +131,7 @@ def test_more_rows_than_are_summed_in_python(tmp_path):
         (d,) = db.verify().differences
         assert (d.too_many.count, d.missing.count, len(d.missing.rows)) == (0, 600, SHOWN)
         assert f"and {600 - SHOWN} more" in str(d)
-        orphans = [(f"{i}", i) for i in range(600)]
+        orphans = [(-1 - i, i) for i in range(600)]
         damage(db, "N.near", *((row, 1) for row in orphans))
         assert {d.too_many.count for d in db.verify().differences if d.table == "N.near"} == {600}
 
@@ -226,8 +227,8 @@ def test_the_way_round_the_compiler(db, monkeypatch):
 
 def test_a_view_that_has_no_value(db):
     """A row that no batch would let in: the view divides by it. The rest is still looked at."""
-    damage(db, "P", ((0, "x", "y"), 1))
-    damage(db, "P.some", (("x", "t"), 1))
+    damage(db, "P", ((0, -1, -2), 1))
+    damage(db, "P.some", ((-1, "t"), 1))
     damage(db, "related", (rows_of(db, "related")[0], 1))
     wrong = found(db, deep=True)
     assert any("cannot be computed" in what for what in wrong["either"])
@@ -243,10 +244,10 @@ def test_a_view_that_has_no_value(db):
 
 
 def test_rows_under_a_label_that_nobody_holds(db):
-    damage(db, "C.orders.items.tags", (("nobody", "a"), 1))
+    damage(db, "C.orders.items.tags", ((-1, "a"), 1))
     v = [d for d in db.verify().differences if d.table == "C.orders.items.tags"]
     assert [(d.what, d.too_many.rows) for d in v] == [
-        ("rows under a label that no row of C.orders.items holds", ((("nobody", "a"), 1),))
+        ("rows under a label that no row of C.orders.items holds", (((-1, "a"), 1),))
     ]
     (gone,) = (row for row in rows_of(db, "C") if row[0] == 7)
     damage(db, "C", (gone, -2))
@@ -258,7 +259,7 @@ def test_a_label_that_is_held_twice(db, n):
     """By one row that is there twice, or by two rows."""
     some = label(db, "P", 1)
     same = next(row for row in rows_of(db, "P") if row[1] == some)
-    damage(db, "P", (same if n == 1 else (9, some, "other"), 1))
+    damage(db, "P", (same if n == 1 else (9, some, -1), 1))
     d = next(d for d in db.verify().differences if d.what == "rows that share a label of P.some")
     assert (d.table, d.too_many.count) == ("P", n)
 
@@ -285,10 +286,10 @@ def test_null_where_there_is_none(db):
 
 
 def test_rows_below_a_row_that_goes_must_go(db, monkeypatch):
-    def without_what_is_below(self, _, part, stored, n):
+    def without_what_is_below(self, part, stored, n):
         self.overlay.add(part.name, stored, -n)
 
-    monkeypatch.setattr(Session, "_remove", without_what_is_below)
+    monkeypatch.setattr(Documents, "remove", without_what_is_below)
     with refused(db, LawBroken, "C.orders: ", "has rows, and no row holds it", "definition 2"), db.batch() as b:
         b.delete("C", [ANN])
     with refused(db, LawBroken, "C.orders.items.tags: ", "no row holds it"), db.batch() as b:
@@ -298,13 +299,13 @@ def test_rows_below_a_row_that_goes_must_go(db, monkeypatch):
 
 
 def test_rows_go_under_a_label_that_is_held(db, monkeypatch):
-    real = Session._add_entry
+    real = Documents.shredded
 
-    def elsewhere(self, r, part, label, row, n):
-        real(self, r, part, type(label)(label.site, ("elsewhere",)) if part == "C.orders.items" else label, row, n)
+    def elsewhere(self, *given):
+        return [(p, (-1, *row[1:]) if p == "C.orders.items" else row, n) for p, row, n in real(self, *given)]
 
-    monkeypatch.setattr(Session, "_add_entry", elsewhere)
-    with refused(db, LawBroken, "C.orders.items: ", "label elsewhere has rows"), db.batch() as b:
+    monkeypatch.setattr(Documents, "shredded", elsewhere)
+    with refused(db, LawBroken, "C.orders.items: ", "label -1 has rows"), db.batch() as b:
         b.insert("C", [customer(9, "Eve", [order(1, item(1))])])
     with db.batch() as b:
         b.insert("C", [customer(9, "Eve", [order(1)])])
@@ -315,7 +316,7 @@ def test_rows_go_under_a_label_that_is_held(db, monkeypatch):
 def test_a_label_is_held_once(db, monkeypatch):
     """By two rows of a batch, and by one of a batch and one that is stored: that one is found though nobody read it."""
     taken = label(db, "P", 1)
-    monkeypatch.setattr(BatchNames, "place", lambda *_: taken)
+    monkeypatch.setattr(Numbers, "numbers", lambda _self, _place, _outer, rows: [taken] * len(rows))
     with refused(db, LawBroken, "P.some: ", "is held 3 times"), db.batch() as b:
         b.insert("P", PAIRS)
     with refused(db, LawBroken, "P.some: ", "is held 2 times"), db.batch() as b:
@@ -323,8 +324,8 @@ def test_a_label_is_held_once(db, monkeypatch):
 
 
 def test_rows_do_not_go_more_often_than_they_are_there(db, monkeypatch):
-    real = Session._remove
-    monkeypatch.setattr(Session, "_remove", lambda self, r, part, stored, n: real(self, r, part, stored, n + 1))
+    real = Documents.remove
+    monkeypatch.setattr(Documents, "remove", lambda self, part, stored, n: real(self, part, stored, n + 1))
     with refused(db, LawBroken, "M: ", "there -1 times"), db.batch() as b:
         b.delete("M", FILMS[:1])
     with refused(db, LawBroken, "C.orders.items.tags: ", "there -1 times"), db.batch() as b:
@@ -332,11 +333,11 @@ def test_rows_do_not_go_more_often_than_they_are_there(db, monkeypatch):
 
 
 def test_rows_that_nobody_looked_for_are_looked_up(db, monkeypatch):
-    def blindly(self, r, rows, _):
+    def blindly(self, _documents, part, _label, rows, _where):
         for value in rows:
-            self.overlay.add(r.name, tuple(v for _, v in value), -1)
+            self.overlay.add(part.name, tuple(v for _, v in value), -1)
 
-    monkeypatch.setattr(Session, "_delete_all", blindly)
+    monkeypatch.setattr(Session, "_delete", blindly)
     with db.batch() as b:
         b.delete("M", FILMS[:1])
     with refused(db, LawBroken, "M: ", "there -1 times"), db.batch() as b:
@@ -344,8 +345,8 @@ def test_rows_that_nobody_looked_for_are_looked_up(db, monkeypatch):
 
 
 def test_a_load_is_checked_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(BatchNames, "place", lambda *_: "one")
-    with opened(tmp_path) as db, refused(db, LawBroken, "C.orders: ", "is held 2 times"):
+    monkeypatch.setattr(Numbers, "numbers", lambda _self, _place, _outer, rows: [1] * len(rows))
+    with opened(tmp_path) as db, refused(db, LawBroken, "C.orders.items: ", "is held 2 times"):
         db.load("C", [ANN, customer(9, "Eve", [])])
 
 

@@ -96,7 +96,7 @@ def test_the_state_of_the_first_release_is_migrated(tmp_path):
     done = rn.migrate(state, tmp_path / "new")
     assert {p.name: p.read_bytes() for p in (state / "segments").iterdir()} == before
     assert (len(done.views), done.left_out, done.publications) == (len(VIEWS), {}, {}) and done.batches > 12
-    assert done.relations == {name: len(wanted["rows"][name]) for name in ("C", "M", "P")[: len(done.relations)]}
+    assert done.relations == {name: len(wanted["rows"][name]) for name in rn.open(tmp_path / "new").relations}
     with rn.open(tmp_path / "new", engine="python") as db:
         found = {**{n: db.view(n).rows() for n in db.views}, **{n: db.relation(n).rows() for n in db.relations}}
         assert json.loads(json.dumps(found)) == wanted["rows"]

@@ -74,9 +74,10 @@ class RedefineLife(ApiLife):
         return Found(db.version, done)
 
     def digest(self, handle: Database) -> str:
-        now = state(handle)
-        tables = {t: sorted(map(repr, rows.items())) for t, rows in now.pop("tables").items()}
-        return digest_of((sorted(tables.items()), _fields(handle), handle.views, batches(handle)))
+        """Labels are of the version that a batch made, which is another when a definition was made twice."""
+        tables = sorted((t, len(rows)) for t, rows in state(handle)["tables"].items())
+        shown = [handle.relation("C").rows(), *(handle.view(name).rows() for name in handle.views)]
+        return digest_of((tables, shown, _fields(handle), handle.views, batches(handle)))
 
 
 def _fields(db: Database) -> tuple[str, ...]:
