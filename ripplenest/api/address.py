@@ -51,8 +51,8 @@ class Chosen:
         """Raises BatchMisuse when rows were chosen and nothing was done with them; the message shows the last of them,
         because those before may be on its way."""
         for address in reversed(self.idle.values()):
-            what = "rows were chosen, and nothing was done with them"
-            raise BatchMisuse(what, where=address.shown, wanted="an insert, a delete or a set", possible=address.forms())
+            what, wanted = "rows were chosen, and nothing was done with them", "an insert, a delete or a set"
+            raise BatchMisuse(what, where=address.shown, wanted=wanted, possible=address.forms())
 
 
 @frozen
@@ -87,7 +87,7 @@ class _Address:
         bags = [self.shown] if isinstance(self.type, Bag) else inner
         whole = [f'upsert("{self.relation.name}", [...])'] if self.relation.key else []
         rows = whole if self.holder == self.relation.name else _changes(self.holder)
-        rows = [f"{self.shown}.set(...)", *rows] if self.label is None and self.numbers else rows
+        rows = [f"{self.shown}.set(...)", *rows] if self.label is None else rows
         return [form for bag in bags for form in _changes(bag)] + ([] if isinstance(self.type, Bag) else rows)
 
 
@@ -323,8 +323,9 @@ def _check_label(label: object, relation: Relation) -> None:
         with suppress(UnknownLabel, WrongValue):
             label_of(label, place.site)
             return
-    wanted = (f"{path}({', '.join(f'{n}: {t}' for n, t in p.identity)})" for path, p in relation.places.items())
-    raise UnknownLabel("not a label of its inner bags", where=relation.name, wanted=" or ".join(wanted), got=kind(label))
+    shown = (f"{path}({', '.join(f'{n}: {t}' for n, t in p.identity)})" for path, p in relation.places.items())
+    what, wanted = "not a label of its inner bags", " or ".join(shown)
+    raise UnknownLabel(what, where=relation.name, wanted=wanted, got=kind(label))
 
 
 def _values_of(label: object, site: Site) -> tuple[object, ...] | None:

@@ -178,7 +178,7 @@ def test_labels_of_other_places(db: rn.Database, labels: dict[str, int]) -> None
     of_view = Struct(**{"o.orderkey": 12})
     wrong = (of_view, Struct(), (7, 8), (), None, "7", b"id", 7.0, [labels], "' OR 1=1 --", {"custkey": "7"}, 2**63)
     for label in wrong:
-        with refused(db, errors.UnknownLabel, "C: not a label of its inner bags", "C.orders(custkey: long)"), db.batch() as b:
+        with refused(db, errors.UnknownLabel, "C: not a label of", "C.orders(custkey: long)"), db.batch() as b:
             b.at("C", label=label).orders.insert([order(1)])
     for label in (Struct(site="C.orders.items", **{"C.orders.items.id": labels["items"]}), {"id": labels["items"]}):
         with refused(db, errors.UnknownLabel, "C.orders: not a label", "custkey: long"), db.batch() as b:
