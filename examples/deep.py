@@ -68,7 +68,7 @@ ANN = {
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as state, rn.open(state, engine="python") as db:
+    with tempfile.TemporaryDirectory() as state, rn.open(state, engine="local") as db:
         db.relation("Customers", Customer, key="custkey")
         db.load("Customers", [ANN])
         db.create(bulk)

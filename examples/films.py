@@ -97,7 +97,7 @@ JARHEAD = Movie(name="Jarhead", gen="Drama", dir="Mendes")
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as state, rn.open(state, engine="python") as db:
+    with tempfile.TemporaryDirectory() as state, rn.open(state, engine="local") as db:
         db.relation("M", Movie)
         db.load("M", THREE)
         view = db.create(related)

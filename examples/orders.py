@@ -64,7 +64,7 @@ def orders(C: Bag[Customer], O: Bag[Order], L: Bag[Item], P: Bag[Part]):  # noqa
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as state, rn.open(state, engine="python") as db:
+    with tempfile.TemporaryDirectory() as state, rn.open(state, engine="local") as db:
         db.relation("C", Customer, key="custkey")
         db.relation("O", Order, key="orderkey")
         db.relation("L", Item)

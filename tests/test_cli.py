@@ -60,7 +60,7 @@ def views(tmp_path: Path) -> Path:
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     folder = tmp_path / "state"
-    with rn.open(folder, engine="python") as db:
+    with rn.open(folder, engine="local") as db:
         db.relation("R", Row, key="key")
         db.load("R", [{"key": 1, "tags": ["a", "no"]}])
         db.create(tagged)
@@ -410,9 +410,9 @@ def test_verify(state: Path) -> None:
     done = ripplenest("verify", state, "--deep")
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "version 4: all is well")
     assert re.search(r"^R +1  relation R, flat rows$", done.stdout, re.MULTILINE)
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert done.stdout.startswith(f"{db.check_files()} segments and indexes read, digests are right\n")
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         (row, _), *_ = (rows := db._store.snapshot().scan("tagged")).pairs()
         db._store.commit(Change({"tagged": Rows.of_pairs(rows.types, [(row, 1)])}), db.version)
     done = ripplenest("verify", state)

@@ -55,7 +55,7 @@ def apply(db: rn.Database, seq: int, step: Step) -> rn.Report:
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[rn.Database]:
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         yield db
 
 

@@ -162,7 +162,7 @@ def test_the_text_file(tmp_path: Path) -> None:
     (text,) = re.findall(r"```\n(relation.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     file.write_text(text, encoding="utf-8")
     program = rn.read(file)
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         for r in program.relations:
             db.relation(r.name, r.annotation, key=r.key)
         db.load("M", [{"name": "Drive", "gen": "Drama", "dir": None}, {"name": "Rush", "gen": None, "dir": None}])

@@ -148,7 +148,7 @@ class Kept:
 
 @pytest.fixture
 def db(tmp_path) -> Iterator[rn.Database]:
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         yield db
 
 
@@ -290,7 +290,7 @@ def test_a_batch_that_is_done_again_makes_the_same_labels(tmp_path) -> None:
     """Generated ids differ when a task is retried: here they are a function of the batch and of what is in it."""
     tables = []
     for name in ("one", "two"):
-        with rn.open(tmp_path / name, engine="python") as db:
+        with rn.open(tmp_path / name, engine="local") as db:
             db.relation("O", Order)
             with db.batch("s", 1) as b:
                 rows = [order(1, item(1, 2, ("a",))), order(1, item(1, 2, ("a",))), order(2, item(3))]

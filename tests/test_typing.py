@@ -77,7 +77,7 @@ ANN = Customer(custkey=1, orders=[Order(orderkey=2, due=None, items=[ITEM], note
 
 
 def main() -> None:
-    with rn.open("state/", engine="python") as db:
+    with rn.open("state/", engine="local") as db:
         customers = db.relation("Customers", Customer, key="custkey")
         version: int = db.load("Customers", [ANN])
         view = db.create(bulk, materialize="full")

@@ -8,7 +8,7 @@ or nothing (``commits``).
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ripplenest.api.batch import Batch
 from ripplenest.api.defining import Defining
@@ -23,8 +23,9 @@ from ripplenest.publish.publications import Publications
 from ripplenest.reading.touched import wanted_keys
 from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
+from ripplenest.run.engines import Engine, Engines
 from ripplenest.run.joiner import Joiner
-from ripplenest.run.policy import Policy, check_policy
+from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
 from ripplenest.state.commits import Commits, Recorded
@@ -41,7 +42,6 @@ from ripplenest.version.version import AsOf
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Engine = Literal["spark", "python"]
 SMALL = 100_000  # rows of relations up to which a view that waits is rebuilt when the state is opened
 
 
@@ -54,13 +54,13 @@ class Database:
     """
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
-        self._store, self._engine, self._policy = store, engine, check_policy(policy)
+        self._store, self._policy = store, check_policy(policy)
         self._spark = spark
-        self._joiner: Joiner | None = None
         self._state = State(store)
         self._declared = self._state.declared
-        self._commits = Commits(self._state, self._engine_joiner)
-        self._definitions = Definitions(self._state, self._engine_joiner)
+        self._engines = Engines(engine, spark is not None, self._spark_joiner)
+        self._commits = Commits(self._state, self._engines)
+        self._definitions = Definitions(self._state, self._engines)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
         self._report: Report | None = None
@@ -239,7 +239,9 @@ class Database:
         where that has no value, because it asks about rows that other conditions drop, the answer says so.
         One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
         """
-        return verify(self._declared, self._state.snapshot(), self._engine_joiner(), flag(deep, "verify: deep"))
+        snapshot = self._state.snapshot()
+        engine = self._engines.choose(Work(self._declared.plan(), snapshot.size, {}).full())
+        return verify(self._declared, snapshot, engine.joiner, flag(deep, "verify: deep"))
 
     # ------------------------------------------------------------ versions
 
@@ -365,14 +367,7 @@ class Database:
         self._publications.catch_up(self._store.seen())
         return self._report
 
-    def _engine_joiner(self) -> Joiner:
-        if self._joiner is None:
-            if self._engine == "python":
-                from ripplenest.run.local import LocalJoiner  # noqa: PLC0415 - numpy and Arrow's kernels, for batches
+    def _spark_joiner(self) -> Joiner:
+        from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
 
-                self._joiner = LocalJoiner()
-            else:
-                from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
-
-                self._joiner = SparkJoiner(self.spark)
-        return self._joiner
+        return SparkJoiner(self.spark)

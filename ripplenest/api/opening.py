@@ -4,10 +4,11 @@ import os
 import warnings
 from typing import TYPE_CHECKING, get_args
 
-from ripplenest.api.database import Database, Engine
+from ripplenest.api.database import Database
 from ripplenest.errors import NotPublished
 from ripplenest.nrc.arguments import flag, local_path, one_of
 from ripplenest.nrc.border import bordered
+from ripplenest.run.engines import Engine
 from ripplenest.run.policy import Policy, check_policy
 from ripplenest.store.store import Store
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def open_database(
     path: str | os.PathLike[str],
     spark: "SparkSession | None" = None,
-    engine: Engine = "spark",
+    engine: Engine = "auto",
     policy: Policy = "auto",
     catalogue: str | None = None,
     retain: int | None = None,
@@ -28,12 +29,13 @@ def open_database(
     """Open the state directory ``path``, made when missing.
 
     ``path`` is a folder of this machine; the URL of one (``file:///path``) will do, and any other URL is refused.
-    ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine="python"``
-    evaluates the same plans in this process, for tests and small data. ``policy`` says how batches keep views fresh:
-    "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also refuses views
-    whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL of a PostgreSQL
-    database for a state that several hosts share; without one, the catalogue is a SQLite file in ``path``. ``retain``
-    says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on.
+    ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine`` says where
+    views are worked out: "local" in this process, "spark" on Spark, "auto" on Spark where a session was given or the
+    estimate of rows read and made is beyond what one process does, and here elsewhere. ``policy`` says how batches keep
+    views fresh: "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also
+    refuses views whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL
+    of a PostgreSQL database for a state that several hosts share; without one, the catalogue is a SQLite file in
+    ``path``. ``retain`` says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on.
 
     Opening a state rebuilds small views that wait for it, and publishes what a process that died did not; with
     ``catch_up=False`` it does neither, for those who only read. Raises WrongValue for arguments that cannot be,

@@ -18,7 +18,7 @@ _STATE = "A state directory, which is looked at, too."
 def verify(
     state: State,
     deep: Annotated[bool, typer.Option("--deep", help="Evaluate views on the nested relations, too; slow.")] = False,
-    engine: EngineOption = "python",
+    engine: EngineOption = "auto",
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:

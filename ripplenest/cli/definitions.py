@@ -15,7 +15,7 @@ View = Annotated[str | None, typer.Argument(metavar="VIEW", help="One of them; a
 def rebuild(
     state: State,
     view: View = None,
-    engine: EngineOption = "python",
+    engine: EngineOption = "auto",
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:

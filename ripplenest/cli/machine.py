@@ -22,7 +22,7 @@ import sys, tempfile, time
 import ripplenest as rn
 start = time.monotonic()
 try:
-    with tempfile.TemporaryDirectory() as folder, rn.open(folder) as db:
+    with tempfile.TemporaryDirectory() as folder, rn.open(folder, engine="spark") as db:
         db.spark.range(1).count()
         print(f"Spark {db.spark.version} started and answered in {time.monotonic() - start:.1f} s")
 except rn.RipplenestError as error:

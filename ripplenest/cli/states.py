@@ -20,7 +20,7 @@ VARIABLE = "RIPPLENEST_CATALOGUE"
 HERE, ELSEWHERE, SEGMENTS = "catalogue.sqlite", "catalogue.json", "segments"  # what a state directory has
 
 T = TypeVar("T")
-Engine = Literal["python", "spark"]
+Engine = Literal["auto", "local", "spark"]
 Moment = int | tuple[str, int]  # a version, or the batch that made it
 
 State = Annotated[Path, typer.Argument(help="A state directory.", exists=True, file_okay=False)]
@@ -31,7 +31,7 @@ EngineOption = Annotated[Engine, typer.Option(help="What computes rows.")]
 
 
 def open_state(
-    state: Path, catalogue: str | None, engine: Engine = "python", publishes: bool = False
+    state: Path, catalogue: str | None, engine: Engine = "auto", publishes: bool = False
 ) -> "rn.Database":
     """An existing state; looking at a folder must not make one of it. What is not published is a warning on stderr, and
     stays so unless the command ``publishes``: to read is not to write.
@@ -52,7 +52,7 @@ def open_state(
 
 
 def open_and_said(
-    folder: Path, catalogue: str | None, engine: Engine = "python", publishes: bool = False
+    folder: Path, catalogue: str | None, engine: Engine = "auto", publishes: bool = False
 ) -> "tuple[rn.Database, list[str]]":
     """The state in ``folder``, and what it warns of: publications that are behind.
 

@@ -46,7 +46,7 @@ def rollback(
     state: State,
     to: To,
     yes: Yes = False,
-    engine: EngineOption = "python",
+    engine: EngineOption = "auto",
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:

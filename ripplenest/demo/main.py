@@ -44,7 +44,7 @@ def run(out: Console, log: Console, explain: bool = False, state: Path | None = 
     for watched in WATCHED:
         for part in screen.view(out, watched.view, explain):
             out.print(part)
-    with _folder(state) as folder, rn.open(folder) as db:
+    with _folder(state) as folder, rn.open(folder, engine="spark") as db:
         progress.line("\nStarting Spark")
         db.spark.range(1).count()
         result = _all(Runner.of(db, rows), out, progress)

@@ -13,7 +13,7 @@ from ripplenest.nrc.border import bordered
 from ripplenest.nrc.errors import QueryError, StateError
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
-from ripplenest.run.local import LocalJoiner
+from ripplenest.run.engines import local_engines
 from ripplenest.state.commits import Commits
 from ripplenest.state.define import Definitions
 from ripplenest.state.state import State
@@ -64,10 +64,10 @@ def migrate(old: str | os.PathLike[str], new: str | os.PathLike[str], catalogue:
 
 
 def _copied(older: Older, store: Store) -> Migration:
-    state, joiner = State(store), LocalJoiner()
+    state, engines = State(store), local_engines()
     state.refresh()
-    commits = Commits(state, lambda: joiner)
-    defining = Defining(state, commits, Definitions(state, lambda: joiner), Publications(state), "auto")
+    commits = Commits(state, engines)
+    defining = Defining(state, commits, Definitions(state, engines), Publications(state), "auto")
     relations: dict[str, int] = {}
     for r in older.relations():
         rows = tuple(value for value, n in older.rows(r) for _ in range(n))

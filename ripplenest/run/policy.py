@@ -13,7 +13,7 @@ state holds, and a division can fail for those. "strict" refuses instead.
 from collections.abc import Callable, Mapping
 from typing import Literal, get_args
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.errors import BatchMisuse
 from ripplenest.nrc.arguments import one_of
@@ -31,10 +31,11 @@ MARGIN = 1.5  # estimates are rough, so recomputing must look clearly cheaper
 
 @frozen
 class Decision:
-    """How the views of a batch are kept fresh, and why."""
+    """How the views of a batch are kept fresh, and why; ``rows`` of work that is."""
 
     how: How
     why: str
+    rows: float = 0.0
 
 
 def check_policy(policy: object) -> Policy:
@@ -47,34 +48,36 @@ def decide(policy: Policy, plan: Plan, sizes: Callable[[str], int], changes: Map
 
     Raises NotIncremental when the policy is strict and recomputing is clearly cheaper.
     """
+    work = Work(plan, sizes, changes)
     match policy:
         case "full":
-            return Decision("full", "policy full")
+            return Decision("full", "policy full", work.full())
         case "incremental":
-            return Decision("incremental", "policy incremental")
+            return Decision("incremental", "policy incremental", work.incremental())
         case "strict":
-            return _not_full(_cheaper(Work(plan, sizes, changes)))
+            return _not_full(_cheaper(work))
         case "auto":
-            return _cheaper(Work(plan, sizes, changes))
+            return _cheaper(work)
 
 
 def _cheaper(work: "Work") -> Decision:
     triggers, again = work.incremental(), work.full()
     if triggers <= SMALL:
         why = f"about {triggers:,.0f} rows of work, and triggers do what is below {SMALL:,}"
-        return Decision("incremental", why)
+        return Decision("incremental", why, triggers)
     if triggers <= MARGIN * again:
         why = f"about {triggers:,.0f} rows of work, and recomputing ({again:,.0f}) would not clearly be cheaper"
-        return Decision("incremental", why)
-    return Decision("full", f"about {again:,.0f} rows to recompute, {triggers:,.0f} rows of work for the triggers")
+        return Decision("incremental", why, triggers)
+    why = f"about {again:,.0f} rows to recompute, {triggers:,.0f} rows of work for the triggers"
+    return Decision("full", why, again)
 
 
-def after_failure(policy: Policy, error: EvaluationError) -> Decision:
+def after_failure(policy: Policy, error: EvaluationError, work: "Work") -> Decision:
     """What to do when triggers met rows for which the view has no value: such rows may be in no state, neither before
     the batch nor after it, so that recomputing can still succeed. Raises ``error`` where the policy does not recompute.
     """
     if policy == "auto":
-        return Decision("full", f"the triggers met rows for which the view has no value: {error}")
+        return Decision("full", f"the triggers met rows for which the view has no value: {error}", work.full())
     error.possible = ('policy="auto", which recomputes where triggers fail',)
     raise error
 
@@ -84,7 +87,7 @@ def _not_full(found: Decision) -> Decision:
     if found.how == "full":
         what = f"the batch changes so much that its views had better be recomputed: {found.why}"
         raise NotIncremental(what, possible=["smaller batches", "another policy"])
-    return Decision("incremental", "policy strict")
+    return evolve(found, why="policy strict")
 
 
 @frozen

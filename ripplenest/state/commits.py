@@ -29,8 +29,8 @@ from ripplenest.intake.operations import Operation, Write, content
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
 from ripplenest.run.build import recomputed
-from ripplenest.run.joiner import Joiner
-from ripplenest.run.policy import Decision, Policy, after_failure, decide
+from ripplenest.run.engines import Chosen, Engines
+from ripplenest.run.policy import Decision, Policy, Work, after_failure, decide
 from ripplenest.run.propagate import Propagation, propagate
 from ripplenest.schema.relation import Relation, find_relation
 from ripplenest.state.declared import Declared
@@ -58,10 +58,10 @@ class Recorded:
 
 @frozen
 class Commits:
-    """Commits to one state. ``joiner`` gives the engine, when it is first needed."""
+    """Commits to one state, by its engines."""
 
     state: State
-    joiner: Callable[[], Joiner]
+    engines: Engines
 
     @property
     def _declared(self) -> Declared:
@@ -125,8 +125,11 @@ class Commits:
         changes = self._carried_out(snapshot, named).changes
         plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
         stored = folded(changes, snapshot, self._declared.folded)
-        deltas = {**stored, **recomputed(plan, snapshot, changes, self.joiner()).changes}
-        said, meta = note("load", name=write.relation), self._declared.left_behind(changes, snapshot.version)
+        work = Work(plan, snapshot.size, {part: len(rows) for part, rows in changes.items()})
+        engine = self.engines.choose(work.full())
+        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner).changes}
+        said = note("load", name=write.relation, **engine.facts)
+        meta = self._declared.left_behind(changes, snapshot.version)
         change = Change(deltas, meta=meta, source=source, seq=seq, digest=digest, note=said)
         return self.state.commit(change, snapshot.version)
 
@@ -155,7 +158,7 @@ class Commits:
         named = [(o, f"operation {i} ({o.verb} {o.target})") for i, o in enumerate(operations)]
         applied = self._carried_out(snapshot, named)
         changes = applied.changes
-        decision, done = self._changed(policy, snapshot, changes)
+        decision, engine, done = self._changed(policy, snapshot, changes)
         report = Report(
             snapshot.version + 1,
             source,
@@ -168,6 +171,8 @@ class Commits:
             decision.how,
             decision.why,
             waiting=tuple(view.name for view in self._declared.waits_for(changes)),
+            engine=engine.name,
+            engine_why=engine.why,
         )
         stored = folded(changes, snapshot, self._declared.folded)
         meta = self._declared.left_behind(changes, snapshot.version)
@@ -182,19 +187,21 @@ class Commits:
 
     def _changed(
         self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows]
-    ) -> tuple[Decision, Propagation]:
-        """What a batch that changes parts does to every map, and how that was found."""
+    ) -> tuple[Decision, Chosen, Propagation]:
+        """What a batch that changes parts does to every map, and how and where that was found."""
         if policy == "strict":
             self._declared.check_strict(changes)
-        plan = self._declared.plan()
-        decision = decide(policy, plan, snapshot.size, {part: len(rows) for part, rows in changes.items()})
+        plan, sizes = self._declared.plan(), {part: len(rows) for part, rows in changes.items()}
+        decision = decide(policy, plan, snapshot.size, sizes)
+        engine = self.engines.choose(decision.rows)
         if decision.how == "incremental":
             try:
-                return decision, propagate(plan, snapshot, changes, self.joiner())
+                return decision, engine, propagate(plan, snapshot, changes, engine.joiner)
             except EvaluationError as error:
                 # Triggers also ask about rows that were and rows that came together, which no state holds.
-                decision = after_failure(policy, error)
-        return decision, recomputed(plan, snapshot, changes, self.joiner())
+                decision = after_failure(policy, error, Work(plan, snapshot.size, sizes))
+                engine = self.engines.choose(decision.rows)
+        return decision, engine, recomputed(plan, snapshot, changes, engine.joiner)
 
     # ------------------------------------------------------------ back
 
@@ -207,11 +214,11 @@ class Commits:
         parts = [part for r in self._declared.relations.values() for part in r.parts]
         back = {part: snapshot.delta(part, to).negated().consolidated() for part in parts}
         changes = {part: rows for part, rows in back.items() if len(rows)}
-        _, done = self._changed(policy if policy == "full" else "auto", snapshot, changes)
+        _, engine, done = self._changed(policy if policy == "full" else "auto", snapshot, changes)
         stored = folded(changes, snapshot, self._declared.folded)
         undone = [*self.state.rollbacks(), [snapshot.version + 1, to]]
         meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changes, snapshot.version)}
-        change = Change({**stored, **done.changes}, meta=meta, note=note("rollback", to=to))
+        change = Change({**stored, **done.changes}, meta=meta, note=note("rollback", to=to, **engine.facts))
         return self.state.commit(change, snapshot.version)
 
 

@@ -8,14 +8,15 @@ once: versions that are kept keep the tables of the names that they knew (``stor
 view showed then, so that nothing is lost before the versions that have it are.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import NameTaken, QueryError, StateError, UnknownView
 from ripplenest.nrc.renaming import with_relation
 from ripplenest.run.build import build
-from ripplenest.run.joiner import Joiner
+from ripplenest.run.engines import Engines
+from ripplenest.run.policy import Work
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import keys_of
 from ripplenest.state.declared import Declared
@@ -32,10 +33,10 @@ Meta = dict[str, str | None]
 
 @frozen
 class Definitions:
-    """Definitions of one state. ``joiner`` gives the engine that builds maps, when it is first needed."""
+    """Definitions of one state, whose maps its engines build."""
 
     state: State
-    joiner: Callable[[], Joiner]
+    engines: Engines
 
     @property
     def _declared(self) -> Declared:
@@ -155,12 +156,14 @@ class Definitions:
         if taken:
             raise NameTaken("the name is in use", where=taken[0], possible=["another name"])
         indexes, unfold = view.plan.indexes, self._declared.looked_into(view)
+        plan = view.plan.only(fresh)
+        engine = self.engines.choose(Work(plan, lambda t: snapshot.size(t) if t in stored else 0, {}).full())
         change = Change(
-            {**build(view.plan.only(fresh), snapshot, self.joiner()), **unfolded(unfold, snapshot)},
+            {**build(plan, snapshot, engine.joiner), **unfolded(unfold, snapshot)},
             tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in fresh.values()),
             {table: found for table, found in indexes.items() if table not in fresh},
             {**self._meta(view, old, snapshot), **self._declared.unfolding(unfold)},
-            note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept)),
+            note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept), **engine.facts),
             merged=tuple(fold.table for fold in unfold),
             dropped=tuple(sorted(dropped)),
         )

@@ -16,6 +16,7 @@ class Report(Tabular):
     read, to find the rows that operations mean and those that views need.
 
     ``verdict`` says how views were kept fresh, by their triggers (incremental) or recomputed (full), and ``why``.
+    ``engine`` is where the views were worked out, in this process (local) or on Spark, and ``engine_why``.
     ``applied`` is False for a retry of a batch that was applied before. ``waiting`` are the views that read what
     changed and are not kept fresh, because they wait to be rebuilt (``Database.rebuild``).
     """
@@ -32,6 +33,8 @@ class Report(Tabular):
     why: str = ""
     applied: bool = True
     waiting: tuple[str, ...] = ()
+    engine: str = ""
+    engine_why: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
@@ -43,8 +46,9 @@ class Report(Tabular):
         rows = tuple((kind, part(name), f"{n:,}") for kind, counts in kinds for name, n in counts.items())
         read = (f"read {self.rows_read} rows, {self.jobs} jobs",) if self.applied else ()
         why = (f"why  {self.why}",) if self.applied and self.why else ()
+        on = (f"on   {self.engine}: {self.engine_why}",) if self.applied and self.engine else ()
         wait = (f"wait {', '.join(map(part, self.waiting))}: rebuild to keep them fresh",) if self.waiting else ()
-        return Sheet(("", "table", "rows"), rows, (self._head(),), (*read, *why, *wait), right=(2,))
+        return Sheet(("", "table", "rows"), rows, (self._head(),), (*read, *why, *on, *wait), right=(2,))
 
     def _head(self) -> str:
         batch = f"version {self.version}: {printable(self.source)}:{self.seq}"
@@ -59,6 +63,7 @@ class Report(Tabular):
             f"{self._head()}\n  in   {_counted(self.rows_in)}\n"
             f"  out  {_counted(self.rows_out)}\n  read {self.rows_read} rows, {self.jobs} jobs"
             + (f"\n  why  {printable(self.why)}" if self.why else "")
+            + (f"\n  on   {self.engine}: {self.engine_why}" if self.engine else "")
             + (f"\n  wait {', '.join(map(part, self.waiting))}: rebuild to keep them fresh" if self.waiting else "")
         )
 

@@ -81,7 +81,7 @@ def test_a_field_more_writes_no_row_and_rebuilds_no_view_that_does_not_read_it(t
         assert db.relation("M").as_of(version).rows() == with_field(by_name(FILMS), year=1900)
         db.compact(everything=True)
         assert db.relation("M").rows() == now
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert db.relation("M").rows() == now and db.verify(deep=True).ok
         went, came = db.relation("M").changed_rows(since=version)
         assert (went, came) == (with_field(FILMS[:1], year=1900), [{**movie("new"), "year": 2026}])
@@ -135,14 +135,14 @@ def test_a_bag_more(tmp_path):
 
 
 def test_fields_inside_of_bags_that_are_stored_as_arrays(tmp_path):
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Customer, key="custkey", immutable="orders")
         db.load("C", [ANN, BOB])
         db.relation("C").add("orders.items.note", str, default="old")
         rows = db.relation("C").rows()
         assert all(i["note"] == "old" for c in rows for o in c["orders"] or [] for i in o["items"])
         assert db.verify(deep=True).ok
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         assert db.relation("C").rows() == rows
 
 
@@ -161,7 +161,7 @@ def test_wider_fields_at_every_depth(tmp_path):
         assert db.verify(deep=True).ok
         with db.batch() as b:
             b.at("C", custkey=7).orders.at(orderkey=11).items.delete([item(5, None)])
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert {name: db.view(name).rows() for name in db.views} == before
 
 
@@ -181,7 +181,7 @@ SMALL = [{"id": i, "price": Decimal(i), "note": str(i)} for i in range(5)]
 
 
 def test_wider_keys_and_decimals(tmp_path):
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("S", Small, key="id")
         db.load("S", SMALL)
         db.create(prices)
@@ -219,7 +219,7 @@ def test_wider_keys_and_decimals(tmp_path):
     ],
 )
 def test_types_that_are_not_wider(tmp_path, path, t, what):
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("S", Small, key="id")
         with pytest.raises(errors.RipplenestError, match=what) as caught:
             db.relation("S").widen(path, t)
@@ -254,13 +254,13 @@ def test_another_name_changes_no_row_and_rebuilds_no_view(tmp_path):
     def names2(M: Bag[Film]):
         return [{"name": m.name, "same": [n.name for n in M if n.genre == m.genre]} for m in M]
 
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         db.relation("M", Film)
         assert db.waiting == {} and db.verify(deep=True).ok
 
 
 def test_the_key_is_renamed(tmp_path):
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("S", Small, key="id")
         db.load("S", SMALL)
         db.relation("S").rename("id", "number")
@@ -304,7 +304,7 @@ def test_a_batch_that_was_begun_before(tmp_path):
     with opened(state) as db:
         with pytest.raises(errors.RelationChanged, match="while the batch was recorded"), db.batch() as b:
             b.insert("M", [movie("x")])
-            with rn.open(state, engine="python") as other:
+            with rn.open(state, engine="local") as other:
                 other.relation("M").add("year", int, default=1)
         with db.batch() as b:
             b.insert("M", [{**movie("x"), "year": 2}])
@@ -313,7 +313,7 @@ def test_a_batch_that_was_begun_before(tmp_path):
 
 def test_one_change_after_another(tmp_path):
     """Rows of every age, each under the newest type; one segment or many."""
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("S", Small, key="id")
         wanted = {}
         for n in range(6):
@@ -329,5 +329,5 @@ def test_one_change_after_another(tmp_path):
             b.delete("S", [wanted.pop(2)])
         db.compact(everything=True)
         assert {r["id"]: r for r in db.relation("S").rows()} == wanted and db.check_files()
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         assert {r["id"]: r for r in db.relation("S").rows()} == wanted

@@ -152,7 +152,7 @@ PARAMETERS: dict[str, tuple[Callable[[rn.Database, Any], object], Callable[[Any]
     "record": (lambda _, x: rn.record(x), none),
     "@view": (lambda _, x: rn.view(x), none),
     "view()": (lambda _, x: related(x), lambda x: x in ([], (), set())),
-    "open(path)": (lambda _, x: rn.open(x, engine="python").close(), none),
+    "open(path)": (lambda _, x: rn.open(x, engine="local").close(), none),
     "open(engine)": (lambda db, x: rn.open(db._store.path, engine=x).close(), none),
     "open(policy)": (lambda db, x: rn.open(db._store.path, policy=x).close(), none),
     "open(spark)": (lambda db, x: rn.open(db._store.path, spark=x).close(), lambda x: x is None),

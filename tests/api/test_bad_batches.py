@@ -55,7 +55,7 @@ def test_random_batches_against_a_bag(folder: Path) -> None:
     rows += [("M", movie(name)) for name in "abc"]
     held: Counter[int] = Counter()
     seen: Counter[str] = Counter()
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         db.relation("O", ORDER)
         db.relation("M", Movie)
         db.create(orders)
@@ -250,7 +250,7 @@ NULLS = [{"k": k, "s": s, "xs": xs} for k in (None, 0) for s in (None, "") for x
 def test_nulls_everywhere(folder: Path) -> None:
     """R23: NULL in keys, groups, bags and whole rows, through a load, batches and a reopened state: each is one value,
     other than 0, "" and the empty bag, and goes when it is deleted."""
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         db.relation("N", Loose)
         db.relation("W", int | None)
         db.relation("K", Loose, key=("k", "s"))
@@ -272,7 +272,7 @@ def test_nulls_everywhere(folder: Path) -> None:
             b.at("K", k=None, s="").xs.delete([7])
         recomputed(db, {"loosely": loosely}, {"N": NULLS, "W": [0, None]})
         before = state(db)
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         assert state(db) == before
         for rows in ([{**NULLS[0], "xs": [0]}], [NULLS[0]] * 2, [{"k": None, "s": None, "xs": [None] * 3}]):
             with refused(db, errors.RowNotThere, "delete N"), db.batch() as b:

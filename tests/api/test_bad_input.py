@@ -267,7 +267,7 @@ def test_a_view_of_another_definition(db):
     with refused(db, errors.ViewChanged, "view tags", "another definition", "another name"):
         db.create(other())
     folder = db._store.path
-    with rn.open(folder, engine="python") as again, refused(again, errors.ViewChanged, "view tags"):
+    with rn.open(folder, engine="local") as again, refused(again, errors.ViewChanged, "view tags"):
         again.create(other())
     with unchanged(db):
         db.create(tags)

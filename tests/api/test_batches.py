@@ -83,7 +83,7 @@ def test_the_same_labels_whatever_the_order(tmp_path):
     rows = [order(1, item(i % 2, i % 2, ("a", "b"))) for i in range(4)]
     tables = []
     for name, given in (("a", rows), ("b", rows[::-1])):
-        with rn.open(tmp_path / name, engine="python") as db:
+        with rn.open(tmp_path / name, engine="local") as db:
             db.relation("O", Order)
             with db.batch("s", 1) as b:
                 b.insert("O", given)
@@ -216,7 +216,7 @@ def test_equal_rows_without_a_key_have_bags_of_their_own(tmp_path):
             for o in R
         ]
 
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("R", Order)
         db.create(orders)
         a, more = order(1, item(1)), order(1, item(1), item(2, 2, ("t",)))
@@ -314,7 +314,7 @@ def test_a_view_without_a_value_refuses_the_batch(tmp_path):
     def inverse(R: Bag[N]):
         return [{"y": 10 / n.x} for n in R]
 
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("R", N)
         db.create(inverse)
         with refused(db, errors.EvaluationError), db.batch() as b:

@@ -23,7 +23,7 @@ OUTPUT = 40 * 40 + 59
 
 def test_the_cost_of_a_view_is_not_below_the_size_of_its_rows(tmp_path: Path) -> None:
     """C takes the largest inner bag, not the average one: 60 owners with 99 items have 1,659 pairs, not 240."""
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Owner)
         db.load("C", SKEWED)
         db.create(pairs)

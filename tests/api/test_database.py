@@ -102,7 +102,7 @@ def test_relations_of_other_rows_than_records(tmp_path):
     def cells(G: Bag[Bag[int | None]]):
         return [c for row in G for c in row]
 
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("W", str)
         db.relation("G", Bag[int | None])
         db.load("W", ["a", "b", "a"])
@@ -216,14 +216,14 @@ HOSTILE = ("a.b", "a b", "`x`", "'; drop table version; --", "../up", "c0", "w",
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_hostile_relation_names(tmp_path, name):
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation(name, Customer, key="custkey")
         db.load(name, [ANN])
         with db.batch(name, 1) as b:
             b.insert(name, [BOB])
             b.at(name, custkey=7).orders.at(orderkey=12).items.insert([item(1)])
         before = state(db)
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         assert state(db) == before
         assert db.relations == (name,)
         assert sum(before["tables"][name].values()) == 2

@@ -346,7 +346,7 @@ def box(label, words=(), leaves=(), grid=(), row=None):
 
 def test_odd_shapes(tmp_path):
     """Fields named like methods and arguments, bags in nested records, bags of base values and bags of bags."""
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("B", Box)
         db.create(boxes)
         leaf = {"insert": ["i"], "at": [1]}
@@ -392,7 +392,7 @@ def test_hostile_field_names(tmp_path, names):
     def make(n, *lines):
         return {first: n, second: "v", third: [{first: i, second: "l"} for i in lines]}
 
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("R", row, key=first)
         db.create(everything)
         with db.batch() as b:

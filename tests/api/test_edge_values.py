@@ -111,7 +111,7 @@ def test_values_at_the_edges(folder: Path, kind: str) -> None:
 
     values = list(distinct(kind).values())
     rows = [{"k": v, "n": i, "more": [v, v]} for i, v in enumerate(values)]
-    with machine_zone("Pacific/Kiritimati"), rn.open(folder / "state", engine="python") as db:
+    with machine_zone("Pacific/Kiritimati"), rn.open(folder / "state", engine="local") as db:
         db.relation("E", cell, key="k")
         db.relation("U", KINDS[kind])
         db.create(edges)
@@ -125,7 +125,7 @@ def test_values_at_the_edges(folder: Path, kind: str) -> None:
                 b.insert("E", [{"k": v, "n": 0, "more": []}])
         recomputed(db, {"edges": edges}, {"E": rows, "U": [*values, *EDGES[kind]]})
         before = state(db)
-    with machine_zone("America/Los_Angeles"), rn.open(folder / "state", engine="python") as db:
+    with machine_zone("America/Los_Angeles"), rn.open(folder / "state", engine="local") as db:
         assert state(db) == before
         with db.batch() as b:
             for v in EDGES[kind]:
@@ -144,7 +144,7 @@ def test_values_that_a_column_cannot_hold(folder: Path, kind: str) -> None:
     """R24: through a load, every verb of a batch, an inner bag, a key and an address: WrongValue with its place."""
     cell = rn.record(type("Cell", (), {"__annotations__": {"k": KINDS[kind], "n": int, "more": Bag[KINDS[kind]]}}))
     good = {"k": EDGES[kind][0], "n": 0, "more": []}
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         for name in ("E", "L"):
             db.relation(name, cell, key="k")
         db.relation("U", KINDS[kind])
@@ -242,7 +242,7 @@ def test_rows_for_which_a_view_has_no_value(folder: Path, view: rn.View, bad: di
     """R24: overflow, 1/0 and casts that fail refuse the load, the batch (by triggers or recomputed) and the new view
     that meet them; the row itself is fine where nothing asks."""
     row = {**FINE, **bad}
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         db.relation("R", Numbers)
         db.create(view)
         with refused(db, errors.EvaluationError):
@@ -257,7 +257,7 @@ def test_rows_for_which_a_view_has_no_value(folder: Path, view: rn.View, bad: di
         with refused(db, errors.EvaluationError), db.batch() as b:
             b.insert("R", [row])
         recomputed(db, {view.name: view}, {"R": [FINE]})
-    with rn.open(folder / "other", engine="python") as db:
+    with rn.open(folder / "other", engine="local") as db:
         db.relation("R", Numbers)
         db.load("R", [row])
         with refused(db, errors.EvaluationError):
@@ -309,7 +309,7 @@ HEAVIEST = {"a part": (None, 2**62), "a part and a map": (words, 2**62), "a map"
 def test_multiplicities_that_64_bits_cannot_count(folder: Path, view: rn.View | None, most: int) -> None:
     """R24: what would be there too often is refused, and so is what is so near the end that a small change, which
     nobody looks at, could cross it: a table whose sums overflow can be read by nobody."""
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         db.relation("X", Words, key="k")
         if view is not None:
             db.create(view)

@@ -42,7 +42,7 @@ def check_structure(early: Figures, late: Figures, batches: int) -> None:
 
 def test_a_state_of_the_same_size_stays_of_the_same_size():
     """The fast one: few batches, of which few are kept."""
-    found = figures("python", [50, 150], retain=25)
+    found = figures("local", [50, 150], retain=25)
     early, late = found["after"].values()
     assert found["right"]
     assert early["rows of versions"] == 26 and early["rows of batches"] > 0
@@ -52,7 +52,7 @@ def test_a_state_of_the_same_size_stays_of_the_same_size():
 @pytest.mark.long
 def test_ten_thousand_batches():
     marks = [1000, 2000, 9000, 10_000]
-    found = in_a_process_of_its_own("python", marks)
+    found = in_a_process_of_its_own("local", marks)
     early, late = (found["after"][str(mark)] for mark in (2000, 10_000))
     what = "10,000 batches in process, after 2,000 and at the end"
     report("endurance", what=what, **told(found, early, late, PROCESS))

@@ -237,7 +237,7 @@ def test_access_keys_are_columns_of_the_tables() -> None:
 
 def test_a_kept_view_is_explained_with_the_sizes_of_its_state(tmp_path: Path) -> None:
     films = [{"title": str(i), "year": 2000} for i in range(3)]
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("D", Distributor, key="name")
         db.load("D", [{"name": "A", "films": films}, {"name": "B", "films": films[:1]}])
         db.create(recent)

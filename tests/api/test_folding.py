@@ -33,7 +33,7 @@ def names(C: Bag[Customer]):
 
 
 def opened(path: Any, key: str | None = "custkey", **options: Any) -> rn.Database:
-    db = rn.open(path, engine="python")
+    db = rn.open(path, engine="local")
     db.relation("C", Customer, key=key, **{"immutable": "orders", **options})
     return db
 
@@ -176,7 +176,7 @@ def test_paths_are_checked(tmp_path):
 def test_an_inner_level_can_be_the_array(tmp_path):
     """Orders change, and their items come and go with them."""
     rows = [ANN, BOB]
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Customer, key="custkey", immutable="orders.items")
         db.load("C", rows)
         db.create(customers)

@@ -92,7 +92,7 @@ def view(request: pytest.FixtureRequest) -> rn.View:
 
 @pytest.fixture
 def db(tmp_path: Path, view: rn.View) -> Iterator[rn.Database]:
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Owner)
         db.relation("B", Box)
         db.relation("X", Item)
@@ -138,7 +138,7 @@ def test_rows_that_are_held_refuse_the_batch(db: rn.Database, view: rn.View, pol
 
 def test_a_view_over_rows_that_it_does_not_hold_is_created_and_loaded(tmp_path: Path, view: rn.View) -> None:
     """Building asks no more than maintaining does."""
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Owner)
         db.relation("B", Box)
         db.relation("X", Item)
@@ -152,7 +152,7 @@ def test_a_view_over_rows_that_it_does_not_hold_is_created_and_loaded(tmp_path: 
 
 def test_the_counts_of_domains_are_read_as_well(tmp_path: Path) -> None:
     """A batch that brings the second owner of a label reads its count; the report says so."""
-    with rn.open(tmp_path / "state", engine="python", policy="incremental") as db:
+    with rn.open(tmp_path / "state", engine="local", policy="incremental") as db:
         db.relation("C", Owner)
         db.relation("B", Box)
         db.relation("X", Item)

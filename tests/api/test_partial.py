@@ -28,7 +28,7 @@ def shares(C: Bag[Owner], X: Bag[Item]):
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[rn.Database]:
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Owner)
         db.relation("X", Item)
         db.create(shares)

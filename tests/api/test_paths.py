@@ -30,12 +30,12 @@ NEVER = ("\0", "a\0b", "/tmp/\0", "\ud800", "a/\udfff")
 def test_a_state_is_not_made_for_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     """It would be a folder with the name of the scheme."""
     monkeypatch.chdir(tmp_path)
-    for use in (lambda: rn.open(url, engine="python"), lambda: rn.read(url)):
+    for use in (lambda: rn.open(url, engine="local"), lambda: rn.read(url)):
         with pytest.raises(errors.WrongValue, match="a URL, and not a folder") as caught:
             use()
         assert caught.value.possible and caught.value.wanted == "a local path" and url in str(caught.value)
     with pytest.raises(errors.WrongValue, match="a URL"):
-        rn.open(Path(url if "/" in url else "s3:/x"), engine="python")
+        rn.open(Path(url if "/" in url else "s3:/x"), engine="local")
     assert not list(tmp_path.iterdir())
 
 
@@ -43,7 +43,7 @@ def test_a_state_is_not_made_for_a_url(tmp_path: Path, monkeypatch: pytest.Monke
 def test_paths_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """A NUL ended the process: SQLite was given the part before it."""
     monkeypatch.chdir(tmp_path)
-    for use in (lambda: rn.open(path, engine="python"), lambda: rn.read(path)):
+    for use in (lambda: rn.open(path, engine="local"), lambda: rn.read(path)):
         with pytest.raises(errors.WrongValue, match=r"open: path|read: path") as caught:
             use()
         assert all(line.isprintable() for line in str(caught.value).split("\n"))
@@ -58,9 +58,9 @@ def test_paths_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, p
 
 
 def test_the_url_of_a_file_is_its_path(tmp_path: Path) -> None:
-    with rn.open(f"file://{tmp_path}/a%20state", engine="python") as db:
+    with rn.open(f"file://{tmp_path}/a%20state", engine="local") as db:
         assert db.version == 0
-    with rn.open(f"file://localhost{tmp_path}/a%20state", engine="python"), rn.open(tmp_path / "a state") as db:
+    with rn.open(f"file://localhost{tmp_path}/a%20state", engine="local"), rn.open(tmp_path / "a state") as db:
         assert db.version == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ["a state"]
     (tmp_path / "v.nrc").write_text("relation R : Bag(⟨k: long⟩)\nview v = [x.k | x in R]", encoding="utf-8")
@@ -71,9 +71,9 @@ def test_the_url_of_a_file_is_its_path(tmp_path: Path) -> None:
 def test_names_of_folders_with_a_colon_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     assert not is_elsewhere(name) and local_path(name, "x") == Path(name)
-    rn.open(name, engine="python").close()
+    rn.open(name, engine="local").close()
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
-    rn.open(f"./s3:{name}", engine="python").close()
+    rn.open(f"./s3:{name}", engine="local").close()
     assert (tmp_path / f"s3:{name}").is_dir()
 
 
@@ -107,4 +107,4 @@ def test_engines_that_are_not(tmp_path: Path, engine: Any) -> None:
     """The engine is asked before anything is made: another word would be Spark."""
     with pytest.raises(errors.WrongValue, match="there is no such engine") as caught:
         rn.open(tmp_path / "state", engine=engine)
-    assert caught.value.possible == ("spark", "python") and not list(tmp_path.iterdir())
+    assert caught.value.possible == ("auto", "local", "spark") and not list(tmp_path.iterdir())

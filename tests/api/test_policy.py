@@ -50,7 +50,7 @@ def longer(E: Bag[Edge]):
 
 
 def edges(path: Any, **options: Any) -> rn.Database:
-    db = rn.open(path, **{"engine": "python", **options})
+    db = rn.open(path, **{"engine": "local", **options})
     db.relation("E", Edge)
     return db
 
@@ -207,7 +207,7 @@ def nest(P: Bag[Edge], Q: Bag[Edge], R: Bag[Edge]):
 
 def test_strict_looks_through_domains(tmp_path):
     """What a change sets off by way of two domains counts, too."""
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         for name in "PQR":
             db.relation(name, Edge)
         db.create(nest, "none")
@@ -225,7 +225,7 @@ def test_strict_asks_whether_anybody_holds_what_is_paid_for(tmp_path):
     """Without the view's asking for R, a change of Q reads all of it for a label that nobody holds."""
     read = []
     for rows in (10, 100):
-        with rn.open(tmp_path / str(rows), engine="python") as db:
+        with rn.open(tmp_path / str(rows), engine="local") as db:
             for name in "PQR":
                 db.relation(name, Edge)
             db.load("R", [{"a": i, "b": i} for i in range(rows)])
@@ -253,7 +253,7 @@ def guarded(A: Bag[Edge], B: Bag[Edge]):
 
 
 def two(path: Any, view: rn.View, a: list[dict[str, int]], b: list[dict[str, int]]) -> rn.Database:
-    db = rn.open(path, engine="python")
+    db = rn.open(path, engine="local")
     db.relation("A", Edge)
     db.relation("B", Edge)
     db.load("A", a)
@@ -290,7 +290,7 @@ def test_a_rollback_is_never_refused_for_such_rows(tmp_path, how):
         with db.batch(policy="auto") as b:
             b.delete("A", [new])
             b.insert("B", [zero])
-    with rn.open(tmp_path / "state", engine="python", policy=how) as db:
+    with rn.open(tmp_path / "state", engine="local", policy=how) as db:
         db.rollback(then)
         assert db.view("remainders").rows() == [{"q": 1}]
 
@@ -318,7 +318,7 @@ def test_a_multiplicity_that_nobody_could_read_is_refused(tmp_path):
     """By triggers as by recomputing: 2^62 and 2^62 of a row are more than 64 bits count."""
     many = BagValue({"a": 2**62})
     for how in ("incremental", "full"):
-        with rn.open(tmp_path / how, engine="python", policy=how) as db:
+        with rn.open(tmp_path / how, engine="local", policy=how) as db:
             db.relation("P", Owner)
             db.create(flat)
             with db.batch() as b:

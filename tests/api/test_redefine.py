@@ -92,7 +92,7 @@ def test_a_state_always_opens_and_its_views_wait(tmp_path, changed):
     with opened(state) as db:
         before = rows(db)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert set(db.waiting) == REBUILT and all("another program" in why for why in db.waiting.values())
         assert rows(db) == before
         assert len(db.history()) == db.version + 1 and db.relation("M").count() == len(FILMS)
@@ -105,7 +105,7 @@ def test_batches_keep_relations_fresh_and_say_which_views_wait(tmp_path, changed
     passes on; the others are kept fresh."""
     state = shop(tmp_path / "state", *VIEWS)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         before, version = rows(db, *REBUILT), db.version
         report = a_batch(db)
         assert set(report.waiting) == REBUILT and "wait" in str(report)
@@ -123,7 +123,7 @@ def test_batches_keep_relations_fresh_and_say_which_views_wait(tmp_path, changed
 def test_rebuild_is_one_commit_and_what_comes_after_is_fresh(tmp_path, changed):
     state = shop(tmp_path / "state", *VIEWS)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         a_batch(db)
         version = db.version
         assert set(db.rebuild("parts")) == {"parts"} and db.version == version + 1
@@ -138,10 +138,10 @@ def test_rebuild_is_one_commit_and_what_comes_after_is_fresh(tmp_path, changed):
 def test_small_states_are_rebuilt_when_they_are_opened(tmp_path, changed):
     state = shop(tmp_path / "state", *VIEWS)
     changed(lazy=False)
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert db.waiting == {} and rows(db) == wanted(db) and db.verify(deep=True).ok
         version = db.version
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert db.version == version
 
 
@@ -149,10 +149,10 @@ def test_the_older_compiler_knows_that_it_was_left_behind(tmp_path, changed, mon
     """Its own program is that of the maps, but batches were applied without it."""
     state = shop(tmp_path / "state", *VIEWS)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         a_batch(db)
     monkeypatch.setattr(views, "compile_view", compile_view)
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert set(db.waiting) == REBUILT and "applied batches" in db.waiting["parts"]
         db.rebuild()
         assert rows(db) == wanted(db) and db.verify(deep=True).ok
@@ -163,7 +163,7 @@ def test_a_view_that_is_compiled_no_longer_is_readable_and_can_be_dropped(tmp_pa
     with opened(state) as db:
         before = rows(db, "parts")
     changed(lazy=False, fails={"parts"})
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert set(db.waiting) == {"parts"} and "no longer supported" in db.waiting["parts"]
         a_batch(db)
         assert rows(db, "parts") == before
@@ -182,7 +182,7 @@ def test_a_state_that_does_not_say_what_its_maps_are(tmp_path, changed):
         told = {k: json.dumps({n: v[n] for n in ("query", "program", "options")}) for k, v in stored.items()}
         db._store.commit(Change(meta=told), db.version)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert set(db.waiting) == REBUILT and rows(db) == before
         a_batch(db)
         assert rows(db, *REBUILT) == {name: before[name] for name in REBUILT}
@@ -196,7 +196,7 @@ def test_rollbacks_and_loads_leave_waiting_views_behind(tmp_path, changed):
         a_batch(db)
         before = rows(db, *REBUILT)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         db.rollback(db.version - 1)
         assert rows(db, *REBUILT) == before
         db.rebuild()
@@ -206,7 +206,7 @@ def test_rollbacks_and_loads_leave_waiting_views_behind(tmp_path, changed):
 def test_the_last_version_that_a_waiting_view_shows_may_go(tmp_path, changed):
     state = shop(tmp_path / "state", parts)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         a_batch(db)
         db.vacuum(keep=0)
         with pytest.raises(errors.StateError, match="no longer kept") as caught:
@@ -219,7 +219,7 @@ def test_the_last_version_that_a_waiting_view_shows_may_go(tmp_path, changed):
 def test_creating_a_waiting_view_again_rebuilds_it(tmp_path, changed):
     state = shop(tmp_path / "state", parts, movies)
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         a_batch(db)
         db.create(parts)
         assert db.waiting == {} and rows(db) == wanted(db)
@@ -230,7 +230,7 @@ def test_changes_go_across_a_rebuild(tmp_path, changed):
     with opened(state) as db:
         before, version = {name: db.view(name).bag() for name in db.views}, db.version
     changed()
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         a_batch(db)
         db.rebuild()
         a_batch(db, 2)
@@ -357,7 +357,7 @@ def test_a_relation_that_comes_again_is_another_one(tmp_path):
         version = db.version
         db.drop("movies")
         db.drop("M")
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         db.relation("M", Film, key="title")
         db.load("M", [{"title": "Rush", "year": 2013}])
         assert db.relation("M").rows() == [{"title": "Rush", "year": 2013}]
@@ -378,7 +378,7 @@ def test_a_batch_that_was_begun_before_the_relation_changed_is_refused(tmp_path)
         version = None
         with pytest.raises(errors.RelationChanged, match="while the batch was recorded"), db.batch() as b:
             b.insert("M", [movie("x")])
-            with rn.open(state, engine="python") as other:
+            with rn.open(state, engine="local") as other:
                 other.drop("M")
                 other.relation("M", Film)
                 version = other.version

@@ -52,7 +52,7 @@ def shuffled(rows):
 def item(n):
     return {"part": n % 3, "tags": ["a", "b"][: n % 2 + 1]}
 
-with tempfile.TemporaryDirectory() as state, rn.open(state, engine="python") as db:
+with tempfile.TemporaryDirectory() as state, rn.open(state, engine="local") as db:
     db.relation("O", Order)
     db.relation("P", Price)
     db.load("O", shuffled([{"key": k // 2, "date": None, "items": [item(1), item(1), item(k)]} for k in range(6)]))

@@ -42,7 +42,7 @@ def terminal(of: Tabular, width: int = 200, colours: bool = False) -> str:
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tabular]:
     folder = tmp_path_factory.mktemp("tables") / "state"
     build(folder)
-    with rn.open(folder, engine="python") as db:
+    with rn.open(folder, engine="local") as db:
         with db.batch(HOSTILE, 8, policy="full") as b:
             b.insert("Orders", [order(11)])
         with db.batch(HOSTILE, 8) as again:

@@ -39,7 +39,7 @@ def fill(db):
     db.load("Orders", [{"id": 1, "items": []}])
     return db
 
-db = fill(rn.open("state", engine="python"))
+db = fill(rn.open("state", engine="local"))
 """
 
 # What is wrong: the line of the program, the public name, and the error.
@@ -191,7 +191,7 @@ def test_code_of_the_user_that_we_call_stays(tmp_path: Path) -> None:
     class Row:
         a: int
 
-    with rn.open(tmp_path, engine="python") as db, pytest.raises(RipplenestError) as caught:
+    with rn.open(tmp_path, engine="local") as db, pytest.raises(RipplenestError) as caught:
         db.relation("R", Row)
         db.load("R", rows(db))
     assert names(caught.value)[-2:] == ["rows", "view"] and "load" in names(caught.value)
@@ -237,7 +237,7 @@ def test_warnings_are_of_the_programs_line(tmp_path: Path, monkeypatch: pytest.M
         return [{"a": r.a, "more": [x.a for x in R if x.a == r.a]} for r in R]
 
     monkeypatch.setattr(sys.modules["ripplenest.api.handles"], "SCANNED", 0)
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("R", Row)
         db.create(pairs)
         with db.batch() as b:
@@ -250,7 +250,7 @@ def test_warnings_are_of_the_programs_line(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(rn.Database, "catch_up", refused)
     with pytest.warns(UserWarning, match="not there") as opened:
-        rn.open(tmp_path, engine="python").close()
+        rn.open(tmp_path, engine="local").close()
     assert [w.filename for w in (*found, *opened)] == [__file__, __file__]
 
 
@@ -265,7 +265,7 @@ def test_warnings_of_dataframes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return [{"a": r.a, "more": [x.a for x in R if x.a == r.a]} for r in R]
 
     monkeypatch.setattr(sys.modules["ripplenest.api.handles"], "SCANNED", 0)
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("R", Row)
         db.create(pairs)
         with db.batch() as b:

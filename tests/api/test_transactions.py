@@ -13,7 +13,7 @@ RETAIN = 20
 
 @pytest.fixture
 def db(tmp_path):
-    with rn.open(tmp_path / "state", engine="python", retain=RETAIN) as db:
+    with rn.open(tmp_path / "state", engine="local", retain=RETAIN) as db:
         db.relation("C", Customer, key="custkey")
         db.relation("M", Movie, key="name")
         for name in "XYZ":
@@ -55,7 +55,7 @@ def test_old_versions_cost_no_more_statements(db, source):
 
 def test_a_batch_of_many_tables_asks_no_more(tmp_path):
     """Segments and access keys of all tables go in with one statement each."""
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Customer, key="custkey")
         db.create(customers)
         for key in range(3):
@@ -89,7 +89,7 @@ def test_the_newest_version_is_one_question(db):
 
 
 def test_a_relation_that_another_object_declared_is_found(db, tmp_path):
-    with rn.open(tmp_path / "state", engine="python") as other:
+    with rn.open(tmp_path / "state", engine="local") as other:
         other.relation("Late", Movie)
     with db.batch() as b:
         b.insert("Late", [{"name": "m", "gen": None, "dir": None}])
@@ -99,7 +99,7 @@ def test_a_relation_that_another_object_declared_is_found(db, tmp_path):
 
 
 def test_a_closed_database_says_so_at_once(tmp_path):
-    db = rn.open(tmp_path / "state", engine="python")
+    db = rn.open(tmp_path / "state", engine="local")
     db.close()
     with pytest.raises(rn.errors.StateError, match="closed"):
         db.batch()

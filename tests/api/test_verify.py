@@ -120,7 +120,7 @@ def test_more_rows_than_are_summed_in_python(tmp_path):
     def numbers(N: Bag[Number]):
         return N
 
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("N", Number)
         values = [None, float("nan"), -0.0, *(float(i) for i in range(700))]
         db.load("N", [{"x": x, "near": [1]} for x in values])
@@ -352,7 +352,7 @@ def test_a_load_is_checked_too(tmp_path, monkeypatch):
 
 def test_rows_that_are_nothing_but_bags(tmp_path):
     """No base value tells such rows apart: the check looks them up by their labels."""
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         db.relation("B", Bag[str])
         with db.batch() as b:
             b.insert("B", [["a", "b"], ["a", "b"], []])
@@ -367,7 +367,7 @@ def test_arrays_are_not_searched_for_labels(monkeypatch):
     taken_apart = []
     real = Fold.shredded
     monkeypatch.setattr(Fold, "shredded", lambda fold, *row: taken_apart.append(row) or real(fold, *row))
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="python") as db:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
         db.relation("C", Customer, key="custkey", immutable="orders")
         db.load("C", [ANN, customer(9, "Eve", [order(1, item(1))])])
         with db.batch() as b:

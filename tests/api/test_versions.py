@@ -241,7 +241,7 @@ def test_a_batch_whose_version_is_gone_is_computed_again(tmp_path, monkeypatch):
 
 def test_what_was_not_there_is_not_empty(tmp_path):
     """A version from before a view or relation was made has no rows of it to show, which is not the same as none."""
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Customer, key="custkey")
         db.load("C", [ANN])
         made = db.version
@@ -335,7 +335,7 @@ def test_a_load_that_was_undone_can_be_done_again(tmp_path):
 
 def test_a_rollback_brings_arrays_back(tmp_path):
     """Bags that were arrays then, and are shredded now because a view looked into them."""
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("C", Customer, key="custkey", immutable="orders.items")
         db.load("C", [ANN, BOB])
         then, rows = db.version, db.relation("C").rows()
@@ -399,7 +399,7 @@ def test_numbers_of_versions_that_are_none(past, tmp_path, wrong):
     with refused(db, errors.StateError, "0 or more"):
         db.vacuum(wrong)
     with pytest.raises(errors.StateError, match="1 or more"):
-        rn.open(tmp_path / "state", engine="python", retain=wrong)
+        rn.open(tmp_path / "state", engine="local", retain=wrong)
 
 
 def test_rows_are_not_shared_with_the_caller(past):

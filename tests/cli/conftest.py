@@ -43,7 +43,7 @@ def order(i: int) -> dict[str, object]:
 
 def build(folder: Path, catalogue: str | None = None) -> None:
     """Versions: 1 relation, 2 load, 3 and 4 views, 5 to 7 batches shop:1 to 3, 8 a batch of HOSTILE, 9 a rollback."""
-    with rn.open(folder, engine="python", catalogue=catalogue, retain=50) as db:
+    with rn.open(folder, engine="local", catalogue=catalogue, retain=50) as db:
         db.relation("Orders", Order, key="id")
         db.load("Orders", [order(i) for i in range(4)])
         db.create(big)

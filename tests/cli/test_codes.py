@@ -40,7 +40,7 @@ def version(state: Path) -> int:
 @pytest.fixture
 def table(state: Path, tmp_path: Path) -> Path:
     """A published view, and a version that is not published: its writer died."""
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         db.publish("big", tmp_path / "table")
         shutil.copytree(tmp_path / "table", tmp_path / "before")
         with db.batch("shop", 4) as b:
@@ -62,7 +62,7 @@ def test_commands_that_read_publish_nothing(state: Path, table: Path, run: Any, 
     assert done.exit_code == DONE, done.stderr
     assert "is not published: the table shows version" in (done.stdout if what == "doctor" else done.stderr)
     assert files(table) == before and version(state) == at
-    with rn.open(state, engine="python"):
+    with rn.open(state, engine="local"):
         pass
     assert shown(table) == 20
     assert "is not published" not in run("status", state).stderr
@@ -76,7 +76,7 @@ WRITING = (("publish",), ("compact", "--all"), ("vacuum", "--keep", 3), ("rollba
 def test_commands_that_write_publish(state: Path, run: Any, command: tuple[Any, ...]) -> None:
     name, *rest = command
     assert run(name, state, *rest).exit_code == DONE
-    with rn.open(state, engine="python", catch_up=False) as db:
+    with rn.open(state, engine="local", catch_up=False) as db:
         assert db.behind() == ()
 
 

@@ -51,6 +51,6 @@ def test_drop(state, run):
     assert done.exit_code == 2 and "views read the relation" in done.stderr
     done = run("drop", state, "big", "--yes")
     assert (done.exit_code, done.stdout) == (0, "version 10: big is dropped; version 9 has it\n")
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert db.views == ("skus",) and db.view("big", as_of=9).count() == 4
     assert json.loads(run("drop", state, "skus", "--yes", "--json").stdout) == {"version": 11, "dropped": "skus"}

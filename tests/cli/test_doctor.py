@@ -47,7 +47,7 @@ def test_a_healthy_state(state, examined):
         0,
         dict.fromkeys(["rights", "modes", "space", "catalogue", "orphans", "segments"], "ok"),
     )
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         assert found["segments"]["found"].startswith(f"{db.check_files()} segments and indexes, ")
     assert image(state) == before
 
@@ -208,7 +208,7 @@ def test_every_damage_is_reported(state, tmp_path, examined, n):
 
 
 def everything(state):
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         return db.view("big").rows(), db.view("skus").rows(), db.relation("Orders").rows(), len(db.history())
 
 

@@ -27,7 +27,7 @@ def without_spark(monkeypatch):
 @pytest.mark.parametrize("name", ["Orders", "big", "skus"])
 def test_every_version_of_views_and_relations(state, run, name):
     """By its number and by its batch, as the API reads it; the newest without one."""
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         handle = db.relation(name) if name == "Orders" else db.view(name)
         wanted = {at: handle.as_of(at).rows() for at in (5, 6, 8, 9)}
     assert len({json.dumps(found) for found in wanted.values()}) == 4

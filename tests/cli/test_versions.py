@@ -26,7 +26,7 @@ def data(done):
 
 def test_status(state, run):
     found = data(run("status", state, "--json"))
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         usage = db.usage
     assert (found["catalogue"], found["version"]) == (str(state / "catalogue.sqlite"), 9)
     assert {k: found[k] for k in ("oldest", "newest", "retain", "files", "bytes", "segments", "orphans")} == {
@@ -67,7 +67,7 @@ def test_large_tables_are_not_counted(state, run, monkeypatch):
 
 def test_status_of_publications(state, run, tmp_path):
     pytest.importorskip("deltalake")
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         db.publish("big", tmp_path / "published")
     published = {"view": "big", "path": str(tmp_path / "published"), "layout": "nested"}
     assert data(run("status", state, "--json"))["publications"] == [published]
@@ -77,7 +77,7 @@ def test_status_of_publications(state, run, tmp_path):
 def test_a_publication_that_is_behind_is_a_warning(state, run, tmp_path):
     """To read is not to publish; that a table cannot be read keeps nobody from reading the state."""
     pytest.importorskip("deltalake")
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         db.publish("big", tmp_path / "published")
     for file in (tmp_path / "published" / "_delta_log").iterdir():
         file.write_text("{")
@@ -113,13 +113,13 @@ def test_history_as_data(state, run):
 
 
 def rows(state):
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         return db.relation("Orders").rows(), db.view("big").rows(), db.view("skus").rows(), db.version
 
 
 @pytest.mark.parametrize(("to", "version"), [("5", 5), ("shop:2", 6)])
 def test_rollback(state, run, to, version):
-    with rn.open(state, engine="python") as db:
+    with rn.open(state, engine="local") as db:
         wanted = db.relation("Orders").as_of(version).rows(), db.view("big").as_of(version).rows()
     assert run("rollback", state, to, "--yes").stdout == f"version 10: rows are those of version {version}\n"
     assert rows(state)[:2] == wanted

@@ -67,7 +67,7 @@ Document = dict[str, Any]
 
 
 def opened(folder: str, keys: dict[str, str]) -> Database:
-    db = rn.open(folder, engine="python")
+    db = rn.open(folder, engine="local")
     db.relation("C", Customer, key="custkey", keys=keys)
     db.create(big)
     return db
@@ -280,7 +280,7 @@ def test_keys_of_one_name() -> None:
         ]
 
     rows = [{"key": 1, "middles": [{"key": 1, "leaves": [{"key": 1, "xs": [1, 1]}, {"key": 2, "xs": [3]}]}]}]
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="python") as db:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
         db.relation("T", Top, key="key", keys={"middles": "key", "middles.leaves": "key"})
         db.create(v)
         db.load("T", rows)
@@ -304,7 +304,7 @@ def test_a_key_that_may_be_null_is_no_label() -> None:
         return R
 
     rows: list[dict[str, Any]] = [{"key": None, "x": 1, "inner": [1]}, {"key": 2, "x": 1, "inner": [1]}]
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="python") as db:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
         db.relation("R", Loose, key="key")
         db.create(v)
         db.load("R", rows)
@@ -395,7 +395,7 @@ def test_inner_keys_that_cannot_be(db: Database, keys: Any, error: type[rn.Rippl
 
 
 def test_immutable_bags_are_not_set() -> None:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="python") as db:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
         db.relation("C", Customer, key="custkey", immutable="orders", keys=KEYS["all"])
         db.load("C", [customer(7, order(11, item(1)))])
         for change in ("set", "upsert", "delete_key"):

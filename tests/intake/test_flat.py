@@ -57,7 +57,7 @@ def life(key: str | None, batches: list[list[tuple[str, list[dict[str, object]]]
     seen: list[object] = []
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(apply, "FEW", few)
-        with rn.open(f"{folder}/s", engine="python") as db:
+        with rn.open(f"{folder}/s", engine="local") as db:
             db.relation("R", Row, key=key)
             db.create(related)
             for operations in batches:
@@ -96,7 +96,7 @@ def test_tiny_operations_are_run_by_rows(monkeypatch: pytest.MonkeyPatch) -> Non
     seen: list[str] = []
     run = apply.FlatChanges.run
     monkeypatch.setattr(apply.FlatChanges, "run", lambda self, verb, given: (seen.append(verb), run(self, verb, given)))
-    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="python") as db:
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="local") as db:
         db.relation("R", Row, key="a")
         many = [{"a": i, "inner": {"b": None, "c": "x"}, "d": None} for i in range(100)]
         with db.batch() as b:
@@ -118,7 +118,7 @@ def test_a_batch_of_an_earlier_release_is_not_applied_again(monkeypatch: pytest.
             b.insert("R", rows)
         return b.report
 
-    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="python") as db:
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="local") as db:
         db.relation("R", Row, key="a")
         with monkeypatch.context() as patch:
             patch.setattr(commits, "_digest", lambda operations, by_columns=False: digest(operations, by_columns))

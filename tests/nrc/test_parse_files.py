@@ -75,7 +75,7 @@ def test_a_view_is_the_same_term_in_python_and_in_text(view: rn.View) -> None:
 
 def test_a_database_keeps_the_views_of_a_file(tmp_path: Path) -> None:
     program = rn.read(EXAMPLE)
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         for r in program.relations:
             db.relation(r.name, r.annotation, key=r.key or None)
         for view in program.views:
@@ -115,7 +115,7 @@ def test_a_relation_of_any_rows_can_be_declared_in_a_database(tmp_path: Path) ->
     relation S : Bag(string?)
     view v = [{k: r.k, bs: [b.b | b in r.bags]} | r in R, r.d is null] view w = S
     """)
-    with rn.open(tmp_path, engine="python") as db:
+    with rn.open(tmp_path, engine="local") as db:
         for r in program.relations:
             db.relation(r.name, r.annotation, key=r.key or None)
         db.load("R", [{"k": 1, "d": None, "inner": {"a": 1}, "bags": [{"b": None}]}])

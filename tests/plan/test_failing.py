@@ -176,7 +176,7 @@ def test_through_a_database(tmp_path: Path, seed: int, policy: Any) -> None:
     c = seeded(seed)
     level = random_level(c)
     now: Database = {name: BagValue() for name in SCHEMA.names}
-    with rn.open(tmp_path / "state", engine="python", policy=policy) as db:
+    with rn.open(tmp_path / "state", engine="local", policy=policy) as db:
         for name, row in RELATIONS.items():
             db.relation(name, row)
         db.create(Named(Query("V", term(level), SCHEMA.relations)))

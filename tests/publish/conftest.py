@@ -43,5 +43,5 @@ def shop(compiled_once: None) -> Iterator[Path]:  # noqa: ARG001
 def db(shop: Path, folder: Path) -> Iterator[Database]:
     """The shop with its views, and the access keys that publishing wants."""
     shutil.copytree(shop, folder / "state")
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         yield db

@@ -48,5 +48,5 @@ def dying(step: int, die: Callable[[], Any]) -> Iterator[list[str]]:
 def publish_and_die(state: str, view: str, path: str, layout: str, step: int) -> None:
     """What a process of its own does; it ends with 9 when it died, else with 0. ``step`` -1: whoever started it kills
     it some time."""
-    with dying(step, lambda: os._exit(9)), rn.open(state, engine="python") as db:
+    with dying(step, lambda: os._exit(9)), rn.open(state, engine="local") as db:
         published(db, target(view, path, layout))

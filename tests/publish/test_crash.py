@@ -109,7 +109,7 @@ def test_what_a_crash_left_undone_is_done_by_the_next_open(db, folder):
         with dying(step, crash), pytest.raises(Crash), db.batch("shop", seq) as b:
             b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(seq)])
         assert nested_bag(by_deltalake(to), shape_in(db, "customers")) != db.view("customers").bag() or step
-        with rn.open(folder / "state", engine="python") as again:
+        with rn.open(folder / "state", engine="local") as again:
             assert nested_bag(by_deltalake(to), shape_in(again, "customers")) == again.view("customers").bag()
             with again.batch("shop", seq) as b:
                 b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(seq)])

@@ -110,7 +110,7 @@ class Counting:
 
 def test_bags_that_are_arrays_are_not_read_whole(folder):
     """Neither for the labels of the bag that comes nor for those of the bag that goes, at any depth of it."""
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         db.relation("C", Customer, key="custkey", immutable="orders")
         db.load("C", [ANN, BOB, *(customer(k, "Eve", [order(k, item(k, k, ("e",)))]) for k in range(100, 110))])
         db.create(customers)

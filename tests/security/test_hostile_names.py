@@ -94,13 +94,13 @@ def test_names_and_values_come_back(folder: Path, tmp_path: Path, first: int) ->
     """R28, R30: every text as a relation, a view, a field of it, a source, a value and a constant, before and after the
     state is opened again. All files are called as if there were other names, and none is anywhere else."""
     around, names = set(folder.iterdir()), HOSTILE[first::STATES]
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         for name in names:
             db.relation(name, Row, key="k")
             db.create(made(f"{name}!", name, (name, f"{name}2", f"{name}3"), name))
             batch_of(db, name)
         before = state(db)
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         assert state(db) == before
         assert db.relations == tuple(sorted(names)) and db.views == tuple(sorted(f"{name}!" for name in names))
         for name in names:
@@ -250,7 +250,7 @@ def test_names_and_values_come_back_from_spark(folder: Path, spark: Any, said: l
 
 def test_a_source_that_is_reserved(folder: Path) -> None:
     """R28: the source of a load is the database's own, whatever the relation is called."""
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         for name in HOSTILE[:5]:
             db.relation(name, Row)
             with refused(db, errors.BatchMisuse, "reserved"):

@@ -112,7 +112,7 @@ def test_names_in_errors(folder: Path) -> None:
 
 def test_names_in_what_is_printed(folder: Path) -> None:
     """R32: reports, verifications and explanations in all their forms."""
-    with rn.open(folder / "state", engine="python") as db:
+    with rn.open(folder / "state", engine="local") as db:
         db.relation(NAME, Customer, key="custkey")
         items = "Bag(⟨part: long, qty: long, tags: Bag(string)⟩)"
         fields = f"custkey: long, name: string?, orders: Bag(⟨orderkey: long, items: {items}⟩)?"
@@ -156,7 +156,7 @@ def test_names_and_values_on_the_command_line(folder: Path, spark: Any) -> None:
     )
     wrong = folder / "wrong.nrc"
     wrong.write_text(f"relation {quoted_name(NAME)} : Bag(⟨k: string⟩)\nview {quoted_name(NAME)} = 1\n")
-    with rn.open(state, spark=spark, engine="python") as db:
+    with rn.open(state, spark=spark, engine="local") as db:
         db.relation(NAME, rn.record(type("Row", (), {"__annotations__": {"k": str}})))
         db.load(NAME, [{"k": NAME}])
         db.create(rn.read(file).views[0])

@@ -82,7 +82,7 @@ def _renamed(body: str) -> str:
 
 def ours() -> list[str]:
     """Every name of a stored table of a state with relations R and S and all bodies as views v0, v1, …"""
-    with rn.open(TemporaryDirectory(dir=MEMORY).name, engine="python") as db:
+    with rn.open(TemporaryDirectory(dir=MEMORY).name, engine="local") as db:
         for name in ("R", "S"):
             db.relation(name, Row, immutable="orders")
         for i, body in enumerate(BODIES):
@@ -185,13 +185,13 @@ def _text(value: Any) -> str:
 @pytest.mark.parametrize("seed", range(60))
 def test_hostile_names_never_give_wrong_rows(seed: int) -> None:
     with TemporaryDirectory(dir=MEMORY) as folder:
-        with rn.open(folder, engine="python") as db:
+        with rn.open(folder, engine="local") as db:
             life = Life(db, random.Random(seed))
             for _ in range(14):
                 life.step()
             life.check()
             before = state(db)
-        with rn.open(folder, engine="python") as db:
+        with rn.open(folder, engine="local") as db:
             assert state(db) == before
 
 
@@ -206,7 +206,7 @@ def test_what_was_covered() -> None:
 def test_every_name_that_the_compiler_makes_is_reserved(tmp_path: Path, name: str) -> None:
     """A map that is neither flat part nor stored part has a name that no relation or view can have."""
     assert of_a_map(name)
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         with refused(db, errors.NameTaken, "the name is one of a stored map", "possible"):
             db.relation(name, Row)
         db.relation("R", Row)
@@ -248,12 +248,12 @@ def test_a_map_shared_by_views_is_one_of_a_view(tmp_path: Path, monkeypatch: pyt
     (map_,) = [m for m in compile_view(made.query, Options("full")).program.maps if m.kind is MapKind.AUXILIARY][:1]
     with monkeypatch.context() as old:
         old.setattr(relations, "check_free_of_maps", lambda *_: None)
-        with rn.open(tmp_path / "state", engine="python") as db:
+        with rn.open(tmp_path / "state", engine="local") as db:
             for name in ("R", "S"):
                 db.relation(name, Row)
             db.relation(map_.name, Pair)
             db.load(map_.name, [{"k": 1, "v": 2}])
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         assert db.relation(map_.name).rows() == [{"k": 1, "v": 2}]
         with db.batch() as b:
             b.insert(map_.name, [{"k": 3, "v": 4}])
@@ -269,17 +269,17 @@ def test_a_view_that_read_a_relation_for_a_map(tmp_path: Path, monkeypatch: pyte
     made = view("v", BODIES[2], "R", "S")
     program = compile_view(made.query, Options("full")).program
     map_ = next(m for m in program.maps if m.kind is MapKind.AUXILIARY)
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         for name in ("R", "S"):
             db.relation(name, Row)
         db.create(made, materialize="full")
-    with rn.open(tmp_path / "other", engine="python") as db, monkeypatch.context() as old:
+    with rn.open(tmp_path / "other", engine="local") as db, monkeypatch.context() as old:
         old.setattr(relations, "check_free_of_maps", lambda *_: None)
         db.relation(map_.name, Pair)
         meta = db._store.all_meta()[f"relation:{map_.name}"]
-    with rn.open(tmp_path / "state", engine="python") as db:
+    with rn.open(tmp_path / "state", engine="local") as db:
         db._store.commit(Change(meta={f"relation:{map_.name}": meta}), db.version)
-    with rn.open(tmp_path / "state", engine="python", catch_up=False) as db:
+    with rn.open(tmp_path / "state", engine="local", catch_up=False) as db:
         assert map_.name in db.waiting["v"] and "relation" in db.waiting["v"]
         with pytest.raises(errors.StateError, match="waits to be rebuilt"):
             db.view("v").rows()

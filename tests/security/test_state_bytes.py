@@ -144,16 +144,16 @@ def test_a_state_with_hostile_declarations_does_not_open(good: Path, folder: Pat
     for key, text in declared(CODE).items():
         state = folder / key.replace(":", "-")
         shutil.copytree(good, state)
-        with rn.open(state, engine="python") as db:
+        with rn.open(state, engine="local") as db:
             db._store.commit(Change(meta={key: text}), db.version)
         with pytest.raises(errors.CorruptState):
-            rn.open(state, engine="python")
+            rn.open(state, engine="local")
 
 
 @pytest.mark.usefixtures("guarded")
 def test_notes_are_data(good: Path) -> None:
     """R29: the note, source and digest of a version, and settings that nobody knows, are texts and stay texts."""
-    with rn.open(good, engine="python") as db:
+    with rn.open(good, engine="local") as db:
         for n, payload in enumerate(EVIL):
             change = Change(
                 meta={f"{payload}:{n}": payload},
@@ -163,7 +163,7 @@ def test_notes_are_data(good: Path) -> None:
                 note={"kind": payload, payload: [payload]},
             )
             db._store.commit(change, db.version)
-    with rn.open(good, engine="python") as db:
+    with rn.open(good, engine="local") as db:
         for n, payload in enumerate(EVIL):
             known = db._store.applied(payload, 1)
             assert known is not None and known.digest == payload
@@ -187,11 +187,11 @@ def test_segments_hold_no_objects(good: Path, monkeypatch: pytest.MonkeyPatch) -
         return bare.cast(pa.schema(fields, metadata={"pandas": CODE})), indexes
 
     monkeypatch.setattr(commit, "clustered", clustered)
-    with rn.open(good, engine="python") as db, db.batch() as b:
+    with rn.open(good, engine="local") as db, db.batch() as b:
         b.insert("M", [movie("Jarhead")])
     monkeypatch.setattr(commit, "clustered", plain)
     assert any(b"arrow.py_extension_type" in file.read_bytes() for file in (good / "segments").iterdir())
-    with rn.open(good, engine="python") as db, suppress(pa.ArrowInvalid):  # where Arrow finds it a type of its own
+    with rn.open(good, engine="local") as db, suppress(pa.ArrowInvalid):  # where Arrow finds it a type of its own
         assert db.view("related").rows() == related([*FILMS, movie("Jarhead")])
 
 
@@ -275,10 +275,10 @@ def test_segments_are_files_of_the_store(folder: Path, how: str) -> None:
         (mine.parent / "x").mkdir()
     watch = Watch(outside)
     for _ in range(2):
-        with pytest.raises(errors.CorruptState), rn.open(state, engine="python") as db:
+        with pytest.raises(errors.CorruptState), rn.open(state, engine="local") as db:
             assert sum(db._store.snapshot().scan("M").counts().values()) == len(FILMS)
     assert watch.events() == 0
-    with pytest.raises(errors.StateError), rn.open(state, engine="python") as db, db.batch() as b:
+    with pytest.raises(errors.StateError), rn.open(state, engine="local") as db, db.batch() as b:
         b.insert("M", [movie("x")])
         b.delete("M", FILMS)
     assert watch.events() == 0 and outside.stat().st_size > 0

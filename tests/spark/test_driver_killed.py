@@ -64,7 +64,7 @@ def check(folder: Path, empty: int, batch: int) -> bool:
 def test_a_driver_that_is_killed_loses_nothing(tmp_path):
     with reported("driver-killed", "the driver or the JVM of a batch killed", "lost", "refused") as run:
         chance, folder = random.Random(run.seed), tmp_path / "state"
-        with filled(folder, "python", None) as db:
+        with filled(folder, "local", None) as db:
             empty = db.version
         for moment in range(MOMENTS):
             after = (moment + chance.random()) / MOMENTS

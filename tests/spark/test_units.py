@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
 def test_units_on_spark(spark: Any, tmp_path: Path, what: str) -> None:
     """nested() and changes().nested are rows() and changed_rows(); flat parts and dictionaries can be read."""
     program = rn.parse(f"relation R : Bag(⟨k: long⟩) key k\nview v = {VIEWS[what]}")
-    with rn.open(tmp_path / "state", spark=spark, engine="python") as db:
+    with rn.open(tmp_path / "state", spark=spark, engine="local") as db:
         db.relation("R", program.relation("R").annotation, key="k")
         db.load("R", [{"k": 1}, {"k": 2}])
         db.create(program.view("v"))
@@ -62,7 +62,7 @@ def test_units_on_spark(spark: Any, tmp_path: Path, what: str) -> None:
 
 def test_a_row_that_is_a_unit_changes(spark: Any, tmp_path: Path) -> None:
     program = rn.parse("relation R : Bag(⟨k: long⟩)\nview v = [{} | x in R]")
-    with rn.open(tmp_path / "state", spark=spark, engine="python") as db:
+    with rn.open(tmp_path / "state", spark=spark, engine="local") as db:
         db.relation("R", program.relation("R").annotation)
         db.create(program.view("v"))
         with db.batch() as b:

@@ -113,7 +113,7 @@ def test_a_rollback_and_the_changes_of_a_view_cost_one_question(tmp_path):
 
     asked = {}
     for relations, versions in ((1, 3), (6, 3), (6, 12)):
-        with rn.open(tmp_path / f"{relations}-{versions}", engine="python") as db:
+        with rn.open(tmp_path / f"{relations}-{versions}", engine="local") as db:
             for i in range(relations):
                 db.relation(f"R{i}", Movie)
             db.create(films)

@@ -68,7 +68,7 @@ def test_there_is_a_state_of_this_release(tmp_path, golden_update):
 def test_a_state_of_another_time_opens_or_is_refused(tmp_path, name):
     state = unpacked(STATES / f"{name}.tar.gz", tmp_path)
     try:
-        db = rn.open(state, engine="python")
+        db = rn.open(state, engine="local")
     except (errors.StateError, errors.ViewChanged) as refusal:
         assert name != CURRENT and not isinstance(refusal, errors.CorruptState)
         assert refusal.possible and str(state) in refusal.where
@@ -90,16 +90,16 @@ def test_the_state_of_the_first_release_is_migrated(tmp_path):
     state, wanted = unpacked(STATES / "0.1.0.tar.gz", tmp_path), json.loads((STATES / "0.1.0.json").read_text())
     before = {p.name: p.read_bytes() for p in (state / "segments").iterdir()}
     with pytest.raises(errors.StateError, match="another format") as caught:
-        rn.open(state, engine="python")
+        rn.open(state, engine="local")
     assert "ripplenest migrate" in caught.value.possible
     (tmp_path / "new.migrating").mkdir()  # of a migration that died
     done = rn.migrate(state, tmp_path / "new")
     assert {p.name: p.read_bytes() for p in (state / "segments").iterdir()} == before
     assert (len(done.views), done.left_out, done.publications) == (len(VIEWS), {}, {}) and done.batches > 12
-    assert done.relations == {name: len(wanted["rows"][name]) for name in rn.open(tmp_path / "new").relations}
-    with rn.open(tmp_path / "new", engine="python") as db:
+    with rn.open(tmp_path / "new", engine="local") as db:
         found = {**{n: db.view(n).rows() for n in db.views}, **{n: db.relation(n).rows() for n in db.relations}}
         assert json.loads(json.dumps(found)) == wanted["rows"]
+        assert done.relations == {name: len(wanted["rows"][name]) for name in db.relations}
         assert db.verify(deep=True).ok and db.check_files() > 0
         with db.batch("s", 3) as b:
             b.insert("M", [movie("m3", None, "d")])
@@ -131,7 +131,7 @@ def test_states_of_other_formats_are_refused(tmp_path, told):
     with opened(tmp_path / "state") as db, db._store._catalogue.transaction(write=True) as c:
         c.exec_driver_sql("UPDATE meta SET value = ? WHERE key = 'format'", (told,))
     with pytest.raises(errors.StateError, match="another format") as caught:
-        rn.open(tmp_path / "state", engine="python")
+        rn.open(tmp_path / "state", engine="local")
     assert f"format {told}" in str(caught.value) and f"format {FORMAT}" in str(caught.value)
 
 
@@ -187,5 +187,5 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, entry):
     path.parent.mkdir()
     path.mkdir() if entry.endswith("/") else path.write_text("mine")
     with pytest.raises(errors.StateError, match="not a state directory"):
-        rn.open(tmp_path / "other", engine="python")
+        rn.open(tmp_path / "other", engine="local")
     assert os.listdir(tmp_path / "other") == [entry.rstrip("/")]

@@ -1,4 +1,4 @@
-"""A life that is lived through the public API, by a database on the engine "python"."""
+"""A life that is lived through the public API, by a database on the engine "local"."""
 
 import tempfile
 from abc import abstractmethod
@@ -21,7 +21,7 @@ class ApiLife(Life[Database]):
         """``go_on``, where ``acknowledge`` tells the version and the batches that there are."""
 
     def open(self, folder: Path) -> Database:
-        return rn.open(folder, engine="python")
+        return rn.open(folder, engine="local")
 
     def live(self, folder: Path, tell: Tell) -> None:
         with self.open(folder) as db:

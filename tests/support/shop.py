@@ -101,7 +101,7 @@ FILMS = [movie("Drive", "Drama", "Refn"), movie("Skyfall", "Action", "Mendes"), 
 
 def opened(path: Any, **options: Any) -> rn.Database:
     """The shop's database: customers by key, films without one; nothing loaded."""
-    db = rn.open(path, **{"engine": "python", **options})
+    db = rn.open(path, **{"engine": "local", **options})
     db.relation("C", Customer, key="custkey")
     db.relation("M", Movie)
     return db

@@ -33,7 +33,7 @@ def test_a_database_with_its_catalogue_there(tmp_path, url):
             recomputed(here, {"related": related}, {"M": films[:-1], "C": people})
             before = state(there)
     with pytest.raises(StateError, match="elsewhere"):
-        rn.open(tmp_path / "db", engine="python", catalogue=None)
-    with rn.open(tmp_path / "db", engine="python", catalogue=url) as again:
+        rn.open(tmp_path / "db", engine="local", catalogue=None)
+    with rn.open(tmp_path / "db", engine="local", catalogue=url) as again:
         assert state(again) == before and again.verify().ok
         assert again.where.startswith("postgresql") and "***" in again.where

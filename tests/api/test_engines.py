@@ -1,0 +1,105 @@
+"""Where work is done, in this process or on Spark: by what was asked for, what was given and how much there is to do."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from support.shop import ANN, BOB, FILMS, VIEWS, movie, opened, order
+
+import ripplenest as rn
+from ripplenest.run import engines
+from ripplenest.run.engines import MOST, Engines
+from ripplenest.run.joiner import PythonJoiner
+from ripplenest.run.local import LocalJoiner
+
+
+class Spark(PythonJoiner):
+    """Stands for Spark, and counts how often it was started."""
+
+    started = 0
+
+    def __init__(self) -> None:
+        Spark.started += 1
+
+
+@pytest.fixture(autouse=True)
+def _not_started() -> None:
+    Spark.started = 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "rows", "name", "why"),
+    [
+        ("local", True, 1e12, "local", "engine local"),
+        ("spark", False, 0, "spark", "engine spark"),
+        ("auto", True, 0, "spark", "a Spark session was given"),
+        ("auto", False, MOST, "local", f"this process does up to {MOST:,}"),
+        ("auto", False, MOST + 1, "spark", f"more than {MOST:,}"),
+    ],
+)
+def test_the_choice(wanted: Any, given: bool, rows: float, name: str, why: str) -> None:
+    found = Engines(wanted, given, Spark).choose(rows)
+    assert (found.name, type(found.joiner)) == (name, LocalJoiner if name == "local" else Spark)
+    assert why in found.why and Spark.started == (name == "spark")
+
+
+def test_an_engine_is_made_once() -> None:
+    both = Engines("auto", False, Spark)
+    assert both.choose(MOST * 2).joiner is both.choose(MOST * 3).joiner is not both.choose(1).joiner
+    assert both.choose(2).joiner is both.choose(1).joiner and Spark.started == 1
+
+
+def test_work_beyond_one_process_goes_to_spark(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads, views and batches each by their own estimate; the report, its text and the history say which and why."""
+    monkeypatch.setattr(rn.Database, "_spark_joiner", lambda _: Spark())
+    with opened(tmp_path, engine="auto") as db:
+        for view in VIEWS:
+            db.create(view)
+        db.load("C", [ANN, BOB])
+        db.load("M", FILMS)
+        assert not Spark.started
+        with db.batch() as b:
+            b.insert("M", [movie("late")])
+        assert (b.report.engine, Spark.started) == ("local", 0) and "rows of work" in b.report.engine_why
+        assert f"on   local: {b.report.engine_why}" in str(b.report)
+        monkeypatch.setattr(engines, "MOST", 5)
+        with db.batch() as b:
+            b.at("C", custkey=7).orders.insert([order(i) for i in range(9)])
+        assert (b.report.engine, Spark.started) == ("spark", 1) and "more than 5" in b.report.engine_why
+        db.rollback(db.version - 1)
+        assert db.verify().ok and Spark.started == 1
+        notes = [entry.note for entry in db.history()]
+    said = {note["kind"]: (note.get("engine"), note.get("engine_why")) for note in reversed(notes)}
+    assert said["batch"][0] == said["rollback"][0] == "spark" and said["load"][0] == said["create"][0] == "local"
+    assert all(why for _, why in (said[kind] for kind in ("batch", "load", "create", "rollback")))
+
+
+def test_no_jvm_before_spark_is_asked_for(tmp_path: Any) -> None:
+    """A program that says nothing of engines imports no pyspark, whatever it does to a state."""
+    program = """
+import sys, ripplenest as rn
+
+@rn.record
+class Film:
+    name: str
+    near: rn.Bag[int]
+
+@rn.view
+def films(F: rn.Bag[Film]):
+    return [{"n": f.name, "near": [x for x in f.near if x > 1]} for f in F]
+
+with rn.open(sys.argv[1]) as db:
+    db.relation("F", Film, key="name")
+    db.load("F", [{"name": "a", "near": [1, 2]}])
+    db.create(films)
+    with db.batch() as b:
+        b.upsert("F", [{"name": "a", "near": [3]}])
+    assert db.view("films").rows() == [{"n": "a", "near": [3]}] and db.verify().ok
+    db.rollback(db.version - 1)
+print([m for m in sys.modules if m.partition(".")[0] in ("pyspark", "py4j")])
+"""
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    said = subprocess.run([sys.executable, "-P", file, tmp_path / "state"], capture_output=True, text=True, check=True)
+    assert said.stdout == "[]\n"
