@@ -37,7 +37,7 @@ def test_declaring_views_needs_no_database() -> None:
 
 
 def test_a_database_needs_no_spark() -> None:
-    program = "import tempfile, ripplenest as rn\nwith rn.open(tempfile.mkdtemp(), engine='python') as db: db.version"
+    program = "import tempfile, ripplenest as rn\nwith rn.open(tempfile.mkdtemp(), engine='local') as db: db.version"
     assert "sqlalchemy" in loaded(program) and not loaded(program) & {"pyspark", "deltalake", "typer"}
 
 

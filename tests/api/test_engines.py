@@ -1,4 +1,4 @@
-"""Where work is done, in this process or on Spark: by what was asked for, what was given and how much there is to do."""
+"""Where work is done, here or on Spark: by what was asked for, what was given and how much there is to do."""
 
 import subprocess
 import sys
@@ -70,7 +70,7 @@ def test_work_beyond_one_process_goes_to_spark(tmp_path: Any, monkeypatch: pytes
         db.rollback(db.version - 1)
         assert db.verify().ok and Spark.started == 1
         notes = [entry.note for entry in db.history()]
-    said = {note["kind"]: (note.get("engine"), note.get("engine_why")) for note in reversed(notes)}
+    said = {note["kind"]: (note.get("engine"), note.get("engine_why")) for note in reversed(notes) if note}
     assert said["batch"][0] == said["rollback"][0] == "spark" and said["load"][0] == said["create"][0] == "local"
     assert all(why for _, why in (said[kind] for kind in ("batch", "load", "create", "rollback")))
 
