@@ -340,7 +340,7 @@ def test_options_that_have_choices(text: Path, tmp_path: Path) -> None:
     wrong = said(ripplenest("explain", text, "--materialize", "bogus"))
     assert wrong == "Invalid value for '--materialize': 'bogus' is not one of 'none', 'first', 'full', 'cost'."
     wrong = said(ripplenest("verify", tmp_path, "--engine", "foo"))
-    assert wrong == "Invalid value for '--engine': 'foo' is not one of 'python', 'spark'."
+    assert wrong == "Invalid value for '--engine': 'foo' is not one of 'auto', 'local', 'spark'."
 
 
 def test_sizes_of_a_state(state: Path) -> None:

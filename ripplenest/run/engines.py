@@ -13,7 +13,7 @@ from attrs import field, frozen
 from ripplenest.run.joiner import Joiner
 
 Engine = Literal["auto", "local", "spark"]
-MOST = 30_000_000  # rows of work of this process: about 8 GB (scripts/rows_of_work.py)
+MOST = 40_000_000  # rows of work of this process: about 8 GB (scripts/rows_of_work.py)
 
 
 @frozen
