@@ -61,7 +61,7 @@ def main() -> None:
         work = Work(db._declared.plan(), db._state.snapshot().size, {}).full()
         taken = peak()
     each = (taken - before) / work
-    print(f"{items:,} items: {work:,.0f} rows of work, {before / 1e6:,.0f} MB before and {taken / 1e6:,.0f} MB at the peak")
+    print(f"{items:,} items: {work:,.0f} rows of work, {before / 1e6:,.0f} MB before, {taken / 1e6:,.0f} MB at most")
     print(f"{each:,.0f} bytes a row of work beyond what was held, {taken / work:,.0f} in all: ", end="")
     print(f"{FITS / (taken / work):,.0f} rows of work fit {FITS / 1e9:,.0f} GB")
 

@@ -2,14 +2,16 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from importlib import import_module  # noqa: TID251 - of optional packages, by constants
 from typing import TYPE_CHECKING, Any, Self
 
 from attrs import frozen
 
 from ripplenest.data.columnar import largest_bag
 from ripplenest.data.rows import Rows
+from ripplenest.errors import EnvironmentProblem
 from ripplenest.explanation import Explanation, explain_kept
-from ripplenest.nrc.arguments import moment
+from ripplenest.nrc.arguments import count, moment
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, StateError, UnknownView
@@ -17,7 +19,7 @@ from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
-from ripplenest.reading.nested import nested_bag
+from ripplenest.reading.nested import nested_bag, rows_with, some_rows
 from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
@@ -27,9 +29,11 @@ from ripplenest.state.views import Kept, Waiting
 from ripplenest.version.version import AsOf
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 SCANNED = 10_000  # stored rows that are read whole without a word
+BATCH = 65_536  # nested rows of one batch
 Show = Callable[[str, AsOf | None], Shown]
 
 
@@ -195,6 +199,43 @@ class Handle:
         now = self._shown()
         return _plain(nested_bag(now.shape, now.tables), now.shape)
 
+    def batches(self, rows: int = BATCH) -> "pa.RecordBatchReader":
+        """The nested rows as Arrow, about ``rows`` of them at a time: inner bags are lists (of structs, or of base
+        values) without an order, and a row that is there n times comes n times. A row of base values is the column
+        ``value``. Needs no Spark, and takes what the tables take and one batch. Raises EvaluationError when a
+        multiplicity is below 0, which has no nested form."""
+        from ripplenest.reading.arrow import NestedColumns  # noqa: PLC0415 - Arrow's kernels, for who reads so
+
+        now = self._shown()
+        return NestedColumns(now.shape, now.tables).reader(count(rows, "batches: rows", 1))
+
+    def to_arrow(self) -> "pa.Table":
+        """All of ``batches`` as one table."""
+        return self.batches().read_all()
+
+    def to_pandas(self) -> Any:
+        """All of ``batches`` as a pandas.DataFrame: inner bags as arrays of dicts. Raises EnvironmentProblem without
+        pandas."""
+        optional("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All of ``batches`` as a polars.DataFrame. Raises EnvironmentProblem without polars."""
+        return optional("polars", "to_polars").from_arrow(self.to_arrow())
+
+    def get(self, **fields: object) -> Any:
+        """The one nested row with these base fields, as plain Python, or None. A relation is asked by its key, and
+        reads that row and what it holds; other fields, and views, read their flat rows. Raises Ambiguous for several.
+        """
+        now = self._shown()
+        found = rows_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, get")
+        return None if found is None else from_value(found, now.shape.row)
+
+    def limit(self, rows: int) -> list[Any]:
+        """Some rows, at most so many, as plain Python: the flat rows are read, and of the rest what these hold."""
+        now = self._shown()
+        return _plain(some_rows(now.shape, now.tables, count(rows, "limit: rows", 0)), now.shape)
+
     def bag(self) -> BagValue:
         """The value of the calculus."""
         now = self._shown()
@@ -267,6 +308,15 @@ class ViewHandle(Handle):
         inner = {d.table: d.label_columns for d in shapes(kept.program) if d.table in sizes}
         largest = {part: largest_bag(tables.scan(part), label) for part, label in inner.items()}
         return explain_kept(kept, sizes, {} if delta is None else delta, largest)
+
+
+def optional(package: str, for_what: str) -> Any:
+    """An optional library. Raises EnvironmentProblem when it is missing."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        what, possible = f"{for_what} needs {package}", [f"pip install {package}", "to_arrow()"]
+        raise EnvironmentProblem(what, where=for_what, wanted=package, got="none", possible=possible) from error
 
 
 def _plain(bag: BagValue, shape: OutputShape) -> list[Any]:

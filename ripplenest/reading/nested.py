@@ -5,12 +5,15 @@ the table has the access key for it, which is the label's columns, and else by a
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ripplenest.data.columns import from_leaves, to_leaves
+from ripplenest.data.columns import column_at, from_leaves, to_leaves
 from ripplenest.data.rows import Row, Rows
+from ripplenest.errors import Ambiguous, UnknownKey
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.types import LONG, Label, Record, Type
+from ripplenest.nrc.errors import UnknownName
+from ripplenest.nrc.types import LONG, Base, Label, Record, Type
+from ripplenest.nrc.values import to_value
 from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.shred.values import nest
 from ripplenest.store.specs import Columns
@@ -40,6 +43,39 @@ def nested_rows(shape: OutputShape, overlay: Overlay, rows: Iterable[Row]) -> di
         assert isinstance(number, int)
         values[order[number]] = field_of(value, "row")
     return values
+
+
+def rows_with(shape: OutputShape, tables: Version, fields: Mapping[str, object], where: str) -> Value | None:
+    """The nested row that has the base ``fields``, None when there is none. It is looked up where the flat part has an
+    access key on all or some of them. Raises UnknownKey, UnknownName, WrongValue, or Ambiguous for several."""
+    row = shape.flat.row
+    base = {n: t for n, t in row.fields if isinstance(t, Base)} if isinstance(row, Record) else {}
+    if not fields:
+        raise UnknownKey("which row", where=where, wanted="base fields and their values", possible=base)
+    if unknown := [name for name in fields if name not in base]:
+        raise UnknownName("rows are addressed by base fields", where=where, got=unknown[0], possible=base)
+    values = {column_at(row, (n,)): to_value(v, base[n], f"{where}: {n}") for n, v in fields.items()}
+    known = [key for key in tables.access_keys.get(shape.flat.table, ()) if key and values.keys() >= set(key)]
+    columns = max(known, key=len, default=tuple(sorted(values)))
+    overlay = Overlay(tables)
+    stored = overlay.rows(shape.flat.table, columns, tuple(values[c] for c in columns))
+    found = {r: n for r, n in stored.items() if all((r[c],) == (v,) for c, v in values.items())}
+    if sum(found.values()) > 1:
+        got = f"{sum(found.values())} rows"
+        raise Ambiguous("several rows have these fields", where=where, wanted="one row", got=got)
+    return next(iter(nested_rows(shape, overlay, found).values()), None)
+
+
+def some_rows(shape: OutputShape, tables: Version, most: int) -> BagValue:
+    """At most so many of the nested rows: those whose flat rows come first."""
+    flat: dict[Row, int] = {}
+    for row, n in tables.scan(shape.flat.table).consolidated().pairs():
+        if most <= 0:
+            break
+        flat[row] = min(n, most)
+        most -= n
+    nested = nested_rows(shape, Overlay(tables), flat)
+    return BagValue.weighted((nested[row], n) for row, n in flat.items())
 
 
 def _definitions(shape: OutputShape, overlay: Overlay, flat: Iterable[Value]) -> dict[LabelValue, BagValue]:

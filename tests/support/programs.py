@@ -15,8 +15,10 @@ from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import Expr, Query
-from ripplenest.nrc.types import NUMBERED, Label, Record, Site, Type
+from ripplenest.nrc.types import NUMBERED, Bag, Label, Record, Site, Type
+from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Plan, Target, plan
+from ripplenest.reading.arrow import NestedColumns
 from ripplenest.run import sizes
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner, PythonJoiner, Task
@@ -152,8 +154,28 @@ class Running:
         return {name: rows.counts() for name, rows in self.tables.items()}
 
     def nested(self) -> BagValue:
-        """The view as a nested value."""
-        return nested_of(shape_of(self.plan.program), self.tables)
+        """The view as a nested value. Law, asked now and then: over columns it is the same."""
+        shape = shape_of(self.plan.program)
+        found = nested_of(shape, self.tables)
+        ASKED["nested"] += 1
+        if ASKED["nested"] % SAMPLED == 0 and not any(has_negative(self.tables[t]) for t in shape.tables):
+            ASKED["nested by columns"] += 1
+            assert nested_by_columns(shape, self.tables) == found
+        return found
+
+
+def has_negative(rows: Rows) -> bool:
+    """Whether a row is there less than 0 times: one that has no nested form may, in the sum of several."""
+    return any(n < 0 for n in rows.counts().values())
+
+
+def nested_by_columns(shape: OutputShape, tables: Tables) -> BagValue:
+    """The rows that Arrow reads, few at a time."""
+    table = NestedColumns(shape, Memory(tables, {})).reader(3).read_all()
+    rows = table.to_pylist() if isinstance(shape.row, Record) and shape.row.fields else table.column(0).to_pylist()
+    found = to_value(rows, Bag(shape.row), "rows")
+    assert isinstance(found, BagValue)
+    return found
 
 
 def nested_of(shape: OutputShape, tables: Tables) -> BagValue:

@@ -1,0 +1,164 @@
+"""Nested rows as Arrow: u (nrc-ivm, figure 9) over columns.
+
+A label becomes a list by looking it up: the rows of its dictionary that it finds stand one after the other, and how
+many there are for each label makes the offsets. Level by level this gathers columns and never looks at a row. Flat rows
+are taken some at a time, so that memory is bounded by what these hold and by the dictionaries.
+
+Law: the rows are those of ``reading/nested.nested_bag``.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ripplenest.data.hashing import hash_columns
+from ripplenest.data.index import Places, matches
+from ripplenest.data.labels import Filled, Mark, Named, SiteColumns, site_columns, width
+from ripplenest.data.rows import arrow_type
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.schema.shape import Dictionary, OutputShape
+from ripplenest.vector.binding import Input
+from ripplenest.version.version import Tables
+
+VALUE = "value"  # the column of rows that are no records
+
+
+class NestedColumns:
+    """The nested rows of a view or relation at one version."""
+
+    def __init__(self, shape: OutputShape, tables: Tables) -> None:
+        self._shape, self._tables = shape, tables
+        self._inputs: dict[str, Input] = {}
+
+    def reader(self, rows: int) -> pa.RecordBatchReader:
+        """All rows, each as often as it is there, ``rows`` of them at a time. Raises EvaluationError for a multiplicity
+        below 0, which has no nested form."""
+        schema = self._batch(np.empty(0, np.int64)).schema
+        return pa.RecordBatchReader.from_batches(schema, self._batches(rows))
+
+    def _batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        weights = self._input(self._shape.flat.table).weights
+        every = _repeated(np.arange(len(weights)), weights, self._shape.flat.table)
+        for start in range(0, len(every), rows):
+            yield self._batch(every[start : start + rows])
+
+    def _batch(self, places: Places) -> pa.RecordBatch:
+        """The flat rows at ``places``, nested."""
+        flat = [c.take(pa.array(places)) for c in self._input(self._shape.flat.table).columns]
+        nested = self._value(self._shape.row, self._shape.flat.row, flat, len(places))
+        if isinstance(self._shape.row, Record) and self._shape.row.fields:
+            return pa.RecordBatch.from_struct_array(nested)
+        return pa.RecordBatch.from_arrays([nested], [VALUE])
+
+    def _input(self, table: str) -> Input:
+        if table not in self._inputs:
+            self._inputs[table] = Input(self._tables.scan(table))
+        return self._inputs[table]
+
+    def _value(self, a: Type, flat: Type, leaves: Sequence[pa.Array], n: int) -> pa.Array:
+        """``n`` values of the nested type ``a``, whose flat values of type ``flat`` have the columns ``leaves``."""
+        match a, flat:
+            case Base(), _:
+                return leaves[0]
+            case Record(fields), Record(flats):
+                return self._record(fields, flats, leaves, n)
+            case Bag(row), Label():
+                return self._bags(row, flat, leaves, n)
+            case (Record() | Bag() | Label() | Dict()), _:
+                raise AssertionError(f"{flat} is no flat type of {a}")
+            case _:
+                assert_never(a)
+
+    def _record(
+        self,
+        fields: Sequence[tuple[str, Type]],
+        flats: Sequence[tuple[str, Type]],
+        leaves: Sequence[pa.Array],
+        n: int,
+    ) -> pa.Array:
+        if not fields:
+            return pa.array([{}] * n, pa.struct([]))
+        found, start = [], 0
+        for (_, inner), (_, flat) in zip(fields, flats, strict=True):
+            end = start + width(flat)
+            found.append(self._value(inner, flat, leaves[start:end], n))
+            start = end
+        return pa.StructArray.from_arrays(found, names=[name for name, _ in fields])
+
+    def _bags(self, row: Type, label: Label, leaves: Sequence[pa.Array], n: int) -> pa.Array:
+        """A list for each of ``n`` labels; NULL for one that is NULL."""
+        parts = [self._rows_of(row, s, leaves, n) for s in site_columns(label)]
+        if not parts:
+            return pa.array([None if label.nullable else []] * n, nested_type(Bag(row)))  # no site: bags of ∅
+        holders = np.concatenate([which for which, _ in parts])
+        values = pa.concat_arrays([found for _, found in parts])
+        if len(parts) > 1:
+            order = np.argsort(holders, kind="stable")
+            holders, values = holders[order], values.take(pa.array(order))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(holders, minlength=n))]).astype(np.int32)
+        missing = leaves[0].is_null() if label.nullable else None
+        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=missing)
+
+    def _rows_of(self, row: Type, s: SiteColumns, leaves: Sequence[pa.Array], n: int) -> tuple[Places, pa.Array]:
+        """The nested rows of the bags of one site, each with the number of the label that stands for its bag."""
+        d = self._shape.dictionary(s.site.name)
+        made = _made(s.mark, leaves, n)
+        asked = [leaves[i].take(pa.array(made)) for i in s.params]
+        which, places = self._found(d, asked, len(made))
+        table = self._input(d.table)
+        weights = table.weights[places]
+        holders = _repeated(made[which], weights, d.table)
+        taken = pa.array(_repeated(places, weights, d.table))
+        own = [c.take(taken) for c in table.columns[d.label_width :]]
+        return holders, self._value(row, d.row, own, len(taken))
+
+    def _found(self, d: Dictionary, asked: Sequence[pa.Array], n: int) -> tuple[Places, Places]:
+        """(which, place): label number ``which`` is that of the row ``place`` of the dictionary."""
+        table = self._input(d.table)
+        if not d.label_columns:  # a site without parameters makes one label
+            return np.repeat(np.arange(n), len(table)), np.tile(np.arange(len(table)), n)
+        hashes = hash_columns(asked, n)
+        return matches(table.index(d.label_columns), table.table, d.label_columns, hashes, asked)
+
+
+def nested_type(t: Type) -> pa.DataType:
+    """The Arrow type of values of the nested type ``t``."""
+    match t:
+        case Base():
+            return arrow_type(t)
+        case Record(fields):
+            return pa.struct([(name, nested_type(inner)) for name, inner in fields])
+        case Bag(row):
+            return pa.list_(nested_type(row))
+        case Label() | Dict():
+            raise AssertionError(f"{t} is no type of nested rows")
+        case _:
+            assert_never(t)
+
+
+def _made(mark: Mark, leaves: Sequence[pa.Array], n: int) -> Places:
+    """The numbers of the labels that the site made."""
+    match mark:
+        case Named(column, site):
+            mask = pc.fill_null(pc.equal(leaves[column], site), False)
+        case Filled(column):
+            mask = leaves[column].is_valid()
+        case None:
+            return np.arange(n)
+        case _:
+            assert_never(mark)
+    return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+
+
+def _repeated(numbers: Places, weights: Places, where: str) -> Places:
+    """Each number as often as it counts."""
+    if (weights == 1).all():
+        return numbers
+    if (weights < 0).any():
+        what, wanted = "a row is there less than 0 times", "a multiplicity of 1 or more"
+        raise EvaluationError(what, where=where, wanted=wanted, got=f"{weights.min()} times")
+    return np.repeat(numbers, weights)
