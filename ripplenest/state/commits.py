@@ -132,7 +132,7 @@ class Commits:
 
     def _batch(self, policy: Policy, recorded: Recorded) -> Report:
         operations, source, seq = recorded.operations, recorded.source, recorded.seq
-        started = time.perf_counter()
+        laps = Laps()
         snapshot, standing = self.state.begin(LOCAL if source is None else source, seq)
         digest = _digest(operations)
         if source is None or seq is None:
@@ -141,10 +141,13 @@ class Commits:
         if repeated is not None:
             return repeated
         self._declared.check_unchanged(recorded.used)
+        laps.end("snapshot")
         named = [(o, f"operation {i} ({o.verb} {o.target})") for i, o in enumerate(operations)]
         applied = carry_out(self._declared.relations, lambda: self.state.overlay(snapshot), (source, seq), named)
         changes = applied.changes
+        laps.end("intake")
         decision, done = self._changed(policy, snapshot, changes)
+        laps.end("views")
         report = Report(
             snapshot.version + 1,
             source,
@@ -153,17 +156,18 @@ class Commits:
             {name: len(rows) for name, rows in done.changes.items() if len(rows)},
             applied.read + done.rows_read,
             done.jobs,
-            time.perf_counter() - started,
+            laps.total,
             decision.how,
             decision.why,
             waiting=tuple(view.name for view in self._declared.waits_for(changes)),
         )
         stored = folded(changes, snapshot, self._declared.folded)
         meta = self._declared.left_behind(changes, snapshot.version)
-        said, found_by = note("batch", **report.to_dict()), applied.missed
+        said, found_by = note("batch", **_noted(report)), applied.missed
         change = Change({**stored, **done.changes}, (), found_by, meta, source, seq, digest, said)
         self.state.commit(change, snapshot.version)
-        return evolve(report, seconds=time.perf_counter() - started)
+        laps.end("commit")
+        return evolve(report, seconds=laps.total, phases=laps.spent)
 
     def _changed(
         self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows]
@@ -198,6 +202,29 @@ class Commits:
         meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changes, snapshot.version)}
         change = Change({**stored, **done.changes}, meta=meta, note=note("rollback", to=to))
         return self.state.commit(change, snapshot.version)
+
+
+class Laps:
+    """Seconds by phase, of phases that follow one another."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def end(self, phase: str) -> None:
+        """What passed since the last phase is of this one."""
+        now = time.perf_counter()
+        self.spent[phase], self._since = now - self._since, now
+
+    @property
+    def total(self) -> float:
+        """Of the phases that have ended."""
+        return sum(self.spent.values())
+
+
+def _noted(report: Report) -> dict[str, object]:
+    """What history keeps of a report: all but its phases, which end after it is written."""
+    return {name: value for name, value in report.to_dict().items() if name != "phases"}
 
 
 def _retried(attempt: Callable[[], T]) -> T:

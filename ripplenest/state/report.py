@@ -18,6 +18,10 @@ class Report(Tabular):
     ``verdict`` says how views were kept fresh, by their triggers (incremental) or recomputed (full), and ``why``.
     ``applied`` is False for a retry of a batch that was applied before. ``waiting`` are the views that read what
     changed and are not kept fresh, because they wait to be rebuilt (``Database.rebuild``).
+
+    ``phases`` are the seconds of each in turn, all of ``seconds``: "snapshot" finds the version and knows the batch,
+    "intake" makes signed rows of its operations, "views" what these change, and "commit" stores both. A retry of a
+    batch that was applied before has none.
     """
 
     version: int
@@ -32,6 +36,7 @@ class Report(Tabular):
     why: str = ""
     applied: bool = True
     waiting: tuple[str, ...] = ()
+    phases: Mapping[str, float] = field(factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
