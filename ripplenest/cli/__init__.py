@@ -2,11 +2,12 @@
 
 ``files`` and ``program`` read views in files; ``states`` says which folder, which moment, which view or relation is
 meant; ``findings``, ``machine`` and ``folder`` are what ``doctor`` looks at; ``output`` is what all of them print with.
-The commands themselves are in ``views``, ``reading``, ``overview``, ``versions``, ``definitions``, ``publishing``
-and ``checking``.
+The commands themselves are in ``views``, ``reading``, ``overview``, ``versions``, ``definitions``, ``publishing``,
+``checking`` and ``bench``.
 """
 
 from ripplenest.cli.app import app
+from ripplenest.cli.bench import bench
 from ripplenest.cli.checking import doctor, verify
 from ripplenest.cli.definitions import drop, rebuild
 from ripplenest.cli.overview import status
@@ -19,7 +20,7 @@ __all__ = ["app"]
 
 COMMANDS = (
     *(demo, check, explain, show, changes, status, history),
-    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor),
+    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor, bench),
 )
 
 for command in COMMANDS:

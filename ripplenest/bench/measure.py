@@ -1,0 +1,235 @@
+"""One workload at one scale: Ripplenest and its rivals in turns on the same changes, and their answers compared.
+
+They are compared before the batches, and again when each has changed rows that are not taken back yet. All that is said
+of a rival rests on its answers being equal to ours, and all that is said of us on the reference's.
+"""
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import Factory, define
+
+import ripplenest as rn
+from ripplenest.bench.asked import REFERENCE, Asked
+from ripplenest.bench.changes import Change, Changes, Write
+from ripplenest.bench.child import ask
+from ripplenest.bench.crossings import crossing
+from ripplenest.bench.data import Data
+from ripplenest.bench.floor import floor
+from ripplenest.bench.results import Crossover, Measured, Point, Reading
+from ripplenest.bench.rivals.rival import Reference, Rival
+from ripplenest.bench.same import differing
+from ripplenest.bench.subject import Applied, apply, load, nested, opened
+from ripplenest.bench.timing import Timing, timed
+from ripplenest.bench.workloads import F2, Workload
+
+RIVAL_ROUNDS = 3  # what they compute hardly depends on the change
+OPENINGS, FULL_ROUNDS = 3, 5
+TOO_MANY = 2  # times as many rows as there are items: more are not tried
+BEFORE, AFTER = "before the batches", "after the batches"
+SHARE = 10  # a batch changes at most one of so many items
+
+T = TypeVar("T")
+
+
+class Differs(Exception):
+    """Our answer is not the reference's."""
+
+
+@define
+class Samples:
+    """Of one kind of batch and number of rows."""
+
+    applied: list[Applied] = Factory(list)
+    floors: list[float] = Factory(list)
+    rivals: dict[str, list[float]] = Factory(lambda: defaultdict(list))
+
+    def point(self, kind: str, rows: int, right: Iterable[str]) -> Point:
+        """With those rivals whose answers were ``right``."""
+        names = self.applied[0].phases
+        return Point(
+            kind,
+            rows,
+            self.applied[-1].verdict,
+            Timing.of([a.seconds for a in self.applied]),
+            {name: statistics.median(a.phases[name] for a in self.applied) for name in names},
+            Timing.of(self.floors) if self.floors else None,
+            {name: Timing.of(self.rivals[name]) for name in right if self.rivals[name]},
+        )
+
+
+@define
+class Turns:
+    """A state and its rivals, which change alike. ``wrong`` is by rival why nothing is said of it: how many rows of an
+    answer differed, or what it failed with."""
+
+    db: rn.Database
+    workload: Workload
+    folder: Path
+    reference: Reference
+    rivals: Mapping[str, Rival]
+    samples: dict[tuple[str, int], Samples] = Factory(lambda: defaultdict(Samples))
+    wrong: dict[str, str] = Factory(dict)
+    rounds: int = 0
+
+    @property
+    def others(self) -> dict[str, Rival]:
+        """The rivals that have not failed, but for the reference, without which there is no figure."""
+        return {name: r for name, r in self.rivals.items() if name != REFERENCE and name not in self.wrong}
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        self.reference.load(tables)
+        for name, rival in self.others.items():
+            self._try(name, partial(rival.load, tables))
+
+    def _try(self, name: str, work: Callable[[], T]) -> T | None:
+        """What ``work`` of a rival gives; None when it fails, as one that runs out of memory does, which is told."""
+        try:
+            return work()
+        except Exception as error:
+            self.wrong[name] = f"failed: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+            return None
+
+    def compare(self, when: str) -> float:
+        """Compute every answer again and compare it with ours; the seconds that reading ours took. Raises Differs when
+        the reference's is another."""
+        self.reference.recompute()
+        expected = self.reference.answer()
+        ours, seconds = timed(lambda: nested(self.db, self.workload.view.name, expected.schema))
+        if rows := differing(expected, ours):
+            raise Differs(f"{rows:,} rows differ from {REFERENCE}'s {when}")
+        for name, rival in self.others.items():
+            if found := self._try(name, partial(_differing, ours, rival)):
+                self.wrong[name] = f"{found:,} rows differ {when}"
+        return seconds
+
+    def round(self, changes: Changes, sizes: Iterable[int], is_last: Callable[[], bool]) -> bool:
+        """Batches of each size, there and back; whether it was the last, in which answers are compared in between."""
+        for rows in sizes:
+            for change in changes.there(rows):
+                self._turn(change)
+        last = is_last()
+        if last:
+            self.compare(AFTER)
+        for rows in sizes:
+            for change in changes.back(rows):
+                self._turn(change)
+        self.rounds += 1
+        return last
+
+    def _turn(self, change: Change) -> None:
+        samples = self.samples[change.kind, change.rows]
+        samples.applied.append(apply(self.db, change, "auto"))
+        compared = change.kind == "insert"
+        if compared:
+            samples.floors.append(floor(self.folder, change.writes))
+        self.reference.apply(change.writes)
+        for name, rival in self.others.items():
+            self._try(name, partial(rival.apply, change.writes))
+        if compared and self.rounds < RIVAL_ROUNDS:
+            if REFERENCE in self.rivals:
+                samples.rivals[REFERENCE].append(timed(self.reference.recompute)[1])
+            for name, rival in self.others.items():
+                found = self._try(name, partial(timed, rival.recompute))
+                samples.rivals[name].extend(found[1:] if found else ())
+
+    def points(self) -> tuple[Point, ...]:
+        right = [name for name in self.rivals if name not in self.wrong]
+        return tuple(samples.point(kind, rows, right) for (kind, rows), samples in self.samples.items())
+
+
+def measure(
+    workload: Workload, data: Data, asked: Asked, folder: Path, reference: Reference, rivals: Mapping[str, Rival]
+) -> tuple[Measured, Mapping[str, str]]:
+    """All that there is to measure, and by rival why there is nothing of it. ``rivals`` are those that are timed, the
+    reference among them or not.
+
+    Raises Differs.
+    """
+    tables = workload.tables(data)
+    with opened(folder / "state") as db:
+        _, loading = timed(lambda: load(db, workload, tables))
+        _, creating = timed(lambda: db.create(workload.view))
+        state_bytes = db.usage.bytes
+        turns = Turns(db, workload, folder, reference, rivals)
+        turns.load(tables)
+        reading = Reading(turns.compare(BEFORE), timed(reference.nested)[1], timed(reference.answer)[1])
+        _rounds(turns, workload.changes(data), asked, data)
+        crossover = _crossover(turns, workload.changes(data), data.items.num_rows) if workload is F2 else None
+    found = Measured(
+        workload=workload.name,
+        scale=data.scale,
+        rows=sum(map(stored_rows, tables.values())),
+        items=data.items.num_rows,
+        input_bytes=sum(table.nbytes for table in tables.values()),
+        state_bytes=state_bytes,
+        load=loading,
+        create=creating,
+        reading=reading,
+        points=turns.points(),
+        crossover=crossover,
+        opening=_opening(folder / "state", data) if workload is F2 else None,
+    )
+    return found, turns.wrong
+
+
+def stored_rows(table: pa.Table) -> int:
+    """Its rows and those of its inner bags."""
+    return int(table.num_rows) + sum(map(_inner_rows, table.columns))
+
+
+def _inner_rows(column: pa.Array | pa.ChunkedArray) -> int:
+    if pa.types.is_list(column.type):
+        rows = pc.list_flatten(column)
+        return len(rows) + sum(_inner_rows(pc.struct_field(rows, i)) for i in range(rows.type.num_fields))
+    return 0
+
+
+def _rounds(turns: Turns, changes: Changes, asked: Asked, data: Data) -> None:
+    """A round to warm up, with what is small, and those that count: so many, or as many as fit into the time."""
+    sizes = [rows for rows in asked.rows if rows <= max(data.items.num_rows // SHARE, 1)]
+    turns.round(changes, sizes[:2], lambda: False)
+    turns.samples.clear()
+    turns.rounds, started = 0, time.perf_counter()
+
+    def is_last() -> bool:
+        done, spent = turns.rounds + 1, time.perf_counter() - started
+        return done >= asked.rounds or spent * (done + 1) > asked.seconds_at(data.scale) * done
+
+    while not turns.round(changes, sizes, is_last):
+        pass
+
+
+def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover | None:
+    """Where recomputing begins to pay, and what policy auto does at half and at twice of it; None where times do not
+    grow. Rows that it adds stay."""
+    full = Timing.of([apply(turns.db, _insert(changes, 1), "full").seconds for _ in range(FULL_ROUNDS)])
+    points = [samples.point(*key, ()) for key, samples in turns.samples.items()]
+    times = [(p.rows, p.batch.median) for p in points if (p.kind, p.verdict) == ("insert", "incremental")]
+    rows = crossing(times, full.median)
+    if rows is None:
+        return None
+    if rows > TOO_MANY * items:
+        return Crossover(rows, full, None)
+    half, double = (apply(turns.db, _insert(changes, max(round(n), 1)), "auto").verdict for n in (rows / 2, rows * 2))
+    return Crossover(rows, full, (half, double) == ("incremental", "full"))
+
+
+def _differing(ours: pa.Table, rival: Rival) -> int:
+    rival.recompute()
+    return differing(ours, rival.answer())
+
+
+def _insert(changes: Changes, rows: int) -> Change:
+    return Change("insert", rows, (Write("insert", changes.relation, changes.fresh(rows)),))
+
+
+def _opening(state: Path, data: Data) -> Timing:
+    return Timing.of([ask("open", state, data)["seconds"] for _ in range(OPENINGS)])

@@ -1,0 +1,135 @@
+"""A whole run: each workload at each scale, the memory of a load, many views."""
+
+import os
+import platform
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from attrs import define, field
+
+from ripplenest.bench.asked import REFERENCE, Asked
+from ripplenest.bench.child import ask
+from ripplenest.bench.data import CUSTOMERS, MOST, ORDERS, Data
+from ripplenest.bench.goals import MEMORY_ROWS
+from ripplenest.bench.library import check_installed, versions
+from ripplenest.bench.many import LARGEST, measure_many
+from ripplenest.bench.measure import Differs, measure
+from ripplenest.bench.results import Left, Many, Measured, Memory, Run
+from ripplenest.bench.rivals.duck import Duck
+from ripplenest.bench.rivals.pole import Pole
+from ripplenest.bench.rivals.rival import Reference, Rival
+from ripplenest.bench.workloads import WORKLOADS, Workload
+from ripplenest.errors import RipplenestError
+
+AT_ONE = CUSTOMERS + ORDERS + ORDERS * (1 + MOST) // 2  # rows of the relations of F2 at scale 1
+CPUINFO = Path("/proc/cpuinfo")
+Say = Callable[[str], None]
+
+
+@define
+class _Runner:
+    asked: Asked
+    say: Say
+    measured: list[Measured] = field(factory=list)
+    left_out: list[Left] = field(factory=list)
+    refused: list[Left] = field(factory=list)
+
+    def one(self, workload: Workload, scale: float) -> None:
+        """A workload at a scale; an answer that differs is refused, and the rest goes on."""
+        where = f"{workload.name} at scale {scale:g}"
+        self.say(where)
+        reference = Duck(workload.name)
+        rivals = self.rivals(workload, reference, where)
+        with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
+            try:
+                found, wrong = measure(
+                    workload, Data(scale, self.asked.seed), self.asked, Path(folder), reference, rivals
+                )
+            except Differs as differs:
+                self.refused.append(Left(where, str(differs)))
+                return
+            finally:
+                for rival in {REFERENCE: reference, **rivals}.values():
+                    rival.close()
+        self.refused += [Left(f"{name}, {where}", why) for name, why in wrong.items()]
+        self.measured.append(found)
+
+    def rivals(self, workload: Workload, reference: Reference, where: str) -> dict[str, Rival]:
+        """Those that are timed beside it and can answer it."""
+        makers: dict[str, Callable[[], Rival]] = {
+            REFERENCE: lambda: reference,
+            "polars": partial(Pole, workload.name, workload.keys),
+            "spark": partial(_sparks, workload),
+        }
+        found = {}
+        for name in self.asked.rivals:
+            try:
+                found[name] = makers[name]()
+            except RipplenestError as error:  # no Java
+                self.left_out.append(Left(f"{name}, {where}", str(error)))
+        return found
+
+    def memory(self) -> Memory | None:
+        """Of ten million rows where the run is as large, and else of what its largest scale has."""
+        largest = max(self.asked.scales)
+        scale = MEMORY_ROWS / AT_ONE if largest >= 1 else largest
+        self.say(f"the memory of a load of about {scale * AT_ONE:,.0f} rows")
+        with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
+            return Memory(**ask("load", Path(folder) / "state", Data(scale, self.asked.seed)))
+
+    def many(self) -> Many | None:
+        scale = min(LARGEST, min(self.asked.scales) / 10)
+        self.say(f"{self.asked.views} views of one shape")
+        with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
+            try:
+                return measure_many(self.asked.views, Data(scale, self.asked.seed), self.asked.rounds, Path(folder))
+            except Differs as differs:
+                self.refused.append(Left("many views", str(differs)))
+                return None
+
+
+def _sparks(workload: Workload) -> Rival:
+    from ripplenest.bench.rivals.sparks import Sparks  # noqa: PLC0415 - Spark is imported when it is asked for
+    return Sparks(workload.name, workload.keys)
+
+
+def run(asked: Asked, say: Say) -> Run:
+    """Measure what is asked, smallest scales first; ``say`` hears of progress. Raises EnvironmentProblem for packages
+    that are missing."""
+    check_installed()
+    runner = _Runner(asked, say)
+    for scale in sorted(asked.scales):
+        for name in asked.workloads:
+            runner.one(WORKLOADS[name], scale)
+    memory, many = runner.memory(), runner.many()
+    return Run(
+        command=asked.command,
+        date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        seed=asked.seed,
+        machine=machine(),
+        versions=versions(),
+        measured=tuple(runner.measured),
+        memory=memory,
+        many=many,
+        left_out=tuple(runner.left_out),
+        refused=tuple(runner.refused),
+    )
+
+
+def machine() -> str:
+    """The processor, its cores, memory and system."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{_processor()}, {cores} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}"
+
+
+def _processor() -> str:
+    with suppress(OSError):
+        for line in CPUINFO.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(": ")[2]
+    return platform.machine()

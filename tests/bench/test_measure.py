@@ -1,0 +1,136 @@
+"""Measuring: answers are compared, and what an answer does not bear out is not told."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from attrs import evolve
+
+from ripplenest.bench import many, measure, run
+from ripplenest.bench.asked import Asked
+from ripplenest.bench.data import Data
+from ripplenest.bench.measure import AFTER, BEFORE, Differs
+from ripplenest.bench.results import Measured
+from ripplenest.bench.rivals.duck import Duck
+from ripplenest.bench.rivals.pole import Pole
+from ripplenest.bench.workloads import F2, JOIN, WORKLOADS, Workload
+
+DATA = Data(0.0001, 3)
+ASKED = Asked((DATA.scale,), ("f2",), (1, 10, 60, 10_000), ("duckdb", "polars"), 2, 60.0, 3, 3, "ripplenest bench")
+
+
+def without_last(table: pa.Table) -> pa.Table:
+    return table.slice(0, table.num_rows - 1)
+
+
+class Forgetful(Pole):
+    """Its answers lack a row, from the ``late``-th on."""
+
+    def __init__(self, *args: Any, late: int = 0) -> None:
+        super().__init__(*args)
+        self._late = late
+
+    def answer(self) -> pa.Table:
+        self._late -= 1
+        return super().answer() if self._late >= 0 else without_last(super().answer())
+
+
+class Failing(Pole):
+    """It has no memory for the view."""
+
+    def recompute(self) -> None:
+        raise MemoryError("no room\nfor it")
+
+
+def measured(folder: Path, polars: Pole, workload: Workload = JOIN) -> tuple[Measured, Any]:
+    duckdb = Duck(workload.name)
+    return measure.measure(workload, DATA, ASKED, folder, duckdb, {"duckdb": duckdb, "polars": polars})
+
+
+@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=lambda w: w.name)
+def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "OPENINGS", 1)
+    found, wrong = measured(folder, Pole(workload.name, workload.keys), workload)
+    assert wrong == {}
+    kinds = ["insert", "mixed", "delete"] + (["deep insert", "deep delete"] if workload.name == "nf2" else [])
+    assert {(p.kind, p.rows) for p in found.points} == {(k, n) for k in kinds for n in (1, 10) if (k, n) != ("mixed", 1)}
+    for p in found.points:
+        assert p.batch.rounds == 2 and p.batch.least <= p.batch.median <= p.batch.most
+        assert list(p.phases) == ["read", "snapshot", "intake", "views", "commit"]
+        assert 0 < sum(p.phases.values()) < 2 * p.batch.most
+        compared = p.kind == "insert"
+        assert (p.floor is not None, set(p.rivals)) == (compared, {"duckdb", "polars"} if compared else set())
+    assert (found.opening is not None) == (found.crossover is not None) == (workload is F2)
+    assert min(found.load, found.create, found.reading.ours, found.reading.computed, found.reading.kept) > 0
+    assert found.items == DATA.items.num_rows < found.rows
+    assert found.state_bytes > found.input_bytes > 0
+
+
+@pytest.mark.parametrize("late, when", [(0, BEFORE), (1, AFTER)])
+def test_a_rival_that_errs_has_no_figures(folder: Path, late: int, when: str) -> None:
+    found, wrong = measured(folder, Forgetful(JOIN.name, JOIN.keys, late=late))
+    assert wrong == {"polars": f"1 rows differ {when}"}
+    assert {name for p in found.points for name in p.rivals} == {"duckdb"}
+
+
+def test_a_rival_that_fails_has_none_either(folder: Path) -> None:
+    found, wrong = measured(folder, Failing(JOIN.name, JOIN.keys))
+    assert wrong == {"polars": "failed: MemoryError: no room"}
+    assert {name for p in found.points for name in p.rivals} == {"duckdb"}
+
+
+def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, after: int) -> None:
+    """Our answers lack a row from the ``after``-th on."""
+    whole: Callable[..., pa.Table] = measure.nested
+    asked = [0]
+
+    def nested(*args: Any) -> pa.Table:
+        asked[0] += 1
+        return whole(*args) if asked[0] <= after else without_last(whole(*args))
+
+    monkeypatch.setattr(module, "nested", nested)
+
+
+@pytest.mark.parametrize("after, when", [(0, BEFORE), (1, AFTER)])
+def test_without_a_right_answer_there_is_no_figure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, after: int, when: str
+) -> None:
+    breaking(monkeypatch, measure, after)
+    with pytest.raises(Differs, match=f"1 rows differ from duckdb's {when}"):
+        measured(folder, Pole(JOIN.name, JOIN.keys))
+
+
+def test_a_batch_that_does_nothing_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is measured, and not applied."""
+    whole = measure.apply
+
+    def apply(db: Any, change: Any, policy: Any = "auto") -> Any:
+        if (change.kind, change.rows) == ("mixed", 10):
+            return whole(db, measure.Change("insert", 0, ()), policy)
+        return whole(db, change, policy)
+
+    monkeypatch.setattr(measure, "apply", apply)
+    monkeypatch.setitem(globals(), "ASKED", evolve(ASKED, rows=(1, 2, 10), rounds=1))  # the first two warm up
+    with pytest.raises(Differs, match=f"10 rows differ from duckdb's {AFTER}"):
+        measured(folder, Pole(JOIN.name, JOIN.keys))
+
+
+def test_a_run_tells_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one workload, and goes on with the others."""
+    whole = measure.nested
+
+    def nested(db: Any, view: str, like: Any) -> pa.Table:
+        found = whole(db, view, like)
+        return without_last(found) if view == "f2" else found
+
+    monkeypatch.setattr(measure, "nested", nested)
+    monkeypatch.setattr(many, "nested", lambda *args: without_last(whole(*args)))
+    asked = Asked((DATA.scale,), ("f2", "flat"), (1,), ("polars",), 1, 60.0, 2, 3, "")
+    found = run.run(asked, lambda _: None)
+    assert [left.what for left in found.refused] == ["f2 at scale 0.0001", "many views"]
+    assert "rows differ from" in found.refused[0].why and found.many is None
+    assert [m.workload for m in found.measured] == ["flat"]
+    assert {name for p in found.measured[0].points for name in p.rivals} == {"polars"}
+    assert found.memory is not None and found.memory.peak_bytes > 10_000_000
