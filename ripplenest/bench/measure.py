@@ -192,9 +192,14 @@ def _inner_rows(column: pa.Array | pa.ChunkedArray) -> int:
     return 0
 
 
+def batch_sizes(asked: Asked, data: Data) -> list[int]:
+    """Those of the batches that were asked for that are not too large for the data."""
+    return [rows for rows in asked.rows if rows <= max(data.items.num_rows // SHARE, 1)]
+
+
 def _rounds(turns: Turns, changes: Changes, asked: Asked, data: Data) -> None:
     """A round to warm up, with what is small, and those that count: so many, or as many as fit into the time."""
-    sizes = [rows for rows in asked.rows if rows <= max(data.items.num_rows // SHARE, 1)]
+    sizes = batch_sizes(asked, data)
     turns.round(changes, sizes[:2], lambda: False)
     turns.samples.clear()
     turns.rounds, started = 0, time.perf_counter()

@@ -3,13 +3,14 @@
 import os
 import platform
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ripplenest.bench.asked import REFERENCE, Asked
 from ripplenest.bench.child import ask
@@ -17,16 +18,20 @@ from ripplenest.bench.data import CUSTOMERS, MOST, ORDERS, Data
 from ripplenest.bench.goals import MEMORY_ROWS
 from ripplenest.bench.library import check_installed, versions
 from ripplenest.bench.many import LARGEST, measure_many
-from ripplenest.bench.measure import Differs, measure
-from ripplenest.bench.results import Left, Many, Measured, Memory, Run
+from ripplenest.bench.measure import AFTER, Differs, batch_sizes, measure
+from ripplenest.bench.results import Left, Many, Measured, Memory, Point, Run
+from ripplenest.bench.rivals import pathways
 from ripplenest.bench.rivals.duck import Duck
+from ripplenest.bench.rivals.pathways import ProcessFailed, maintained
 from ripplenest.bench.rivals.pole import Pole
 from ripplenest.bench.rivals.rival import Reference, Rival
+from ripplenest.bench.timing import Timing
 from ripplenest.bench.workloads import WORKLOADS, Workload
 from ripplenest.errors import RipplenestError
 
 AT_ONE = CUSTOMERS + ORDERS + ORDERS * (1 + MOST) // 2  # rows of the relations of F2 at scale 1
 CPUINFO = Path("/proc/cpuinfo")
+PATHWAY = "pathway"
 Say = Callable[[str], None]
 
 
@@ -56,7 +61,25 @@ class _Runner:
                 for rival in {REFERENCE: reference, **rivals}.values():
                     rival.close()
         self.refused += [Left(f"{name}, {where}", why) for name, why in wrong.items()]
-        self.measured.append(found)
+        self.measured.append(self.with_pathway(found, where) if PATHWAY in self.asked.rivals else found)
+
+    def with_pathway(self, found: Measured, where: str) -> Measured:
+        """With what Pathway takes, where it can keep the view. It is no part of the turns: it runs until it is done."""
+        why = _without_pathway(found.workload)
+        if why:
+            self.left_out.append(Left(f"{PATHWAY}, {where}", why))
+            return found
+        data = Data(found.scale, self.asked.seed)
+        with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
+            try:
+                times, rows = maintained(data, batch_sizes(self.asked, data), min(self.asked.rounds, 3), Path(folder))
+            except ProcessFailed as error:
+                self.refused.append(Left(f"{PATHWAY}, {where}", f"failed: {error}"))
+                return found
+        if rows:
+            self.refused.append(Left(f"{PATHWAY}, {where}", f"{rows:,} rows differ {AFTER}"))
+            return found
+        return evolve(found, points=tuple(_joined(p, times) for p in found.points))
 
     def rivals(self, workload: Workload, reference: Reference, where: str) -> dict[str, Rival]:
         """Those that are timed beside it and can answer it."""
@@ -66,9 +89,10 @@ class _Runner:
             "spark": partial(_sparks, workload),
         }
         found = {}
-        for name in self.asked.rivals:
+        for name, make in makers.items():
             try:
-                found[name] = makers[name]()
+                if name in self.asked.rivals:
+                    found[name] = make()
             except RipplenestError as error:  # no Java
                 self.left_out.append(Left(f"{name}, {where}", str(error)))
         return found
@@ -90,6 +114,17 @@ class _Runner:
             except Differs as differs:
                 self.refused.append(Left("many views", str(differs)))
                 return None
+
+
+def _without_pathway(workload: str) -> str:
+    """Why it cannot be asked; "" when it can."""
+    if workload != pathways.WORKLOAD:
+        return "it has no nested views"
+    return "" if find_spec(PATHWAY) else "it is not installed: pip install 'ripplenest[pathway]'"
+
+
+def _joined(p: Point, times: Mapping[int, Timing]) -> Point:
+    return evolve(p, rivals={**p.rivals, PATHWAY: times[p.rows]}) if p.kind == "insert" else p
 
 
 def _sparks(workload: Workload) -> Rival:

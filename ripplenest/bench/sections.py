@@ -71,7 +71,10 @@ def _batches(m: Measured) -> Section:
     said = [_crossing(m, name) for name in rivals]
     title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {m.items:,} items"
     times = max((p.batch.rounds for p in m.points), default=0)
-    what = f"Milliseconds, medians of {times}; of rivals, to compute the view again, and how many times ours that is."
+    what = (
+        f"Milliseconds, medians of {times}; of rivals, to compute the view again (of pathway, to maintain it), and how "
+        "many times ours that is."
+    )
     return Section(title, head, rows, (what, *said, *_own(m)))
 
 
@@ -96,11 +99,11 @@ def _crossing(m: Measured, rival: str) -> str:
     points = [p for p in m.of_kind("insert") if rival in p.rivals]
     rows = crossing([(p.rows, p.batch.median / p.rivals[rival].median) for p in points], 1.0)
     if rows is None:
-        return f"Whether {rival} would overtake it cannot be told: times do not grow with the batch."
+        return f"Whether {rival} is faster for large batches cannot be told: times do not grow with the batch."
     if rows == 0:
-        return f"{rival} computing the view again is faster for every batch."
+        return f"{rival} is faster for every batch."
     beyond = " (beyond what was measured, along the last two batches)" if rows > points[-1].rows else ""
-    return f"{rival} computing the view again is faster from about {_share(rows, m)} on{beyond}."
+    return f"{rival} is faster from about {_share(rows, m)} on{beyond}."
 
 
 def _own(m: Measured) -> Iterator[str]:

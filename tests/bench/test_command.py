@@ -129,7 +129,7 @@ def test_the_batches_of_a_workload() -> None:
         ("insert", "1k", "10", "5 to 20", "0.1", "0.2", "0.3", "0.4", "1", "2", "7,500 (750x)"),
         ("insert (recomputed)", "10k", "20,000", "10,000 to 40,000", "0.1", "0.2", "0.3", "0.4", "1", "", ""),
     )
-    assert shown.notes[1].startswith("duckdb computing the view again is faster from about 1,2")
+    assert shown.notes[1].startswith("duckdb is faster from about 1,2")
     assert "beyond what was measured" in shown.notes[1]
     assert "pays from about 600,000 changed items (10 % of all) on; policy auto was not tried" in shown.notes[2]
 

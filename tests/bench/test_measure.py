@@ -8,12 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from attrs import evolve
+from support.figures import timing
 
 from ripplenest.bench import many, measure, run
 from ripplenest.bench.asked import Asked
 from ripplenest.bench.data import Data
 from ripplenest.bench.measure import AFTER, BEFORE, Differs
 from ripplenest.bench.results import Measured
+from ripplenest.bench.rivals import pathways
 from ripplenest.bench.rivals.duck import Duck
 from ripplenest.bench.rivals.pole import Pole
 from ripplenest.bench.workloads import F2, JOIN, WORKLOADS, Workload
@@ -117,6 +119,65 @@ def test_a_batch_that_does_nothing_is_noticed(folder: Path, monkeypatch: pytest.
     monkeypatch.setitem(globals(), "ASKED", evolve(ASKED, rows=(1, 2, 10), rounds=1))  # the first two warm up
     with pytest.raises(Differs, match=f"10 rows differ from duckdb's {AFTER}"):
         measured(folder, Pole(JOIN.name, JOIN.keys))
+
+
+# ---------------------------------------------------------------- Pathway, which is not asked in turns
+
+
+def ran(*workloads: str) -> Any:
+    asked = Asked((DATA.scale,), workloads, (1, 10), ("pathway",), 1, 60.0, 2, 3, "")
+    return run.run(asked, lambda _: None)
+
+
+@pytest.fixture
+def alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is measured but batches."""
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(measure, "OPENINGS", 1)
+    for name in ("memory", "many"):
+        monkeypatch.setattr(run._Runner, name, lambda _: None)
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_pathway_cannot_do_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "find_spec", lambda _: None)
+    assert [(left.what, left.why) for left in ran("f2", "flat").left_out] == [
+        ("pathway, f2 at scale 0.0001", "it has no nested views"),
+        ("pathway, flat at scale 0.0001", "it is not installed: pip install 'ripplenest[pathway]'"),
+    ]
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("differing, refused", [(0, []), (2, ["2 rows differ after the batches"])])
+def test_what_pathway_takes(differing: int, refused: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {1: timing(1.0), 10: timing(2.0)}
+    monkeypatch.setattr(run, "find_spec", lambda name: name)
+    monkeypatch.setattr(run, "maintained", lambda _, sizes, *__: ({rows: times[rows] for rows in sizes}, differing))
+    found = ran("flat")
+    assert [left.why for left in found.refused] == refused
+    told = {p.rows: p.rivals for p in found.measured[0].of_kind("insert")}
+    assert told == ({1: {}, 10: {}} if differing else {rows: {"pathway": time} for rows, time in times.items()})
+    assert all(not p.rivals for p in found.measured[0].of_kind("delete"))
+
+
+@pytest.mark.usefixtures("alone")
+def test_pathway_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process says why."""
+    monkeypatch.setattr(run, "find_spec", lambda name: name)
+    monkeypatch.setenv("PYTHONPATH", str(broken_pathway(Path(tempfile.mkdtemp()))))
+    (refused,) = ran("flat").refused
+    assert refused.why == "failed: ImportError: no licence"
+
+
+def broken_pathway(folder: Path) -> Path:
+    (folder / "pathway.py").write_text("raise ImportError('no licence')\n")
+    return folder
+
+
+def test_pathway_keeps_the_join(folder: Path) -> None:
+    pytest.importorskip("pathway")
+    times, differing = pathways.maintained(DATA, [1, 10], 1, folder)
+    assert (list(times), differing) == ([1, 10], 0)
 
 
 def test_a_run_tells_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
