@@ -7,7 +7,7 @@ of a rival rests on its answers being equal to ours, and all that is said of us 
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -77,7 +77,6 @@ class Turns:
     rivals: Mapping[str, Rival]
     samples: dict[tuple[str, int], Samples] = Factory(lambda: defaultdict(Samples))
     wrong: dict[str, str] = Factory(dict)
-    rounds: int = 0
 
     @property
     def others(self) -> dict[str, Rival]:
@@ -110,30 +109,22 @@ class Turns:
                 self.wrong[name] = f"{found:,} rows differ {when}"
         return seconds
 
-    def round(self, changes: Changes, sizes: Iterable[int], is_last: Callable[[], bool]) -> bool:
-        """Batches of each size, there and back; whether it was the last, in which answers are compared in between."""
-        for rows in sizes:
-            for change in changes.there(rows):
-                self._turn(change)
-        last = is_last()
-        if last:
-            self.compare(AFTER)
-        for rows in sizes:
-            for change in changes.back(rows):
-                self._turn(change)
-        self.rounds += 1
-        return last
-
-    def _turn(self, change: Change) -> None:
-        samples = self.samples[change.kind, change.rows]
-        samples.applied.append(apply(self.db, change, "auto"))
-        compared = change.kind == "insert"
-        if compared:
-            samples.floors.append(floor(self.folder, change.writes))
+    def apply(self, change: Change) -> Applied:
+        """To everybody."""
+        found = apply(self.db, change, "auto")
         self.reference.apply(change.writes)
         for name, rival in self.others.items():
             self._try(name, partial(rival.apply, change.writes))
-        if compared and self.rounds < RIVAL_ROUNDS:
+        return found
+
+    def turn(self, change: Change) -> None:
+        """The same, measured."""
+        samples = self.samples[change.kind, change.rows]
+        samples.applied.append(self.apply(change))
+        if change.kind != "insert":
+            return
+        samples.floors.append(floor(self.folder, change.writes))
+        if len(samples.applied) <= RIVAL_ROUNDS:
             if REFERENCE in self.rivals:
                 samples.rivals[REFERENCE].append(timed(self.reference.recompute)[1])
             for name, rival in self.others.items():
@@ -161,8 +152,9 @@ def measure(
         turns = Turns(db, workload, folder, reference, rivals)
         turns.load(tables)
         reading = Reading(turns.compare(BEFORE), timed(reference.nested)[1], timed(reference.answer)[1])
-        _rounds(turns, workload.changes(data), asked, data)
-        crossover = _crossover(turns, workload.changes(data), data.items.num_rows) if workload is F2 else None
+        changes = workload.changes(data)
+        _rounds(turns, changes, asked, data)
+        crossover = _crossover(turns, changes, data.items.num_rows) if workload is F2 else None
     found = Measured(
         workload=workload.name,
         scale=data.scale,
@@ -198,18 +190,27 @@ def batch_sizes(asked: Asked, data: Data) -> list[int]:
 
 
 def _rounds(turns: Turns, changes: Changes, asked: Asked, data: Data) -> None:
-    """A round to warm up, with what is small, and those that count: so many, or as many as fit into the time."""
+    """Batches of each size, there and back, as often as was asked or fits into the time; at last all of them there, and
+    compared. A round to warm up comes first, so that a batch finds what others of its size left, not larger ones."""
     sizes = batch_sizes(asked, data)
-    turns.round(changes, sizes[:2], lambda: False)
-    turns.samples.clear()
-    turns.rounds, started = 0, time.perf_counter()
+    seconds = asked.seconds_at(data.scale) / len(sizes)
+    for rows in sizes:
+        for change in _round(changes, rows):
+            turns.apply(change)
+        started, done, spent = time.perf_counter(), 0, 0.0
+        while not done or (done < asked.rounds and spent * (done + 1) / done <= seconds):
+            for change in _round(changes, rows):
+                turns.turn(change)
+            done, spent = done + 1, time.perf_counter() - started
+    for rows in sizes:
+        for change in changes.there(rows):
+            turns.apply(change)
+    turns.compare(AFTER)
 
-    def is_last() -> bool:
-        done, spent = turns.rounds + 1, time.perf_counter() - started
-        return done >= asked.rounds or spent * (done + 1) > asked.seconds_at(data.scale) * done
 
-    while not turns.round(changes, sizes, is_last):
-        pass
+def _round(changes: Changes, rows: int) -> Iterator[Change]:
+    yield from changes.there(rows)
+    yield from changes.back(rows)
 
 
 def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover | None:

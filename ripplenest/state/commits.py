@@ -134,6 +134,7 @@ class Commits:
         operations, source, seq = recorded.operations, recorded.source, recorded.seq
         laps = Laps()
         snapshot, standing = self.state.begin(LOCAL if source is None else source, seq)
+        laps.end("snapshot")
         digest = _digest(operations)
         if source is None or seq is None:
             source, seq = LOCAL, (standing.last or 0) + 1
@@ -141,7 +142,7 @@ class Commits:
         if repeated is not None:
             return repeated
         self._declared.check_unchanged(recorded.used)
-        laps.end("snapshot")
+        laps.end("digest")
         named = [(o, f"operation {i} ({o.verb} {o.target})") for i, o in enumerate(operations)]
         applied = carry_out(self._declared.relations, lambda: self.state.overlay(snapshot), (source, seq), named)
         changes = applied.changes

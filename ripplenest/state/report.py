@@ -19,8 +19,8 @@ class Report(Tabular):
     ``applied`` is False for a retry of a batch that was applied before. ``waiting`` are the views that read what
     changed and are not kept fresh, because they wait to be rebuilt (``Database.rebuild``).
 
-    ``phases`` are the seconds of each in turn, all of ``seconds``: "snapshot" finds the version and knows the batch,
-    "intake" makes signed rows of its operations, "views" what these change, and "commit" stores both. A retry of a
+    ``phases`` are the seconds of each in turn, all of ``seconds``: "snapshot" finds the version, "digest" is of what
+    the batch says, "intake" makes signed rows of it, "views" what these change, and "commit" stores both. A retry of a
     batch that was applied before has none.
     """
 

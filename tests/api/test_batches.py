@@ -32,7 +32,7 @@ def test_phases(db):
     """A report says how long each phase took, which is all of the batch; history keeps what the batch did."""
     with db.batch(source="imdb", seq=17) as b:
         b.insert("M", [JARHEAD])
-    assert list(b.report.phases) == ["snapshot", "intake", "views", "commit"]
+    assert list(b.report.phases) == ["snapshot", "digest", "intake", "views", "commit"]
     assert all(seconds > 0 for seconds in b.report.phases.values())
     assert sum(b.report.phases.values()) == pytest.approx(b.report.seconds)
     note = db.history(1)[0].note
