@@ -32,6 +32,7 @@ from ripplenest.bench.workloads import F2, Workload
 
 RIVAL_ROUNDS = 3  # what they compute hardly depends on the change
 OPENINGS, FULL_ROUNDS = 3, 5
+LONGEST = 200  # characters that are shown of an error
 TOO_MANY = 2  # times as many rows as there are items: more are not tried
 BEFORE, AFTER = "before the batches", "after the batches"
 SHARE = 10  # a batch changes at most one of so many items
@@ -93,7 +94,8 @@ class Turns:
         try:
             return work()
         except Exception as error:
-            self.wrong[name] = f"failed: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+            first = "".join(str(error).splitlines()[:1])[:LONGEST]
+            self.wrong[name] = f"failed: {type(error).__name__}: {first}"
             return None
 
     def compare(self, when: str) -> float:
