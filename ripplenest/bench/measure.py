@@ -227,7 +227,7 @@ def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover | None:
     if rows > TOO_MANY * items:
         return Crossover(rows, full, None)
     half, double = (apply(turns.db, _insert(changes, max(round(n), 1)), "auto").verdict for n in (rows / 2, rows * 2))
-    return Crossover(rows, full, (half, double) == ("incremental", "full"))
+    return Crossover(rows, full, (half, double))
 
 
 def _differing(ours: pa.Table, rival: Rival) -> int:

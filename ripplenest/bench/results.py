@@ -33,12 +33,17 @@ class Reading:
 
 @frozen
 class Crossover:
-    """The changed rows from which on it is as fast to recompute (``full``, which took so long), as measured; whether
-    policy auto maintains half as many and recomputes twice as many, None where that was not tried."""
+    """The changed rows from which on it is as fast to recompute (``full``, which took so long), as measured; what
+    policy auto does with half as many and with twice as many, None where that was not tried."""
 
     rows: float
     full: Timing
-    agrees: bool | None
+    auto: tuple[str, str] | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether auto's own estimate of ``rows`` is between half of it and twice of it."""
+        return None if self.auto is None else self.auto == ("incremental", "full")
 
 
 @frozen

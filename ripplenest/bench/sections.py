@@ -109,12 +109,11 @@ def _crossing(m: Measured, rival: str) -> str:
 def _own(m: Measured) -> Iterator[str]:
     if m.crossover is not None:
         took, rows = _ms(m.crossover.full.median), m.crossover.rows
-        agrees = {None: "was not tried", True: "agrees", False: "does not agree"}[m.crossover.agrees]
         where = f"pays from about {_share(rows, m)} on" if rows else "is faster for every batch"
-        yield (
-            f"Recomputing it here (policy full) takes {took} ms for one row, and {where}; policy auto {agrees} at half "
-            "and at twice as many."
-        )
+        auto = "What policy auto does there was not tried."
+        if m.crossover.auto is not None:
+            auto = "Policy auto, for half as many: {}; for twice as many: {}.".format(*m.crossover.auto)
+        yield f"Recomputing it here (policy full) takes {took} ms for one row, and {where}. {auto}"
 
 
 def _share(rows: float, m: Measured) -> str:

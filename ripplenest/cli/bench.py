@@ -24,7 +24,7 @@ _SECONDS = "Time for the rounds of one workload at one scale; 10 and 600 times t
 def bench(
     scale: Annotated[str, typer.Option(metavar="A,B", help=_SCALES)] = "0.02,1",
     workload: Annotated[str, typer.Option(metavar="A,B", help="f2, nf2, flat.")] = ",".join(asked.WORKLOADS),
-    rows: Annotated[str, typer.Option(metavar="A,B", help=_ROWS)] = "1,100,1k,10k,100k",
+    rows: Annotated[str, typer.Option(metavar="A,B", help=_ROWS)] = "1,10,100,1k,10k,100k",
     rivals: Annotated[str, typer.Option(metavar="A,B", help=_RIVALS)] = "duckdb,polars",
     rounds: Annotated[int, typer.Option(min=1, help="How often each batch is measured.")] = 5,
     seconds: Annotated[float | None, typer.Option(min=0, help=_SECONDS)] = None,

@@ -131,7 +131,15 @@ def test_the_batches_of_a_workload() -> None:
     )
     assert shown.notes[1].startswith("duckdb is faster from about 1,2")
     assert "beyond what was measured" in shown.notes[1]
-    assert "pays from about 600,000 changed items (10 % of all) on; policy auto was not tried" in shown.notes[2]
+    assert "pays from about 600,000 changed items (10 % of all) on." in shown.notes[2]
+    assert "What policy auto does there was not tried." in shown.notes[2]
+
+
+def test_what_policy_auto_does() -> None:
+    crossover = Crossover(600_000, timing(9_000), ("incremental", "incremental"))
+    (said,) = table(run(measured("f2", 1.0, crossover=crossover)), "f2 at scale 1").notes[1:]
+    assert said.endswith("Policy auto, for half as many: incremental; for twice as many: incremental.")
+    assert not crossover.agrees
 
 
 def test_time_against_state() -> None:

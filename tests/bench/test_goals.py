@@ -53,7 +53,7 @@ MISSED = {
         lambda m: evolve(m, crossover=evolve(m.crossover, rows=599_000))
     ),
     "policy auto agrees at half and at twice as many (1: it does)": lambda: f2(
-        lambda m: evolve(m, crossover=evolve(m.crossover, agrees=False))
+        lambda m: evolve(m, crossover=evolve(m.crossover, auto=("full", "full")))
     ),
     "load, each flat row": lambda: f2(lambda m: evolve(m, load=2.1e-6 * m.rows)),
     "load, each row of nested input": lambda: f2(lambda m: evolve(m, load=4.1e-6 * m.rows), "nf2"),

@@ -36,11 +36,12 @@ def run(*found: Measured, **more: Any) -> Run:
 
 def whole() -> Run:
     """A run that measured everything, all of it good."""
+    crossover = Crossover(1_000_000, timing(9_000), ("incremental", "full"))
     points = [point(rows, ms, 7_500.0, ms / 2) for rows, ms in TIMES.items()]
     small = [point(rows, ms / 1.2) for rows, ms in TIMES.items()]
     return run(
         measured("f2", 0.02, *small),
-        measured("f2", 1.0, *points, crossover=Crossover(1_000_000, timing(9_000), True), opening=timing(100),
+        measured("f2", 1.0, *points, crossover=crossover, opening=timing(100),
                  state_bytes=1_500_000_000, input_bytes=1_000_000_000, create=15.0),
         measured("nf2", 1.0, *points),
         memory=Memory(10_000_000, 12.0, 1_500_000_000),
