@@ -7,7 +7,6 @@ Each prints one JSON object.
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from ripplenest.bench.changes import Change, Items, Write
 from ripplenest.bench.data import ITEMS, Data
+from ripplenest.bench.process import answered
 from ripplenest.bench.subject import apply, load, opened
 from ripplenest.bench.timing import peak_bytes, timed
 from ripplenest.bench.workloads import F2
@@ -25,11 +25,8 @@ What = Literal["load", "open"]
 
 
 def ask(what: What, folder: Path, data: Data) -> dict[str, Any]:
-    """What such a process says. Raises CalledProcessError when it fails, with what it said on stderr."""
-    command = [sys.executable, "-P", "-m", __name__, what, str(folder), str(data.scale), str(data.seed)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)  # noqa: S603 - this module
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    """What such a process says. Raises ProcessFailed."""
+    return answered(__name__, what, folder, data.scale, data.seed)
 
 
 def load_alone(folder: Path, data: Data) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from attrs import frozen
 
+from ripplenest.bench.changes import CUSTOMER_ORDERS, ORDER_ITEMS
 from ripplenest.bench.crossings import slope
 from ripplenest.bench.results import Measured, Point, Run
 
@@ -82,9 +83,9 @@ def _each(m: Measured) -> float | None:
 
 
 def _each_stored(m: Measured) -> float | None:
-    """The same for one more row of a document, which has orders besides items."""
+    """The same for one more row of a new document, which has orders besides items."""
     found = _each(m)
-    return None if found is None else found * m.items / m.rows
+    return None if found is None else found / (1 + 1 / ORDER_ITEMS + 1 / ORDER_ITEMS / CUSTOMER_ORDERS)
 
 
 def _over_floor(rows: int) -> Figure:

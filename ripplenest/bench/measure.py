@@ -23,6 +23,7 @@ from ripplenest.bench.child import ask
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.data import Data
 from ripplenest.bench.floor import floor
+from ripplenest.bench.process import ProcessFailed
 from ripplenest.bench.results import Crossover, Measured, Point, Reading
 from ripplenest.bench.rivals.rival import Reference, Rival
 from ripplenest.bench.same import differing
@@ -169,7 +170,7 @@ def measure(
         reading=reading,
         points=turns.points(),
         crossover=crossover,
-        opening=_opening(folder / "state", data) if workload is F2 else None,
+        opening=_opening(turns, data) if workload is F2 else None,
     )
     return found, turns.wrong
 
@@ -239,5 +240,9 @@ def _insert(changes: Changes, rows: int) -> Change:
     return Change("insert", rows, (Write("insert", changes.relation, changes.fresh(rows)),))
 
 
-def _opening(state: Path, data: Data) -> Timing:
-    return Timing.of([ask("open", state, data)["seconds"] for _ in range(OPENINGS)])
+def _opening(turns: Turns, data: Data) -> Timing | None:
+    try:
+        return Timing.of([ask("open", turns.folder / "state", data)["seconds"] for _ in range(OPENINGS)])
+    except ProcessFailed as error:
+        turns.wrong["opening"] = f"failed: {error}"
+        return None

@@ -19,10 +19,11 @@ from ripplenest.bench.goals import MEMORY_ROWS
 from ripplenest.bench.library import check_installed, versions
 from ripplenest.bench.many import LARGEST, measure_many
 from ripplenest.bench.measure import AFTER, Differs, batch_sizes, measure
+from ripplenest.bench.process import ProcessFailed
 from ripplenest.bench.results import Left, Many, Measured, Memory, Point, Run
 from ripplenest.bench.rivals import pathways
 from ripplenest.bench.rivals.duck import Duck
-from ripplenest.bench.rivals.pathways import ProcessFailed, maintained
+from ripplenest.bench.rivals.pathways import maintained
 from ripplenest.bench.rivals.pole import Pole
 from ripplenest.bench.rivals.rival import Reference, Rival
 from ripplenest.bench.timing import Timing
@@ -103,7 +104,11 @@ class _Runner:
         scale = MEMORY_ROWS / AT_ONE if largest >= 1 else largest
         self.say(f"the memory of a load of about {scale * AT_ONE:,.0f} rows")
         with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
-            return Memory(**ask("load", Path(folder) / "state", Data(scale, self.asked.seed)))
+            try:
+                return Memory(**ask("load", Path(folder) / "state", Data(scale, self.asked.seed)))
+            except ProcessFailed as error:
+                self.refused.append(Left("the memory of a load", f"failed: {error}"))
+                return None
 
     def many(self) -> Many | None:
         scale = min(LARGEST, min(self.asked.scales) / 10)

@@ -13,6 +13,7 @@ from ripplenest.bench import many, measure, run
 from ripplenest.bench.asked import Asked
 from ripplenest.bench.data import Data
 from ripplenest.bench.measure import AFTER, BEFORE, Differs
+from ripplenest.bench.process import ProcessFailed, answered
 from ripplenest.bench.results import Measured
 from ripplenest.bench.rivals import pathways
 from ripplenest.bench.rivals.duck import Duck
@@ -87,6 +88,22 @@ def test_a_rival_that_fails_has_none_either(folder: Path, said: str, shown: str)
     found, wrong = measured(folder, Failing(JOIN.name, JOIN.keys, said=said))
     assert wrong == {"polars": f"failed: MemoryError: {shown}"}
     assert {name for p in found.points for name in p.rivals} == {"duckdb"}
+
+
+def failed(*_: Any) -> Any:
+    raise ProcessFailed("killed")
+
+
+def test_a_state_that_cannot_be_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "ask", failed)
+    found, wrong = measured(folder, Pole(F2.name, F2.keys), F2)
+    assert (found.opening, wrong) == (None, {"opening": "failed: killed"})
+    assert {name for p in found.points for name in p.rivals} == {"duckdb", "polars"}
+
+
+def test_a_process_says_why_it_failed() -> None:
+    with pytest.raises(ProcessFailed, match=r"^KeyError: 'shut'$"):
+        answered("ripplenest.bench.child", "shut", "folder", 1, 1)
 
 
 def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, after: int) -> None:
@@ -195,10 +212,11 @@ def test_a_run_tells_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(measure, "nested", nested)
     monkeypatch.setattr(many, "nested", lambda *args: without_last(whole(*args)))
+    monkeypatch.setattr(run, "ask", failed)
     asked = Asked((DATA.scale,), ("f2", "flat"), (1,), ("polars",), 1, 60.0, 2, 3, "")
     found = run.run(asked, lambda _: None)
-    assert [left.what for left in found.refused] == ["f2 at scale 0.0001", "many views"]
+    assert [left.what for left in found.refused] == ["f2 at scale 0.0001", "the memory of a load", "many views"]
     assert "rows differ from" in found.refused[0].why and found.many is None
     assert [m.workload for m in found.measured] == ["flat"]
     assert {name for p in found.measured[0].points for name in p.rivals} == {"polars"}
-    assert found.memory is not None and found.memory.peak_bytes > 10_000_000
+    assert (found.memory, found.refused[1].why) == (None, "failed: killed")

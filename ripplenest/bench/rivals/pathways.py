@@ -7,7 +7,6 @@ A batch lasts from its first row until the last row that it changes has come out
 """
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from attrs import define, field
 
 from ripplenest.bench.changes import Items, Write
 from ripplenest.bench.data import Data
+from ripplenest.bench.process import answered
 from ripplenest.bench.rivals.duck import Duck
 from ripplenest.bench.same import differing
 from ripplenest.bench.timing import Timing
@@ -27,10 +27,6 @@ from ripplenest.bench.timing import Timing
 WORKLOAD, ANSWER = "flat", "pathway.arrow"
 PATIENCE = 600.0  # seconds that one batch may take
 CHUNK = 100_000  # rows of a table that are rows of Python at a time
-
-
-class ProcessFailed(Exception):
-    """It ended before its last batch; the last line that it said."""
 
 
 @define
@@ -67,14 +63,10 @@ class Arrived:
 def maintained(data: Data, sizes: Sequence[int], rounds: int, folder: Path) -> tuple[dict[int, Timing], int]:
     """By size what an insert of so many items took, and how many rows differ from what the join is at the end.
 
-    Raises ProcessFailed when the process does.
+    Raises ProcessFailed.
     """
-    asked = [str(data.scale), str(data.seed), str(rounds), *map(str, sizes)]
-    command = [sys.executable, "-P", "-m", __name__, str(folder), *asked]
-    done = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603 - this module
-    if done.returncode:
-        raise ProcessFailed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
-    times = {int(rows): Timing.of(seconds) for rows, seconds in json.loads(done.stdout).items()}
+    found = answered(__name__, folder, data.scale, data.seed, rounds, *sizes)
+    times = {int(rows): Timing.of(seconds) for rows, seconds in found.items()}
     with pa.memory_map(str(folder / ANSWER)) as file:
         return times, differing(_expected(data, sizes, rounds), pa.ipc.open_file(file).read_all())
 
