@@ -51,7 +51,7 @@ def _against_change(m: Measured) -> Figure:
         if meets:
             axes.axvline(meets, color=line.get_color(), linestyle=":", linewidth=1)
     axes.set_title(f"{m.workload}, {m.items:,} items; dotted: where recomputing overtakes")
-    axes.legend()
+    figure.legend(loc="outside right upper")
     return figure
 
 
@@ -61,12 +61,12 @@ def _against_state(found: list[Measured]) -> Figure:
         points = [(m.items, p.batch.median * 1e3) for m in found if (p := m.point("insert", rows))]
         axes.plot(*zip(*points, strict=True), "o-", label=f"{shown(rows)} rows")
     axes.set_title(f"{found[0].workload}: time against state")
-    axes.legend()
+    figure.legend(loc="outside right upper")
     return figure
 
 
 def _axes(x: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -190,4 +190,4 @@ def test_the_drawing_has_the_crossover() -> None:
     crossing = plots._against_change(measured("f2", 1.0, point(1, 1, 10), point(100, 100, 10)))
     (axes,) = crossing.axes
     assert axes.lines[-1].get_xdata() == pytest.approx([10, 10])
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ripplenest", "duckdb"]
+    assert [text.get_text() for text in crossing.legends[0].get_texts()] == ["ripplenest", "duckdb"]
