@@ -84,3 +84,21 @@ def test_items_of_one_order_are_no_items_of_another() -> None:
 
     assert differing(table([row([1, 2], [3])]), table([row([1], [2, 3])])) == 2
     assert differing(table([row([1, 2], [])]), table([row([1], [2])])) == 2
+
+
+def test_fields_belong_to_their_row() -> None:
+    """Sums of fields would be equal."""
+    def row(*items: tuple[str, int]) -> dict[str, Any]:
+        return {"name": "x", "orders": [{"date": None, "items": [{"part": p, "qty": q} for p, q in items]}]}
+
+    assert differing(table([row(("a", 1), ("b", 2))]), table([row(("a", 2), ("b", 1))])) == 2
+
+
+def test_bags_of_bags() -> None:
+    def bags(value: Any) -> pa.Table:
+        return pa.table({"b": pa.array([value], pa.list_(pa.list_(pa.int64())))})
+
+    assert differing(bags([[1, 2], [3]]), bags([[3], [2, 1]])) == 0
+    assert differing(bags([[1, 2], [3]]), bags([[1], [2, 3]])) == 2
+    assert differing(bags([[1], []]), bags([[1]])) == 2
+    assert differing(bags([[1], None]), bags([[1], []])) == 2
