@@ -120,19 +120,22 @@ class Turns:
             self._try(name, partial(rival.apply, change.writes))
         return found
 
-    def turn(self, change: Change) -> None:
-        """The same, measured."""
+    def turn(self, change: Change, ask_rivals: bool) -> float:
+        """The same, measured; the seconds of ours."""
         samples = self.samples[change.kind, change.rows]
         samples.applied.append(self.apply(change))
-        if change.kind != "insert":
-            return
-        samples.floors.append(floor(self.folder, change.writes))
-        if len(samples.applied) <= RIVAL_ROUNDS:
-            if REFERENCE in self.rivals:
-                samples.rivals[REFERENCE].append(timed(self.reference.recompute)[1])
-            for name, rival in self.others.items():
-                found = self._try(name, partial(timed, rival.recompute))
-                samples.rivals[name].extend(found[1:] if found else ())
+        if change.kind == "insert":
+            samples.floors.append(floor(self.folder, change.writes))
+            if ask_rivals:
+                self._ask_rivals(samples)
+        return samples.applied[-1].seconds
+
+    def _ask_rivals(self, samples: Samples) -> None:
+        if REFERENCE in self.rivals:
+            samples.rivals[REFERENCE].append(timed(self.reference.recompute)[1])
+        for name, rival in self.others.items():
+            found = self._try(name, partial(timed, rival.recompute))
+            samples.rivals[name].extend(found[1:] if found else ())
 
     def points(self) -> tuple[Point, ...]:
         right = [name for name in self.rivals if name not in self.wrong]
@@ -194,17 +197,18 @@ def batch_sizes(asked: Asked, data: Data) -> list[int]:
 
 def _rounds(turns: Turns, changes: Changes, asked: Asked, data: Data) -> None:
     """Batches of each size, there and back, as often as was asked or fits into the time; at last all of them there, and
-    compared. A round to warm up comes first, so that a batch finds what others of its size left, not larger ones."""
+    compared. A round to warm up comes first, so that a batch finds what others of its size left, not larger ones. The
+    time of rivals is their own: that they are slow takes no round from us."""
     sizes = batch_sizes(asked, data)
     seconds = asked.seconds_at(data.scale) / len(sizes)
     for rows in sizes:
         for change in _round(changes, rows):
             turns.apply(change)
-        started, done, spent = time.perf_counter(), 0, 0.0
-        while not done or (done < asked.rounds and spent * (done + 1) / done <= seconds):
-            for change in _round(changes, rows):
-                turns.turn(change)
-            done, spent = done + 1, time.perf_counter() - started
+        started, done, ours = time.perf_counter(), 0, 0.0
+        while not done or (done < asked.rounds and ours * (done + 1) / done <= seconds):
+            ask_rivals = not done or (done < RIVAL_ROUNDS and time.perf_counter() - started <= seconds)
+            ours += sum(turns.turn(change, ask_rivals) for change in _round(changes, rows))
+            done += 1
     for rows in sizes:
         for change in changes.there(rows):
             turns.apply(change)

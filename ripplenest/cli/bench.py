@@ -18,7 +18,7 @@ T = TypeVar("T")
 _SCALES = "Sizes, where 1 has 6 million items; the goals are about 0.02 and 1."
 _ROWS = "Rows that a batch changes, such as 100 or 10k; those above a tenth of the items are left out."
 _RIVALS = f"Whom to time beside it: {', '.join(asked.RIVALS)}. Answers are compared with DuckDB's in any case."
-_SECONDS = "Time for the rounds of one workload at one scale; 10 and 600 times the scale unless set."
+_SECONDS = "Time for the batches of a workload at one scale, and for rivals; 10 and 600 times the scale unless set."
 
 
 def bench(
