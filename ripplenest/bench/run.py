@@ -165,7 +165,8 @@ def machine() -> str:
     where that is more than one, others disturbed."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{_processor()}, {cores} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}, load {os.getloadavg()[2]:.1f}"
+    system = f"{platform.system()} {platform.release()}"
+    return f"{_processor()}, {cores} cores, {memory:.0f} GiB, {system}, load {os.getloadavg()[2]:.1f}"
 
 
 def _processor() -> str:
