@@ -146,8 +146,9 @@ class Commits:
 
     def _batch(self, policy: Policy, recorded: Recorded) -> Report:
         operations, source, seq = recorded.operations, recorded.source, recorded.seq
-        started = time.perf_counter()
+        laps = Laps()
         snapshot, standing = self.state.begin(LOCAL if source is None else source, seq)
+        laps.end("snapshot")
         digest = _digest(operations)
         if source is None or seq is None:
             source, seq = LOCAL, (standing.last or 0) + 1
@@ -155,10 +156,13 @@ class Commits:
         if repeated is not None:
             return repeated
         self._declared.check_unchanged(recorded.used)
+        laps.end("digest")
         named = [(o, f"operation {i} ({o.verb} {o.target})") for i, o in enumerate(operations)]
         applied = self._carried_out(snapshot, named)
         changes = applied.changes
+        laps.end("intake")
         decision, engine, done = self._changed(policy, snapshot, changes)
+        laps.end("views")
         report = Report(
             snapshot.version + 1,
             source,
@@ -167,7 +171,7 @@ class Commits:
             {name: len(rows) for name, rows in done.changes.items() if len(rows)},
             applied.read + done.rows_read,
             done.jobs,
-            time.perf_counter() - started,
+            laps.total,
             decision.how,
             decision.why,
             waiting=tuple(view.name for view in self._declared.waits_for(changes)),
@@ -176,10 +180,11 @@ class Commits:
         )
         stored = folded(changes, snapshot, self._declared.folded)
         meta = self._declared.left_behind(changes, snapshot.version)
-        said, found_by = note("batch", **report.to_dict()), applied.missed
+        said, found_by = note("batch", **_noted(report)), applied.missed
         change = Change({**stored, **done.changes}, (), found_by, meta, source, seq, digest, said)
         self.state.commit(change, snapshot.version)
-        return evolve(report, seconds=time.perf_counter() - started)
+        laps.end("commit")
+        return evolve(report, seconds=laps.total, phases=laps.spent)
 
     def _carried_out(self, snapshot: Unfolding, named: Sequence[tuple[Operation, str]]) -> Outcome:
         relations, version = self._declared.relations, snapshot.version + 1
@@ -220,6 +225,29 @@ class Commits:
         meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changes, snapshot.version)}
         change = Change({**stored, **done.changes}, meta=meta, note=note("rollback", to=to, **engine.facts))
         return self.state.commit(change, snapshot.version)
+
+
+class Laps:
+    """Seconds by phase, of phases that follow one another."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def end(self, phase: str) -> None:
+        """What passed since the last phase is of this one."""
+        now = time.perf_counter()
+        self.spent[phase], self._since = now - self._since, now
+
+    @property
+    def total(self) -> float:
+        """Of the phases that have ended."""
+        return sum(self.spent.values())
+
+
+def _noted(report: Report) -> dict[str, object]:
+    """What history keeps of a report: all but its phases, which end after it is written."""
+    return {name: value for name, value in report.to_dict().items() if name != "phases"}
 
 
 def _retried(attempt: Callable[[], T]) -> T:

@@ -19,6 +19,10 @@ class Report(Tabular):
     ``engine`` is where the views were worked out, in this process (local) or on Spark, and ``engine_why``.
     ``applied`` is False for a retry of a batch that was applied before. ``waiting`` are the views that read what
     changed and are not kept fresh, because they wait to be rebuilt (``Database.rebuild``).
+
+    ``phases`` are the seconds of each in turn, all of ``seconds``: "snapshot" finds the version, "digest" is of what
+    the batch says, "intake" makes signed rows of it, "views" what these change, and "commit" stores both. A retry of a
+    batch that was applied before has none.
     """
 
     version: int
@@ -35,6 +39,7 @@ class Report(Tabular):
     waiting: tuple[str, ...] = ()
     engine: str = ""
     engine_why: str = ""
+    phases: Mapping[str, float] = field(factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""

@@ -28,6 +28,21 @@ def test_the_paper(db):
     assert db.report == r
 
 
+def test_phases(db):
+    """A report says how long each phase took, which is all of the batch; history keeps what the batch did."""
+    with db.batch(source="imdb", seq=17) as b:
+        b.insert("M", [JARHEAD])
+    assert list(b.report.phases) == ["snapshot", "digest", "intake", "views", "commit"]
+    assert all(seconds > 0 for seconds in b.report.phases.values())
+    assert sum(b.report.phases.values()) == pytest.approx(b.report.seconds)
+    note = db.history(1)[0].note
+    assert set(note) == {"kind", *b.report.to_dict()} - {"phases"}
+    assert note["seconds"] == pytest.approx(b.report.seconds - b.report.phases["commit"])
+    with db.batch(source="imdb", seq=17) as again:
+        again.insert("M", [JARHEAD])
+    assert again.report.phases == {}
+
+
 @pytest.mark.parametrize(
     "rows",
     [

@@ -1,0 +1,252 @@
+"""One workload at one scale: Ripplenest and its rivals in turns on the same changes, and their answers compared.
+
+They are compared before the batches, and again when each has changed rows that are not taken back yet. All that is said
+of a rival rests on its answers being equal to ours, and all that is said of us on the reference's.
+"""
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import Factory, define
+
+import ripplenest as rn
+from ripplenest.bench.asked import REFERENCE, Asked
+from ripplenest.bench.changes import Change, Changes, Write
+from ripplenest.bench.child import ask
+from ripplenest.bench.crossings import crossing
+from ripplenest.bench.data import Data
+from ripplenest.bench.floor import floor
+from ripplenest.bench.process import ProcessFailed
+from ripplenest.bench.results import Crossover, Measured, Point, Reading
+from ripplenest.bench.rivals.rival import Reference, Rival
+from ripplenest.bench.same import differing
+from ripplenest.bench.subject import Applied, apply, load, nested, opened
+from ripplenest.bench.timing import Timing, timed
+from ripplenest.bench.workloads import F2, Workload
+
+RIVAL_ROUNDS = 3  # what they compute hardly depends on the change
+OPENINGS, FULL_ROUNDS = 3, 5
+LONGEST = 200  # characters that are shown of an error
+TOO_MANY = 2  # times as many rows as there are items: more are not tried
+BEFORE, AFTER = "before the batches", "after the batches"
+SHARE = 10  # a batch changes at most one of so many items
+
+T = TypeVar("T")
+
+
+class Differs(Exception):
+    """Our answer is not the reference's."""
+
+
+@define
+class Samples:
+    """Of one kind of batch and number of rows."""
+
+    applied: list[Applied] = Factory(list)
+    floors: list[float] = Factory(list)
+    rivals: dict[str, list[float]] = Factory(lambda: defaultdict(list))
+
+    def point(self, kind: str, rows: int, right: Iterable[str]) -> Point:
+        """With those rivals whose answers were ``right``."""
+        names = self.applied[0].phases
+        return Point(
+            kind,
+            rows,
+            self.applied[-1].verdict,
+            Timing.of([a.seconds for a in self.applied]),
+            {name: statistics.median(a.phases[name] for a in self.applied) for name in names},
+            Timing.of(self.floors) if self.floors else None,
+            {name: Timing.of(self.rivals[name]) for name in right if self.rivals[name]},
+        )
+
+
+@define
+class Turns:
+    """A state and its rivals, which change alike. ``wrong`` is by rival why nothing is said of it: how many rows of an
+    answer differed, or what it failed with."""
+
+    db: rn.Database
+    workload: Workload
+    folder: Path
+    reference: Reference
+    rivals: Mapping[str, Rival]
+    samples: dict[tuple[str, int], Samples] = Factory(lambda: defaultdict(Samples))
+    wrong: dict[str, str] = Factory(dict)
+
+    @property
+    def others(self) -> dict[str, Rival]:
+        """The rivals that have not failed, but for the reference, without which there is no figure."""
+        return {name: r for name, r in self.rivals.items() if name != REFERENCE and name not in self.wrong}
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        self.reference.load(tables)
+        for name, rival in self.others.items():
+            self._try(name, partial(rival.load, tables))
+
+    def _try(self, name: str, work: Callable[[], T]) -> T | None:
+        """What ``work`` of a rival gives; None when it fails, as one that runs out of memory does, which is told."""
+        try:
+            return work()
+        except Exception as error:
+            first = "".join(str(error).splitlines()[:1])[:LONGEST]
+            self.wrong[name] = f"failed: {type(error).__name__}: {first}"
+            return None
+
+    def compare(self, when: str) -> float:
+        """Compute every answer again and compare it with ours; the seconds that reading ours took. Raises Differs when
+        the reference's is another."""
+        self.reference.recompute()
+        expected = self.reference.answer()
+        ours, seconds = timed(lambda: nested(self.db, self.workload.view.name, expected.schema))
+        if rows := differing(expected, ours):
+            raise Differs(f"{rows:,} rows differ from {REFERENCE}'s {when}")
+        for name, rival in self.others.items():
+            if found := self._try(name, partial(_differing, ours, rival)):
+                self.wrong[name] = f"{found:,} rows differ {when}"
+        return seconds
+
+    def apply(self, change: Change) -> Applied:
+        """To everybody."""
+        found = apply(self.db, change, "auto")
+        self.reference.apply(change.writes)
+        for name, rival in self.others.items():
+            self._try(name, partial(rival.apply, change.writes))
+        return found
+
+    def turn(self, change: Change, ask_rivals: bool) -> float:
+        """The same, measured; the seconds of ours."""
+        samples = self.samples[change.kind, change.rows]
+        samples.applied.append(self.apply(change))
+        if change.kind == "insert":
+            samples.floors.append(floor(self.folder, change.writes))
+            if ask_rivals:
+                self._ask_rivals(samples)
+        return samples.applied[-1].seconds
+
+    def _ask_rivals(self, samples: Samples) -> None:
+        if REFERENCE in self.rivals:
+            samples.rivals[REFERENCE].append(timed(self.reference.recompute)[1])
+        for name, rival in self.others.items():
+            found = self._try(name, partial(timed, rival.recompute))
+            samples.rivals[name].extend(found[1:] if found else ())
+
+    def points(self) -> tuple[Point, ...]:
+        right = [name for name in self.rivals if name not in self.wrong]
+        return tuple(samples.point(kind, rows, right) for (kind, rows), samples in self.samples.items())
+
+
+def measure(
+    workload: Workload, data: Data, asked: Asked, folder: Path, reference: Reference, rivals: Mapping[str, Rival]
+) -> tuple[Measured, Mapping[str, str]]:
+    """All that there is to measure, and by rival why there is nothing of it. ``rivals`` are those that are timed, the
+    reference among them or not.
+
+    Raises Differs.
+    """
+    tables = workload.tables(data)
+    with opened(folder / "state") as db:
+        _, loading = timed(lambda: load(db, workload, tables))
+        _, creating = timed(lambda: db.create(workload.view))
+        state_bytes = db.usage.bytes
+        turns = Turns(db, workload, folder, reference, rivals)
+        turns.load(tables)
+        reading = Reading(turns.compare(BEFORE), timed(reference.nested)[1], timed(reference.answer)[1])
+        changes = workload.changes(data)
+        _rounds(turns, changes, asked, data)
+        crossover = _crossover(turns, changes, data.items.num_rows) if workload is F2 else None
+    found = Measured(
+        workload=workload.name,
+        scale=data.scale,
+        rows=sum(map(stored_rows, tables.values())),
+        items=data.items.num_rows,
+        input_bytes=sum(table.nbytes for table in tables.values()),
+        state_bytes=state_bytes,
+        load=loading,
+        create=creating,
+        reading=reading,
+        points=turns.points(),
+        crossover=crossover,
+        opening=_opening(turns, data) if workload is F2 else None,
+    )
+    return found, turns.wrong
+
+
+def stored_rows(table: pa.Table) -> int:
+    """Its rows and those of its inner bags."""
+    return int(table.num_rows) + sum(map(_inner_rows, table.columns))
+
+
+def _inner_rows(column: pa.Array | pa.ChunkedArray) -> int:
+    if pa.types.is_list(column.type):
+        rows = pc.list_flatten(column)
+        return len(rows) + sum(_inner_rows(pc.struct_field(rows, i)) for i in range(rows.type.num_fields))
+    return 0
+
+
+def batch_sizes(asked: Asked, data: Data) -> list[int]:
+    """Those of the batches that were asked for that are not too large for the data."""
+    return [rows for rows in asked.rows if rows <= max(data.items.num_rows // SHARE, 1)]
+
+
+def _rounds(turns: Turns, changes: Changes, asked: Asked, data: Data) -> None:
+    """Batches of each size, there and back, as often as was asked or fits into the time; at last all of them there, and
+    compared. A round to warm up comes first, so that a batch finds what others of its size left, not larger ones. The
+    time of rivals is their own: that they are slow takes no round from us."""
+    sizes = batch_sizes(asked, data)
+    seconds = asked.seconds_at(data.scale) / len(sizes)
+    for rows in sizes:
+        for change in _round(changes, rows):
+            turns.apply(change)
+        started, done, ours = time.perf_counter(), 0, 0.0
+        while not done or (done < asked.rounds and ours * (done + 1) / done <= seconds):
+            ask_rivals = not done or (done < RIVAL_ROUNDS and time.perf_counter() - started <= seconds)
+            ours += sum(turns.turn(change, ask_rivals) for change in _round(changes, rows))
+            done += 1
+    for rows in sizes:
+        for change in changes.there(rows):
+            turns.apply(change)
+    turns.compare(AFTER)
+
+
+def _round(changes: Changes, rows: int) -> Iterator[Change]:
+    yield from changes.there(rows)
+    yield from changes.back(rows)
+
+
+def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover | None:
+    """Where recomputing begins to pay, and what policy auto does at half and at twice of it; None where times do not
+    grow. Rows that it adds stay."""
+    full = Timing.of([apply(turns.db, _insert(changes, 1), "full").seconds for _ in range(FULL_ROUNDS)])
+    points = [samples.point(*key, ()) for key, samples in turns.samples.items()]
+    times = [(p.rows, p.batch.median) for p in points if (p.kind, p.verdict) == ("insert", "incremental")]
+    rows = crossing(times, full.median)
+    if rows is None:
+        return None
+    if rows > TOO_MANY * items:
+        return Crossover(rows, full, None)
+    half, double = (apply(turns.db, _insert(changes, max(round(n), 1)), "auto").verdict for n in (rows / 2, rows * 2))
+    return Crossover(rows, full, (half, double))
+
+
+def _differing(ours: pa.Table, rival: Rival) -> int:
+    rival.recompute()
+    return differing(ours, rival.answer())
+
+
+def _insert(changes: Changes, rows: int) -> Change:
+    return Change("insert", rows, (Write("insert", changes.relation, changes.fresh(rows)),))
+
+
+def _opening(turns: Turns, data: Data) -> Timing | None:
+    try:
+        return Timing.of([ask("open", turns.folder / "state", data)["seconds"] for _ in range(OPENINGS)])
+    except ProcessFailed as error:
+        turns.wrong["opening"] = f"failed: {error}"
+        return None

@@ -1,0 +1,20 @@
+"""Modules of this package that run in a process of their own, and what they print: one JSON object."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+
+class ProcessFailed(Exception):
+    """It ended without an answer; the last line that it said, or how it ended."""
+
+
+def answered(module: str, *arguments: object) -> dict[str, Any]:
+    """What ``python -m module arguments`` prints. Raises ProcessFailed."""
+    command = [sys.executable, "-P", "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603 - a module of this package
+    if done.returncode:
+        raise ProcessFailed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -1,0 +1,135 @@
+"""What was found: plain data, which tables, plots, goals and JSON are made of."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import asdict, frozen
+
+from ripplenest.bench.timing import Timing
+
+
+@frozen
+class Point:
+    """Batches of one kind that change so many ``rows``: what they took in all and in each phase (medians), the floor,
+    and what rivals took to compute the view again after the same change."""
+
+    kind: str
+    rows: int
+    verdict: str
+    batch: Timing
+    phases: Mapping[str, float]
+    floor: Timing | None
+    rivals: Mapping[str, Timing]
+
+
+@frozen
+class Reading:
+    """Seconds to hand out all nested rows as Arrow: ours, and DuckDB's that computes them, or reads what it kept."""
+
+    ours: float
+    computed: float
+    kept: float
+
+
+@frozen
+class Crossover:
+    """The changed rows from which on it is as fast to recompute (``full``, which took so long), as measured; what
+    policy auto does with half as many and with twice as many, None where that was not tried."""
+
+    rows: float
+    full: Timing
+    auto: tuple[str, str] | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether auto's own estimate of ``rows`` is between half of it and twice of it."""
+        return None if self.auto is None else self.auto == ("incremental", "full")
+
+
+@frozen
+class Measured:
+    """One workload at one scale. ``rows`` and ``input_bytes`` are those of the relations, rows of inner bags counted,
+    bytes as uncompressed Arrow."""
+
+    workload: str
+    scale: float
+    rows: int
+    items: int
+    input_bytes: int
+    state_bytes: int
+    load: float
+    create: float
+    reading: Reading
+    points: tuple[Point, ...]
+    crossover: Crossover | None
+    opening: Timing | None
+
+    def point(self, kind: str, rows: int) -> Point | None:
+        """The point of these batches, if they were measured."""
+        return next((p for p in self.points if (p.kind, p.rows) == (kind, rows)), None)
+
+    def of_kind(self, kind: str) -> list[Point]:
+        """The points of a kind, from few rows to many."""
+        return sorted((p for p in self.points if p.kind == kind), key=lambda p: p.rows)
+
+
+@frozen
+class Memory:
+    """A load in a process of its own."""
+
+    rows: int
+    seconds: float
+    peak_bytes: int
+
+
+@frozen
+class Many:
+    """Batches of ``rows`` rows over one view, and over ``views`` of its shape."""
+
+    views: int
+    rows: int
+    scale: float
+    create_each: float
+    one: Timing
+    all: Timing
+
+
+@frozen
+class Left:
+    """What is not there, and why: a rival that is not installed or failed, an answer that differed."""
+
+    what: str
+    why: str
+
+
+@frozen
+class Run:
+    """Everything: what was asked of which versions on which machine, and what was found."""
+
+    command: str
+    date: str
+    seed: int
+    machine: str
+    versions: Mapping[str, str]
+    measured: tuple[Measured, ...]
+    memory: Memory | None
+    many: Many | None
+    left_out: tuple[Left, ...]
+    refused: tuple[Left, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    def of(self, workload: str) -> list[Measured]:
+        """A workload, from the smallest scale to the largest."""
+        return sorted((m for m in self.measured if m.workload == workload), key=lambda m: m.scale)
+
+    def largest(self, workload: str) -> Measured | None:
+        """A workload at its largest scale."""
+        found = self.of(workload)
+        return found[-1] if found else None
+
+    def workloads(self) -> Iterator[str]:
+        """Those that were measured."""
+        yield from dict.fromkeys(m.workload for m in self.measured)

@@ -1,0 +1,74 @@
+"""DuckDB, in memory: lists of structs by grouping, innermost first."""
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+import pyarrow as pa
+
+from ripplenest.bench.changes import Write
+
+ANSWERS = {
+    "f2": """
+        WITH i AS (SELECT orderkey, list({part: partkey, qty: qty}) AS items FROM L GROUP BY orderkey),
+        o AS (
+            SELECT custkey, list({date: date, items: coalesce(items, [])}) AS orders
+            FROM O LEFT JOIN i USING (orderkey) GROUP BY custkey
+        )
+        SELECT name, coalesce(orders, []) AS orders FROM C LEFT JOIN o USING (custkey)
+    """,
+    "nf2": """
+        WITH o AS (SELECT custkey, unnest(orders, max_depth := 2) FROM D),
+        i AS (SELECT orderkey, unnest(items, max_depth := 2) FROM o),
+        j AS (
+            SELECT orderkey, list({part: P.name, qty: qty, price: qty * price}) AS items
+            FROM i JOIN P USING (partkey) GROUP BY orderkey
+        ),
+        g AS (
+            SELECT custkey, list({date: date, items: coalesce(j.items, [])}) AS orders
+            FROM o LEFT JOIN j USING (orderkey) GROUP BY custkey
+        )
+        SELECT name, coalesce(g.orders, []) AS orders FROM D LEFT JOIN g USING (custkey)
+    """,
+    "flat": """
+        SELECT name, date, partkey AS part, qty FROM C JOIN O USING (custkey) JOIN L USING (orderkey)
+    """,
+}
+KEEP = "CREATE OR REPLACE TABLE answer AS SELECT * FROM asked"  # a view by that name
+DELETE = {
+    "L": "DELETE FROM L USING gone WHERE L.orderkey = gone.orderkey AND L.line = gone.line",
+    "D": "DELETE FROM D USING gone WHERE D.custkey = gone.custkey",
+}
+
+
+class Duck:
+    """A database of its own."""
+
+    def __init__(self, workload: str) -> None:
+        self._workload, self._db = workload, duckdb.connect()
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        for name, table in tables.items():
+            self._db.from_arrow(table).create(name)
+        self._db.sql(ANSWERS[self._workload]).create_view("asked")
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        for write in writes:
+            if write.verb == "insert":
+                self._db.from_arrow(write.rows).insert_into(write.relation)
+            else:
+                self._db.register("gone", write.rows)
+                self._db.execute(DELETE[write.relation])
+                self._db.unregister("gone")
+
+    def recompute(self) -> None:
+        self._db.execute(KEEP)
+
+    def answer(self) -> pa.Table:
+        return self._db.table("answer").to_arrow_table()
+
+    def nested(self) -> pa.Table:
+        """The view computed and handed out as Arrow, without being kept."""
+        return self._db.table("asked").to_arrow_table()
+
+    def close(self) -> None:
+        self._db.close()

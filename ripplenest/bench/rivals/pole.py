@@ -1,0 +1,80 @@
+"""Polars: lists of structs by grouping, innermost first."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import polars as pl
+import pyarrow as pa
+
+from ripplenest.bench.changes import Write
+
+Tables = Mapping[str, pl.LazyFrame]
+
+
+def _bags(rows: pl.LazyFrame, key: str, fields: Sequence[str], bag: str) -> pl.LazyFrame:
+    """By ``key``, its rows as a list of structs."""
+    return rows.group_by(key).agg(pl.struct(*fields).alias(bag))
+
+
+def _holding(owners: pl.LazyFrame, bags: pl.LazyFrame, key: str, bag: str) -> pl.LazyFrame:
+    """Owners with their lists, which are empty where they have none."""
+    return owners.join(bags, key, "left").with_columns(pl.col(bag).fill_null([]))
+
+
+def f2(t: Tables) -> pl.LazyFrame:
+    items = _bags(t["L"].rename({"partkey": "part"}), "orderkey", ("part", "qty"), "items")
+    orders = _bags(_holding(t["O"], items, "orderkey", "items"), "custkey", ("date", "items"), "orders")
+    return _holding(t["C"], orders, "custkey", "orders").select("name", "orders")
+
+
+def nf2(t: Tables) -> pl.LazyFrame:
+    orders = t["D"].select("custkey", "orders").explode("orders").drop_nulls("orders").unnest("orders")
+    items = orders.select("orderkey", "items").explode("items").drop_nulls("items").unnest("items")
+    parts = t["P"].rename({"name": "part"})
+    joined = items.join(parts, "partkey").with_columns(price=pl.col("qty") * pl.col("price"))
+    bags = _bags(joined, "orderkey", ("part", "qty", "price"), "items")
+    mine = _bags(_holding(orders.drop("items"), bags, "orderkey", "items"), "custkey", ("date", "items"), "orders")
+    return _holding(t["D"].drop("orders"), mine, "custkey", "orders").select("name", "orders")
+
+
+def flat(t: Tables) -> pl.LazyFrame:
+    joined = t["C"].join(t["O"], "custkey").join(t["L"], "orderkey")
+    return joined.select("name", "date", pl.col("partkey").alias("part"), "qty")
+
+
+ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {"f2": f2, "nf2": nf2, "flat": flat}
+
+
+class Pole:
+    """Frames of its own."""
+
+    def __init__(self, workload: str, keys: Mapping[str, Sequence[str]]) -> None:
+        self._query, self._keys = ANSWERS[workload], keys
+        self._frames: dict[str, pl.DataFrame] = {}
+        self._answer = pl.DataFrame()
+
+    def load(self, tables: Mapping[str, pa.Table]) -> None:
+        for name, table in tables.items():
+            self._frames[name] = _frame(table)
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        for write in writes:
+            before, change = self._frames[write.relation], _frame(write.rows)
+            inserts = write.verb == "insert"
+            after = pl.concat([before, change]) if inserts else before.join(change, self._keys[write.relation], "anti")
+            self._frames[write.relation] = after.rechunk()
+
+    def recompute(self) -> None:
+        self._answer = self._query({name: frame.lazy() for name, frame in self._frames.items()}).collect()
+
+    def answer(self) -> pa.Table:
+        return self._answer.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+    def close(self) -> None:
+        self._frames.clear()
+        self._answer = pl.DataFrame()
+
+
+def _frame(table: pa.Table) -> pl.DataFrame:
+    found = pl.from_arrow(table)
+    assert isinstance(found, pl.DataFrame)
+    return found

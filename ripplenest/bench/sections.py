@@ -1,0 +1,203 @@
+"""What is shown of a run, as tables: for the screen, and in the words of Markdown for a file."""
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from ripplenest.bench.asked import shown
+from ripplenest.bench.crossings import crossing
+from ripplenest.bench.goals import Judged, judged
+from ripplenest.bench.results import Measured, Point, Run
+from ripplenest.bench.timing import Timing
+from ripplenest.bench.workloads import WORKLOADS
+
+Cells = tuple[str, ...]
+
+
+@frozen
+class Section:
+    """A table under a title; columns from the ``right``-th on are aligned to the right. Below it are ``notes``."""
+
+    title: str
+    head: Cells = ()
+    rows: tuple[Cells, ...] = ()
+    notes: tuple[str, ...] = ()
+    right: int = 1
+
+    def markdown(self) -> str:
+        """As text of a Markdown file."""
+        lines = [f"## {self.title}", ""]
+        if self.rows:
+            rule = ["---" if i < self.right else "---:" for i in range(len(self.head))]
+            lines += [f"| {' | '.join(map(_escaped, row))} |" for row in (self.head, rule, *self.rows)]
+            lines.append("")
+        return "\n".join([*lines, *(f"{note}\n" for note in self.notes)])
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")
+
+
+def sections(run: Run) -> list[Section]:
+    """All of a run, the goals first."""
+    found = [_goals(judged(run)), *map(_batches, run.measured), *_against_state(run), _whole(run.measured)]
+    return [*found, _processes(run), *_missing(run), _setting(run)]
+
+
+# ---------------------------------------------------------------- the goals
+
+
+def _goals(found: Sequence[Judged]) -> Section:
+    met, missed, asked = (sum(j.verdict in v for j in found) for v in (("met",), ("not met",), ("met", "not met")))
+    note = f"{met} of the {asked} that this run can judge are met, {missed} are not."
+    head = ("goal", "what", "bound", "found", "verdict")
+    return Section("Goals", head, tuple(map(_goal, found)), (note,), right=2)
+
+
+def _goal(j: Judged) -> Cells:
+    g = j.goal
+    bound = f"{'≥' if g.least else '≤'} {g.bound:g} {g.unit}".strip()
+    return g.number, g.what, bound, "" if j.figure is None else f"{_short(j.figure)} {g.unit}".strip(), j.verdict
+
+
+# ---------------------------------------------------------------- batches
+
+
+def _batches(m: Measured) -> Section:
+    phases = list(dict.fromkeys(name for p in m.points for name in p.phases))
+    rivals = list(dict.fromkeys(name for p in m.points for name in p.rivals))
+    head = ("batch", "rows", "ms", "least to most", *phases, "floor", *rivals)
+    rows = tuple(_point(p, phases, rivals) for p in sorted(m.points, key=lambda p: (_first(m, p), p.rows)))
+    said = [_crossing(m, name) for name in rivals]
+    title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {m.items:,} items"
+    times = max((p.batch.rounds for p in m.points), default=0)
+    what = (
+        f"Milliseconds, medians of {times}; of rivals, to compute the view again (of pathway, to maintain it), and how "
+        "many times ours that is."
+    )
+    return Section(title, head, rows, (what, *said, *_own(m)))
+
+
+def _first(m: Measured, p: Point) -> int:
+    return [q.kind for q in m.points].index(p.kind)
+
+
+def _point(p: Point, phases: Sequence[str], rivals: Sequence[str]) -> Cells:
+    kind = p.kind if p.verdict == "incremental" else f"{p.kind} (recomputed)"
+    times = [_ms(p.phases[name]) if name in p.phases else "" for name in phases]
+    others = [_against(p, p.rivals.get(name)) for name in rivals]
+    between = f"{_ms(p.batch.least)} to {_ms(p.batch.most)}"
+    least = p.floor.median if p.floor else None
+    return (kind, shown(p.rows), _ms(p.batch.median), between, *times, _ms(least), *others)
+
+
+def _against(p: Point, rival: Timing | None) -> str:
+    return "" if rival is None else f"{_ms(rival.median)} ({_short(rival.median / p.batch.median)}x)"
+
+
+def _crossing(m: Measured, rival: str) -> str:
+    points = [p for p in m.of_kind("insert") if rival in p.rivals]
+    rows = crossing([(p.rows, p.batch.median / p.rivals[rival].median) for p in points], 1.0)
+    if rows is None:
+        return f"Whether {rival} is faster for large batches cannot be told: times do not grow with the batch."
+    if rows == 0:
+        return f"{rival} is faster for every batch."
+    beyond = " (beyond what was measured, along the last two batches)" if rows > points[-1].rows else ""
+    return f"{rival} is faster from about {_share(rows, m)} on{beyond}."
+
+
+def _own(m: Measured) -> Iterator[str]:
+    if m.crossover is not None:
+        took, rows = _ms(m.crossover.full.median), m.crossover.rows
+        where = f"pays from about {_share(rows, m)} on" if rows else "is faster for every batch"
+        auto = "What policy auto does there was not tried."
+        if m.crossover.auto is not None:
+            auto = "Policy auto, for half as many: {}; for twice as many: {}.".format(*m.crossover.auto)
+        yield f"Recomputing it here (policy full) takes {took} ms for one row, and {where}. {auto}"
+
+
+def _share(rows: float, m: Measured) -> str:
+    return f"{rows:,.0f} changed items ({100 * rows / m.items:.0f} % of all)"
+
+
+# ---------------------------------------------------------------- the state
+
+
+def _against_state(run: Run) -> Iterator[Section]:
+    for workload in run.workloads():
+        found = run.of(workload)
+        if len(found) > 1:
+            sizes = sorted({p.rows for m in found for p in m.of_kind("insert")})
+            head = ("rows inserted", *(f"{m.items:,} items" for m in found), "last against first")
+            yield Section(f"{workload}: time against state", head, tuple(_row(found, n) for n in sizes), ("Ms.",))
+
+
+def _row(found: Sequence[Measured], rows: int) -> Cells:
+    times = [p.batch.median if p else None for p in (m.point("insert", rows) for m in found)]
+    first, last = times[0], times[-1]
+    ratio = f"{last / first:.2f}x" if first and last else ""
+    return (shown(rows), *map(_ms, times), ratio)
+
+
+def _whole(found: Sequence[Measured]) -> Section:
+    head = (
+        "workload", "scale", "rows", "load s", "µs each", "create s", "read s", "duckdb computes s", "duckdb reads s",
+        "state MB", "against Arrow",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            m.workload, f"{m.scale:g}", f"{m.rows:,}", f"{m.load:.2f}", _short(m.load / m.rows * 1e6),
+            f"{m.create:.2f}", f"{m.reading.ours:.3f}", f"{m.reading.computed:.3f}", f"{m.reading.kept:.3f}",
+            f"{m.state_bytes / 1e6:.1f}", f"{m.state_bytes / m.input_bytes:.2f}x",
+        )
+        for m in found
+    )  # fmt: skip
+    notes = (
+        "Rows are those of the relations, of inner bags, too; reading hands out all nested rows as Arrow, as DuckDB "
+        "does when it computes them from its tables, or reads them from the table that it kept them in.",
+    )
+    return Section("Load, create, read, size", head, rows, notes)
+
+
+def _processes(run: Run) -> Section:
+    rows: list[Cells] = []
+    for m in run.measured:
+        if m.opening is not None:
+            what = f"opening {m.workload} at scale {m.scale:g} ({m.state_bytes / 1e6:.0f} MB) and applying one row"
+            rows.append((what, f"{_ms(m.opening.median)} ms"))
+    if run.memory is not None:
+        peak = f"{run.memory.peak_bytes / 1e9:.2f} GB"
+        rows.append((f"peak memory of a load of {run.memory.rows:,} flat rows", peak))
+        rows.append(("seconds of that load, and of drawing its items", f"{run.memory.seconds:.1f} s"))
+    if run.many is not None:
+        n = run.many
+        rows.append((f"a batch of {n.rows} rows over one view", f"{_ms(n.one.median)} ms"))
+        rows.append((f"the same over {n.views} views of its shape", f"{_ms(n.all.median)} ms"))
+        rows.append(("creating each of them", f"{_ms(n.create_each)} ms"))
+    return Section("Processes of their own, and many views", ("what", "found"), tuple(rows))
+
+
+# ---------------------------------------------------------------- the run
+
+
+def _missing(run: Run) -> Iterator[Section]:
+    for title, found in (("Left out", run.left_out), ("Refused", run.refused)):
+        if found:
+            yield Section(title, ("what", "why"), tuple((one.what, one.why) for one in found), right=2)
+
+
+def _setting(run: Run) -> Section:
+    rows = (
+        ("command", run.command), ("date", run.date), ("seed", str(run.seed)), ("machine", run.machine),
+        *((name, version) for name, version in run.versions.items()),
+    )  # fmt: skip
+    return Section("The run", ("what", ""), rows, right=2)
+
+
+def _ms(seconds: float | None) -> str:
+    return "" if seconds is None else _short(seconds * 1e3)
+
+
+def _short(number: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

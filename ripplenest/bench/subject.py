@@ -1,0 +1,68 @@
+"""Ripplenest as it is measured: one workload in a state of its own, by the public names."""
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from attrs import frozen
+
+import ripplenest as rn
+from ripplenest.bench.changes import Change, Inner
+from ripplenest.bench.workloads import Relation, Workload
+
+ENGINE: Literal["python"] = "python"  # the engine in this process
+Policy = Literal["auto", "incremental", "full"]
+
+
+@frozen
+class Applied:
+    """A batch: seconds in all and by phase, and whether it was maintained or recomputed."""
+
+    seconds: float
+    phases: Mapping[str, float]
+    verdict: str
+
+
+def opened(folder: Path) -> rn.Database:
+    """The state in ``folder``."""
+    return rn.open(folder, engine=ENGINE)
+
+
+def declare(db: rn.Database, relations: Iterable[Relation]) -> None:
+    """The relations of a workload."""
+    for r in relations:
+        db.relation(r.name, r.record, key=r.key)
+
+
+def apply(db: rn.Database, change: Change, policy: Policy = "incremental") -> Applied:
+    """One batch, from its first row until it is committed. "read" is what is done with rows before the block ends."""
+    started = time.perf_counter()
+    with db.batch(policy=policy) as b:
+        if change.inner:
+            for item in change.inner:
+                _deep(b, item)
+        else:
+            for write in change.writes:
+                {"insert": b.insert, "delete": b.delete}[write.verb](write.relation, write.rows)
+        read = time.perf_counter() - started
+    seconds = time.perf_counter() - started
+    return Applied(seconds, {"read": read, **b.report.phases}, b.report.verdict)
+
+
+def _deep(b: Any, item: Inner) -> None:
+    bag = b.at("D", custkey=item.custkey).orders.at(orderkey=item.orderkey).items
+    {"insert": bag.insert, "delete": bag.delete}[item.verb]([item.item])
+
+
+def nested(db: rn.Database, view: str, like: pa.Schema) -> pa.Table:
+    """All rows of a view, as Arrow."""
+    return pa.Table.from_pylist(db.view(view).rows(), like)
+
+
+def load(db: rn.Database, workload: Workload, tables: Mapping[str, object]) -> None:
+    """Fill the relations."""
+    declare(db, workload.relations)
+    for name, rows in tables.items():
+        db.load(name, rows)

@@ -1,0 +1,44 @@
+"""What is measured: seconds of work, medians of several, and the most memory that a process held."""
+
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from attrs import frozen
+
+T = TypeVar("T")
+STATUS = Path("/proc/self/status")
+
+
+@frozen
+class Timing:
+    """Seconds of something that was done ``rounds`` times: the median, the least and the most."""
+
+    median: float
+    least: float
+    most: float
+    rounds: int
+
+    @staticmethod
+    def of(seconds: Sequence[float]) -> "Timing":
+        return Timing(statistics.median(seconds), min(seconds), max(seconds), len(seconds))
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """What ``work`` gives, and its seconds."""
+    started = time.perf_counter()
+    found = work()
+    return found, time.perf_counter() - started
+
+
+def peak_bytes() -> int:
+    """The most resident memory that this process had, since its program started."""
+    if STATUS.exists():  # getrusage counts what the process was before it became this program
+        line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

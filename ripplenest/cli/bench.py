@@ -1,0 +1,83 @@
+"""``bench``: what Ripplenest costs on this machine, beside what a user would take instead."""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from ripplenest.bench import asked
+from ripplenest.cli.output import Json, print_json, print_table, printable
+
+if TYPE_CHECKING:
+    from ripplenest.bench.results import Run
+
+T = TypeVar("T")
+_SCALES = "Sizes, where 1 has 6 million items; the goals are about 0.02 and 1."
+_ROWS = "Rows that a batch changes, such as 100 or 10k; those above a tenth of the items are left out."
+_RIVALS = f"Whom to time beside it: {', '.join(asked.RIVALS)}. Answers are compared with DuckDB's in any case."
+_SECONDS = "Time for the batches of a workload at one scale, and for rivals; 10 and 600 times the scale unless set."
+
+
+def bench(
+    scale: Annotated[str, typer.Option(metavar="A,B", help=_SCALES)] = "0.02,1",
+    workload: Annotated[str, typer.Option(metavar="A,B", help="f2, nf2, flat.")] = ",".join(asked.WORKLOADS),
+    rows: Annotated[str, typer.Option(metavar="A,B", help=_ROWS)] = "1,10,100,1k,10k,100k",
+    rivals: Annotated[str, typer.Option(metavar="A,B", help=_RIVALS)] = "duckdb,polars",
+    rounds: Annotated[int, typer.Option(min=1, help="How often each batch is measured.")] = 5,
+    seconds: Annotated[float | None, typer.Option(min=0, help=_SECONDS)] = None,
+    views: Annotated[int, typer.Option(min=2, help="How many views of one shape.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data and the batches.")] = 1,
+    out: Annotated[Path | None, typer.Option(file_okay=False, help="Write RESULTS.md, JSON and SVG there.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure batches, loads and reading, and compare them with DuckDB, Polars and others that compute views again.
+
+    It needs the packages of ripplenest[bench]. Where an answer differs from DuckDB's, its figures are not shown.
+    """
+    wanted = asked.Asked(
+        scales=_each(scale, asked.scale, "--scale"),
+        workloads=_each(workload, partial(asked.name, known=asked.WORKLOADS), "--workload"),
+        rows=tuple(sorted(_each(rows, asked.count, "--rows"))),
+        rivals=_each(rivals, partial(asked.name, known=asked.RIVALS), "--rivals"),
+        rounds=rounds,
+        seconds=seconds,
+        views=views,
+        seed=seed,
+        command=" ".join(["ripplenest", *sys.argv[1:]]),
+    )
+    from ripplenest.bench.library import check_installed  # noqa: PLC0415 - what it needs is optional
+
+    check_installed()
+    from ripplenest.bench.run import run  # noqa: PLC0415
+    from ripplenest.bench.written import write  # noqa: PLC0415
+
+    found = run(wanted, lambda what: print(f"{what} ...", file=sys.stderr))
+    if out is not None:
+        write(found, out)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+    raise typer.Exit(1 if found.refused else 0)
+
+
+def _each(text: str, read: Callable[[str], T], option: str) -> tuple[T, ...]:
+    """The parts of ``text`` between commas, each once. Raises typer.BadParameter."""
+    try:
+        return tuple(dict.fromkeys(read(part.strip()) for part in text.split(",")))
+    except ValueError as error:
+        raise typer.BadParameter(printable(str(error)), param_hint=option) from None
+
+
+def _print(found: "Run") -> None:
+    from ripplenest.bench.sections import sections  # noqa: PLC0415
+
+    for section in sections(found):
+        print(f"\n{section.title}\n")
+        if section.rows:
+            print_table(section.rows, section.head, range(section.right, len(section.head)))
+        for note in section.notes:
+            print(note)
