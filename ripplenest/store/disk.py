@@ -63,7 +63,7 @@ class Disk:
     # ------------------------------------------------------------ writing
 
     def create(self) -> None:
-        """Make the folder for its owner alone, and its name durable, up to what its file system is mounted on, which was
+        """Make the folder for its owner alone, and its name durable, up to where its file system is mounted, which was
         there before. Raises StateError when the file system refuses."""
         with refusals(self.folder):
             missing = [p for p in (self.folder, *self.folder.parents) if not p.is_dir()]
