@@ -5,9 +5,8 @@ Passes that treat most constructs alike use ``rebuild``; no other module matches
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import is_
-from typing import assert_never, get_args
+from typing import assert_never, get_args, get_type_hints
 
-import attrs
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.syntax import (
@@ -134,7 +133,14 @@ def children(term: Term) -> tuple[Term, ...]:
     return tuple(found)
 
 
-_FIELDS = {kind: tuple(f.name for f in attrs.fields(kind)) for kind in get_args(Term)}
+def _holds_terms(hint: object) -> bool:
+    """Whether a field of this type has terms in it."""
+    return hint in get_args(Term) or any(map(_holds_terms, get_args(hint)))
+
+
+_FIELDS = {
+    kind: tuple(name for name, hint in get_type_hints(kind).items() if _holds_terms(hint)) for kind in get_args(Term)
+}
 
 
 def nodes(term: Term) -> Iterator[Term]:
@@ -213,7 +219,16 @@ def _free_vars(term: Term) -> frozenset[str]:
 
 
 def free_lets(term: Term) -> frozenset[str]:
-    """The let-variables (context Γ) that occur free in ``term``."""
+    """The let-variables (context Γ) that occur free in ``term``; found once for each node."""
+    try:
+        return term.free_lets
+    except AttributeError:
+        found = _free_lets(term)
+        object.__setattr__(term, "free_lets", found)
+        return found
+
+
+def _free_lets(term: Term) -> frozenset[str]:
     match term:
         case LetVar(name):
             return frozenset((name,))
