@@ -122,14 +122,16 @@ def rebuild_dict(e: DictExpr, f: Callable[[Expr], Expr], d: Callable[[DictExpr],
 
 def children(term: Term) -> tuple[Term, ...]:
     """The direct children of a term, in the order of its fields."""
+    fields = _FIELDS[type(term)]
+    if not fields:
+        return ()
     found: list[Term] = []
-    for name in _FIELDS[type(term)]:
+    for name in fields:
         value = getattr(term, name)
-        if type(value) in _FIELDS:
+        if type(value) is tuple:  # of terms, with names or without
+            found += [member[1] if type(member) is tuple else member for member in value]
+        else:
             found.append(value)
-        elif type(value) is tuple:  # of terms, with names or without
-            members = (member[1] if type(member) is tuple else member for member in value)
-            found.extend(member for member in members if type(member) in _FIELDS)
     return tuple(found)
 
 
@@ -198,12 +200,11 @@ def replace_let(e: Expr, name: str, by: Expr) -> Expr:
 
 def free_vars(term: Term) -> frozenset[str]:
     """The for-variables (context Π) that occur free in ``term``; found once for each node."""
-    try:
-        return term.free
-    except AttributeError:
+    found: frozenset[str] | None = getattr(term, "free", None)
+    if found is None:
         found = _free_vars(term)
         object.__setattr__(term, "free", found)
-        return found
+    return found
 
 
 def _free_vars(term: Term) -> frozenset[str]:
@@ -220,12 +221,11 @@ def _free_vars(term: Term) -> frozenset[str]:
 
 def free_lets(term: Term) -> frozenset[str]:
     """The let-variables (context Γ) that occur free in ``term``; found once for each node."""
-    try:
-        return term.free_lets
-    except AttributeError:
+    found: frozenset[str] | None = getattr(term, "free_lets", None)
+    if found is None:
         found = _free_lets(term)
         object.__setattr__(term, "free_lets", found)
-        return found
+    return found
 
 
 def _free_lets(term: Term) -> frozenset[str]:
