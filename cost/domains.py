@@ -7,8 +7,8 @@ cannot hide what it multiplies. For the same reason the unit record costs 1 and 
 change of a Bag(1) would be cheaper than another. 𝕃 ↦ Bag(C) costs what one of its labels stands for, as C[[d(l)]] does.
 """
 
-from collections.abc import Callable
-from functools import lru_cache, reduce
+from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import assert_never, overload
 
 from attrs import Attribute, field, frozen
@@ -99,25 +99,35 @@ def size(value: Value, a: Type) -> Cost:
 
     A bag counts its repetitions, a deletion as much as an insertion: |X| is the sum of absolute multiplicities.
     """
-    match a:
-        case Base() | Label():
-            return ONE
-        case Record(fields):
-            return record_cost(tuple((name, size(field_of(value, name), t)) for name, t in fields))
-        case Bag(row):
-            return bag_size(value, row) if isinstance(value, BagValue) else bottom(a)
-        case Dict():
-            raise TypeMismatch("a dictionary is not a value of nested data", wanted="Base, 𝕃, a record or a bag", got=a)
-        case _:
-            assert_never(a)
+    return _largest((value,), a)
 
 
 def bag_size(bag: BagValue, row: Type) -> BagCost:
     """size_Bag(C)(X) = |X|{sup size_C(xᵢ)}, and 1_Bag(C) when X is empty."""
-    count = max(sum(abs(n) for _, n in bag), 1)
-    if _costs_the_same(row):
-        return BagCost(count, bottom(row))
-    return BagCost(count, reduce(sup, (size(value, row) for value, _ in bag), bottom(row)))
+    return largest_bag((bag,), row)
+
+
+def largest_bag(bags: Collection[BagValue], row: Type) -> BagCost:
+    """sup size_Bag(C)(Xᵢ) = max |Xᵢ|{sup size_C(x)} over all x of all Xᵢ, and 1_Bag(C) when there are none."""
+    count = max((sum(map(abs, bag.counts.values())) for bag in bags), default=1)
+    return BagCost(max(count, 1), _largest([value for bag in bags for value in bag.counts], row))
+
+
+def _largest(values: Collection[Value], a: Type) -> Cost:
+    """sup size_A(vᵢ), at least 1_A. It is taken component by component, so that no value needs a cost of its own."""
+    if _costs_the_same(a):
+        return bottom(a)
+    match a:
+        case Base() | Label():
+            return ONE
+        case Record(fields):
+            return record_cost(tuple((name, _largest([field_of(v, name) for v in values], t)) for name, t in fields))
+        case Bag(row):
+            return largest_bag([v for v in values if isinstance(v, BagValue)], row)
+        case Dict():
+            raise TypeMismatch("a dictionary is not a value of nested data", wanted="Base, 𝕃, a record or a bag", got=a)
+        case _:
+            assert_never(a)
 
 
 @lru_cache

@@ -15,8 +15,8 @@ from typing import TypeVar, assert_never
 
 from attrs import evolve, field, frozen
 
-from ripplenest.cost.domains import ONE, BagCost, Cost, RecordCost, bag_size, bottom, record_cost, sup
-from ripplenest.nrc.bags import EMPTY, BagValue
+from ripplenest.cost.domains import ONE, BagCost, Cost, RecordCost, bag_size, bottom, largest_bag, record_cost, sup
+from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
 from ripplenest.nrc.interpret import Database, Dictionary
 from ripplenest.nrc.syntax import (
@@ -189,10 +189,7 @@ def sizes_of(db: Database, rows: Mapping[str, Type]) -> dict[str, BagCost]:
 
 
 def _dictionary_sizes(d: Dictionary, row: Type) -> tuple[BagCost, BagCost]:
-    definitions = [bag_size(bag, row) for bag in d.values()]
-    one = bag_size(EMPTY, row)
-    for definition in definitions:
-        one = sup(one, definition)
+    one = largest_bag(d.values(), row)
     total = sum(abs(n) for bag in d.values() for _, n in bag)
     return BagCost(max(total, 1), RecordCost((("label", ONE), ("row", one.inner)))), one
 

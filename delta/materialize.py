@@ -23,10 +23,11 @@ from attrs import evolve, frozen
 
 from ripplenest.delta.factor import Factor, expanded, factors, mixed, substituted
 from ripplenest.delta.program import Map, Statement
-from ripplenest.delta.rules import delta, rel_at_new
+from ripplenest.delta.rules import derived, rel_at_new
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.limits import MAX_MAPS, MAX_PRODUCTS
 from ripplenest.nrc.normal import Comprehension, normal, term
+from ripplenest.nrc.walk import unique_binders
 
 Materialize = Literal["none", "first", "full", "cost"]
 MODES: tuple[Materialize, ...] = get_args(Materialize)
@@ -122,8 +123,8 @@ def _kept(choice: Choice) -> Map:
 
 
 def _products(m: Map, part: str) -> tuple[Comprehension, ...]:
-    """δ_part(m), reading the part before and after its own change."""
-    return normal(delta(m.term, frozenset((part,)), telescoped=True))
+    """δ_part(m), reading the part before and after its own change; the normal form drops what is ∅ by itself."""
+    return normal(unique_binders(derived(m.term, frozenset((part,)), telescoped=True)))
 
 
 # ---------------------------------------------------------------- candidates

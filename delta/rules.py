@@ -89,10 +89,15 @@ def delta(e: Expr, parts: Changed, telescoped: bool = False) -> Expr:
     change is a deep one, so it is shredded first. Raises LawBroken when the degree does not fall by one (theorem
     2), TooDeep or TooBig when the delta is beyond the limits.
     """
+    return simplify(derived(e, parts, telescoped))
+
+
+def derived(e: Expr, parts: Changed, telescoped: bool = False) -> Expr:
+    """δ(e) as the rules make it, with all that is ∅ in it. Raises as ``delta`` does."""
     # δ(let …) puts e₁ where X is bound, and binds ΔX, which a delta of an earlier order may have bound already.
     change = _delta(unique_binders(e, plain=True), Scope(parts, telescoped))
     _check(show, deg, e, change, parts)
-    return simplify(change)
+    return change
 
 
 def _delta(e: Expr, s: Scope) -> Expr:

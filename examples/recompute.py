@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import reduce
 from operator import add, and_
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
@@ -15,18 +16,23 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from ripplenest.examples.films import Movie
 
 FILM = ["name", "gen", "dir"]
-MOVIE = "name string, gen string, dir string"
+MOVIE = pa.struct([(column, pa.string()) for column in FILM])
+DISTRIBUTOR = pa.schema([("name", pa.string()), ("films", pa.list_(MOVIE))])
 
 
 def movies(spark: SparkSession, films: Iterable[Movie]) -> DataFrame:
     """(name, gen, dir), one row per film."""
-    return spark.createDataFrame([(m.name, m.gen, m.dir) for m in films], MOVIE)
+    return spark.createDataFrame(pa.Table.from_pylist([*map(_film, films)], pa.schema(MOVIE)))
 
 
 def distributors(spark: SparkSession, lists: Iterable[tuple[str, Iterable[Movie]]]) -> DataFrame:
     """(name, films(name, gen, dir)), one row per distributor."""
-    rows = [(name, [(m.name, m.gen, m.dir) for m in films]) for name, films in lists]
-    return spark.createDataFrame(rows, f"name string, films array<struct<{MOVIE}>>")
+    rows = [{"name": name, "films": [*map(_film, films)]} for name, films in lists]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, DISTRIBUTOR))
+
+
+def _film(m: Movie) -> dict[str, str | None]:
+    return {"name": m.name, "gen": m.gen, "dir": m.dir}
 
 
 def related(movies: DataFrame) -> DataFrame:

@@ -53,6 +53,9 @@ class Equation:
     constant: bool = False
 
 
+ByOthers = Mapping[frozenset[str], Sequence[Equation]]
+
+
 @frozen
 class Read:
     """One generator: ``keys`` are looked up with the values of ``via``, or with constants when there is no ``via``.
@@ -117,10 +120,10 @@ class Join:
         """
         found = [Read(var, rel) for var, rel in self.product.generators if rel.at is At.DELTA]
         left = [(var, rel) for var, rel in self.product.generators if rel.at is not At.DELTA]
-        usable = tuple(e for e in self.equations if e.usable and not (cautious and e.condition in self.partial))
+        usable = _by_others(e for e in self.equations if e.usable and not (cautious and e.condition in self.partial))
         while left:
             seen = [r.var for r in found]
-            steps = [self._best(var, rel, seen, usable) for var, rel in left]
+            steps = [self._best(var, rel, seen, usable.get(var, {})) for var, rel in left]
             step = max(steps, key=lambda r: (r.via is not None, len(r.keys)))
             found.append(step)
             left.remove((step.var, step.rel))
@@ -128,27 +131,33 @@ class Join:
 
     def sources(self, t: Elem) -> frozenset[str]:
         """The generators that ``t`` reads."""
-        return free_vars(t) & self.product.variables().keys()
+        return free_vars(t) & self._variables
 
-    def _best(self, var: str, rel: Rel, seen: Sequence[str], usable: Sequence[Equation]) -> Read:
-        equated = _by_column(e for e in self.equations if e.var == var and e.others <= set(seen))
-        probes = [Read(var, rel, _keys(var, frozenset((via,)), usable), via, equated) for via in seen]
-        constant = Read(var, rel, _keys(var, frozenset(), usable), None, equated)
-        return max((r for r in probes if r.keys), key=lambda r: len(r.keys), default=constant)
+    @cached_property
+    def _variables(self) -> frozenset[str]:
+        return frozenset(var for var, _ in self.product.generators)
+
+    def _best(self, var: str, rel: Rel, seen: Sequence[str], usable: ByOthers) -> Read:
+        known = frozenset(seen)
+        equated = _by_column(e for e in self.equations if e.var == var and e.others <= known)
+        probes = [(_by_column(usable[other]), via) for via in seen if (other := frozenset((via,))) in usable]
+        constant: tuple[tuple[Equation, ...], str | None] = (_by_column(usable.get(frozenset(), ())), None)
+        keys, via = max(probes, key=lambda probe: len(probe[0]), default=constant)
+        return Read(var, rel, keys, via, equated)
 
     def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
         """``order`` with every condition that reads generators at the place where it is asked."""
         seen: set[str] = set()
-        waiting = [t for t in self.product.conditions if self.sources(t)]
+        waiting = [(t, sources) for t in self.product.conditions if (sources := self.sources(t))]
         found: list[Read] = []
         for r in order:
             seen.add(r.var)
-            looked_up = {e.condition for e in r.keys}
-            known = [t for t in waiting if self.sources(t) <= seen]
-            ready = tuple(t for t in known if t in looked_up or t not in self.partial)
-            waiting = [t for t in waiting if t not in ready]
+            looked_up = [e.condition for e in r.keys]
+            known = [t for t, sources in waiting if sources <= seen]
+            ready = tuple(t for t in known if t not in self.partial or t in looked_up)
+            waiting = [(t, sources) for t, sources in waiting if t not in ready]
             found.append(evolve(r, ready=ready))
-        return (*found[:-1], *(evolve(r, guarded=tuple(waiting)) for r in found[-1:]))
+        return (*found[:-1], *(evolve(r, guarded=tuple(t for t, _ in waiting)) for r in found[-1:]))
 
     def _equations(self, cond: Elem) -> Iterator[Equation]:
         match cond:
@@ -176,8 +185,12 @@ def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:
     return tuple({e.column: e for e in reversed(tuple(found))}.values())[::-1]
 
 
-def _keys(var: str, others: frozenset[str], usable: Iterable[Equation]) -> tuple[Equation, ...]:
-    return _by_column(e for e in usable if e.var == var and e.others == others)
+def _by_others(found: Iterable[Equation]) -> Mapping[str, ByOthers]:
+    """By generator, and by what the value reads."""
+    grouped: dict[str, dict[frozenset[str], list[Equation]]] = {}
+    for e in found:
+        grouped.setdefault(e.var, {}).setdefault(e.others, []).append(e)
+    return grouped
 
 
 def joins(c: Comprehension, free: Mapping[str, Type] | None = None) -> Iterator[Join]:

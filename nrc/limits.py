@@ -13,6 +13,7 @@ from ripplenest.nrc.syntax import DictEmpty, DictRel, Empty, Rel, Term
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.nrc.walk import children
 
+NAMED = (Rel, Empty, DictRel, DictEmpty)  # the leaves that name a type
 MAX_DEPTH = 100
 MAX_NODES = 50_000
 MAX_PRODUCTS = 5_000  # summands of a normal form
@@ -35,9 +36,10 @@ def check_limits(e: Term, where: str = "") -> None:
             raise TooDeep("the term is nested too deeply", where=where, wanted=f"at most {MAX_DEPTH} levels")
         if count > MAX_NODES:
             raise TooBig("the term is too big", where=where, wanted=f"at most {MAX_NODES} nodes")
-        if isinstance(node, Rel | Empty | DictRel | DictEmpty):
+        if isinstance(node, NAMED):
             rows[id(node.row)] = node.row
-        todo.extend((child, depth + 1) for child in children(node))
+        else:
+            todo += [(child, depth + 1) for child in children(node)]
     for row in rows.values():
         check_type_limits(row, where)
 

@@ -187,21 +187,18 @@ def apply_lit(e: Expr, t: HasRow) -> Expr | None:
     return None
 
 
-RULES: tuple[Rule, ...] = (
-    for_empty,
-    for_sng,
-    for_eta,
-    for_for,
-    flatten_sng,
-    plus_empty,
-    neg_neg,
-    product_empty,
-    pred_constant,
-    let_unused,
-    let_empty,
-    apply_empty,
-    apply_lit,
-)
+# By the construct at the root, which each row matches: most nodes have a root of none.
+BY_ROOT: Mapping[type[Expr], tuple[Rule, ...]] = {
+    For: (for_empty, for_sng, for_eta, for_for),
+    Flatten: (flatten_sng,),
+    Plus: (plus_empty,),
+    Neg: (neg_neg,),
+    Product: (product_empty,),
+    Pred: (pred_constant,),
+    Let: (let_unused, let_empty),
+    Apply: (apply_empty, apply_lit),
+}
+RULES: tuple[Rule, ...] = tuple(rule for rules in BY_ROOT.values() for rule in rules)
 
 
 def simplify_elem(t: Elem) -> Elem:
@@ -243,7 +240,7 @@ class _TypeOf:
 def _simplify(e: Expr, gamma: Context, pi: Context) -> Expr:
     e = _children(e, gamma, pi)
     t = _TypeOf(e, gamma, pi)
-    for rule in RULES:
+    for rule in BY_ROOT.get(type(e), ()):
         simpler = rule(e, t)
         if simpler is not None:
             return _simplify(simpler, gamma, pi)

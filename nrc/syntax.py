@@ -31,8 +31,9 @@ class At(Enum):
 class Node:
     """A term: frozen, so that what was found out about one stays true of it. ``walk.py`` keeps free variables here."""
 
-    __slots__ = ("free",)
+    __slots__ = ("free", "free_lets")
     free: frozenset[str]
+    free_lets: frozenset[str]
 
 
 # ---------------------------------------------------------------- elements

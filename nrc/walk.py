@@ -5,9 +5,8 @@ Passes that treat most constructs alike use ``rebuild``; no other module matches
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import is_
-from typing import assert_never, get_args
+from typing import assert_never, get_args, get_type_hints
 
-import attrs
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.syntax import (
@@ -123,18 +122,27 @@ def rebuild_dict(e: DictExpr, f: Callable[[Expr], Expr], d: Callable[[DictExpr],
 
 def children(term: Term) -> tuple[Term, ...]:
     """The direct children of a term, in the order of its fields."""
+    fields = _FIELDS[type(term)]
+    if not fields:
+        return ()
     found: list[Term] = []
-    for name in _FIELDS[type(term)]:
+    for name in fields:
         value = getattr(term, name)
-        if type(value) in _FIELDS:
+        if type(value) is tuple:  # of terms, with names or without
+            found += [member[1] if type(member) is tuple else member for member in value]
+        else:
             found.append(value)
-        elif type(value) is tuple:  # of terms, with names or without
-            members = (member[1] if type(member) is tuple else member for member in value)
-            found.extend(member for member in members if type(member) in _FIELDS)
     return tuple(found)
 
 
-_FIELDS = {kind: tuple(f.name for f in attrs.fields(kind)) for kind in get_args(Term)}
+def _holds_terms(hint: object) -> bool:
+    """Whether a field of this type has terms in it."""
+    return hint in get_args(Term) or any(map(_holds_terms, get_args(hint)))
+
+
+_FIELDS = {
+    kind: tuple(name for name, hint in get_type_hints(kind).items() if _holds_terms(hint)) for kind in get_args(Term)
+}
 
 
 def nodes(term: Term) -> Iterator[Term]:
@@ -192,12 +200,11 @@ def replace_let(e: Expr, name: str, by: Expr) -> Expr:
 
 def free_vars(term: Term) -> frozenset[str]:
     """The for-variables (context Π) that occur free in ``term``; found once for each node."""
-    try:
-        return term.free
-    except AttributeError:
+    found: frozenset[str] | None = getattr(term, "free", None)
+    if found is None:
         found = _free_vars(term)
         object.__setattr__(term, "free", found)
-        return found
+    return found
 
 
 def _free_vars(term: Term) -> frozenset[str]:
@@ -213,7 +220,15 @@ def _free_vars(term: Term) -> frozenset[str]:
 
 
 def free_lets(term: Term) -> frozenset[str]:
-    """The let-variables (context Γ) that occur free in ``term``."""
+    """The let-variables (context Γ) that occur free in ``term``; found once for each node."""
+    found: frozenset[str] | None = getattr(term, "free_lets", None)
+    if found is None:
+        found = _free_lets(term)
+        object.__setattr__(term, "free_lets", found)
+    return found
+
+
+def _free_lets(term: Term) -> frozenset[str]:
     match term:
         case LetVar(name):
             return frozenset((name,))

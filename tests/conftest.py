@@ -66,8 +66,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure() -> None:
-    """Each JVM that a test starts, also in another process. What is in the environment goes last, and so wins."""
+    """Each JVM that a test starts, also in another process: what is in the environment goes last, and so wins. And
+    ``tmp_path`` is in memory: a test that commits waits for a disk longer than it computes."""
     os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
+    if MEMORY is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ at random, and the golden blocks, must contain every construct.
 import ast
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -95,21 +96,31 @@ MAKERS = (
 def missing(root: Path) -> Iterator[str]:
     """What a construct has not reached, in the project that stands in ``root``."""
     for p in PASSES:
-        for construct in sorted(p.constructs - cases(root / p.file, p.function)):
+        for construct in sorted(p.constructs - cases((root / p.file).read_text(encoding="utf-8"), p.function)):
             yield f"construct {construct} is missing in pass {p.name} (file {p.file}, function {p.function})"
     for m in MAKERS:
-        trees = [ast.parse(path.read_text(encoding="utf-8")) for file in m.files for path in sorted(root.glob(file))]
-        made = {node.func.id for t in trees for node in ast.walk(t) if is_call(node)}
-        for construct in sorted(m.constructs - made):
+        sources = [path.read_text(encoding="utf-8") for file in m.files for path in sorted(root.glob(file))]
+        for construct in sorted(m.constructs.difference(*map(calls, sources))):
             yield f"construct {construct} is missing in {m.name} (file {', '.join(m.files)})"
 
 
-def cases(file: Path, function: str) -> set[str]:
+@cache  # all but one of the files are the same in each test
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@cache
+def calls(source: str) -> frozenset[str]:
+    """The names that are called."""
+    return frozenset(node.func.id for node in ast.walk(parsed(source)) if is_call(node))
+
+
+@cache
+def cases(source: str, function: str) -> frozenset[str]:
     """The classes that the ``case``s of a function name."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    (found,) = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function)
+    (found,) = (n for n in ast.walk(parsed(source)) if isinstance(n, ast.FunctionDef) and n.name == function)
     match = next(n for n in ast.walk(found) if isinstance(n, ast.Match))
-    return {name for case in match.cases for name in whole(case)}
+    return frozenset(name for case in match.cases for name in whole(case))
 
 
 def whole(case: ast.match_case) -> set[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
@@ -161,6 +162,15 @@ def test_recomputation_is_the_interpreters(spark: SparkSession) -> None:
 A, B, NULL, EMPTY = ("a", [("x", ["p", "q"]), ("y", [])]), ("a", [("y", []), ("x", ["q", "p"])]), ("n", None), ("n", [])
 
 
+BAGS = pa.list_(pa.struct([("name", pa.string()), ("bag", pa.list_(pa.string()))]))
+
+
+def nested(spark: SparkSession, rows: list[Any]) -> DataFrame:
+    """Of tuples, at every depth."""
+    bags = [bags and [{"name": name, "bag": bag} for name, bag in bags] for _, bags in rows]
+    return spark.createDataFrame(pa.table({"name": [name for name, _ in rows], "bags": pa.array(bags, BAGS)}))
+
+
 @pytest.mark.parametrize(
     "left, right, equal",
     [
@@ -175,15 +185,13 @@ A, B, NULL, EMPTY = ("a", [("x", ["p", "q"]), ("y", [])]), ("a", [("y", []), ("x
     ],
 )
 def test_same(spark: SparkSession, left: Any, right: Any, equal: bool) -> None:
-    schema = "name string, bags array<struct<name string, bag array<string>>>"
-    frames = [spark.createDataFrame(rows, schema) for rows in (left, right)]
+    frames = [nested(spark, rows) for rows in (left, right)]
     assert recompute.same(*frames) is equal
     assert recompute.same(*reversed(frames)) is equal
 
 
 def test_inner_rows(spark: SparkSession) -> None:
-    df = spark.createDataFrame([A, NULL, EMPTY], "name string, bags array<struct<name string, bag array<string>>>")
-    assert recompute.inner_rows(df) == 4
+    assert recompute.inner_rows(nested(spark, [A, NULL, EMPTY])) == 4
 
 
 def test_a_difference_is_found(db: rn.Database, spark: SparkSession) -> None:
@@ -195,7 +203,8 @@ def test_a_difference_is_found(db: rn.Database, spark: SparkSession) -> None:
 
     it = Runner.of(db, few())
     it.load()
-    assert it.build(WATCHED[0]).equal
+    built = it.build(WATCHED[0])
+    assert built.equal and built.inner_rows > built.rows > 0
     assert not it.build(evolve(WATCHED[0], recompute=by_genre)).equal
 
 

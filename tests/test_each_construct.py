@@ -73,15 +73,15 @@ def definition_changes(d: DictExpr, labels: list[LabelValue], state: Parts, afte
 
 def costs(e: Expr, s: Shredded, i: Instance) -> None:
     """C is monotone in the sizes of the parts, and at least 1 of the type: for the term and its shredding."""
-    after = i.batch.after(i.parts)
-    small, large = (sizes_of({**i.parts, **p}, i.rows) for p in (i.parts, _both(i.parts, after)))
+    both = _both(i.parts, i.batch.after(i.parts))
+    small, large = (sizes_of(p, i.rows) for p in (i.parts, both))
     row = check(s.flat).row
     assert at_most(bottom(Bag(row)), cost(s.flat, small))
     assert at_most(cost(s.flat, small), cost(s.flat, large))
     for d in dictionaries(s.context):
         assert at_most(dict_cost(d, small), dict_cost(d, large))
     relations = dict(i.schema.relations)
-    db, grown = (nested_database(i.schema, p) for p in (i.parts, _both(i.parts, after)))
+    db, grown = (nested_database(i.schema, p) for p in (i.parts, both))
     assert at_most(cost(e, sizes_of(db, relations)), cost(e, sizes_of(grown, relations)))
 
 

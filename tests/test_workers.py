@@ -3,8 +3,10 @@
 import gc
 import os
 import sys
+from pathlib import Path
 
 import pytest
+from support.states import MEMORY
 
 
 def test_groups_stay_together(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> None:
@@ -19,3 +21,8 @@ def test_what_is_imported_is_compiled_once_and_kept() -> None:
     """In this process and in those that tests start, whatever the environment says of writing bytecode."""
     assert not sys.dont_write_bytecode and "PYTHONDONTWRITEBYTECODE" not in os.environ
     assert gc.isenabled() and gc.get_freeze_count() > 0
+
+
+@pytest.mark.skipif(MEMORY is None, reason="there is no memory to put folders into")
+def test_what_commits_waits_for_no_disk(tmp_path: Path) -> None:
+    assert tmp_path.is_relative_to(str(MEMORY))

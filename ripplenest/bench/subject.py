@@ -12,7 +12,7 @@ import ripplenest as rn
 from ripplenest.bench.changes import Change, Inner
 from ripplenest.bench.workloads import Relation, Workload
 
-ENGINE: Literal["python"] = "python"  # the engine in this process
+ENGINE: Literal["local"] = "local"  # the engine in this process
 Policy = Literal["auto", "incremental", "full"]
 
 
@@ -58,7 +58,7 @@ def _deep(b: Any, item: Inner) -> None:
 
 def nested(db: rn.Database, view: str, like: pa.Schema) -> pa.Table:
     """All rows of a view, as Arrow."""
-    return pa.Table.from_pylist(db.view(view).rows(), like)
+    return db.view(view).to_arrow().cast(like)
 
 
 def load(db: rn.Database, workload: Workload, tables: Mapping[str, object]) -> None:

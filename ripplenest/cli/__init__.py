@@ -3,11 +3,7 @@
 ``files`` and ``program`` read views in files; ``states`` says which folder, which moment, which view or relation is
 meant; ``findings``, ``machine`` and ``folder`` are what ``doctor`` looks at; ``output`` is what all of them print with.
 The commands themselves are in ``views``, ``reading``, ``overview``, ``versions``, ``definitions``, ``publishing``,
-<<<<<<< HEAD
-``migrating`` and ``checking``.
-=======
-``checking`` and ``bench``.
->>>>>>> 455f982ea67139c1d66654114edb7f7fec154d9e
+``migrating``, ``checking`` and ``bench``.
 """
 
 from ripplenest.cli.app import app
@@ -25,11 +21,7 @@ __all__ = ["app"]
 
 COMMANDS = (
     *(demo, check, explain, show, changes, status, history),
-<<<<<<< HEAD
-    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor, migrate),
-=======
-    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor, bench),
->>>>>>> 455f982ea67139c1d66654114edb7f7fec154d9e
+    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor, migrate, bench),
 )
 
 for command in COMMANDS:

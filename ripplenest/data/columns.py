@@ -51,27 +51,35 @@ def _columns(t: Type, path: str) -> Iterator[Column]:
 
 def to_leaves(value: Value, t: Type) -> tuple[object, ...]:
     """A flat value of the calculus as the values of its columns."""
+    leaves: list[object] = []
+    _add_leaves(value, t, leaves)
+    return tuple(leaves)
+
+
+def _add_leaves(value: Value, t: Type, leaves: list[object]) -> None:
     match t:
         case Base():
-            return (value,)
+            leaves.append(value)
         case Record(fields):
-            return tuple(leaf for name, inner in fields for leaf in to_leaves(field_of(value, name), inner))
+            for name, inner in fields:
+                _add_leaves(field_of(value, name), inner, leaves)
         case Label(sites):
-            if len(sites) == 1:
-                return _site_leaves(value, sites[0])
-            tag = (value.site if isinstance(value, LabelValue) else None,) if is_tagged(t) else ()
-            return (*tag, *(leaf for site in sites for leaf in _site_leaves(value, site)))
+            if is_tagged(t):
+                leaves.append(value.site if isinstance(value, LabelValue) else None)
+            for site in sites:
+                _add_site_leaves(value, site, leaves)
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:
             assert_never(t)
 
 
-def _site_leaves(value: Value, site: Site) -> tuple[object, ...]:
+def _add_site_leaves(value: Value, site: Site, leaves: list[object]) -> None:
     if isinstance(value, LabelValue) and value.site == site.name:
-        pairs = zip(value.args, site.params, strict=True)
-        return tuple(leaf for arg, (_, inner) in pairs for leaf in to_leaves(arg, inner))
-    return (None,) * sum(width(inner) for _, inner in site.params)
+        for arg, (_, inner) in zip(value.args, site.params, strict=True):
+            _add_leaves(arg, inner, leaves)
+    else:
+        leaves += (None,) * sum(width(inner) for _, inner in site.params)
 
 
 def from_leaves(leaves: Sequence[object], t: Type) -> Value:

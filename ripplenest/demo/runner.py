@@ -122,7 +122,7 @@ class Runner:
         started = time.perf_counter()
         self.db.create(watched.view)
         seconds = time.perf_counter() - started
-        found = self._compare(watched)
+        found = self._compare(watched, inner=True)
         return Built(watched.view.name, found.rows, found.inner_rows, seconds, found.seconds, found.equal)
 
     def warm_up(self) -> None:
@@ -160,7 +160,8 @@ class Runner:
                 record(b, operation)
         return b.report, time.perf_counter() - started
 
-    def _compare(self, watched: Watched) -> Compared:
+    def _compare(self, watched: Watched, inner: bool = False) -> Compared:
+        """``inner``: rows in bags are counted too, which is one more query."""
         given = self._input(watched.relation).persist()
         given.count()
         started = time.perf_counter()
@@ -168,7 +169,7 @@ class Runner:
         rows = expected.count()
         seconds = time.perf_counter() - started
         equal = recompute.same(self.db.view(watched.view.name).nested(), expected)
-        inner_rows = recompute.inner_rows(expected)
+        inner_rows = recompute.inner_rows(expected) if inner else 0
         expected.unpersist()
         given.unpersist()
         return Compared(seconds, rows, inner_rows, equal)

@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from abc import ABC, abstractmethod
+from functools import cache
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.dialects.postgresql import OID
-from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.engine import URL, Connection, Dialect, Engine
+from sqlalchemy.pool import QueuePool
 
 from ripplenest.errors import EnvironmentProblem
 from ripplenest.nrc.errors import CorruptState, StateError
@@ -73,8 +75,7 @@ class Sqlite(Backend):
         with refusals(path):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self.where, self.identity = str(path), token_hex(16)
-        url = URL.create("sqlite", database=str(path))
-        self.engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+        self.engine = _engine(URL.create("sqlite", database=str(path)))
 
         @event.listens_for(self.engine, "connect")
         def connect(connection: Any, _: object) -> None:
@@ -98,6 +99,29 @@ class Sqlite(Backend):
     def explained(self, e: sa.exc.DBAPIError) -> StateError:
         name = getattr(e.orig, "sqlite_errorname", "SQLITE_CORRUPT")
         return self._refused(f"{name}: {e.orig}") if name.startswith(_REFUSED) else self._damaged(e.orig)
+
+
+COMPILED: dict[Any, Any] = {}  # the statements of our own tables by what they are: as many as the code has
+
+
+@cache
+def _dialect() -> Dialect:
+    """What speaks SQLite, after it has met the library once."""
+    engine = sa.create_engine("sqlite://")
+    with engine.connect():
+        return engine.dialect
+
+
+def _engine(url: URL) -> Engine:
+    """As ``create_engine``, but for one dialect, and so for one text of each statement, for all files of this process.
+
+    Compiling them is more work than all else that SQL does when a state is opened.
+    """
+    dialect = _dialect()
+    args, named = dialect.create_connect_args(url)
+    given = {**named, "timeout": BUSY_SECONDS}
+    pool = QueuePool(lambda: dialect.connect(*args, **given), dialect=dialect)
+    return Engine(pool, dialect, url, execution_options={"compiled_cache": COMPILED})
 
 
 class Postgres(Backend):

@@ -63,7 +63,8 @@ class Disk:
     # ------------------------------------------------------------ writing
 
     def create(self) -> None:
-        """Make the folder for its owner alone, and its name durable; raises StateError when the file system refuses."""
+        """Make the folder for its owner alone, and its name durable, up to where its file system is mounted, which was
+        there before. Raises StateError when the file system refuses."""
         with refusals(self.folder):
             missing = [p for p in (self.folder, *self.folder.parents) if not p.is_dir()]
             for path in reversed(missing):
@@ -73,6 +74,8 @@ class Disk:
                 for path in self.folder.parents:
                     with contextlib.suppress(PermissionError):  # one that we may not read is not one that we made
                         self._sync(path)
+                    if os.path.ismount(path):
+                        break
 
     def write_bytes(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it."""

@@ -16,6 +16,7 @@ from support.laws import law
 from support.strategies import Case, random_case
 
 SEEDS = (1, 2, 3)
+pytestmark = pytest.mark.xdist_group("seeds")  # each worker would start the processes anew
 
 PROGRAM = """
 import random, sys, tempfile

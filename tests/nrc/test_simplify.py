@@ -14,7 +14,7 @@ from support.updates import shredded_database
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
-from ripplenest.nrc.simplify import RULES, Rule, simplify, simplify_dict, simplify_elem
+from ripplenest.nrc.simplify import BY_ROOT, RULES, Rule, simplify, simplify_dict, simplify_elem
 from ripplenest.nrc.syntax import (
     Apply,
     Call,
@@ -221,6 +221,7 @@ def test_rule_alone(rule: Rule, c: Choices) -> None:
     name, row = i.outer
     pi = {"x": row}
     apart = unique_binders(e)
+    assert rule in BY_ROOT[type(apart)]
     wanted = expr_type(apart, {}, pi)
     simpler = rule(apart, wanted)
     assert simpler is not None

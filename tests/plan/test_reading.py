@@ -12,7 +12,7 @@ from support.choices import Choices
 from support.counts import ENOUGH
 from support.failing import DEPTH, SCHEMA, Levels, term
 from support.laws import law
-from support.programs import Memory, Running, part_tables, planned, query_of
+from support.programs import Memory, Running, changed_tables, planned, query_of
 from support.schemas import Schema, random_value
 from support.updates import numbered
 
@@ -111,7 +111,7 @@ class Reads:
 
 def reads(program: Plan, parts: Parts, delta: Parts) -> Reads:
     running = Running.start(program, parts)
-    changes = {n: rows for n, rows in part_tables(program.program, delta).items() if len(rows)}
+    changes = changed_tables(program.program, delta)
     done = propagate(program, Memory(running.tables, program.indexes), changes, PythonJoiner())
     return Reads(done.rows_read, running.nested() != running.grown({**changes, **done.changes}).nested())
 

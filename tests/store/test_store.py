@@ -5,6 +5,7 @@ import stat
 import threading
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,8 @@ from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, merging
+from ripplenest.store.backend import COMPILED
+from ripplenest.store.disk import Disk
 from ripplenest.store.segments import VERIFIED, Reader
 
 TYPES = (Base("long"), Base("string", True))
@@ -210,3 +213,23 @@ def test_hashes_are_the_same_everywhere():
 
 
 GOLDEN = [10268507319685550195, 10181361808531197615, 5193837504080177211]
+
+
+def test_statements_are_compiled_once_for_all_states(tmp_path):
+    """Of a process: what the second state is asked is what the first was."""
+    compiled = []
+    for name in ("a", "b"):
+        with Store.open(tmp_path / name) as s:
+            s.commit(Change(tables=(TableSpec("t", TYPES),)), 0)
+            s.snapshot()
+        compiled.append(dict(COMPILED))
+    assert compiled[0] and compiled[0] == compiled[1]
+
+
+def test_names_are_made_durable_up_to_what_was_mounted(tmp_path, monkeypatch):
+    """Whoever mounted it had the folder that it is mounted on."""
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path / "mounted")
+    monkeypatch.setattr(Disk, "_sync", lambda _, path: synced.append(path))
+    synced: list[Path] = []
+    Disk(tmp_path / "mounted" / "a" / "b").create()
+    assert synced == [tmp_path / "mounted" / "a", tmp_path / "mounted"]

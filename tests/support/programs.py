@@ -100,6 +100,13 @@ def part_tables(program: TriggerProgram, parts: Parts) -> Tables:
     return {name: _table(row, parts.get(name)) for name, row in stored.items()}
 
 
+def changed_tables(program: TriggerProgram, delta: Parts) -> Tables:
+    """The rows of a change, of the parts that have some."""
+    stored = stored_rows(program.relations, program.keys)
+    made = {name: _table(row, delta[name]) for name, row in stored.items() if name in delta}
+    return {name: rows for name, rows in made.items() if len(rows)}
+
+
 def _table(row: Type, part: "BagValue | Mapping[LabelValue, BagValue] | None") -> Rows:
     if isinstance(part, Mapping):
         pairs = [((("label", label), ("row", v)), n) for label, bag in part.items() for v, n in bag]
@@ -137,7 +144,7 @@ class Running:
 
     def apply(self, delta: Parts) -> "Running":
         """The state after a batch, by the triggers."""
-        changes = {n: rows for n, rows in part_tables(self.plan.program, delta).items() if len(rows)}
+        changes = changed_tables(self.plan.program, delta)
         with by_columns(self.joiner) as chosen:
             done = propagate(self.plan, Memory(self.tables, self.plan.indexes), changes, chosen)
         return self.grown({**changes, **done.changes})

@@ -1,15 +1,18 @@
 """What a database holds, for tests that nothing has changed, and that views are what their definitions say."""
 
-import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ripplenest import Database, RipplenestError, View
 
-MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # many commits and no need of a disk: no waiting for fsync
+SHARED, ENOUGH = Path("/dev/shm"), 2**30  # bytes: a container may have 64 MB
+# Many commits and no need of a disk: no waiting for fsync.
+MEMORY = str(SHARED) if SHARED.is_dir() and shutil.disk_usage(SHARED).free >= ENOUGH else None
 
 
 def state(db: Database) -> dict[str, Any]:
