@@ -7,7 +7,7 @@ import typer
 
 import ripplenest as rn
 from ripplenest.cli.output import Json, print_json, print_table, printable
-from ripplenest.cli.states import Catalogue
+from ripplenest.cli.states import Catalogue, url_of
 
 Old = Annotated[Path, typer.Argument(metavar="OLD", help="A state of an older format.", exists=True, file_okay=False)]
 New = Annotated[Path, typer.Argument(metavar="NEW", help="The folder of the new state, which is made.")]
@@ -19,7 +19,7 @@ def migrate(old: Old, new: New, as_json: Json = False, catalogue: Catalogue = No
     Relations are copied with the rows of the newest version, views are built again, and batches stay known as applied.
     Older versions are not copied.
     """
-    done = rn.migrate(old, new, catalogue)
+    done = rn.migrate(old, new, url_of(old, catalogue))
     if as_json:
         found = {"version": done.version, "relations": done.relations, "views": list(done.views)}
         print_json({**found, "left_out": done.left_out, "batches": done.batches, "publications": done.publications})

@@ -56,11 +56,16 @@ def open_and_said(
 ) -> "tuple[rn.Database, list[str]]":
     """The state in ``folder``, and what it warns of: publications that are behind.
 
-    Without ``catalogue`` the variable says where it is, of a state with its catalogue elsewhere and of no other.
+    Without ``catalogue`` the variable says where it is (``url_of``).
     """
-    url = catalogue or (os.environ.get(VARIABLE) or None if (folder / ELSEWHERE).exists() else None)
-    db, said = heard(lambda: rn.open(folder, engine=engine, catalogue=url, catch_up=publishes))
+    db, said = heard(lambda: rn.open(folder, engine=engine, catalogue=url_of(folder, catalogue), catch_up=publishes))
     return db, said if publishes else [*said, *map(escaped, db.behind())]
+
+
+def url_of(folder: Path, catalogue: str | None) -> str | None:
+    """Where the catalogue is: that of the option; else that of the variable, for a state with its catalogue elsewhere
+    and for no other."""
+    return catalogue or (os.environ.get(VARIABLE) or None if (folder / ELSEWHERE).exists() else None)
 
 
 def heard(work: Callable[[], T]) -> tuple[T, list[str]]:

@@ -18,6 +18,7 @@ from ripplenest.state.commits import Commits
 from ripplenest.state.define import Definitions
 from ripplenest.state.state import State
 from ripplenest.store.catalogue import OLDER
+from ripplenest.store.folder import is_state
 from ripplenest.store.store import Store
 
 
@@ -50,7 +51,7 @@ def migrate(old: str | os.PathLike[str], new: str | os.PathLike[str], catalogue:
     ``old`` is of no older format or ``new`` is there, and CorruptState.
     """
     source, target = local_path(old, "migrate: old"), local_path(new, "migrate: new")
-    if not source.is_dir():
+    if not is_state(source):
         raise StateError("there is no state", where=str(source), wanted="the folder of a state")
     if target.exists():
         raise StateError("the new state is there already", where=str(target), possible=["another folder"])

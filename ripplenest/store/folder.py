@@ -19,6 +19,11 @@ MARKER = "catalogue.json"
 OURS = (SEGMENTS, FILE, f"{FILE}-journal", MARKER)
 
 
+def is_state(folder: Path) -> bool:
+    """Whether ``folder`` says where its catalogue is: then to open it makes no state."""
+    return (folder / FILE).exists() or (folder / MARKER).exists()
+
+
 def backend_of(folder: Path, disk: Disk, url: str | None) -> Backend:
     """The catalogue of the state in ``folder``, which is made when there is none.
 

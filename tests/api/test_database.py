@@ -178,7 +178,7 @@ def test_a_batch_is_computed_again_when_a_view_comes_in_between(tmp_path):
     with opened(tmp_path) as db, opened(tmp_path) as other:
         db.create(movies)
         db.create(parts)
-        db._joiner = Interrupted(lambda: "tags" in other.views or other.create(tags))
+        db._engines._made["local"] = Interrupted(lambda: "tags" in other.views or other.create(tags))
         with db.batch("s", 1) as b:
             b.insert("C", [ANN])
         assert b.report.version == db.version and db.view("tags").rows() == tags([ANN])
@@ -194,11 +194,11 @@ def test_a_batch_that_always_comes_second_gives_up_and_can_be_repeated(tmp_path)
                 b.insert("C", others[-1:])
 
         db.create(tags)
-        db._joiner = Interrupted(meanwhile)
+        db._engines._made["local"] = Interrupted(meanwhile)
         with pytest.raises(errors.Stale, match="another commit came first"), db.batch("s", 1) as b:
             b.insert("C", [ANN])
         assert len(others) == commits.TRIES and db.view("tags").rows() == tags(others)
-        db._joiner = None
+        del db._engines._made["local"]
         with db.batch("s", 1) as b:
             b.insert("C", [ANN])
         assert db.view("tags").rows() == tags([ANN, *others])

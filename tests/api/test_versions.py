@@ -281,7 +281,7 @@ def test_a_rollback_is_a_new_version_with_the_old_rows(past):
         assert db.rollback(n) == before + 1 == db.version
         assert {h.name: h.rows() for h in names(db)} == seen[n]
         assert db.verify(deep=True).ok
-        assert db.history(1)[0].note == {"kind": "rollback", "to": n}
+        assert db.history(1)[0].note.items() >= {"kind": "rollback", "to": n}.items()
     assert db.rollback(("s", 3)) and {h.name: h.rows() for h in names(db)} == seen[db.version - 16 - 5]
     with db.batch("s", 8) as b:
         b.insert("M", [movie("New", "Drama", "x")])

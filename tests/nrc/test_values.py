@@ -190,7 +190,7 @@ def test_labels_and_dictionaries() -> None:
     value = to_value({"label": LabelValue("R.items", (7,)), "row": 1}, row, "x")
     assert from_value(value, row) == {"label": LabelValue("R.items", (7,)), "row": 1}
     assert to_value(None, Label((Site("R", NUMBERED),), True), "x") is None
-    for wrong in (None, "7", LabelValue("S", ("7",)), LabelValue("R", ()), LabelValue("R", (7,))):
+    for wrong in (None, 7, LabelValue("S", (7,)), LabelValue("R", ()), LabelValue("R", ("7",))):
         with pytest.raises(WrongValue):
             to_value(wrong, Label((Site("R", NUMBERED),)), "x")
     with pytest.raises(WrongValue, match="dictionary"):

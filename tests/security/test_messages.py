@@ -130,7 +130,7 @@ def test_names_in_what_is_printed(folder: Path) -> None:
         texts = [str(b.report), str(again.report), str(db.verify()), str(explanation), explanation.mermaid()]
         texts += [explanation.graphviz(), page]
         assert all(printable(text) and "script" in text for text in texts)
-        assert str(b.report).count("\n") == 4 and str(again.report).count("\n") == 0
+        assert str(b.report).count("\n") == 5 and str(again.report).count("\n") == 0
         assert tags_of(page) <= {"div", "pre", "span", "details", "summary"}
 
 

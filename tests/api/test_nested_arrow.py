@@ -1,0 +1,147 @@
+"""Nested rows as Arrow, pandas and polars, without Spark; single rows, and some. The law that they are the rows of the
+view is asked of random views (``support/programs.py``)."""
+
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, opened, order
+from support.states import refused
+
+import ripplenest as rn
+from ripplenest import Bag, Database, errors
+from ripplenest.version.overlay import Overlay
+
+EVE = customer(9, "Eve", [order(1, item(1, 2, ("z", "z"))), order(1)])
+
+
+@pytest.fixture
+def shop(tmp_path: Any) -> Any:
+    with opened(tmp_path / "state") as db:
+        for view in VIEWS:
+            db.create(view)
+        db.load("C", [ANN, BOB, EVE])
+        db.load("M", [*FILMS, FILMS[0]])
+        yield db
+
+
+def alike(rows: list[Any]) -> list[str]:
+    """Rows without an order, at any depth."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        return sorted((plain(v) for v in value), key=repr) if isinstance(value, list) else value
+
+    return sorted(repr(plain(row)) for row in rows)
+
+
+def test_arrow_has_the_rows(shop: Database) -> None:
+    """Of views and relations, of any version, in one table or in batches; NULL bags are NULL, empty ones are empty."""
+    for h in (*(shop.view(name) for name in shop.views), shop.relation("C"), shop.relation("M")):
+        wanted = alike(h.rows())
+        assert alike(h.to_arrow().to_pylist()) == wanted, h
+        batches = list(h.batches(2))
+        assert all(len(b) <= 2 for b in batches) and alike([r for b in batches for r in b.to_pylist()]) == wanted
+    before = shop.version
+    with shop.batch() as b:
+        b.delete_key("C", custkey=9)
+    assert alike(shop.relation("C").as_of(before).to_arrow().to_pylist()) == alike([ANN, BOB, EVE])
+    found = {row["custkey"]: row["orders"] for row in shop.relation("C").to_arrow().to_pylist()}
+    assert found[8] is None and len(found[7]) == 2
+
+
+def test_an_empty_view_has_its_types(tmp_path: Any) -> None:
+    with opened(tmp_path / "state") as db:
+        db.create(VIEWS[0])
+        found = db.view("customers").to_arrow()
+    tags = pa.list_(pa.struct([("part", pa.int64()), ("qty", pa.int64()), ("tags", pa.list_(pa.string()))]))
+    orders = pa.list_(pa.struct([("orderkey", pa.int64()), ("items", tags)]))
+    assert found.num_rows == 0 and list(found.schema.types) == [pa.int64(), pa.string(), orders]
+
+
+def test_all_types_and_rows_without_fields(tmp_path: Any) -> None:
+    @rn.record
+    class Everything:
+        b: bool
+        i: rn.Int
+        f: float | None
+        d: rn.Decimal[10, 2]  # type: ignore[valid-type]
+        x: bytes
+        day: date
+        at: datetime
+        inner: Bag[Bag[int]]
+
+    @rn.view
+    def values(E: Bag[Everything]) -> Any:
+        return [n for e in E for some in e.inner for n in some]
+
+    row = {"b": True, "i": 1, "f": None, "d": Decimal("1.50"), "x": b"\0", "day": date(2026, 1, 2),
+           "at": datetime(2026, 1, 2, tzinfo=UTC), "inner": [[1, 1], [], [2]]}  # fmt: skip
+    with rn.open(tmp_path / "state") as db:
+        db.relation("E", Everything)
+        db.create(values)
+        db.load("E", [row])
+        assert alike(db.relation("E").to_arrow().to_pylist()) == alike([row])
+        assert db.view("values").to_arrow().to_pydict() == {"value": [1, 1, 2]}
+
+
+def test_pandas_and_polars(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = alike(shop.relation("C").rows())
+    polars = pytest.importorskip("polars")
+    found = shop.relation("C").to_polars()
+    assert isinstance(found, polars.DataFrame) and alike(found.to_dicts()) == wanted
+    for name in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(errors.EnvironmentProblem, match=f"to_{name} needs {name}"):
+            getattr(shop.relation("C"), f"to_{name}")()
+
+
+def test_one_row(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its key it is looked up, with what it holds; any other base fields will do."""
+    scanned: list[str] = []
+    plain = Overlay.whole
+    monkeypatch.setattr(Overlay, "whole", lambda self, table: (scanned.append(table), plain(self, table))[1])
+    c = shop.relation("C")
+    assert c.get(custkey=7) == next(row for row in c.rows() if row["custkey"] == 7) and c.get(custkey=1) is None
+    assert c.get(custkey=7, name="Bob") is None and not scanned
+    assert c.get(name=None)["custkey"] == 8 and shop.view("related").get(name="Rush")["related"] == ["Skyfall"]
+    with refused(shop, errors.Ambiguous, "relation M, get", "several rows", "2 rows"):
+        shop.relation("M").get(name="Drive")
+    with refused(shop, errors.UnknownName, "relation C, get: rows are addressed", "possible custkey, name"):
+        c.get(orders=[])
+    with refused(shop, errors.UnknownKey, "relation C, get: which row"):
+        c.get()
+    with refused(shop, errors.WrongValue, "relation C, get: custkey"):
+        c.get(custkey="7")
+
+
+def test_some_rows(shop: Database) -> None:
+    every = shop.relation("M").rows()
+    for n in range(6):
+        some = shop.relation("M").limit(n)
+        assert len(some) == min(n, 4) and all(row in every for row in some)
+    assert alike(shop.view("parts").limit(9)) == alike(shop.view("parts").rows())
+    for wrong in (-1, True, 1.5, "2"):
+        with pytest.raises(errors.WrongValue, match="limit: rows"):
+            shop.view("parts").limit(wrong)  # type: ignore[arg-type]
+    with pytest.raises(errors.WrongValue, match="batches: rows"):
+        shop.view("parts").batches(0)
+
+
+def test_a_multiplicity_below_0_has_no_nested_form(tmp_path: Any) -> None:
+    @rn.view
+    def difference(C: Bag[Customer], D: Bag[Customer]) -> Any:
+        return C - D
+
+    with opened(tmp_path / "state") as db:
+        db.relation("D", Customer, key="custkey")
+        db.create(difference)
+        db.load("D", [BOB])
+        with pytest.raises(errors.EvaluationError, match="less than 0 times"):
+            db.view("difference").to_arrow()
