@@ -41,7 +41,8 @@ class Place:
 
     def field(self, name: str) -> "Place":
         """A field of the record that is here."""
-        return evolve(self, path=child_path(self.path, name))
+        path = child_path(self.path, name)
+        return Place(self.part, path, self.identity, self.keys, self.key, self.without_key)
 
     def rows(self, row: Type) -> "Place":
         """The rows, of type ``row``, of the bag that is here. Law: identities of different rows differ, if keys do."""
