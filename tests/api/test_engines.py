@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,11 @@ def test_the_choice(wanted: Any, given: bool, rows: float, name: str, why: str) 
     found = Engines(wanted, given, Spark).choose(rows)
     assert (found.name, type(found.joiner)) == (name, LocalJoiner if name == "local" else Spark)
     assert why in found.why and Spark.started == (name == "spark")
+
+
+def test_the_readme_says_how_much_it_is() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert f"is beyond {MOST:,}, about 8 GB" in text
 
 
 def test_an_engine_is_made_once() -> None:

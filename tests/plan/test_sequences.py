@@ -11,7 +11,7 @@ from support.choices import Choices
 from support.correlated import correlated_query
 from support.counts import Counts
 from support.laws import law
-from support.programs import Running, planned, query_of
+from support.programs import ASKED, KEYED, Running, planned, query_of
 from support.queries import random_query
 from support.schemas import Schema, random_schema
 from support.strategies import Case, case_of
@@ -73,3 +73,6 @@ def test_coverage() -> None:
     for counts in COUNTS.values():
         assert counts.queries >= QUERIES and counts.batches >= QUERIES * DATABASES * BATCHES
         counts.check_results()
+    if COUNTS:
+        assert min(KEYED["keys"], KEYED["numbers"]) > 10_000, KEYED
+        assert ASKED["nested by columns"] > 20, ASKED

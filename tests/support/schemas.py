@@ -36,7 +36,7 @@ class Schema:
         """A key for about half of the bags that could have one: of the first field that tells many rows apart."""
         bags = (bag for name, row in self.relations for bag in _bags_of(name, row))
         able = ((part, next((n for n, t in row.fields if t in TELLING), None)) for part, row in bags)
-        return tuple((part, (name,)) for part, name in able if name is not None and len(part + name) % 2)
+        return tuple((part, (name,)) for part, name in able if name is not None and sum(map(ord, part + name)) % 2)
 
     def __getitem__(self, name: str) -> Type:
         return dict(self.relations)[name]
