@@ -61,10 +61,12 @@ def carry_out(
 def _by_columns(
     relations: Mapping[str, Relation], tables: Overlay, operations: Sequence[tuple[Operation, str]]
 ) -> list[str]:
-    """The relations whose operations are worked on by columns."""
+    """The relations whose operations are all worked on by columns: they see each other, and none of the others."""
     sizes: dict[str, list[int]] = {}
     for o, _ in operations:
         if isinstance(o, Write) and o.rows.is_flat:
             sizes.setdefault(o.relation, []).append(len(o.rows))
-    found = [name for name, rows in sizes.items() if sum(rows) >= FEW * len(rows)]
+    others = {o.relation for o, _ in operations if not isinstance(o, Write)}
+    flat = [name for name in sizes if len(relations[name].parts) == 1 and name not in others]
+    found = [name for name in flat if sum(sizes[name]) >= FEW * len(sizes[name])]
     return [n for n in found if relations[n].parts[n].lookup in tables.access_keys.get(n, ())]

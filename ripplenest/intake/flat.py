@@ -24,6 +24,7 @@ class FlatChanges:
 
     def __init__(self, relation: Relation, before: Sized) -> None:
         """``relation`` has no inner bags, and ``before`` an access key of the columns by which its rows are found."""
+        assert len(relation.parts) == 1
         self._relation, self._before = relation, before
         self._part = relation.parts[relation.name]
         self._pending = Rows.empty(self._part.types)

@@ -337,6 +337,43 @@ def test_a_key_is_there_once_in_its_bag(db: Database) -> None:
         b.at("C", custkey=7).orders.at(orderkey=11).items.insert([item(2, 5)])
 
 
+def test_many_documents_go_by_key(db: Database) -> None:
+    """With all that is in them, however many there are."""
+    docs = [customer(k, order(1, item(1, 2, ("a",)))) for k in range(100)]
+    db.load("C", docs)
+    with db.batch() as b:
+        b.delete_key("C", [{"custkey": k} for k in range(1, 100)])
+    assert {part: n for part, n in b.report.rows_in.items() if n != 99} == {}
+    assert len(b.report.rows_in) == 5 and db.verify(deep=True).ok
+    recomputed(db, {"big": big}, {"C": docs[:1]})
+
+
+@pytest.mark.parametrize("many", [1, 100])
+def test_fields_are_set_beside_many_rows(many: int) -> None:
+    """A relation without inner bags: operations see each other, few or many."""
+
+    @rn.record
+    class Plain:
+        key: int
+        x: str
+
+    @rn.view
+    def plain(R: Bag[Plain]):
+        return R
+
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
+        db.relation("R", Plain, key="key")
+        db.create(plain)
+        db.load("R", [{"key": 0, "x": "old"}])
+        with db.batch() as b:
+            b.insert("R", [{"key": k, "x": "new"} for k in range(1, many + 1)])
+            b.at("R", key=1).set(x="set")
+            b.at("R", key=0).set(x="set too")
+            b.delete_key("R", [{"key": k} for k in range(2, many + 1)])
+        recomputed(db, {"plain": plain}, {"R": [{"key": 0, "x": "set too"}, {"key": 1, "x": "set"}]})
+        assert db.verify(deep=True).ok
+
+
 def test_keys_that_are_not_there(db: Database) -> None:
     db.load("C", [customer(7, order(11, item(1)))])
     with (
