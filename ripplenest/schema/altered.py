@@ -58,7 +58,8 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
         return (*fields, (name, t))
 
     relation, part = _rebuilt(r, into, grown, where, through_records=False)
-    return Altered(relation, _reshaped(r, relation, {part: (value,)}))
+    columns = len(relation.parts[part].types) - len(r.parts[part].types)  # a label may be several
+    return Altered(relation, _reshaped(r, relation, {part: (value,) * columns}))
 
 
 def widened(r: Relation, path: str, t: Type) -> Altered:
@@ -71,7 +72,7 @@ def widened(r: Relation, path: str, t: Type) -> Altered:
         if not _holds(old, t) or old == t:
             wanted = f"a wider type than {old}: long for int, more digits before the point, NULL allowed"
             raise TypeMismatch("not a wider type", where=where, wanted=wanted, got=t)
-        if path in r.key and isinstance(t, Base) and t.nullable and not getattr(old, "nullable", False):
+        if name in _key_of(r, into) and isinstance(t, Base) and t.nullable and not getattr(old, "nullable", False):
             raise TypeMismatch("a key stays without NULL", where=where, wanted=old, got=t)
         return tuple((n, t if n == name else inner) for n, inner in fields)
 
@@ -93,9 +94,18 @@ def renamed(r: Relation, path: str, new: str) -> Altered:
             raise NameTaken("there is a field of this name", where=where, got=new, possible=["another name"])
         return tuple((new if n == name else n, inner) for n, inner in fields)
 
-    relation, _ = _rebuilt(r, into, called, where)
-    key = tuple(new if k == path else k for k in r.key)
-    return Altered(evolve(relation, key=key), renamed=(name, new))
+    relation, part = _rebuilt(r, into, called, where)
+    keys = {r.name: r.key, **dict(r.keys)}
+    if part in keys and name in _key_of(r, into):
+        keys[part] = tuple(new if k == name else k for k in keys[part])
+    key = keys.pop(r.name)
+    return Altered(evolve(relation, key=key, keys=tuple(keys.items())), renamed=(name, new))
+
+
+def _key_of(r: Relation, into: list[str]) -> tuple[str, ...]:
+    """The key of the rows of the bag that the steps ``into`` lead to; none for records inside of rows."""
+    part = r.parts.get(".".join((r.name, *into)))
+    return () if part is None else part.key
 
 
 def _steps(r: Relation, path: str) -> list[str]:

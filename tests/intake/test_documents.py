@@ -450,3 +450,49 @@ def test_immutable_bags_are_not_set() -> None:
         db.create(big)
         recomputed(db, {"big": big}, {"C": [customer(7, order(11, item(1)), name="new")]})
         assert db.verify(deep=True).ok
+
+
+# ---------------------------------------------------------------- other fields
+
+
+def test_keys_keep_up_with_fields() -> None:
+    """A key that gets another name or a wider type, in rows and in bags, and a bag that comes to rows with two keys."""
+
+    @rn.record
+    class Line:
+        line: rn.Int
+        tags: Bag[str]
+
+    @rn.record
+    class Head:
+        a: rn.Int
+        b: str
+        lines: Bag[Line]
+
+    @rn.view
+    def v(H: Bag[Head]):
+        return [{"b": h.b, "lines": [{"tags": n.tags} for n in h.lines]} for h in H]
+
+    rows = [{"a": 1, "b": "x", "lines": [{"line": 1, "tags": ["s"]}, {"line": 2, "tags": []}]}]
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
+        h = db.relation("H", Head, key=("a", "b"), keys={"lines": "line"})
+        db.create(v)
+        db.load("H", rows)
+        h.widen("a", int)
+        h.widen("lines.line", int)
+        h.rename("lines.line", "number")
+        h.rename("a", "first")
+        h.add("more", Bag[int] | None)
+        with refused(db, errors.TypeMismatch, "a key stays without NULL"):
+            h.widen("lines.number", int | None)
+        with db.batch() as b:
+            b.at("H", first=1, b="x").lines.upsert([{"number": 2**40, "tags": ["t"]}])
+            b.at("H", label=(1, "x", 2)).lines.tags.insert(["u"])
+        lines = [{"number": 1, "tags": ["s"]}, {"number": 2, "tags": ["u"]}, {"number": 2**40, "tags": ["t"]}]
+        wanted = {"first": 1, "b": "x", "lines": lines, "more": None}
+        assert db.relation("H").rows() == [wanted] and db.waiting == {} and db.verify(deep=True).ok
+        assert db.view("v").rows() == [{"b": "x", "lines": [{"tags": [t]} for t in "stu"]}]
+        with db.batch() as b:
+            b.upsert("H", [{**wanted, "more": [5]}])
+            b.at("H", first=1, b="x").more.insert([6])
+        assert b.report.rows_in == {"H": 2, "H.more": 2} and db.verify(deep=True).ok
