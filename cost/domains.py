@@ -16,7 +16,7 @@ from attrs import Attribute, field, frozen
 from ripplenest.cost.counts import Count, fewer, larger, no_more
 from ripplenest.nrc.bags import BagValue, Value, field_of
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, is_flat
 
 
 def _counts_from_one(_: "BagCost", __: "Attribute[Count]", count: Count) -> None:
@@ -130,18 +130,7 @@ def _largest(values: Collection[Value], a: Type) -> Cost:
             assert_never(a)
 
 
-@lru_cache
-def _costs_the_same(a: Type) -> bool:
-    """Whether all values of ``a`` cost what the least of them does: there is no bag in them."""
-    match a:
-        case Base() | Label():
-            return True
-        case Record(fields):
-            return all(_costs_the_same(t) for _, t in fields)
-        case Bag() | Dict():
-            return False
-        case _:
-            assert_never(a)
+_costs_the_same = lru_cache(is_flat)  # all values cost what the least of them does: there is no bag in them
 
 
 # ---------------------------------------------------------------- order

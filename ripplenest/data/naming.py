@@ -23,8 +23,8 @@ def canonical_text(value: object) -> str:
     """Text that is equal for equal values, whatever the order of rows in bags.
 
     Of values without their types, because digests are also of paths, counts and whole batches, and one way only; so it
-    is not the text of ``data/texts.py``, which is read back. Stored places and batches are known by their digests: what
-    this writes may not change.
+    is not the text of ``data/texts.py``, which is read back. Batches and published rows are known by their digests:
+    what this writes may not change.
     """
     return json.dumps(_plain(value), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 

@@ -53,7 +53,7 @@ class StoredShape:
 
 @frozen
 class StoredView:
-    """A state of format 2 has neither ``maps`` nor ``shape``."""
+    """A state of format 2, which migration reads, has neither ``maps`` nor ``shape``."""
 
     query: str
     program: str

@@ -82,8 +82,8 @@ class Waiting:
     """A view that waits to be rebuilt: readable as its maps are, which batches leave alone.
 
     ``why`` it waits; ``behind`` is the last version that its maps are right for, None as long as no batch has changed
-    what it reads. ``made`` is what this compiler makes of it, or the reason why it makes nothing. Of a state of format
-    2 no ``shape`` is known for sure: it is what this compiler would show, if the stored tables have those columns.
+    what it reads. ``made`` is what this compiler makes of it, or the reason why it makes nothing. Where the
+    state says no ``shape``, it is what this compiler would show, if the stored tables have those columns.
     """
 
     name: str
