@@ -1,6 +1,7 @@
-"""The content of flat rows as a digest: the same for the same rows in any order, whatever they came as."""
+"""The content of rows as a digest: the same for the same rows in any order, whatever they came as."""
 
 import hashlib
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ripplenest.data.hashing import fingerprints
+from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.nrc.types import Base
 
@@ -24,6 +26,28 @@ def content_digest(rows: Rows) -> str:
     for part in (part for column in columns for part in _bits(column)):
         found.update(part)
     return found.hexdigest()
+
+
+def level_digest(level: Level) -> str:
+    """sha256 of nested rows that are in an order of their own (``Printed.ordered``), of which the same is true."""
+    found = hashlib.sha256()
+    for part in _level_bits(level):
+        found.update(part)
+    return found.hexdigest()
+
+
+def _level_bits(level: Level) -> Iterator[bytes | memoryview]:
+    """A level and those below it: how many rows and bags, what they are, and how many rows each bag has."""
+    types = [str(column.type) for column in level.columns]
+    yield f"{level.size} {types} {len(level.bags)} {level.weights is not None}".encode()
+    for column in level.columns:
+        yield from _bits(column)
+    if level.weights is not None:
+        yield level.weights.astype("<i8").tobytes()
+    for bag in level.bags:
+        yield bag.counts.astype("<i8").tobytes()
+        yield b"" if bag.present is None else bag.present.tobytes()
+        yield from _level_bits(bag.rows)
 
 
 @lru_cache(maxsize=1024)

@@ -18,21 +18,21 @@ FEW = 64  # values that are not worth the search for those that are equal
 
 def hash_columns(columns: Sequence[pa.Array], rows: int) -> U64:
     """One hash per row of the key columns; NULL is a value like any other, and so is NaN (canonical columns only)."""
-    return _mixed(map(_hash_column, columns), len(columns), rows)
+    return mixed(map(_hash_column, columns), len(columns), rows)
 
 
 def fingerprints(columns: Sequence[pa.Array], rows: int) -> U64:
     """One number per row, nearly always different for different rows; stored nowhere. Texts are read as polynomials of
     their bytes, which needs no loop over them."""
     own = (_polynomials(column) if _is_text(column.type) else _hash_column(column) for column in columns)
-    return _mixed(own, len(columns), rows)
+    return mixed(own, len(columns), rows)
 
 
-def _mixed(hashes: Iterable[U64], columns: int, rows: int) -> U64:
+def mixed(hashes: Iterable[U64], columns: int, rows: int) -> U64:
     """One number per row of those of its ``columns``, in their order."""
     total = np.full(rows, columns, dtype=np.uint64)
     for own in hashes:
-        total = _mix(total * np.uint64(0x9E3779B97F4A7C15) + own)
+        total = mix(total * np.uint64(0x9E3779B97F4A7C15) + own)
     return total
 
 
@@ -52,13 +52,13 @@ def _polynomials(column: pa.Array) -> U64:
     powers = np.cumprod(np.full(int(lengths.max()) + 1, 0x9E3779B97F4A7C15, np.uint64))
     terms *= powers[np.arange(size) - np.repeat(ends[:-1] - ends[0], lengths)]
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])
-    found = _mix(sums[ends[1:] - ends[0]] - sums[ends[:-1] - ends[0]] + lengths.astype(np.uint64))
+    found = mix(sums[ends[1:] - ends[0]] - sums[ends[:-1] - ends[0]] + lengths.astype(np.uint64))
     if column.null_count:
         found = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), found)
     return found
 
 
-def _mix(x: U64) -> U64:
+def mix(x: U64) -> U64:
     """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that spreads every bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -78,7 +78,7 @@ def _hash_column(column: pa.Array) -> U64:
     words = _words(column)
     hashes = np.zeros(len(column), np.uint64)
     for i in range(words.shape[1]):
-        hashes = _mix(hashes + words[:, i] + np.uint64(1))
+        hashes = mix(hashes + words[:, i] + np.uint64(1))
     if column.null_count:
         hashes = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), hashes)
     return hashes

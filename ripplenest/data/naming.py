@@ -58,8 +58,12 @@ class Numbers:
         self.next, self._end = start, end
 
     def numbers(self, _place: Place, _outer: tuple[Value, ...], rows: Sequence[Value]) -> range:
+        """One for each of ``rows``."""
+        return self.take(len(rows))
+
+    def take(self, many: int) -> range:
         """As many that were not given out."""
-        found = range(self.next, self.next + len(rows))
+        found = range(self.next, self.next + many)
         if self._end is not None and found.stop > self._end:
             raise WrongValue("too many rows with inner bags in one batch", wanted=f"at most {PLACES // 2}")
         self.next = found.stop

@@ -180,8 +180,10 @@ class Rows:
     def select(self, columns: Sequence[int]) -> "Rows":
         """The rows of some columns, in that order, as they weigh."""
         table = self.arrow()
-        named = pa.Table.from_arrays([*(table.column(i) for i in columns), table.column(WEIGHT)],
-                                     schema=arrow_schema(tuple(self.types[i] for i in columns)))
+        named = pa.Table.from_arrays(
+            [*(table.column(i) for i in columns), table.column(WEIGHT)],
+            schema=arrow_schema(tuple(self.types[i] for i in columns)),
+        )
         return Rows(tuple(self.types[i] for i in columns), table=named)
 
     def negated(self) -> "Rows":
@@ -262,11 +264,11 @@ def _python_pairs(types: tuple[Base, ...], table: pa.Table) -> list[Pair]:
     weights: list[int] = table.column(WEIGHT).to_pylist()
     if not types:
         return [((), n) for n in weights]
-    columns = [_python_column(t, table.column(i)) for i, t in enumerate(types)]
+    columns = [python_column(t, table.column(i)) for i, t in enumerate(types)]
     return list(zip(zip(*columns, strict=True), weights, strict=True))
 
 
-def _python_column(base: Base, column: pa.ChunkedArray) -> list[Any]:
+def python_column(base: Base, column: pa.ChunkedArray) -> list[Any]:
     """The values of one column in canonical form; the table's doubles have no -0.0 already."""
     match base.kind:
         case "double":
@@ -298,5 +300,3 @@ def _sum(pairs: list[Pair]) -> dict[Row, int]:
     for row, n in pairs:
         counts[row] = counts.get(row, 0) + n
     return {row: checked(n) for row, n in counts.items() if n}
-
-

@@ -1,6 +1,6 @@
-"""Operations to signed rows of stored tables: by columns where they are many and flat, row by row where not.
+"""Operations to signed rows of stored tables: by columns where they are many, row by row where not.
 
-Nothing is stored here. Both ways are checked against the state and the operations before (``flat.py``,
+Nothing is stored here. Both ways are checked against the state and the operations before (``columns.py``,
 ``session.py``).
 """
 
@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
 
+from ripplenest.data.naming import row_numbers
 from ripplenest.data.rows import Rows
-from ripplenest.intake.flat import Culprit, FlatChanges
-from ripplenest.intake.operations import Operation, Write
+from ripplenest.intake.addressed import grouped, run
+from ripplenest.intake.columns import ColumnChanges, Culprit
+from ripplenest.intake.lasting import check_update
+from ripplenest.intake.operations import Operation, Set
 from ripplenest.intake.session import Session
 from ripplenest.schema.relation import Relation
 from ripplenest.store.specs import Columns
@@ -37,36 +40,51 @@ def carry_out(
     """What the operations of the batch that makes ``version`` do, each named by the text beside it. Raises a DataError
     that names the row.
 
-    Relations without inner bags are worked on by columns, unless their operations are tiny; where one of these cannot
-    be done, all are run row by row, to say which row it was.
+    All operations on one relation are done in one way, because they see each other, and none of the others. Where they
+    are not tiny it is by columns; where one of these cannot be done, all are run row by row, to say which row it was.
     """
-    tables = overlay()
-    flats = {name: FlatChanges(relations[name], tables.before) for name in _by_columns(relations, tables, operations)}
-    session = Session(relations, tables, version)
+    tables, numbers = overlay(), row_numbers(version)
+    session = Session(relations, tables, numbers)
+    many = _by_columns(relations, tables, operations)
+    changed: dict[str, Rows] = {}
+    read = 0
     try:
+        for name in many:
+            changes = ColumnChanges(relations[name], tables.before, numbers)
+            run(changes, [o for o, _ in operations if o.relation == name])
+            check_update(changes)
+            changed |= changes.changes()
+            read += changes.read
         for o, where in operations:
-            if isinstance(o, Write) and o.relation in flats:
-                flats[o.relation].run(o.verb, o.rows)
-            else:
+            if o.relation not in many:
                 session.run(o, where)
     except Culprit:
-        flats, session = {}, Session(relations, overlay(), version)
+        changed, read, session = {}, 0, Session(relations, overlay(), row_numbers(version))
         for o, where in operations:
             session.run(o, where)
-    changed = {name: rows for name, flat in flats.items() if not (rows := flat.changes()).is_empty}
-    read = session.overlay.read + sum(flat.read for flat in flats.values())
-    return Outcome({**session.changes(), **changed}, read, session.overlay.missed)
+    return Outcome({**session.changes(), **changed}, session.overlay.read + read, session.overlay.missed)
 
 
 def _by_columns(
     relations: Mapping[str, Relation], tables: Overlay, operations: Sequence[tuple[Operation, str]]
 ) -> list[str]:
-    """The relations whose operations are all worked on by columns: they see each other, and none of the others."""
-    sizes: dict[str, list[int]] = {}
-    for o, _ in operations:
-        if isinstance(o, Write) and o.rows.is_flat:
-            sizes.setdefault(o.relation, []).append(len(o.rows))
-    others = {o.relation for o, _ in operations if not isinstance(o, Write)}
-    flat = [name for name in sizes if len(relations[name].parts) == 1 and name not in others]
-    found = [name for name in flat if sum(sizes[name]) >= FEW * len(sizes[name])]
-    return [n for n in found if relations[n].parts[n].lookup in tables.access_keys.get(n, ())]
+    """The relations whose operations are worked on by columns."""
+    found = []
+    for name in dict.fromkeys(o.relation for o, _ in operations):
+        own = [o for o, _ in operations if o.relation == name]
+        if sum(map(_size, own)) >= FEW * sum(1 for _ in grouped(own)) and _is_found(relations[name], tables):
+            found.append(name)
+    return found
+
+
+def _size(o: Operation) -> int:
+    """The rows of an operation, those in inner bags too."""
+    return 1 if isinstance(o, Set) else o.rows.total
+
+
+def _is_found(r: Relation, tables: Overlay) -> bool:
+    """Whether rows of all parts have columns, and are found by them without reading all of them."""
+    wanted = [(part.name, part.lookup) for part in r.parts.values()]
+    wanted += [(name, part.label) for name, part in r.parts.items() if part.inner]
+    wanted += [(holder.part.name, holder.found_by) for holder in r.holders.values()]
+    return all(columns in tables.access_keys.get(name, ()) for name, columns in wanted)

@@ -1,49 +1,58 @@
-"""Rows that a user gave, checked, in two faces: columns where they have no inner bags, and values of the calculus.
+"""Rows that a user gave, checked, in two faces: columns by level, and values of the calculus.
 
 Each face is made when it is first asked for. Rows keep the order in which they came, for messages.
 """
 
-from collections.abc import Sequence
+from functools import cached_property
 
-import pyarrow as pa
-
-from ripplenest.data.columns import base_types, from_leaves, to_leaves
-from ripplenest.data.rows import Rows, arrow_columns
+from ripplenest.data.columns import base_types
+from ripplenest.data.level_values import of_values, values_of
+from ripplenest.data.levels import Level, Printed
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.bags import Value
-from ripplenest.nrc.types import Type
-from ripplenest.shred.values import has_bag
+from ripplenest.nrc.types import Type, is_flat
 
 
 class Given:
     """Rows of ``type``."""
 
-    def __init__(
-        self, type: Type, *, values: tuple[Value, ...] | None = None, columns: Sequence[pa.Array] | None = None
-    ) -> None:
-        """Trusted: ``values`` or ``columns`` are canonical and of ``type``."""
-        self.type, self._values = type, values
-        self._rows = None if columns is None else Rows.of_columns(base_types(type), columns)
+    def __init__(self, type: Type, *, values: tuple[Value, ...] | None = None, level: Level | None = None) -> None:
+        """Trusted: ``values`` or ``level`` is canonical and of ``type``."""
+        self.type, self._values, self._level = type, values, level
 
     def __len__(self) -> int:
-        return len(self._values) if self._values is not None else len(self.rows)
+        return len(self._values) if self._values is not None else len(self.level)
 
     @property
     def is_flat(self) -> bool:
-        """Whether the rows have columns: they have fields, and no inner bags."""
-        return not has_bag(self.type) and bool(base_types(self.type))
+        """Whether the rows have columns of their own and nothing else: fields, and no inner bags."""
+        return is_flat(self.type) and bool(base_types(self.type))
 
-    @property
+    @cached_property
+    def total(self) -> int:
+        """How many there are, with those in inner bags."""
+        return len(self) if is_flat(self.type) else self.level.total
+
+    @cached_property
     def rows(self) -> Rows:
         """Each row once for each time that it was given, in order; only of flat rows."""
-        if self._rows is None:
-            types = base_types(self.type)
-            leaves = [to_leaves(value, self.type) for value in self._values or ()]
-            self._rows = Rows.of_columns(types, arrow_columns(types, leaves))
-        return self._rows
+        return Rows.of_columns(base_types(self.type), self.level.columns)
+
+    @property
+    def level(self) -> Level:
+        """The rows in the order in which they came."""
+        if self._level is None:
+            self._level = of_values(self._values or (), self.type)
+        return self._level
+
+    @cached_property
+    def ordered(self) -> Level:
+        """The rows in an order of their own, the same for the same rows; without inner bags, each once."""
+        return Printed(self.level).ordered()
 
     @property
     def values(self) -> tuple[Value, ...]:
         """The rows one by one."""
         if self._values is None:
-            self._values = tuple(from_leaves(row, self.type) for row, _ in self.rows.pairs())
+            self._values = tuple(values_of(self.level, self.type))
         return self._values

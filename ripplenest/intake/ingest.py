@@ -4,14 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from ripplenest.data.columns import base_types
 from ripplenest.intake.given import Given
 from ripplenest.intake.plain import from_arrow, from_python
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import WrongColumns, WrongValue
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
-from ripplenest.shred.values import has_bag
 
 WANTED = "dicts, records, a pyarrow.Table or a DataFrame"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
@@ -25,16 +23,15 @@ def read_rows(rows: object, row: Type, where: str) -> Given:
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
     culprit, such as ``rows[17].items[2].qty``.
     """
-    flat = not has_bag(row) and bool(base_types(row))
     table = _table(rows, where)
     if table is not None:
         one_by_one = _arrow_rows(table, row, where)
-        columns = from_arrow(table, row) if flat and _has_columns(table, row) else None
+        level = from_arrow(table, row) if _has_columns(table, row) else None
     else:
         found = _python_rows(rows, where)
-        one_by_one, columns = iter(found), from_python(found, row) if flat else None
-    if columns is not None:
-        return Given(row, columns=columns)
+        one_by_one, level = iter(found), from_python(found, row)
+    if level is not None:
+        return Given(row, level=level)
     return Given(row, values=tuple(to_value(r, row, f"{where}[{i}]") for i, r in enumerate(one_by_one)))
 
 

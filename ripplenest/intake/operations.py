@@ -1,15 +1,14 @@
 """What a batch can do, as data; every check that needs no state has passed when an operation exists."""
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import Literal, assert_never, get_args
 
 from attrs import frozen
 
-from ripplenest.data.content import content_digest
+from ripplenest.data.content import content_digest, level_digest
 from ripplenest.data.naming import canonical_text
 from ripplenest.data.rows import Row
 from ripplenest.intake.given import Given
-from ripplenest.nrc.bags import Value
 
 Verb = Literal["insert", "delete", "upsert", "delete_key"]
 
@@ -55,7 +54,7 @@ class Deep:
     path: str
     steps: tuple[Step, ...]
     label: Row | None
-    rows: tuple[Value, ...]
+    rows: Given
 
     @property
     def target(self) -> str:
@@ -82,24 +81,35 @@ class Set:
 Operation = Write | Deep | Set
 
 
-def content(operations: Sequence[Operation], by_columns: bool = True) -> str:
+Form = Literal["levels", "columns", "rows"]
+FORMS: tuple[Form, ...] = get_args(Form)
+TINY = 8  # rows of which a text costs less than a digest of columns
+
+
+def content(operations: Sequence[Operation], form: Form = "levels") -> str:
     """The text of a batch: equal for the same operations, whatever the order of the rows within each, and whatever they
-    came as. Without ``by_columns``: as it was written before flat rows were columns."""
-    return canonical_text([_text(o, by_columns) for o in operations])
+    came as. Other forms are those of earlier releases, which had texts of all rows, and then of all but flat ones."""
+    return canonical_text([_text(o, form) for o in operations])
 
 
-def _text(o: Operation, by_columns: bool) -> list[object]:
+def _text(o: Operation, form: Form) -> list[object]:
     match o:
-        case Write() if by_columns and o.rows.is_flat:
+        case Write() if form != "rows" and o.rows.is_flat:
             return [o.verb, o.relation, {"columns": content_digest(o.rows.rows)}]
         case Write():
-            return [o.verb, o.relation, sorted(map(canonical_text, o.rows.values))]
+            return [o.verb, o.relation, _rows(o.rows, form)]
         case Deep():
-            return [o.verb, o.relation, o.path, _steps(o.steps), o.label, sorted(map(canonical_text, o.rows))]
+            return [o.verb, o.relation, o.path, _steps(o.steps), o.label, _rows(o.rows, form)]
         case Set():
             return [o.verb, o.relation, o.path, _steps(o.steps), o.fields]
         case _:
             assert_never(o)
+
+
+def _rows(rows: Given, form: Form) -> object:
+    if form == "levels" and rows.total > TINY:
+        return {"levels": level_digest(rows.ordered)}
+    return sorted(map(canonical_text, rows.values))
 
 
 def _steps(steps: Sequence[Step]) -> list[object]:

@@ -1,20 +1,24 @@
 """Columns of what is plainly of its type: the fast way in, which takes nothing that it would have to think about.
 
-Each column is looked at as a whole. Where one holds anything but plain values of its type, there are no columns
-(None), and the rows are read one by one (``nrc/values.py``), which takes what can be taken and finds the culprit.
-Law: what is taken here is what is read there.
+Each column is looked at as a whole, those of inner bags too: their rows are taken one after the other. Where one holds
+anything but plain values of its type, there are no columns (None), and the rows are read one by one
+(``nrc/values.py``), which takes what can be taken and finds the culprit. Law: what is taken here is what is read there.
 """
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from itertools import chain
 from operator import attrgetter, itemgetter
+from types import NoneType
 from typing import assert_never
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ripplenest.data.levels import Bags, Level
 from ripplenest.data.rows import arrow_type, canonical_doubles
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
@@ -39,38 +43,73 @@ class NotPlain(Exception):
     """Somewhere is something else than a plain value."""
 
 
-def from_python(rows: Sequence[object], t: Type) -> list[pa.Array] | None:
-    """The columns of dicts or records of the flat type ``t``."""
+def from_python(rows: Sequence[object], t: Type) -> Level | None:
+    """Dicts, records, lists or base values of type ``t``."""
     try:
         return _of_objects(rows, t)
     except NotPlain:
         return None
 
 
-def from_arrow(table: pa.Table, t: Type) -> list[pa.Array] | None:
-    """The columns of a table with the fields of the flat type ``t``, or with one column for a base type."""
+def from_arrow(table: pa.Table, t: Type) -> Level | None:
+    """A table with the fields of type ``t``, or with one column for a type without fields."""
     try:
-        if isinstance(t, Record):
-            return [leaf for name, inner in t.fields for leaf in _of_array(_whole(table.column(name)), inner)]
-        return _of_array(_whole(table.column(0)), t)
+        if not isinstance(t, Record):
+            return _of_array(_whole(table.column(0)), t)
+        found = _Leaves(table.num_rows)
+        for name, inner in t.fields:
+            _add_array(_whole(table.column(name)), inner, found)
+        return found.level()
     except NotPlain:
         return None
+
+
+class _Leaves:
+    """What has been found of the rows of a level so far."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.columns: list[pa.Array] = []
+        self.bags: list[Bags] = []
+
+    def level(self) -> Level:
+        return Level(self.size, self.columns, self.bags)
 
 
 # ---------------------------------------------------------------- Python
 
 
-def _of_objects(rows: Sequence[object], t: Type) -> list[pa.Array]:
+def _of_objects(rows: Sequence[object], t: Type) -> Level:
+    found = _Leaves(len(rows))
+    _add_objects(rows, t, found)
+    return found.level()
+
+
+def _add_objects(rows: Sequence[object], t: Type, found: _Leaves) -> None:
     match t:
         case Base():
-            return [_column(rows, t)]
+            found.columns.append(_column(rows, t))
         case Record(fields):
             columns = _fields(rows, [name for name, _ in fields])
-            return [leaf for c, (_, inner) in zip(columns, fields, strict=True) for leaf in _of_objects(c, inner)]
-        case Bag() | Label() | Dict():
+            for column, (_, inner) in zip(columns, fields, strict=True):
+                _add_objects(column, inner, found)
+        case Bag(row):
+            found.bags.append(_lists(rows, row, t.nullable))
+        case Label() | Dict():
             raise NotPlain
         case _:
             assert_never(t)
+
+
+def _lists(bags: Sequence[object], row: Type, nullable: bool) -> Bags:
+    """The rows of bags that are lists, one after the other."""
+    kinds = set(map(type, bags))
+    if not kinds <= ({list, NoneType} if nullable else {list}):
+        raise NotPlain
+    given: list[list[object]] = [bag or [] for bag in bags] if NoneType in kinds else bags  # type: ignore[assignment, misc]
+    counts = np.fromiter(map(len, given), np.int64, len(given))
+    present = np.fromiter((bag is not None for bag in bags), np.bool_, len(bags)) if nullable else None
+    return Bags(counts, _of_objects(list(chain.from_iterable(given)), row), present)
 
 
 def _fields(rows: Sequence[object], names: Sequence[str]) -> list[Sequence[object]]:
@@ -106,20 +145,43 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
 
 
-def _of_array(values: pa.Array, t: Type) -> list[pa.Array]:
+def _of_array(values: pa.Array, t: Type) -> Level:
+    found = _Leaves(len(values))
+    _add_array(values, t, found)
+    return found.level()
+
+
+def _add_array(values: pa.Array, t: Type, found: _Leaves) -> None:
     match t:
         case Base():
-            return [_cast(values, t)]
+            found.columns.append(_cast(values, t))
         case Record(fields):
             names = [f.name for f in values.type] if pa.types.is_struct(values.type) else None
             if names is None or sorted(names) != sorted(n for n, _ in fields) or values.null_count:
                 raise NotPlain
             columns = dict(zip(names, values.flatten(), strict=True))
-            return [leaf for name, inner in fields for leaf in _of_array(columns[name], inner)]
-        case Bag() | Label() | Dict():
+            for name, inner in fields:
+                _add_array(columns[name], inner, found)
+        case Bag(row):
+            found.bags.append(_list_array(values, row, t.nullable))
+        case Label() | Dict():
             raise NotPlain
         case _:
             assert_never(t)
+
+
+def _list_array(values: pa.Array, row: Type, nullable: bool) -> Bags:
+    """The rows of lists, one after the other, by their offsets; what stands behind NULL is left out."""
+    lists = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
+    if not lists or (values.null_count and not nullable):
+        raise NotPlain
+    try:
+        values.validate(full=True)
+    except _MISFIT:
+        raise NotPlain from None
+    counts = pc.list_value_length(values).fill_null(0).cast(pa.int64()).to_numpy()
+    present = values.is_valid().to_numpy(zero_copy_only=False) if nullable else None
+    return Bags(counts, _of_array(values.flatten(), row), present)
 
 
 def _cast(values: pa.Array, t: Base) -> pa.Array:

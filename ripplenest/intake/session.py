@@ -7,7 +7,7 @@ operation is the same on one inner bag.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ripplenest.data.naming import row_numbers
+from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Row, Rows
 from ripplenest.errors import DuplicateKey, RowNotThere
 from ripplenest.intake.consistent import check_update
@@ -27,10 +27,10 @@ Contents = dict[Value, list[tuple[Row, int]]]
 class Session:
     """One batch at work: ``run`` its operations, then read its ``changes()``."""
 
-    def __init__(self, relations: Mapping[str, Relation], overlay: Overlay, version: int) -> None:
-        """``version`` is the one that the batch makes."""
+    def __init__(self, relations: Mapping[str, Relation], overlay: Overlay, numbers: Numbers) -> None:
+        """``numbers`` are those of the version that the batch makes."""
         self.relations, self.overlay = relations, overlay
-        self._numbers = row_numbers(version)
+        self._numbers = numbers
         self._documents = {name: Documents(r, overlay) for name, r in relations.items()}
 
     def run(self, o: Operation, where: str) -> None:
@@ -41,7 +41,7 @@ class Session:
                 self._rows(verb, self._documents[r.name], r.parts[r.name], (), given.values, where)
             case Deep(verb, rows=rows):
                 for bag in inner_bags(self.overlay, r, o, where):
-                    self._rows(verb, self._documents[r.name], bag.part, bag.label, rows, where)
+                    self._rows(verb, self._documents[r.name], bag.part, bag.label, rows.values, where)
             case Set():
                 self._set(r, o, where)
 

@@ -25,7 +25,7 @@ from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, R
 from ripplenest.intake.apply import Outcome, carry_out
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.operations import Operation, Write, content
+from ripplenest.intake.operations import FORMS, Form, Operation, Write, content
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
 from ripplenest.run.build import recomputed
@@ -273,13 +273,13 @@ def _repeated(
     return None if applied is None else Report(applied.version, source, seq, applied=False)
 
 
-def _digest(operations: Sequence[Operation], by_columns: bool = True) -> str:
-    return hashlib.sha256(content(operations, by_columns).encode()).hexdigest()
+def _digest(operations: Sequence[Operation], form: Form = FORMS[0]) -> str:
+    return hashlib.sha256(content(operations, form).encode()).hexdigest()
 
 
 def _is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> bool:
-    """Whether ``operations``, which have ``digest``, were applied, perhaps by a release whose digests were of rows."""
-    return applied.digest == digest or applied.digest == _digest(operations, by_columns=False)
+    """Whether ``operations``, which have ``digest``, were applied, perhaps by a release with digests of its own."""
+    return applied.digest == digest or any(applied.digest == _digest(operations, form) for form in FORMS[1:])
 
 
 def _signature(r: Relation) -> str:

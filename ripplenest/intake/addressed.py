@@ -1,0 +1,174 @@
+"""Deep operations of one shape, one after the other, as one operation by columns: addresses meet rows level by level.
+
+``locate.py`` says what an address means, for one operation. Operations of one shape do not see each other: what they
+change is below the rows that their addresses choose, or are fields that these do not ask for.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.hashing import hash_columns
+from ripplenest.data.index import Columns, Keys, Places, matches, same
+from ripplenest.data.level_values import of_values
+from ripplenest.data.levels import Level, Printed, ranges
+from ripplenest.data.rows import Rows, arrow_columns
+from ripplenest.intake.columns import ColumnChanges, Culprit
+from ripplenest.intake.operations import Deep, Operation, Set, Where, Write
+from ripplenest.intake.shredding import Arrays
+from ripplenest.schema.relation import Part
+from ripplenest.shred.places import child_path
+from ripplenest.vector.binding import Input
+
+
+def run(changes: ColumnChanges, operations: Sequence[Operation]) -> None:
+    """Apply ``operations`` on one relation. Raises Culprit when one of them cannot be done, or not in this way."""
+    for group in grouped(operations):
+        match group[0]:
+            case Write(verb, _, given):
+                part = changes.relation.parts[changes.relation.name]
+                changes.write(verb, part, (), given.level if given.is_flat else given.ordered)
+            case Deep(verb):
+                part, label, level = _rows([o for o in group if isinstance(o, Deep)], changes)
+                changes.write(verb, part, label, level)
+            case Set():
+                _set([o for o in group if isinstance(o, Set)], changes)
+
+
+def grouped(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    """Operations that follow one another and differ only in the values in their addresses, and in their rows."""
+    for shape, found in groupby(operations, key=_shape):
+        group = list(found)
+        yield from ([o] for o in group) if shape is None else [group]
+
+
+def _shape(o: Operation) -> object:
+    match o:
+        case Write():
+            return None
+        case Deep():
+            return "deep", o.verb, o.path, o.label is None, _steps(o)
+        case Set():
+            return "set", o.path, _steps(o), tuple(name for name, _ in o.fields)
+
+
+def _steps(o: Deep | Set) -> tuple[object, ...]:
+    return tuple((tuple(n for n, _ in s.fields), s.many) if isinstance(s, Where) else s.name for s in o.steps)
+
+
+class _Bags:
+    """Inner bags, each that of operation number ``which``: the part of their rows, and their labels."""
+
+    def __init__(self, part: Part, label: Arrays, which: Places) -> None:
+        self.part, self.label, self.which = part, label, which
+
+
+class _Chosen:
+    """Rows of a part at ``places``, each that of operation number ``which``, and the way to a record inside of them."""
+
+    def __init__(self, part: Part, rows: Input, places: Places, which: Places, trail: tuple[str, ...] = ()) -> None:
+        self.part, self.rows, self.places, self.which, self.trail = part, rows, places, which, trail
+
+    def into(self, name: str) -> "_Chosen":
+        return _Chosen(self.part, self.rows, self.places, self.which, (*self.trail, name))
+
+    def bags(self, changes: ColumnChanges) -> _Bags:
+        """The inner bags at the end of the trail."""
+        path = self.part.name
+        for name in self.trail:
+            path = child_path(path, name)
+        label = [self.rows.columns[c].take(pa.array(self.places)) for c in self.part.held[path]]
+        if label[0].null_count:
+            raise Culprit
+        return _Bags(changes.relation.parts[path], label, self.which)
+
+
+def _rows(group: Sequence[Deep], changes: ColumnChanges) -> tuple[Part, Arrays, Level]:
+    """The rows of all operations, each with the label of its bag beside it."""
+    bags = _labelled(group, changes) if group[0].label is not None else _chosen(group, changes).bags(changes)
+    given = group[0].rows
+    level = given.level if len(group) == 1 else of_values([v for o in group for v in o.rows.values], given.type)
+    counts = np.fromiter((len(o.rows) for o in group), np.int64, len(group))
+    starts = np.cumsum(counts) - counts
+    places = ranges(starts[bags.which], counts[bags.which])
+    of = np.repeat(np.arange(len(bags.which)), counts[bags.which])
+    taken = level if np.array_equal(places, np.arange(len(level))) else level.take(places)
+    rows, of = Printed(taken).grouped(of)
+    return bags.part, [c.take(pa.array(of)) for c in bags.label], rows
+
+
+def _labelled(group: Sequence[Deep], changes: ColumnChanges) -> _Bags:
+    """The bags with the labels that are given, each of which some row must hold."""
+    path, holder = group[0].path, changes.relation.holders[group[0].path]
+    part = changes.relation.parts[path]
+    label = arrow_columns(part.types[: len(part.label)], [o.label or () for o in group])
+    rows = Input(_held(changes, holder.part, holder.found_by, label))
+    which, _ = _found(rows, holder.columns, label)
+    if len(which) != len(group) or not np.array_equal(np.sort(which), np.arange(len(group))):
+        raise Culprit
+    return _Bags(part, [c.take(pa.array(which)) for c in label], which)
+
+
+def _chosen(group: Sequence[Deep | Set], changes: ColumnChanges) -> _Chosen:
+    """The rows that the last ``Where`` chose, and the fields after it."""
+    r = changes.relation
+    bags, at = _Bags(r.parts[r.name], (), np.arange(len(group))), None
+    for i, step in enumerate(group[0].steps):
+        if not isinstance(step, Where):
+            assert at is not None
+            at = at.into(step.name)
+            continue
+        bags = at.bags(changes) if at is not None else bags
+        fields = [[value for _, value in o.steps[i].fields] for o in group]  # type: ignore[union-attr]
+        at = _where(step, fields, bags, changes)
+        many = np.bincount(at.which, at.rows.weights[at.places], len(group))
+        if (many == 0).any() or (not step.many and (many > 1).any()):
+            raise Culprit
+    assert at is not None
+    return at
+
+
+def _where(step: Where, values: Sequence[Sequence[object]], bags: _Bags, changes: ColumnChanges) -> _Chosen:
+    """The rows of ``bags`` whose fields have the values of their operation."""
+    part = bags.part
+    columns = [part.column((name,)) for name, _ in step.fields]
+    given = arrow_columns(tuple(part.types[c] for c in columns), [tuple(v) for v in values])
+    of = dict(zip(columns, (c.take(pa.array(bags.which)) for c in given), strict=True))
+    of |= dict(zip(part.label, bags.label, strict=True))
+    wanted = part.key_columns if of.keys() >= set(part.key_columns or (-1,)) else tuple(sorted(of))
+    asked = [of[c] for c in wanted]
+    rows = Input(_held(changes, part, wanted, asked))
+    which, places = _found(rows, wanted, asked)
+    for c in of.keys() - set(wanted):
+        equal = same(rows.columns[c].take(pa.array(places)), of[c].take(pa.array(which)))
+        which, places = which[equal], places[equal]
+    return _Chosen(part, rows, places, bags.which[which])
+
+
+def _held(changes: ColumnChanges, part: Part, columns: Columns, asked: Arrays) -> Rows:
+    if not changes.finds(part, columns):
+        raise Culprit
+    return changes.held(part, columns, Keys(columns, Rows.of_columns(tuple(part.types[c] for c in columns), asked)))
+
+
+def _found(rows: Input, columns: Columns, asked: Arrays) -> tuple[Places, Places]:
+    return matches(rows.index(columns), rows.table, columns, hash_columns(asked, len(asked[0])), asked)
+
+
+def _set(group: Sequence[Set], changes: ColumnChanges) -> None:
+    """Give fields of the chosen rows other values; no two operations choose one row, nor one by what is set."""
+    at = _chosen(group, changes)
+    columns = [at.part.column((*at.trail, name)) for name, _ in group[0].fields]
+    last = next(step for step in reversed(group[0].steps) if isinstance(step, Where))
+    asked = {at.part.column((name,)) for name, _ in last.fields}
+    if len(group) > 1 and (asked & set(columns) or len(np.unique(at.places)) < len(at.places)):
+        raise Culprit
+    types = tuple(at.part.types[c] for c in columns)
+    values = arrow_columns(types, [tuple(value for _, value in o.fields) for o in group])
+    old = Rows(at.part.types, table=at.rows.table.take(pa.array(at.places)))
+    table = old.arrow()
+    for c, column in zip(columns, values, strict=True):
+        table = table.set_column(c, table.schema.field(c), column.take(pa.array(at.which)))
+    changes.replace(at.part, old, Rows(at.part.types, table=table))

@@ -1,0 +1,219 @@
+"""Operations on one relation by columns, at every depth: the same changes as row by row (``apply.py``).
+
+Each operation is a few probes: which keys are there, which rows, what is in their bags. What the batch has changed so
+far is rows in memory, found by the same index as stored ones. Where something is wrong with an operation, nothing is
+said here of what: the batch is then run row by row, which finds the culprit.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.hashing import hash_columns, mix
+from ripplenest.data.index import Columns, Keys, matches
+from ripplenest.data.levels import Level, Printed
+from ripplenest.data.naming import Numbers
+from ripplenest.data.rows import Rows
+from ripplenest.intake.held import Held, Kept, paired
+from ripplenest.intake.operations import Verb
+from ripplenest.intake.shredding import Anew, Arrays, Numbering, Parts, Shredder
+from ripplenest.schema.relation import Part, Relation
+from ripplenest.vector.binding import Input
+from ripplenest.version.overlay import Probed
+
+
+class Culprit(Exception):
+    """An operation that cannot be done, or not by columns, is among those of the batch."""
+
+
+class ColumnChanges:
+    """What a batch does to one relation."""
+
+    def __init__(self, relation: Relation, before: Probed, numbers: Numbers) -> None:
+        """``before`` has access keys of the columns by which rows are found (``Relation.specs``)."""
+        self.relation, self._before, self._anew = relation, before, Anew(numbers)
+        self._pending: dict[str, Rows] = {}
+        self._inputs: dict[str, Input] = {}
+        self._seen: dict[str, list[Rows]] = {}
+        self.read = 0
+
+    def write(self, verb: Verb, part: Part, label: Arrays, level: Level) -> None:
+        """Apply one operation to rows of the bags whose labels are beside them. Raises Culprit when it cannot be
+        done."""
+        match verb:
+            case "insert":
+                self._insert(part, label, level)
+            case "delete":
+                self._delete(part, label, level)
+            case "upsert":
+                self._upsert(part, label, level)
+            case "delete_key":
+                self._delete_keys(part, label, level)
+
+    def replace(self, part: Part, old: Rows, new: Rows) -> None:
+        """Stored rows become others, with what is in them."""
+        self._add({part.name: old.negated()})
+        self._add({part.name: new})
+
+    def changes(self) -> dict[str, Rows]:
+        """The signed rows of the parts that change."""
+        found = {name: rows.consolidated() for name, rows in self._pending.items()}
+        return {name: rows for name, rows in found.items() if not rows.is_empty}
+
+    # ------------------------------------------------------------ verbs
+
+    def _insert(self, part: Part, label: Arrays, level: Level) -> None:
+        new = self._shredded(part, label, level, self._anew)
+        if part.key and not self.held(part, part.key_columns, self._keys(part, new)).is_empty:
+            raise Culprit
+        self._add(new)
+
+    def _upsert(self, part: Part, label: Arrays, level: Level) -> None:
+        columns = [*label, *level.columns]
+        at = {c: i for i, c in enumerate(part.scalars)}
+        keys = _distinct(part, [columns[at[c]] for c in part.key_columns], level)
+        held = self._whole(part, self.held(part, part.key_columns, keys))
+        new = self._shredded(part, label, level, Kept(Held(self.relation, held), part, self._anew))
+        self._add({name: rows.negated() for name, rows in held.items()})
+        self._add(new)
+
+    def _delete_keys(self, part: Part, label: Arrays, level: Level) -> None:
+        """``level`` has the fields of the key."""
+        keys = _distinct(part, [*label, *level.columns], level)
+        held = self.held(part, part.key_columns, keys)
+        if len(held) != len(keys):
+            raise Culprit
+        self._add({name: rows.negated() for name, rows in self._whole(part, held).items()})
+
+    def _delete(self, part: Part, label: Arrays, level: Level) -> None:
+        if part.held:
+            self._delete_documents(part, label, level)
+        else:
+            self._delete_rows(part, self._shredded(part, label, level, self._anew)[part.name])
+
+    def _delete_rows(self, part: Part, rows: Rows) -> None:
+        """Rows without bags: as many of each as there are at least."""
+        gone = rows.consolidated()
+        held = Input(self.held(part, part.lookup, Keys(part.lookup, gone.select(part.lookup))))
+        wanted, every = Input(gone), tuple(range(len(part.types)))
+        which, places = matches(
+            held.index(every), held.table, every, hash_columns(wanted.columns, len(wanted)), wanted.columns
+        )
+        if len(which) != len(wanted) or (held.weights[places] < wanted.weights[which]).any():
+            raise Culprit
+        self._add({part.name: gone.negated()})
+
+    def _delete_documents(self, part: Part, label: Arrays, level: Level) -> None:
+        """Rows with equal contents are looked for by number; what they are made of is then compared exactly."""
+        at = {c: i for i, c in enumerate(part.scalars)}
+        columns = [*label, *level.columns]
+        asked = Rows.of_columns(tuple(part.types[c] for c in part.lookup), [columns[at[c]] for c in part.lookup])
+        candidates = self.held(part, part.lookup, Keys(part.lookup, asked))
+        held = Held(self.relation, self._whole(part, candidates))
+        stored = held.input(part)
+        wanted = mix(hash_columns(label, len(level)) + Printed(level).prints)
+        there = mix(hash_columns([stored.columns[c] for c in part.label], len(stored)) + held.prints(part))
+        which, places = paired(wanted, there)
+        if len(which) != len(level):
+            raise Culprit
+        gone = held.only(part, places)
+        same = self._shredded(part, label, level, Kept(gone, None, self._anew))
+        if any(not gone.rows[name].plus(rows.negated()).consolidated().is_empty for name, rows in same.items()):
+            raise Culprit
+        if any(not rows.is_empty and name not in same for name, rows in gone.rows.items()):
+            raise Culprit
+        self._add({name: rows.negated() for name, rows in gone.rows.items()})
+
+    # ------------------------------------------------------------ rows
+
+    def _shredded(self, part: Part, label: Arrays, level: Level, numbering: Numbering) -> Parts:
+        self._check_inside(part, level)
+        return Shredder(self.relation, numbering).shredded(part, label, level)
+
+    def _check_inside(self, part: Part, level: Level) -> None:
+        """Each key of a bag's rows is there once. Raises Culprit."""
+        for path, bags in zip(part.held, level.bags, strict=True):
+            below = self.relation.parts[path]
+            if below.key:
+                at = {c: i for i, c in enumerate(below.scalars[len(below.label) :])}
+                keys = [bags.rows.columns[at[below.column((name,))]] for name in below.key]
+                _check_distinct([pa.array(bags.owners), *keys], bags.rows)
+            self._check_inside(below, bags.rows)
+
+    def _keys(self, part: Part, new: Parts) -> Keys:
+        rows = new[part.name]
+        keys = Keys(part.key_columns, rows.select(part.key_columns))
+        if len(keys) != len(rows) or rows.heaviest() > 1:
+            raise Culprit
+        return keys
+
+    def finds(self, part: Part, columns: Columns) -> bool:
+        """Whether stored rows of ``part`` are found by ``columns`` without reading all of them."""
+        return columns in self._before.access_keys.get(part.name, ())
+
+    def held(self, part: Part, columns: Columns, keys: Keys) -> Rows:
+        """The rows of a part that have one of ``keys`` now, each once."""
+        found = self.stored(part, columns, keys)
+        if part.name in self._pending:
+            own = self._input(part.name)
+            _, places = matches(own.index(columns), own.table, columns, keys.hashes, keys.arrays)
+            found = found.plus(Rows(part.types, table=own.table.take(pa.array(places))))
+        return found.consolidated()
+
+    def stored(self, part: Part, columns: Columns, keys: Keys) -> Rows:
+        """The rows of a part that had one of ``keys`` before the batch."""
+        if not self._before.size(part.name):  # the first rows of a relation are many, and find nothing
+            return Rows.empty(part.types)
+        found = self._before.probe(
+            part.name, columns, Rows.of_columns(tuple(part.types[c] for c in columns), keys.arrays)
+        )
+        self.read += len(found)
+        self._seen.setdefault(part.name, []).append(found)
+        return found
+
+    def seen(self, part: Part) -> Rows:
+        """The rows of a part, as they were before the batch, that were read so far; some more than once."""
+        first, *others = self._seen.get(part.name, [Rows.empty(part.types)])
+        return first.plus(*others)
+
+    def _whole(self, part: Part, rows: Rows) -> dict[str, Rows]:
+        """``rows`` of a part and all that is in their bags now."""
+        found = {part.name: rows}
+        for path, columns in part.held.items():
+            below = self.relation.parts[path]
+            labels = rows.select(columns)
+            kept = labels.arrow().filter(labels.arrow().column(0).is_valid())
+            if kept.num_rows:
+                keys = Keys(below.label, Rows(labels.types, table=kept))
+                found |= self._whole(below, self.held(below, below.label, keys))
+        return found
+
+    def _input(self, name: str) -> Input:
+        if name not in self._inputs:
+            self._inputs[name] = Input(self._pending[name])
+        return self._inputs[name]
+
+    def _add(self, rows: Mapping[str, Rows]) -> None:
+        for name, new in rows.items():
+            if not new.is_empty:
+                self._pending[name] = self._pending[name].plus(new) if name in self._pending else new
+                self._inputs.pop(name, None)
+
+
+def _distinct(part: Part, columns: Arrays, level: Level) -> Keys:
+    """The keys in ``columns``, each of which must come once."""
+    keys = Keys(part.key_columns, Rows.of_columns(tuple(part.types[c] for c in part.key_columns), columns))
+    if len(keys) != len(level) or (level.weights is not None and (level.weights > 1).any()):
+        raise Culprit
+    return keys
+
+
+def _check_distinct(columns: Arrays, level: Level) -> None:
+    if level.weights is not None and (level.weights > 1).any():
+        raise Culprit
+    if len(np.unique(hash_columns(columns, len(level)))) == len(level):
+        return
+    names = [str(i) for i in range(len(columns))]
+    if pa.table(list(columns), names).group_by(names, use_threads=False).aggregate([]).num_rows != len(level):
+        raise Culprit

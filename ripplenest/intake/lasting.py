@@ -1,0 +1,69 @@
+"""Definition 2 (nrc-ivm, appendix C.3) on what is about to be done by columns: as ``consistent.py``, which says more.
+
+Rows that go were found to be there, so what is left to be looked at is labels: after the batch each that it touches is
+held by one row, or else has no rows.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.index import Columns, Keys, Places, matches
+from ripplenest.data.rows import Rows
+from ripplenest.intake.columns import ColumnChanges, Culprit
+from ripplenest.schema.relation import Holder, Part
+from ripplenest.vector.binding import Input
+
+
+def check_update(changes: ColumnChanges) -> None:
+    """Raises Culprit when the changes are no consistent update."""
+    changed, r = changes.changes(), changes.relation
+    for name, holder in r.holders.items():
+        if name in changed or holder.part.name in changed:
+            part = r.parts[name]
+            rows = changed.get(name, Rows.empty(part.types))
+            _check(part, holder, rows, changed.get(holder.part.name, Rows.empty(holder.part.types)), changes)
+
+
+def _check(part: Part, holder: Holder, rows: Rows, holders: Rows, changes: ColumnChanges) -> None:
+    moved = _labels(holders, holder.columns)
+    touched = Keys(part.label, _retyped(moved, part).plus(rows.select(part.label)))
+    if not len(touched):
+        return
+    # A row that was read several times was seen several times: whether a label was held is all that counts.
+    before = np.minimum(_held(_labels(changes.seen(holder.part), holder.columns), touched), 1)
+    if holder.part.name not in changes.relation.fixed:  # its rows may be arrays, which no label leads to
+        unknown = pa.array(before == 0)
+        asked = [column.filter(unknown) for column in touched.arrays]
+        if len(asked[0]):
+            wanted = Keys(holder.found_by, Rows.of_columns(tuple(part.types[c] for c in part.label), asked))
+            found = changes.stored(holder.part, holder.found_by, wanted).consolidated()
+            before = before + _held(_labels(found, holder.columns), touched)
+    after = before + _held(moved, touched)
+    if not np.isin(after, (0, 1)).all():
+        raise Culprit
+    lost = [column.filter(pa.array(after == 0)) for column in touched.arrays]
+    if len(lost[0]):
+        wanted = Keys(part.label, Rows.of_columns(tuple(part.types[c] for c in part.label), lost))
+        if not changes.held(part, part.label, wanted).is_empty:
+            raise Culprit
+
+
+def _labels(rows: Rows, columns: Columns) -> Rows:
+    """The labels in ``columns`` that are not NULL, and how many of ``rows`` hold each."""
+    labels = rows.select(columns)
+    table = labels.arrow()
+    return Rows(labels.types, table=table.filter(table.column(0).is_valid())).consolidated()
+
+
+def _retyped(labels: Rows, part: Part) -> Rows:
+    """The same as columns of the dictionary, where no label is NULL."""
+    return Rows(tuple(part.types[c] for c in part.label), table=labels.arrow())
+
+
+def _held(labels: Rows, touched: Keys) -> Places:
+    """How often each of ``touched`` is among ``labels``."""
+    known, every = Input(labels), tuple(range(len(touched.arrays)))
+    found = np.zeros(len(touched), np.int64)
+    which, places = matches(known.index(every), known.table, every, touched.hashes, touched.arrays)
+    found[which] = known.weights[places]
+    return found

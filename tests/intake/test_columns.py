@@ -1,0 +1,434 @@
+"""By columns a batch does what it does by rows, and fails with the same words: flat rows and documents, at every depth.
+
+Every combination of verbs, keys present or not, NULL and NaN, rows that come and go in one batch, on what earlier
+batches have left.
+"""
+
+import copy
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.states import MEMORY
+
+import ripplenest as rn
+from ripplenest import Bag, Database
+from ripplenest.data import levels
+from ripplenest.data.rows import Rows
+from ripplenest.errors import BatchConflict
+from ripplenest.intake import apply, held
+from ripplenest.intake.columns import ColumnChanges
+from ripplenest.intake.operations import FORMS, Form
+from ripplenest.intake.shredding import Anew
+from ripplenest.nrc.errors import RipplenestError
+from ripplenest.nrc.values import NAN
+from ripplenest.state import commits
+
+COUNTS: Counter[str] = Counter()
+NEVER = 1 << 40
+Document = dict[str, Any]
+Operation = tuple[str, str, tuple[object, ...], Any]  # verb, path, address and what is given
+
+
+@rn.record
+class Inner:
+    b: float | None
+    c: str
+
+
+@rn.record
+class Row:
+    a: int
+    inner: Inner
+    d: str | None
+
+
+@rn.view
+def related(R: Bag[Row]):
+    return [{"a": r.a, "others": [s.d for s in R if s.inner.c == r.inner.c]} for r in R]
+
+
+@rn.record
+class Item:
+    line: int
+    part: float | None
+    tags: Bag[str]
+
+
+@rn.record
+class Order:
+    orderkey: int
+    date: str | None
+    items: Bag[Item]
+    notes: Bag[str] | None
+
+
+@rn.record
+class Info:
+    city: str
+    seen: Bag[Inner]
+
+
+@rn.record
+class Customer:
+    custkey: int
+    info: Info
+    orders: Bag[Order] | None
+    rests: Bag[Bag[int]]
+
+
+@rn.view
+def deep(R: Bag[Customer]):
+    return [{"c": c.info, "o": [{"d": o.date, "t": [t for i in o.items for t in i.tags]} for o in c.orders]} for c in R]
+
+
+def flat_row(c: Choices) -> Document:
+    if c.one_in(3):
+        inner = {"b": c.pick((1.5, None, NAN, -0.0, 0.0)), "c": c.pick(("x", "y"))}
+        return {"a": c.number(4), "inner": inner, "d": c.pick((None, "", "é"))}
+    return {"a": c.number(2), "inner": {"b": 0.0, "c": "x"}, "d": None}
+
+
+def flat_batch(c: Choices, _: list[Document]) -> list[Operation]:
+    verbs = ("insert", "insert", "delete", "upsert", "delete_key")
+    return [(c.pick(verbs), "", (), [flat_row(c) for _ in range(c.number(4))]) for _ in range(1 + c.number(3))]
+
+
+def some(c: Choices, make: Callable[[Choices, int], Document]) -> list[Document]:
+    """Rows with different keys; now and then one of them twice."""
+    found = [make(c, key) for key in range(3) if not c.one_in(3)]
+    return found + copy.deepcopy(found[:1]) if c.one_in(15) else found
+
+
+def item(c: Choices, key: int) -> Document:
+    return {"line": key, "part": c.pick((None, 1.0, -0.0, NAN)), "tags": [c.pick("ab") for _ in range(c.number(3))]}
+
+
+def order(c: Choices, key: int) -> Document:
+    notes = c.pick((None, [], ["x"], ["x", "x"]))
+    return {"orderkey": key, "date": c.pick((None, "d", "d")), "items": some(c, item), "notes": notes}
+
+
+def customer(c: Choices, key: int) -> Document:
+    seen = [{"b": c.pick((0.0, NAN)), "c": "xyz"[i] if not c.one_in(20) else "x"} for i in range(c.number(3))]
+    orders = None if c.one_in(8) else some(c, order)
+    rests = [[1, 1], [], [1, 1]][c.number(3) :]
+    return {"custkey": key, "info": {"city": c.pick("pq"), "seen": seen}, "orders": orders, "rests": rests}
+
+
+def document(c: Choices, pool: list[Document]) -> Document:
+    """One of a few documents, often, so that deletes find what is there and upserts what is nearly there."""
+    if c.one_in(4):
+        pool.append(customer(c, c.number(5)))
+    found = copy.deepcopy(c.pick(pool))
+    if c.one_in(3) and found["orders"]:
+        found["orders"][0]["items"] = some(c, item)
+    return found
+
+
+def nested_batch(c: Choices, pool: list[Document]) -> list[Operation]:
+    """Often one kind of operation alone: of several one is often refused."""
+    return [o for _ in range(c.pick((1, 1, 2))) for o in (whole(c, pool) if c.one_in(2) else inner(c))]
+
+
+def whole(c: Choices, pool: list[Document]) -> list[Operation]:
+    verb = c.pick(("insert", "delete", "upsert", "delete_key"))
+    return [(verb, "", (), [document(c, pool) for _ in range(1 + c.number(2))])]
+
+
+def inner(c: Choices) -> list[Operation]:
+    """One to three operations on inner bags, of one shape or nearly."""
+    verb = c.pick(("insert", "delete", "upsert", "delete_key"))
+    path = c.pick(
+        ("orders", "items", "notes", *("all items",) * 3, "labelled", "seen", "set date", *("set by date",) * 3)
+    )
+    found: list[Operation] = []
+    for _ in range(1 + c.number(3)):
+        make = order if path in ("orders", "labelled") else item
+        rows = some(c, make) if verb == "upsert" else [make(c, c.number(5))]
+        found.append((verb, path, (c.number(3), c.number(3)), rows))
+    return found
+
+
+def run(b: Any, o: Operation, keys: dict[str, str]) -> None:
+    """One operation; where rows have no key they are inserted instead."""
+    verb, path, address, rows = o
+    if not path:
+        written(b, verb, rows, keys.get("", ""), "R")
+        return
+    custkey, orderkey = address
+    at = b.at("R", label=custkey) if path == "labelled" else b.at("R", custkey=custkey)
+    match path:
+        case "orders" | "labelled":
+            written(at.orders, verb, rows, keys.get("orders", ""))
+        case "items":
+            written(at.orders.at(orderkey=orderkey).items, verb, rows, keys.get("orders.items", ""))
+        case "all items":
+            written(at.orders.at_all(date="d").items, verb, rows, keys.get("orders.items", ""))
+        case "notes":
+            written(at.orders.at(orderkey=orderkey).notes, verb, ["x"], "")
+        case "seen":
+            written(at.info.seen, verb, [{"b": NAN, "c": "x"}], keys.get("info.seen", ""))
+        case "set by date":
+            at.orders.at_all(date="de"[len(rows) % 2]).set(date="ed"[custkey % 2])
+        case "set date":
+            at.orders.at(orderkey=orderkey).set(date=["d", "e"][len(rows) % 2])
+        case _:
+            at.info.set(city="r")
+
+
+def written(bag: Any, verb: str, rows: list[Any], key: str, *name: str) -> None:
+    if verb == "delete_key" and key:
+        bag.delete_key(*name, [{key: row[key]} for row in rows])
+    else:
+        getattr(bag, verb if key or verb == "delete" else "insert")(*name, rows)
+
+
+Life = list[list[Operation]]
+
+
+def life(open_: Callable[[str], Database], keys: dict[str, str], batches: Life, few: int, exact: bool) -> list[object]:
+    """What each batch did or said, and what there was after it; ``exact``: with the labels."""
+    seen: list[object] = []
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        patch.setattr(apply, "FEW", few)
+        patch.setattr(apply, "ColumnChanges", Counted)
+        with open_(f"{folder}/s") as db:
+            for operations in batches:
+                seen.append(done(db, operations, keys))
+                snapshot = db._state.snapshot()
+                if exact:
+                    seen.append({t: snapshot.scan(t).counts() for t in sorted(db._store.tables())})
+                seen.append([db.view(name).rows() for name in db.views])
+                COUNTS["rows"] += len(snapshot.scan("R").counts())
+            assert db.verify().ok
+    return seen
+
+
+class Counted(ColumnChanges):
+    """Counts what is done by columns to its end."""
+
+    def changes(self) -> dict[str, Rows]:
+        COUNTS["by columns"] += 1
+        return super().changes()
+
+
+def done(db: Database, operations: list[Operation], keys: dict[str, str]) -> object:
+    try:
+        with db.batch() as b:
+            for o in operations:
+                run(b, o, keys)
+    except RipplenestError as error:
+        COUNTS[type(error).__name__] += 1
+        return str(error)
+    for verb, path, _, _ in operations:
+        COUNTS[f"{verb} {path}"] += 1
+    return b.report.rows_in, b.report.rows_out
+
+
+def random_batches(batch: Callable[[Choices, list[Document]], list[Operation]]) -> Callable[[Choices], Life]:
+    def made(c: Choices) -> Life:
+        pool: list[Document] = []
+        first = batch is nested_batch
+        if first:
+            pool += [customer(c, key) for key in range(3)]
+        documents = [("insert", "", (), copy.deepcopy(pool))] if first else []
+        return [documents, *(batch(c, pool) for _ in range(1 + c.number(12 if first else 5)))]
+
+    return made
+
+
+@pytest.mark.parametrize("key", [None, "a"])
+@law(random_batches(flat_batch), examples=25)
+def test_flat_rows_by_columns_as_by_rows(key: str | None, batches: Life) -> None:
+    def opened(folder: str) -> Database:
+        db = rn.open(folder, engine="local")
+        db.relation("R", Row, key=key)
+        db.create(related)
+        return db
+
+    keys = {"": key} if key else {}
+    assert life(opened, keys, batches, 0, True) == life(opened, keys, batches, NEVER, True)
+
+
+KEYS: dict[str, dict[str, str]] = {
+    "all": {"orders": "orderkey", "orders.items": "line"},
+    "outer": {"orders": "orderkey", "info.seen": "c"},
+    "inner": {"orders.items": "line"},
+    "none": {},
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@law(random_batches(nested_batch), examples=25)
+def test_documents_by_columns_as_by_rows(name: str, batches: Life) -> None:
+    def opened(folder: str) -> Database:
+        db = rn.open(folder, engine="local")
+        db.relation("R", Customer, key="custkey", keys=KEYS[name])
+        db.create(deep)
+        return db
+
+    keys = {"": "custkey", **KEYS[name]}
+    assert life(opened, keys, batches, 0, False) == life(opened, keys, batches, NEVER, False)
+
+
+def test_enough_was_met() -> None:
+    verbs = ("insert ", "delete ", "upsert ", "delete_key ")
+    paths = ("orders", "items", "notes", "all items", "labelled", "seen", "set date", "set by date")
+    done_at = {path: sum(n for what, n in COUNTS.items() if what.endswith(f" {path}")) for path in paths}
+    assert all(COUNTS[verb] > 20 for verb in verbs) and all(done_at.values()), (COUNTS, done_at)
+    assert all(COUNTS[e] > 20 for e in ("DuplicateKey", "RowNotThere", "UnknownKey")) and COUNTS["rows"] > 500, COUNTS
+    assert COUNTS["by columns"] > 250, COUNTS
+
+
+@law(random_batches(nested_batch), examples=10)
+def test_documents_that_look_alike(batches: Life) -> None:
+    """Numbers that are equal for all rows, whatever is in them, make no other rows."""
+
+    def opened(folder: str) -> Database:
+        db = rn.open(folder, engine="local")
+        db.relation("R", Customer, key="custkey")
+        db.create(deep)
+        return db
+
+    def alike(_columns: object, _bags: object, rows: int) -> Any:
+        return np.zeros(rows, np.uint64)
+
+    keys = {"": "custkey"}
+    by_rows = [x for x in life(opened, keys, batches, NEVER, False) if not isinstance(x, tuple)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "row_prints", alike)
+        patch.setattr(held, "row_prints", alike)
+        assert [x for x in life(opened, keys, batches, 0, False) if not isinstance(x, tuple)] == by_rows
+
+
+def one_number(_self: Anew, _part: object, _label: object, level: levels.Level) -> Any:
+    return np.full(len(level), 7)
+
+
+def without_what_is_below(_self: ColumnChanges, part: Any, rows: Rows) -> dict[str, Rows]:
+    return {part.name: rows}
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "broken"),
+    [
+        (Anew, "numbers", one_number),
+        (ColumnChanges, "_whole", without_what_is_below),
+    ],
+)
+def test_what_is_no_consistent_update_is_not_done(
+    monkeypatch: pytest.MonkeyPatch, of: type, name: str, broken: Any
+) -> None:
+    """Definition 2 is checked by columns, too: where it is broken, on purpose here, the batch is run by rows."""
+    monkeypatch.setattr(apply, "FEW", 0)
+    info = {"city": "p", "seen": []}
+    rows = [{"custkey": k, "info": info, "orders": None, "rests": [[k], [k, k]]} for k in range(3)]
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="local") as db:
+        db.relation("R", Customer, key="custkey")
+        db.create(deep)
+        db.load("R", rows[:2])
+        monkeypatch.setattr(of, name, broken)
+        with db.batch() as b:
+            b.insert("R", rows[2:])
+        with db.batch() as b:
+            b.delete_key("R", custkey=1)
+        monkeypatch.undo()
+        assert db.relation("R").rows() == db_rows([rows[0], rows[2]]) and db.verify(deep=True).ok
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is done by columns from here on."""
+    seen: list[str] = []
+    write, replace = ColumnChanges.write, ColumnChanges.replace
+    monkeypatch.setattr(
+        ColumnChanges,
+        "write",
+        lambda self, verb, part, *rest: (seen.append(f"{verb} {part.name}"), write(self, verb, part, *rest)),
+    )
+    monkeypatch.setattr(
+        ColumnChanges,
+        "replace",
+        lambda self, part, *rest: (seen.append(f"set {part.name}"), replace(self, part, *rest)),
+    )
+    return seen
+
+
+def test_tiny_operations_are_run_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = counted(monkeypatch)
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="local") as db:
+        db.relation("R", Row, key="a")
+        many = [{"a": i, "inner": {"b": None, "c": "x"}, "d": None} for i in range(100)]
+        with db.batch() as b:
+            b.insert("R", many)
+            b.delete("R", many[:90])
+        with db.batch() as b:
+            for row in many[:90]:
+                b.insert("R", [row])
+        assert seen == ["insert R", "delete R"]
+
+
+def test_many_deep_operations_of_one_shape_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = counted(monkeypatch)
+    info = {"city": "p", "seen": []}
+    orders = [{"orderkey": 1, "date": None, "items": [{"line": 1, "part": None, "tags": ["a"]}], "notes": None}]
+    rows = [{"custkey": k, "info": info, "orders": orders, "rests": [[1]]} for k in range(50)]
+    new = {"line": 2, "part": 1.0, "tags": ["b", "b"]}
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="local") as db:
+        db.relation("R", Customer, key="custkey", keys=KEYS["all"])
+        db.load("R", rows)
+        with db.batch() as b:
+            for k in range(50):
+                b.at("R", custkey=k).orders.at(orderkey=1).items.insert([new])
+            for k in range(50):
+                b.at("R", label=(k, 1)).orders.items.delete_key(line=1)
+            for k in range(50):
+                b.at("R", custkey=k).orders.at(orderkey=1).set(date=str(k))
+            for k in range(50):
+                b.at("R", custkey=k).info.set(city=str(k))
+        assert seen == ["insert R", "insert R.orders.items", "delete_key R.orders.items", "set R.orders", "set R"]
+        assert b.report.rows_in == {"R.orders.items": 100, "R.orders.items.tags": 100, "R.orders": 100, "R": 100}
+        found = db.relation("R").rows()
+        wanted = [
+            {**row, "info": {**info, "city": str(k)}, "orders": [{**orders[0], "date": str(k), "items": [new]}]}
+            for k, row in enumerate(rows)
+        ]
+        assert found == db_rows(wanted)
+
+
+def db_rows(rows: list[Document]) -> Any:
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="local") as db:
+        db.relation("R", Customer)
+        db.load("R", rows)
+        return db.relation("R").rows()
+
+
+@pytest.mark.parametrize("form", FORMS[1:])
+def test_a_batch_of_an_earlier_release_is_not_applied_again(monkeypatch: pytest.MonkeyPatch, form: Form) -> None:
+    """Its digest is of rows, or of flat ones only by columns."""
+    digest = commits._digest
+    flat = [{"a": i, "inner": {"b": None, "c": "x"}, "d": None} for i in range(30)]
+    rows = [{"custkey": k, "info": {"city": "p", "seen": []}, "orders": None, "rests": [[k]]} for k in range(30)]
+
+    def again(flat: list[Document], rows: list[Document]) -> rn.Report:
+        with db.batch("s", 1) as b:
+            b.insert("R", rows)
+            b.insert("F", flat)
+        return b.report
+
+    with tempfile.TemporaryDirectory() as folder, rn.open(f"{folder}/s", engine="local") as db:
+        db.relation("F", Row, key="a")
+        db.relation("R", Customer, key="custkey")
+        with monkeypatch.context() as patch:
+            patch.setattr(commits, "_digest", lambda operations, _=FORMS[0]: digest(operations, form))
+            assert again(flat, rows).applied
+        assert not again(flat[::-1], rows[::-1]).applied
+        with pytest.raises(BatchConflict):
+            again(flat[1:], rows)
+        with pytest.raises(BatchConflict):
+            again(flat, rows[1:])
