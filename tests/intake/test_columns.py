@@ -286,6 +286,44 @@ def test_enough_was_met() -> None:
     assert COUNTS["by columns"] > 250, COUNTS
 
 
+def test_operations_of_one_shape_that_see_each_other() -> None:
+    """A row that comes twice, and rows that the first operation sets and the second asks for."""
+    orders = [{"orderkey": k, "date": d, "items": [], "notes": None} for k, d in enumerate("de")]
+    first = {"custkey": 0, "info": {"city": "p", "seen": []}, "orders": orders, "rests": []}
+    seen = {"b": 1.0, "c": "x"}
+
+    def said(operations: Callable[[Any], object], few: int) -> object:
+        with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            patch.setattr(apply, "FEW", few)
+            with rn.open(folder, engine="local") as db:
+                db.relation("R", Customer, key="custkey", keys=KEYS["outer"])
+                db.load("R", [first])
+                with db.batch() as b:  # from here on orders are found by their dates
+                    b.at("R", custkey=0).orders.at_all(date="d").set(date="d")
+                try:
+                    with db.batch() as b:
+                        operations(b)
+                except RipplenestError as error:
+                    return str(error)
+                assert db.verify().ok
+                return db.relation("R").rows()
+
+    def twice(b: Any) -> None:
+        b.at("R", custkey=0).info.seen.insert([seen])
+        b.at("R", custkey=0).info.seen.insert([seen])
+
+    def at_once(b: Any) -> None:
+        b.at("R", custkey=0).info.seen.insert([seen, seen])
+
+    def swapped(b: Any) -> None:
+        b.at("R", custkey=0).orders.at_all(date="d").set(date="e")
+        b.at("R", custkey=0).orders.at_all(date="e").set(date="d")
+
+    assert "there is a row with this key" in str(said(twice, 0)) and said(twice, 0) == said(twice, NEVER)
+    assert "two rows with this key" in str(said(at_once, 0)) and said(at_once, 0) == said(at_once, NEVER)
+    assert said(swapped, 0) == said(swapped, NEVER)
+
+
 @law(random_batches(nested_batch), examples=10)
 def test_documents_that_look_alike(batches: Life) -> None:
     """Numbers that are equal for all rows, whatever is in them, make no other rows."""
