@@ -4,11 +4,12 @@ all that a user can meet.
 A message has five parts: where it happened, what was wrong, what was wanted, what came, and what was possible.
 Errors are raised where they are noticed and never caught on the way; nothing is changed before all checks have passed.
 
-Messages show names and types, and no values of rows. Names are of users: printed, each part is one line, on which
-whatever could command a terminal is escaped.
+Messages show names and types, and of rows no values but those of their keys. Names are of users: printed, each part is
+one line, on which whatever could command a terminal is escaped.
 """
 
 from collections.abc import Iterable
+from itertools import islice
 
 from ripplenest.nrc.printable import printable
 
@@ -28,6 +29,8 @@ class RipplenestError(Exception):
         self.what, self.where, self.wanted, self.got = what, where, wanted, got
         self.possible = None if possible is None else tuple(map(_text, possible))
         self.excerpt: tuple[str, ...] = ()  # lines of a source, printed below what is wrong there
+        self.key = ""  # of the row that is wrong
+        self.others: tuple[RipplenestError, ...] = ()  # that were found with it
         super().__init__(what)
 
     def __str__(self) -> str:
@@ -38,8 +41,27 @@ class RipplenestError(Exception):
             lines.append(f"  got      {_text(self.got)}")
         if self.possible is not None:
             lines.append(f"  possible {', '.join(self.possible) or '(none)'}")
+        if self.key:
+            lines.append(f"  row      {self.key}")
+        if self.others:
+            many = f"{len(self.others)} more" if len(self.others) < MOST - 1 else f"the next {len(self.others)}"
+            lines.append(f"  and      {many}:")
+            lines.extend(f"    {other.brief}" for other in self.others)
         first, *rest = map(printable, lines)
         return "\n".join((first, *map(_source_line, self.excerpt), *rest))
+
+    @property
+    def brief(self) -> str:
+        """What is wrong and where, as one line."""
+        said = f"{self.where}: {self.what}" if self.where else self.what
+        wanted = "" if self.wanted is None else f", wanted {_text(self.wanted)}"
+        got = "" if self.got is None else f", got {_text(self.got)}"
+        return f"{said}{wanted}{got}" + (f" ({self.key})" if self.key else "")
+
+    def of_row(self, key: str) -> "RipplenestError":
+        """The same error, of the row with this key; its text is shown."""
+        self.key = key
+        return self
 
     def at(self, where: str) -> "RipplenestError":
         """The same error, found deeper: ``where`` is put before its own path."""
@@ -47,6 +69,31 @@ class RipplenestError(Exception):
             f".{self.where}" if self.where else ""
         )
         return self
+
+
+MOST = 20  # errors that are shown at once
+LONG = 60  # characters of a value of a key
+
+
+def raise_first(faults: Iterable[RipplenestError]) -> None:
+    """Raise the first of ``faults``, if there is one, with those that come next; what ends the search with an error of
+    its own is only told where it is the first."""
+    found: list[RipplenestError] = []
+    try:
+        found.extend(islice(faults, MOST))
+    except RipplenestError:
+        if not found:
+            raise
+    if found:
+        found[0].others = tuple(found[1:])
+        raise found[0]
+
+
+def shown(value: object) -> str:
+    """A value of a key, on one line of a message and not a long one."""
+    text = _text(value)
+    return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
+
 
 
 def _text(part: object) -> str:

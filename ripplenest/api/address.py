@@ -237,7 +237,7 @@ class Inner(_Chained):
         if a.path in a.relation.fixed:
             what = "the relation declares this bag immutable"
             raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
-        values = read_rows(rows, self._rows_of(verb), f"{verb} {a.path}: rows")
+        values = read_rows(rows, self._rows_of(verb), f"{verb} {a.path}: rows", a.relation.parts[a.path].key)
         label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site)
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
 

@@ -99,7 +99,7 @@ class Batch:
 
     def _write(self, verb: Verb, relation: str, rows: object) -> None:
         r = self._relation(relation)
-        self._record(Write(verb, relation, read_rows(rows, r.row, f"{verb} {relation}: rows")))
+        self._record(Write(verb, relation, read_rows(rows, r.row, f"{verb} {relation}: rows", r.key)))
 
     def _record(self, operation: Operation) -> None:
         if not self._open:

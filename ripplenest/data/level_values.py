@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ripplenest.data.levels import Bags, Level
-from ripplenest.data.rows import arrow_columns, python_column
+from ripplenest.data.rows import arrow_columns, arrow_type, python_column
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, is_flat
 
@@ -89,3 +89,18 @@ def _bag_values(bag: Bags, row: Type) -> list[Value]:
     if bag.present is not None:
         found = [value if there else None for value, there in zip(found, bag.present.tolist(), strict=True)]
     return found
+
+
+def nested_type(t: Type) -> pa.DataType:
+    """The Arrow type of values of the nested type ``t``."""
+    match t:
+        case Base():
+            return arrow_type(t)
+        case Record(fields):
+            return pa.struct([(name, nested_type(inner)) for name, inner in fields])
+        case Bag(row):
+            return pa.list_(nested_type(row))
+        case Label() | Dict():
+            raise AssertionError(f"{t} is no type of nested rows")
+        case _:
+            assert_never(t)

@@ -1,29 +1,34 @@
-"""User rows to nested values: dicts, records, an Arrow table or a DataFrame, all checked the same way."""
+"""User rows, checked: dicts, records, an Arrow table, a DataFrame or a file, all in the same way.
 
-from collections.abc import Iterable, Sequence
+Columns are looked at as a whole. Only where one is not plainly what it should be are rows read one by one, which finds
+those that are wrong.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from ripplenest.intake.files import is_path, read_file
 from ripplenest.intake.given import Given
 from ripplenest.intake.plain import from_arrow, from_python
-from ripplenest.nrc.bags import BagValue
-from ripplenest.nrc.errors import WrongColumns, WrongValue
+from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first, shown
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
 
-WANTED = "dicts, records, a pyarrow.Table or a DataFrame"
+WANTED = "dicts, records, a pyarrow.Table, a DataFrame, or a path of Parquet or JSON lines"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
 UNREADABLE = (ValueError, OverflowError, LookupError, pa.ArrowException)
 
 
-def read_rows(rows: object, row: Type, where: str) -> Given:
-    """The rows as canonical values of type ``row``, in their order.
+def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = ()) -> Given:
+    """The rows as canonical values of type ``row``, in their order; ``key`` has the fields that name a row in messages.
 
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
-    culprit, such as ``rows[17].items[2].qty``.
+    culprit, such as ``rows[17].items[2].qty``, and with the first others.
     """
-    table = _table(rows, where)
+    table = read_file(rows, row, where) if is_path(rows) else _table(rows, where)  # type: ignore[arg-type]
     if table is not None:
         one_by_one = _arrow_rows(table, row, where)
         level = from_arrow(table, row) if _has_columns(table, row) else None
@@ -32,7 +37,33 @@ def read_rows(rows: object, row: Type, where: str) -> Given:
         one_by_one, level = iter(found), from_python(found, row)
     if level is not None:
         return Given(row, level=level)
-    return Given(row, values=tuple(to_value(r, row, f"{where}[{i}]") for i, r in enumerate(one_by_one)))
+    values: list[Value] = []
+    raise_first(_faults(one_by_one, row, where, key, values))
+    return Given(row, values=tuple(values))
+
+
+def _faults(
+    rows: Iterable[object], row: Type, where: str, key: Sequence[str], values: list[Value]
+) -> Iterator[RipplenestError]:
+    """What is wrong with rows, one fault for each that is; ``values`` gets the others."""
+    for i, given in enumerate(rows):
+        try:
+            values.append(to_value(given, row, f"{where}[{i}]"))
+        except (WrongColumns, WrongValue) as fault:
+            yield fault.of_row(_key_of(given, row, key))
+
+
+def _key_of(given: object, row: Type, key: Sequence[str]) -> str:
+    """The key of a row that is wrong, where that much of it is right."""
+    types = dict(row.fields) if isinstance(row, Record) else {}
+    found = []
+    for name in key:
+        try:
+            value = given[name] if isinstance(given, Mapping) else getattr(given, name)
+            found.append(f"{name} {shown(to_value(value, types[name], name))}")
+        except (LookupError, AttributeError, RipplenestError):
+            return ""
+    return ", ".join(found)
 
 
 def _table(rows: object, where: str) -> pa.Table | None:

@@ -15,6 +15,7 @@ from ripplenest.intake.documents import Documents, Reused, outline
 from ripplenest.intake.locate import chosen_rows, inner_bags
 from ripplenest.intake.operations import Deep, Operation, Set, Verb, Write
 from ripplenest.nrc.bags import BagValue, Value, field_of
+from ripplenest.nrc.errors import RipplenestError, raise_first, shown
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.places import child_path
@@ -66,11 +67,15 @@ class Session:
 
     def _insert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         check_keys(d.relation, part, rows, where)
-        for i, _, held in self._held(part, label, rows):
+        raise_first(self._taken_keys(part, label, rows, where))
+        d.add(d.shredded(part, label, rows, self._numbers))
+
+    def _taken_keys(self, part: Part, label: Row, rows: Sequence[Value], where: str) -> Iterator[RipplenestError]:
+        for i, value, held in self._held(part, label, rows):
             if held:
                 what, key = "there is a row with this key", ", ".join(part.key)
-                raise DuplicateKey(what, where=f"{where}: rows[{i}]", wanted=f"a new {key}", possible=["upsert"])
-        d.add(d.shredded(part, label, rows, self._numbers))
+                error = DuplicateKey(what, where=f"{where}: rows[{i}]", wanted=f"a new {key}", possible=["upsert"])
+                yield error.of_row(key_text(part, value))
 
     def _upsert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         check_keys(d.relation, part, rows, where)
@@ -85,15 +90,10 @@ class Session:
     def _delete_keys(self, d: Documents, part: Part, label: Row, keys: Sequence[Value], where: str) -> None:
         found = list(self._held(part, label, keys))
         d.fetch_below(part, [row for _, _, held in found for row in held])
-        gone: set[Row] = set()
-        for i, _, held in found:
-            if not held or gone.issuperset(held):
-                got = "the same key before" if held else "no row"
-                what, wanted = "a delete of a key that is not there", f"a row with this {', '.join(part.key)}"
-                raise RowNotThere(what, where=f"{where}: rows[{i}]", wanted=wanted, got=got)
+        raise_first(_missing_keys(part, found, where))
+        for _, _, held in found:
             for row, n in held.items():
                 d.remove(part, row, n)
-            gone.update(held)
 
     def _delete(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         columns = part.lookup
@@ -103,8 +103,10 @@ class Session:
         candidates = {key: self._candidates(part, columns, key) for key in dict.fromkeys(keys)}
         d.fetch_below(part, [row for found in candidates.values() for row in found])
         contents = {key: _contents(d, part, found) for key, found in candidates.items()}
-        for i, (value, key) in enumerate(zip(rows, keys, strict=True)):
-            d.remove(part, _taken(contents[key], value, f"{where}: rows[{i}]"), 1)
+        gone: list[Row] = []
+        raise_first(_missing(part, [contents[key] for key in keys], rows, where, gone))
+        for row in gone:
+            d.remove(part, row, 1)
 
     def _set(self, r: Relation, o: Set, where: str) -> None:
         chosen = chosen_rows(self.overlay, r, o, where)
@@ -133,13 +135,22 @@ def check_keys(r: Relation, part: Part, rows: Iterable[Value], where: str) -> No
     """Rows have no order, so that of two rows with one key neither is the last. Raises DuplicateKey, at every depth."""
     if not part.key and not r.keys:
         return
+    raise_first(_keys_that_come_again(r, part, rows, where))
+
+
+def _keys_that_come_again(r: Relation, part: Part, rows: Iterable[Value], where: str) -> Iterator[RipplenestError]:
     seen: dict[Row, int] = {}
     for i, value in enumerate(rows):
         place = f"{where}: rows[{i}]"
         key = tuple(field_of(value, name) for name in part.key)
         if part.key and seen.setdefault(key, i) != i:
-            raise DuplicateKey("two rows with this key", where=place, wanted=f"each {', '.join(part.key)} once")
-        _check_inside(r, value, part.row, r.rows_of(part).path, place)
+            error = DuplicateKey("two rows with this key", where=place, wanted=f"each {', '.join(part.key)} once")
+            yield error.of_row(key_text(part, value))
+            continue
+        try:
+            _check_inside(r, value, part.row, r.rows_of(part).path, place)
+        except DuplicateKey as error:
+            yield error.of_row(key_text(part, value))
 
 
 def _check_inside(r: Relation, value: Value, t: Type, path: str, where: str) -> None:
@@ -168,17 +179,38 @@ def _contents(d: Documents, part: Part, found: Found) -> Contents:
     return contents
 
 
-def _taken(contents: Contents, value: Value, where: str) -> Row:
-    """One stored row that stands for ``value``, taken out of ``contents``. Raises RowNotThere."""
-    equal = contents.get(value)
-    if not equal:
+def _missing(
+    part: Part, there: Sequence[Contents], rows: Sequence[Value], where: str, gone: list[Row]
+) -> Iterator[RipplenestError]:
+    """Which of ``rows`` are not ``there``; ``gone`` gets one stored row for each other, taken out of ``there``."""
+    for i, (value, contents) in enumerate(zip(rows, there, strict=True)):
+        equal = contents.get(value)
+        if equal:
+            row, n = equal.pop()
+            if n > 1:
+                equal.append((row, n - 1))
+            gone.append(row)
+            continue
         got = "no such row" if not contents else "only rows with other inner bags"
         got = got if equal is None else "fewer such rows"
-        raise RowNotThere("a delete of a row that is not there", where=where, wanted="a row of the bag", got=got)
-    row, n = equal.pop()
-    if n > 1:
-        equal.append((row, n - 1))
-    return row
+        what, place = "a delete of a row that is not there", f"{where}: rows[{i}]"
+        yield RowNotThere(what, where=place, wanted="a row of the bag", got=got).of_row(key_text(part, value))
+
+
+def _missing_keys(part: Part, found: Iterable[tuple[int, Value, Found]], where: str) -> Iterator[RipplenestError]:
+    gone: set[Row] = set()
+    for i, value, held in found:
+        if not held or gone.issuperset(held):
+            got = "the same key before" if held else "no row"
+            what, wanted = "a delete of a key that is not there", f"a row with this {', '.join(part.key)}"
+            error = RowNotThere(what, where=f"{where}: rows[{i}]", wanted=wanted, got=got)
+            yield error.of_row(key_text(part, value))
+        gone.update(held)
+
+
+def key_text(part: Part, value: Value) -> str:
+    """The key of a row, for messages."""
+    return ", ".join(f"{name} {shown(field_of(value, name))}" for name in part.key)
 
 
 def _projected(row: Row, columns: Columns) -> Row:

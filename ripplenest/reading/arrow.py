@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, matches
 from ripplenest.data.labels import Filled, Mark, Named, SiteColumns, site_columns, width
-from ripplenest.data.rows import arrow_type
+from ripplenest.data.level_values import nested_type
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import Dictionary, OutputShape
@@ -123,21 +123,6 @@ class NestedColumns:
             return np.repeat(np.arange(n), len(table)), np.tile(np.arange(len(table)), n)
         hashes = hash_columns(asked, n)
         return matches(table.index(d.label_columns), table.table, d.label_columns, hashes, asked)
-
-
-def nested_type(t: Type) -> pa.DataType:
-    """The Arrow type of values of the nested type ``t``."""
-    match t:
-        case Base():
-            return arrow_type(t)
-        case Record(fields):
-            return pa.struct([(name, nested_type(inner)) for name, inner in fields])
-        case Bag(row):
-            return pa.list_(nested_type(row))
-        case Label() | Dict():
-            raise AssertionError(f"{t} is no type of nested rows")
-        case _:
-            assert_never(t)
 
 
 def _made(mark: Mark, leaves: Sequence[pa.Array], n: int) -> Places:

@@ -89,7 +89,7 @@ class Commits:
         """Fill an empty relation. Returns the version. Raises AlreadyLoaded."""
         snapshot = self.state.snapshot()
         r = find_relation(self._declared.relations, name)
-        write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows"))
+        write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows", r.key))
         source, digest = f"{LOADS}{name}", _digest((write,))
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))

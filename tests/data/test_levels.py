@@ -15,7 +15,7 @@ from support.schemas import Schema, random_bag, random_schema
 
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.content import level_digest
-from ripplenest.data.level_values import of_values, values_of
+from ripplenest.data.level_values import nested_type, of_values, values_of
 from ripplenest.data.levels import Level, Printed
 from ripplenest.data.naming import row_numbers
 from ripplenest.intake.given import Given
@@ -25,7 +25,6 @@ from ripplenest.intake.plain import from_arrow, from_python
 from ripplenest.intake.shredding import Anew, Parts, Shredder
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.types import LONG, Bag, Record, Type, is_flat
-from ripplenest.reading.arrow import nested_type
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.values import nest
 

@@ -1,0 +1,134 @@
+"""Rows from files: Parquet as it is, and JSON lines read as the types that the relation has.
+
+Dates are texts such as "2024-02-29", timestamps ISO 8601 (without a zone: UTC), decimals numbers or texts, binary is
+UTF-8; what is missing is NULL.
+"""
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import assert_never
+
+import pyarrow as pa
+import pyarrow.json
+import pyarrow.parquet
+
+from ripplenest.data.level_values import nested_type
+from ripplenest.nrc.errors import WrongColumns, WrongValue
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+
+BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
+
+
+def is_path(rows: object) -> bool:
+    """Whether rows are to be read from a file."""
+    return isinstance(rows, os.PathLike) or (isinstance(rows, str) and Path(rows).suffix in READERS)
+
+
+def read_file(path: "str | os.PathLike[str]", row: Type, where: str) -> pa.Table:
+    """The rows of a file, or of all files of a folder of Parquet. Raises WrongValue or WrongColumns."""
+    file = Path(path)
+    where = f"{where}: {file}"
+    read = READERS.get(file.suffix)
+    if read is None:
+        raise WrongValue("not a file of rows", where=where, got=file.suffix or "no suffix", possible=READERS)
+    if not file.exists():
+        raise WrongValue("there is no such file", where=where)
+    try:
+        return read(file, row, where)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise WrongValue("a file that cannot be read", where=where, got=type(error).__name__) from None
+
+
+def _parquet(file: Path, _row: Type, _where: str) -> pa.Table:
+    return pyarrow.parquet.read_table(file)
+
+
+def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
+    if not isinstance(row, Record):
+        raise WrongValue("JSON lines are rows with fields", where=where, wanted=row)
+    if not file.read_bytes().strip():
+        return _schema(row).empty_table()
+    try:
+        return _typed(file, row)
+    except pa.ArrowException:
+        for i, line in enumerate(_lines(file)):
+            _check_line(line, row, f"{where}: line {i + 1}")
+        raise
+
+
+def _typed(file: "Path | io.BytesIO", row: Record) -> pa.Table:
+    schema, written = _schema(row), pa.schema([(name, _written(t)) for name, t in row.fields])
+    how = pyarrow.json.ParseOptions(explicit_schema=written, unexpected_field_behavior="error")
+    found = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=BLOCK), how)
+    return found.select(schema.names).cast(schema)
+
+
+def _schema(row: Record) -> pa.Schema:
+    return pa.schema([(name, nested_type(t)) for name, t in row.fields])
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as lines:
+        yield from lines
+
+
+def _check_line(line: bytes, row: Record, where: str) -> None:
+    """Raises WrongColumns or WrongValue for a line that is wrong."""
+    try:
+        value = json.loads(line) if line.strip() else {}
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise WrongValue("not a line of JSON with fields", where=where, wanted=row)
+    if line.strip():
+        _check_value(value, row, where)
+
+
+def _check_value(value: object, t: Type, where: str) -> None:
+    """Raises as ``_check_line`` does. What is missing is left to who reads the rows."""
+    match t:
+        case Record(fields) if isinstance(value, dict):
+            extra = [name for name in value if name not in t.names]
+            if extra:
+                what = "other columns than the relation has"
+                raise WrongColumns(what, where=where, wanted=list(t.names), got=extra)
+            for name, inner in fields:
+                _check_value(value.get(name), inner, f"{where}.{name}")
+        case Bag(row) if isinstance(value, list):
+            for i, inner in enumerate(value):
+                _check_value(inner, row, f"{where}[{i}]")
+        case _:
+            _check_leaf(value, t, where)
+
+
+def _check_leaf(value: object, t: Type, where: str) -> None:
+    row = Record((("value", t),))
+    try:
+        _typed(io.BytesIO(json.dumps({"value": value}).encode()), row)
+    except pa.ArrowException:
+        raise WrongValue("a value that is not of its type", where=where, wanted=t, got=type(value).__name__) from None
+
+
+def _written(t: Type) -> pa.DataType:
+    """As what a value stands in JSON: a date is a text, in which no time of day is left out unseen."""
+    match t:
+        case Base():
+            return pa.string() if t.kind == "date" else nested_type(t)
+        case Record(fields):
+            return pa.struct([(name, _written(inner)) for name, inner in fields])
+        case Bag(row):
+            return pa.list_(_written(row))
+        case Label() | Dict():
+            raise AssertionError(f"{t} is no type of nested rows")
+        case _:
+            assert_never(t)
+
+
+READERS: Mapping[str, Callable[[Path, Type, str], pa.Table]] = {
+    ".parquet": _parquet,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+}

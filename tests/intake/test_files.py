@@ -1,0 +1,180 @@
+"""Rows from Parquet and JSON lines are the rows that were written; what is wrong with a file is said with its line."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.states import refused
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+from ripplenest import Decimal as Dec
+
+
+@rn.record
+class Item:
+    line: int
+    price: Dec[10, 2] | None
+    sent: date | None
+    tags: Bag[str]
+
+
+@rn.record
+class Order:
+    orderkey: int
+    at: datetime | None
+    open: bool
+    weight: float | None
+    note: str | None
+    items: Bag[Item] | None
+
+
+def order(key: int) -> dict[str, Any]:
+    item = {"line": 1, "price": Decimal("1.50"), "sent": date(2024, 2, 29), "tags": ["a", "a", "é"]}
+    other = {"line": 2, "price": None, "sent": None, "tags": []}
+    at = datetime(2024, 1, 1, 12, 30, 0, 5, UTC)
+    some = {"orderkey": key, "at": at, "open": True, "weight": 0.5, "note": "n\nm", "items": [item, other]}
+    return some if key % 2 else {**some, "at": None, "weight": None, "note": None, "items": None}
+
+
+ROWS = [order(key) for key in range(50)]
+
+
+def as_json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else float(value)
+
+
+def parquet(folder: Path) -> Path:
+    (folder / "rows.parquet").mkdir()
+    pq.write_table(pa.Table.from_pylist(ROWS[1:26]), folder / "rows.parquet" / "one.parquet")
+    pq.write_table(pa.Table.from_pylist([ROWS[0], *ROWS[26:]][::-1]), folder / "rows.parquet" / "two.parquet")
+    return folder / "rows.parquet"
+
+
+def json_lines(folder: Path, suffix: str = "jsonl") -> Path:
+    path = folder / f"rows.{suffix}"
+    path.write_text("\n".join(json.dumps(row, default=as_json) for row in ROWS) + "\n\n")
+    return path
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> rn.Database:
+    db = rn.open(tmp_path / "s", engine="local")
+    db.relation("O", Order, key="orderkey", keys={"items": "line"})
+    return db
+
+
+@pytest.mark.parametrize("write", [parquet, json_lines, lambda folder: json_lines(folder, "ndjson")])
+@pytest.mark.parametrize("kind", [str, Path])
+def test_files_are_the_rows_that_were_written(
+    db: rn.Database, tmp_path: Path, write: Callable[[Path], Path], kind: Callable[[Path], Any]
+) -> None:
+    path = write(tmp_path)
+    db.load("O", ROWS)
+    with db.batch() as b:
+        b.upsert("O", kind(path))
+    assert b.report.rows_in == {}
+    with db.batch() as b:
+        b.delete("O", kind(path))
+    assert db.relation("O").rows() == []
+    with db.batch("files", 1) as b:
+        b.insert("O", kind(path))
+    with db.batch("files", 1) as b:
+        b.insert("O", ROWS)
+    assert not b.report.applied and len(db.relation("O").rows()) == len(ROWS)
+
+
+LINE = json.dumps(order(1), default=as_json)
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "shown"),
+    [
+        (
+            LINE.replace('"line": 1', '"line": "x"'),
+            errors.WrongValue,
+            ("line 3.items[0].line: a value that is not of its type", "got      str"),
+        ),
+        (LINE.replace('"note"', '"what"'), errors.WrongColumns, ("line 3: other columns", "got      ['what']")),
+        (
+            LINE.replace('"tags": []', '"tags": [], "zz": 1'),
+            errors.WrongColumns,
+            ("line 3.items[1]: other columns", "got      ['zz']"),
+        ),
+        ("{", errors.WrongValue, ("line 3: not a line of JSON",)),
+        ("[1]", errors.WrongValue, ("line 3: not a line of JSON",)),
+        (
+            LINE.replace("2024-02-29", "2024-02-29T10:00:00"),
+            errors.WrongValue,
+            ("line 3.", ": a value that is not of its type"),
+        ),
+        (LINE.replace("2024-02-29", "2023-02-29"), errors.WrongValue, ("line 3.", ": a value that is not of its type")),
+        (
+            LINE.replace('"orderkey": 1', '"orderkey": 1.5'),
+            errors.WrongValue,
+            ("line 3.", ": a value that is not of its type"),
+        ),
+        (LINE.replace('"orderkey": 1', '"orderkey": 9223372036854775808'), errors.WrongValue, ("line 3.orderkey",)),
+        (
+            LINE.replace('"open": true, ', ""),
+            errors.WrongValue,
+            ("rows[2].open: NULL where none", "row      orderkey 1"),
+        ),
+    ],
+)
+def test_a_line_that_is_wrong(
+    db: rn.Database, tmp_path: Path, line: str, error: type[rn.RipplenestError], shown: tuple[str, ...]
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    good = json.dumps(order(7), default=as_json)
+    path.write_text("\n".join([good, "", line, good] if "rows[" not in shown[0] else [good, good, line]))
+    with refused(db, error, *shown), db.batch() as b:
+        b.insert("O", path)
+
+
+def test_what_is_no_file_of_rows(db: rn.Database, tmp_path: Path) -> None:
+    (tmp_path / "bad.parquet").write_text("no")
+    (tmp_path / "bad.jsonl").write_bytes(b"\xff")
+    (tmp_path / "empty.jsonl").write_text("\n")
+    for path, shown in (
+        (tmp_path / "none.jsonl", "there is no such file"),
+        (tmp_path / "bad.parquet", "cannot be read"),
+        (tmp_path / "bad.jsonl", "line 1: not a line of JSON"),
+        (tmp_path / "rows.csv", "possible .parquet, .jsonl, .ndjson"),
+    ):
+        with refused(db, errors.WrongValue, shown), db.batch() as b:
+            b.insert("O", path)
+    with refused(db, errors.WrongValue, "a path of Parquet or JSON lines"), db.batch() as b:
+        b.insert("O", "rows.csv")
+    with db.batch() as b:
+        b.insert("O", tmp_path / "empty.jsonl")
+    assert b.report.rows_in == {}
+
+
+# ---------------------------------------------------------------- the first of many
+
+
+def test_the_first_twenty_are_said_at_once(db: rn.Database) -> None:
+    """With the keys of the rows, be it types or keys that are wrong."""
+    db.load("O", ROWS)
+    bad = [{**row, "open": "yes" if i % 2 else True} for i, row in enumerate(ROWS)]
+    wrong = ("rows[1].open: wrong type", "row      orderkey 1", "the next 19", "rows[3].open", "(orderkey 39)")
+    with refused(db, errors.WrongValue, *wrong), db.batch() as b:
+        b.insert("O", bad)
+    with refused(db, errors.DuplicateKey, "rows[0]: ", "row      orderkey 0", "rows[19]: "), db.batch() as b:
+        b.insert("O", ROWS)
+    with refused(db, errors.DuplicateKey, "1 more", "rows[5]: two rows with this key"), db.batch() as b:
+        b.upsert("O", [*ROWS[:3], ROWS[1], ROWS[7], ROWS[1]])
+    missing = ("rows[1]: a delete of a key", "1 more", "rows[3]: ", "(orderkey 99)")
+    with refused(db, errors.RowNotThere, *missing), db.batch() as b:
+        b.delete_key("O", [{"orderkey": k} for k in (1, 98, 2, 99)])
+    with refused(db, errors.RowNotThere, "rows[0]: ", "only rows with other inner bags", "1 more"), db.batch() as b:
+        b.delete("O", [{**ROWS[1], "items": []}, ROWS[2], {**ROWS[3], "note": "other"}])
+    with refused(db, errors.DuplicateKey, "1 more", "(line 1)"), db.batch() as b:
+        b.at("O", orderkey=1).items.insert([{"line": n, "price": None, "sent": None, "tags": []} for n in (2, 1, 3)])
