@@ -31,7 +31,8 @@ from ripplenest.store.specs import Batch, Columns
 from ripplenest.store.statements import DIE, DROP_INDEXES, DROP_SEGMENTS, DROP_VERSIONS, GONE_FILES, SET
 from ripplenest.store.tables import ALL, BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
-FORMAT = 4  # 4: labels are keys and numbers; 3: tables can be dropped, views can be behind
+FORMAT = 5  # 5: digests of blocks, other indexes; 4: labels are keys and numbers; 3: tables can be dropped
+FORMATS = (str(FORMAT), "4")  # what can be read: a state of format 4 becomes one of 5 with the next commit
 OLDER = ("2", "3")  # formats that ``migrate`` reads
 RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
 
@@ -65,7 +66,7 @@ class Catalogue(Records):
         def begin(c: Connection) -> None:
             backend.begin(c, bool(c.get_execution_options().get("ripplenest_write")))
 
-    def prepare(self, stored: Callable[[], bool], formats: Collection[str] = (str(FORMAT),)) -> None:
+    def prepare(self, stored: Callable[[], bool], formats: Collection[str] = FORMATS) -> None:
         """Make the tables and version 0 when the database is new, check all of it when it is not.
 
         Raises StateError for another format; CorruptState, also when the database is new but what the state has
@@ -140,7 +141,7 @@ class Catalogue(Records):
         if dead:
             c.execute(DIE, dead)
         self._add_version(c, new.version)
-        self._set(c, {"newest": new.version.n})
+        self._set(c, {"newest": new.version.n, "format": FORMAT})
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
         if new is old:

@@ -7,7 +7,6 @@ system fail, at each of these moments.
 """
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -24,7 +23,7 @@ PACK = re.compile(r"[0-9]{10,}-[0-9a-f]{16}\.(deltas|merges)")
 
 @frozen(cache_hash=True)
 class Blob:
-    """A byte range of a file, with what it must hold."""
+    """A byte range of a file, with what it must hold: a digest, as ``blocks.py`` has it."""
 
     file: str
     offset: int
@@ -44,10 +43,6 @@ def refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as e:
         raise StateError("the file system refuses", where=str(path), got=e.strerror or e) from e
-
-
-def sha256(data: bytes | pa.Buffer | memoryview) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 class Disk:
@@ -135,7 +130,8 @@ class Disk:
     def map(self, blob: Blob) -> pa.Buffer:
         """The bytes of ``blob`` as a memory mapping that holds no descriptor.
 
-        Raises CorruptState when the file is missing or too short, or a link to another. ``verify`` checks the digest.
+        Raises CorruptState when the file is missing or too short, or a link to another. ``blocks.py`` checks the
+        digests.
         """
         path = self.folder / blob.file
         if path.is_symlink():
@@ -151,13 +147,6 @@ class Disk:
                 return data
         except (OSError, pa.ArrowException) as e:
             raise CorruptState("a stored file cannot be read", where=str(path), wanted="the file", got=e) from e
-
-    def verify(self, blob: Blob, data: pa.Buffer) -> None:
-        """Raises CorruptState unless ``data`` are the bytes that were written as ``blob``."""
-        got = sha256(data)
-        if got != blob.sha256:
-            where = f"{self.folder / blob.file}@{blob.offset}+{blob.bytes}"
-            raise CorruptState("stored bytes have changed", where=where, wanted=blob.sha256, got=got)
 
     def read_bytes(self, file: str) -> bytes | None:
         """The whole of a small file, None when there is none."""
