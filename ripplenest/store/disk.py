@@ -1,7 +1,7 @@
 """The only place that touches segment files: durable writes, verified read-only mappings, modes 0700 and 0600.
 
-Paths go through pyarrow's filesystem interface, so that an object store can take the place of a local folder. What
-only a local folder needs is in three methods: a file is created for its owner alone, made durable, and named durably.
+What reads goes through pyarrow's filesystem interface, so that an object store can take the place of a local folder.
+What a local folder needs is in two methods: a file is written for its owner alone and made durable, and named durably.
 Everything that changes the disk announces itself to ``step`` first, so that tests can end the process, or let the file
 system fail, at each of these moments.
 """
@@ -75,13 +75,7 @@ class Disk:
     def write_bytes(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it."""
         with refusals(self.folder / file):
-            self._create(file)
-            with self._files.open_output_stream(file) as out:
-                for chunk in chunks:
-                    self.step("write", file)
-                    out.write(chunk)
-            self.step("sync", file)
-            self._sync(self.folder / file)
+            self._write(file, chunks)
 
     def sync_folder(self) -> None:
         """Make the names of all files written so far durable."""
@@ -114,9 +108,19 @@ class Disk:
 
     # ------------------------------------------------------------ what only a local folder needs
 
-    def _create(self, file: str) -> None:
+    def _write(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         self.step("create", file)
-        os.close(os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        fd = os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            for chunk in chunks:
+                self.step("write", file)
+                rest = memoryview(chunk)
+                while rest:  # the system may write less than it is given
+                    rest = rest[os.write(fd, rest) :]
+            self.step("sync", file)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def _sync(self, path: Path) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

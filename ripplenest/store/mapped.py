@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ripplenest.data.index import Places
 from ripplenest.data.rows import WEIGHT
@@ -23,9 +22,11 @@ def lightened(table: pa.Table) -> pa.Table:
     *columns, weights = table.columns
     if not columns or not table.num_rows:
         return table
-    least, most = pc.min_max(weights).as_py().values()
+    values = (weights.chunk(0) if weights.num_chunks == 1 else weights).to_numpy()
+    least, most = int(values.min()), int(values.max())
     if least == most:
-        return table.drop_columns([WEIGHT]).replace_schema_metadata({WEIGH: str(least)})
+        fields = [table.schema.field(i) for i in range(len(columns))]
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, {WEIGH: str(least)}))
     narrow = next(t for t in _NARROW if _holds(t, least, most))
     return table.set_column(len(columns), WEIGHT, weights.cast(narrow))
 
