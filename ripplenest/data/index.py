@@ -145,7 +145,7 @@ def matched(
         _, once = np.unique(hashes, return_index=True)
         if total > CROWD * (len(hashes) + int(many[once].sum())):
             _, entries = _each(first[once], many[once])
-            return _sorted_out(lookup.rows(entries), values, keys)
+            return _sorted_out(lookup.rows(entries), values, keys, len(hashes))
     which, entries = _each(first, many)
     places = lookup.rows(entries)
     equal = np.ones(total, dtype=np.bool_)
@@ -162,10 +162,11 @@ def _each(first: Places, many: Places) -> tuple[Places, Places]:
 
 
 def _sorted_out(
-    places: Places, values: Callable[[Places], Sequence[pa.Array]], keys: Sequence[pa.Array]
+    places: Places, values: Callable[[Places], Sequence[pa.Array]], keys: Sequence[pa.Array], many: int
 ) -> tuple[Places, Places]:
-    """What is ``matched`` among candidates: values are numbered, equal ones alike, and looked up by their numbers."""
-    numbers = np.zeros(len(places) + (len(keys[0]) if keys else 0), np.int64)
+    """What is ``matched`` among candidates: values are numbered, equal ones alike, and the ``many`` keys looked up by
+    their numbers."""
+    numbers = np.zeros(len(places) + many, np.int64)
     for column, key in zip(values(places), keys, strict=True):
         joint = pa.concat_arrays([column, key.cast(column.type)])
         if pa.types.is_floating(joint.type):
