@@ -19,16 +19,16 @@ WEIGH = WEIGHT.encode()  # metadata: what every row weighs
 
 def lightened(table: pa.Table) -> pa.Table:
     """``table`` as it is stored. Law: Mapped(lightened(table), …).whole() = table."""
-    *columns, weights = table.columns
-    if not columns or not table.num_rows:
+    last = table.num_columns - 1
+    if not last or not table.num_rows:
         return table
+    weights = table.column(last)
     values = (weights.chunk(0) if weights.num_chunks == 1 else weights).to_numpy()
     least, most = int(values.min()), int(values.max())
     if least == most:
-        fields = [table.schema.field(i) for i in range(len(columns))]
-        return pa.Table.from_arrays(columns, schema=pa.schema(fields, {WEIGH: str(least)}))
+        return table.remove_column(last).replace_schema_metadata({WEIGH: str(least)})
     narrow = next(t for t in _NARROW if _holds(t, least, most))
-    return table.set_column(len(columns), WEIGHT, weights.cast(narrow))
+    return table.set_column(last, WEIGHT, weights.cast(narrow))
 
 
 _NARROW = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -47,7 +47,11 @@ class Mapped:
         self._table, self._blocks = table, blocks
         weight = (table.schema.metadata or {}).get(WEIGH)
         self._weight = None if weight is None else int(weight)
-        self._columns = [c.chunk(0) if c.num_chunks == 1 else None for c in table.columns]
+
+    @cached_property
+    def _columns(self) -> list[pa.Array | None]:
+        """The columns as they lie in blocks; None for one that is too long for one array."""
+        return [c.chunk(0) if c.num_chunks == 1 else None for c in self._table.columns]
 
     @cached_property
     def _schema(self) -> pa.Schema:
@@ -64,7 +68,7 @@ class Mapped:
         """The rows at ``places``. Raises CorruptState."""
         if self._blocks is not None and not self._blocks.whole:
             for column in self._columns:
-                if column is None:  # too long for one array
+                if column is None:
                     self._blocks.all()
                 else:
                     touch(self._blocks, column, places)
