@@ -1,11 +1,18 @@
 """Hashes of access keys: 64 bits, the same in every process and on every machine, equal for equal keys.
 
-Fixed-width columns are mixed from their little-endian bits, text and bytes through blake2b of each distinct value. A
-hash only finds candidates: who probes compares the real values afterwards, so collisions cost time, never truth.
+Fixed-width columns are mixed from their little-endian bits. A text or bytes is read as words of 8 bytes, the last one
+filled up with zeros: with n its number of bytes and kᵢ one number for each place i,
+
+    h(w₀ … wₘ) = mix(n · G + Σ mix(wᵢ + kᵢ))
+
+where no word stands for another place's, however texts repeat themselves. (A polynomial of the bytes would not do: the
+Thue-Morse words of 2¹¹ letters are equal under every base, modulo 2⁶⁴.) A hash only finds candidates: who probes
+compares the real values afterwards, so collisions cost time, never truth, and ``index.matched`` bounds the time.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +20,24 @@ import pyarrow as pa
 
 U64 = npt.NDArray[np.uint64]
 NULL = 0x6E756C6C
-FEW = 64  # values that are not worth the search for those that are equal
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, as in splitmix64
+FEW, SHORT = 16, 512  # texts and their bytes that are hashed one by one
+PIECE = 1 << 16  # texts that are hashed at once: what that takes does not grow with the column
+
+# How texts are hashed: by words, or by blake2b of each distinct value, as the indexes of format 4 have it.
+TextHash = Literal["words", "blake2b"]
 
 
-def hash_columns(columns: Sequence[pa.Array], rows: int) -> U64:
+def hash_columns(columns: Sequence[pa.Array], rows: int, texts: TextHash = "words") -> U64:
     """One hash per row of the key columns; NULL is a value like any other, and so is NaN (canonical columns only)."""
-    return mixed(map(_hash_column, columns), len(columns), rows)
+    text = _TEXTS[texts]
+    return mixed((text(c) if is_text(c.type) else _hash_column(c) for c in columns), len(columns), rows)
 
 
 def fingerprints(columns: Sequence[pa.Array], rows: int) -> U64:
     """One number per row, nearly always different for different rows; stored nowhere. Texts are read as polynomials of
     their bytes, which needs no loop over them."""
-    own = (_polynomials(column) if _is_text(column.type) else _hash_column(column) for column in columns)
+    own = (_polynomials(column) if is_text(column.type) else _hash_column(column) for column in columns)
     return mixed(own, len(columns), rows)
 
 
@@ -32,11 +45,12 @@ def mixed(hashes: Iterable[U64], columns: int, rows: int) -> U64:
     """One number per row of those of its ``columns``, in their order."""
     total = np.full(rows, columns, dtype=np.uint64)
     for own in hashes:
-        total = mix(total * np.uint64(0x9E3779B97F4A7C15) + own)
+        total = mix(total * GOLDEN + own)
     return total
 
 
-def _is_text(t: pa.DataType) -> bool:
+def is_text(t: pa.DataType) -> bool:
+    """Whether values are of no fixed width."""
     return bool(pa.types.is_string(t) or pa.types.is_binary(t))
 
 
@@ -66,15 +80,82 @@ def mix(x: U64) -> U64:
     return result
 
 
+def _word_hashes(column: pa.Array) -> U64:
+    """What the head of this module says, of each text."""
+    if len(column) <= FEW and _size(column) <= SHORT:
+        return np.fromiter(map(_word_hash, column.to_pylist()), np.uint64, len(column))
+    found = np.concatenate([_words_of_texts(column.slice(n, PIECE)) for n in range(0, len(column), PIECE)])
+    if column.null_count:
+        found = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), found)
+    return found
+
+
+def _size(column: pa.Array) -> int:
+    """The bytes of all texts."""
+    ends = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4) if len(column) else (0,)
+    return int(ends[-1] - ends[0])
+
+
+def _word_hash(value: str | bytes | None) -> int:
+    """The hash of one text: of a few that are short, this is faster than columns are."""
+    if value is None:
+        return NULL
+    data = value.encode() if isinstance(value, str) else value
+    total = len(data) * int(GOLDEN)
+    for i in range(0, len(data), 8):
+        total += _mix_one(int.from_bytes(data[i : i + 8], "little") + _KEYS[i >> 3])
+    return _mix_one(total)
+
+
+def _words_of_texts(column: pa.Array) -> U64:
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4).astype(np.int64)
+    starts, lengths = ends[:-1] - ends[0], np.diff(ends)
+    many = (lengths + 7) >> 3
+    last = np.cumsum(many)
+    place = np.arange(last[-1]) - np.repeat(last - many, many)  # of each word in its text
+    words = _loaded(data, ends, np.repeat(starts, many) + 8 * place)
+    rest = ((lengths & 7) << 3).astype(np.uint64)  # bits of the last word, if it is not whole
+    cut = rest > 0
+    words[last[cut] - 1] &= (np.uint64(1) << rest[cut]) - np.uint64(1)
+    keys = _place_keys(int(many.max()))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(words + keys[place]))])
+    return mix(sums[last] - sums[last - many] + lengths.astype(np.uint64) * GOLDEN)
+
+
+def _place_keys(many: int) -> U64:
+    """k₀ … of that many places."""
+    return mix(np.arange(1, many + 1, dtype=np.uint64) * GOLDEN)
+
+
+def _loaded(data: pa.Buffer | None, ends: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> U64:
+    """The words that begin ``at`` bytes of texts, which are in ``data`` one after another."""
+    size = int(ends[-1] - ends[0])
+    memory = np.zeros(size // 8 + 2, np.dtype("<u8"))
+    if data is not None and size:
+        memory.view(np.uint8)[:size] = np.frombuffer(data, np.uint8, size, int(ends[0]))
+    low, shift = at >> 3, ((at & 7) << 3).astype(np.uint64)
+    high = (memory[low + 1] << (np.uint64(63) - shift)) << np.uint64(1)  # 64 bits cannot be shifted out at once
+    words: U64 = ((memory[low] >> shift) | high).astype(np.uint64, copy=False)
+    return words
+
+
+def _mix_one(x: int) -> int:
+    """``mix`` of one number."""
+    x &= _ALL
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _ALL
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _ALL
+    return x ^ (x >> 31)
+
+
+def _distinct_digests(column: pa.Array) -> U64:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    unique = np.fromiter(map(_digest, encoded.dictionary.to_pylist()), np.uint64, len(encoded.dictionary))
+    hashes: U64 = unique[encoded.indices.to_numpy()]
+    return hashes
+
+
 def _hash_column(column: pa.Array) -> U64:
-    t = column.type
-    if _is_text(t) and len(column) <= FEW:
-        return np.fromiter(map(_digest, column.to_pylist()), np.uint64, len(column))
-    if _is_text(t):
-        encoded = column.dictionary_encode(null_encoding="encode")
-        unique = np.fromiter(map(_digest, encoded.dictionary.to_pylist()), np.uint64, len(encoded.dictionary))
-        hashes: U64 = unique[encoded.indices.to_numpy()]
-        return hashes
     words = _words(column)
     hashes = np.zeros(len(column), np.uint64)
     for i in range(words.shape[1]):
@@ -104,3 +185,8 @@ def _words(column: pa.Array) -> U64:
     words = np.frombuffer(data, dtype="<u8", count=(column.offset + len(column)) * width) if data else np.empty(0)
     result: U64 = words.astype(np.uint64, copy=False)[column.offset * width :].reshape(-1, width)
     return result
+
+
+_TEXTS: Mapping[TextHash, Callable[[pa.Array], U64]] = {"words": _word_hashes, "blake2b": _distinct_digests}
+_ALL = (1 << 64) - 1
+_KEYS: Sequence[int] = _place_keys(SHORT // 8).tolist()

@@ -2,17 +2,18 @@
 
 An index is the hashes of these columns, ascending, and the row of each. Whoever looks keys up hashes them in the same
 way, searches for the hashes, and compares the real values of what is found. Stored segments carry their indexes, what
-is in memory gets one when it is first asked for; both are looked up by ``matches``.
+is in memory gets one when it is first asked for; both are looked up by ``matched``.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.hashing import U64, hash_columns
+from ripplenest.data.hashing import U64, TextHash, hash_columns, is_text
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.types import Base
 
@@ -33,6 +34,8 @@ def key_rows(keys: Wanted) -> Collection[Row]:
 
 
 _NOWHERE: Places = np.empty(0, np.int64)
+CROWDED = 1 << 16  # candidates, and times as many as there can be without collisions, that are not compared one by one
+CROWD = 8
 
 
 class Keys:
@@ -70,6 +73,36 @@ class Keys:
     def __len__(self) -> int:
         return len(self.hashes)
 
+    def hashed(self, texts: TextHash) -> U64:
+        """The hashes of the keys where texts are hashed in one way or another; in order only those of today's."""
+        if texts == "words" or not any(is_text(a.type) for a in self.arrays):
+            return self.hashes
+        return hash_columns(self.arrays, len(self), texts)
+
+
+class Lookup(Protocol):
+    """An index as it is looked up, wherever it is."""
+
+    def spans(self, hashes: U64) -> tuple[Places, Places]:
+        """By hash, the first entry that has it, and how many have it."""
+
+    def rows(self, entries: Places) -> Places:
+        """The rows of entries."""
+
+
+class Sorted:
+    """An index in memory."""
+
+    def __init__(self, index: tuple[U64, Places]) -> None:
+        self._hashes, self._rows = index
+
+    def spans(self, hashes: U64) -> tuple[Places, Places]:
+        first = np.searchsorted(self._hashes, hashes, "left")
+        return first, np.searchsorted(self._hashes, hashes, "right") - first
+
+    def rows(self, entries: Places) -> Places:
+        return self._rows[entries]
+
 
 def index_of(table: pa.Table, columns: Columns) -> Index:
     """(h, r) of ``table`` on ``columns``."""
@@ -86,24 +119,65 @@ def _key_hashes(table: pa.Table, columns: Columns) -> U64:
 def matches(
     index: Index, table: pa.Table, columns: Columns, hashes: U64, keys: Sequence[pa.Array]
 ) -> tuple[Places, Places]:
-    """(which, place): key number ``which`` of ``keys``, which have ``hashes``, is that of the row ``place`` of
-    ``table``, whose ``index`` is on ``columns``. NULL is NULL, NaN is NaN.
+    """``matched`` in the rows of ``table``, whose ``index`` is on ``columns``."""
 
-    Cost: keys × log(rows) + rows with an equal hash; fastest when hashes ascend.
+    def values(places: Places) -> list[pa.Array]:
+        taken = pa.array(places)
+        return [table.column(column).take(taken).combine_chunks() for column in columns]
+
+    return matched(Sorted(index), values, hashes, keys)
+
+
+def matched(
+    lookup: Lookup, values: Callable[[Places], Sequence[pa.Array]], hashes: U64, keys: Sequence[pa.Array]
+) -> tuple[Places, Places]:
+    """(which, place): key number ``which`` of ``keys``, which have ``hashes``, is that of the row ``place``. ``values``
+    are the key columns of rows. NULL is NULL, NaN is NaN.
+
+    Cost: keys × log(rows) + rows with an equal hash; fastest when hashes ascend. Where many keys share their hashes
+    with many rows, they are sorted and not compared each with each: (keys + rows) × log + what is found.
     """
-    known, rows = index
-    first = np.searchsorted(known, hashes, "left")
-    many = np.searchsorted(known, hashes, "right") - first
+    first, many = lookup.spans(hashes)
     total = int(many.sum())
     if not total:
         return _NOWHERE, _NOWHERE
-    which = np.repeat(np.arange(len(hashes)), many)
-    places = rows[np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)]
+    if total > max(CROWDED, CROWD * len(hashes)):
+        _, once = np.unique(hashes, return_index=True)
+        if total > CROWD * (len(hashes) + int(many[once].sum())):
+            _, entries = _each(first[once], many[once])
+            return _sorted_out(lookup.rows(entries), values, keys, len(hashes))
+    which, entries = _each(first, many)
+    places = lookup.rows(entries)
     equal = np.ones(total, dtype=np.bool_)
-    taken, asked = pa.array(places), pa.array(which)
-    for column, key in zip(columns, keys, strict=True):
-        equal &= same(table.column(column).take(taken).combine_chunks(), key.take(asked))
+    asked = pa.array(which)
+    for column, key in zip(values(places), keys, strict=True):
+        equal &= same(column, key.take(asked))
     return (which, places) if equal.all() else (which[equal], places[equal])
+
+
+def _each(first: Places, many: Places) -> tuple[Places, Places]:
+    """The number and the entry of each entry of spans."""
+    total = int(many.sum())
+    return np.repeat(np.arange(len(many)), many), np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)
+
+
+def _sorted_out(
+    places: Places, values: Callable[[Places], Sequence[pa.Array]], keys: Sequence[pa.Array], many: int
+) -> tuple[Places, Places]:
+    """What is ``matched`` among candidates: values are numbered, equal ones alike, and the ``many`` keys looked up by
+    their numbers."""
+    numbers = np.zeros(len(places) + many, np.int64)
+    for column, key in zip(values(places), keys, strict=True):
+        joint = pa.concat_arrays([column, key.cast(column.type)])
+        if pa.types.is_floating(joint.type):
+            joint = joint.view(pa.int64())
+        own = joint.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
+        _, numbers = np.unique(numbers * (int(own.max()) + 1) + own, return_inverse=True)
+    known, asked = numbers[: len(places)], numbers[len(places) :]
+    order = np.argsort(known, kind="stable")
+    first = np.searchsorted(known[order], asked, "left")
+    which, entries = _each(first, np.searchsorted(known[order], asked, "right") - first)
+    return which, places[order][entries]
 
 
 def same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:

@@ -6,8 +6,10 @@ names them: the only moment of visibility. ``store.py`` begins with the theory o
    store.py      opening a state                       snapshot.py   one version: scan, probe, delta
    readable.py   every question about a state          changelog.py  what changed between versions
    writable.py   commits                               upkeep.py     compact, vacuum, check, what a state takes up
-   commit.py     what a change makes of a version      segments.py   packs of blobs, indexes by hash, verified readers
+   commit.py     what a change makes of a version      segments.py   packs of blobs, and who reads of them
    merging.py    when segments become one              encoding.py   the format of a blob
+   mapped.py     rows where they are mapped            blocks.py     digests by block, and what was checked
+   indexes.py    indexes where they are mapped         prepared.py   statements as a driver takes them
    catalogue.py  writing versions, forgetting them     records.py    reading them, each row checked
    statements.py what both ask for every batch         backend.py    SQLite, PostgreSQL
    chain.py      the digests that tie rows together    tables.py     the tables of the catalogue

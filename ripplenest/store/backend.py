@@ -54,6 +54,13 @@ class Backend(ABC):
     def place(self, c: Connection) -> Place:
         """Where the state lives, as long as its catalogue is one with others who ask."""
 
+    @property
+    def driver_error(self) -> type[BaseException]:
+        """The errors of the driver itself."""
+        dbapi = self.engine.dialect.dbapi
+        assert dbapi is not None
+        return dbapi.Error
+
     @abstractmethod
     def explained(self, e: sa.exc.DBAPIError) -> StateError:
         """What an error of the driver means: CorruptState where stored bytes have changed."""

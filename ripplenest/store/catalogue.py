@@ -28,10 +28,11 @@ from ripplenest.store.records import Records, Tip
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Batch, Columns
-from ripplenest.store.statements import DIE, DROP_INDEXES, DROP_SEGMENTS, DROP_VERSIONS, GONE_FILES, SET
+from ripplenest.store.statements import DIE, DROP_INDEXES, DROP_SEGMENTS, DROP_VERSIONS, GONE_FILES, INSERT, SET
 from ripplenest.store.tables import ALL, BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
-FORMAT = 4  # 4: labels are keys and numbers; 3: tables can be dropped, views can be behind
+FORMAT = 5  # 5: digests of blocks, other indexes; 4: labels are keys and numbers; 3: tables can be dropped
+FORMATS = (str(FORMAT), "4")  # what can be read: a state of format 4 becomes one of 5 with the next commit
 OLDER = ("2", "3")  # formats that ``migrate`` reads
 RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
 
@@ -65,7 +66,7 @@ class Catalogue(Records):
         def begin(c: Connection) -> None:
             backend.begin(c, bool(c.get_execution_options().get("ripplenest_write")))
 
-    def prepare(self, stored: Callable[[], bool], formats: Collection[str] = (str(FORMAT),)) -> None:
+    def prepare(self, stored: Callable[[], bool], formats: Collection[str] = FORMATS) -> None:
         """Make the tables and version 0 when the database is new, check all of it when it is not.
 
         Raises StateError for another format; CorruptState, also when the database is new but what the state has
@@ -92,7 +93,7 @@ class Catalogue(Records):
         ALL.create_all(c)
         sealed = {"id": _sealed("id", self._backend.identity), "retain": _sealed("retain", RETAIN)}
         own = {"format": FORMAT, "newest": 0, "oldest": 0, "forgotten": 0, **sealed}
-        c.execute(sa.insert(META), [{"key": k, "value": str(v)} for k, v in own.items()])
+        _insert(c, META, [{"key": k, "value": str(v)} for k, v in own.items()])
         self._add_version(c, first_version(now()))
 
     def _check_format(self, c: Connection, formats: Collection[str]) -> None:
@@ -118,6 +119,8 @@ class Catalogue(Records):
                 yield c
         except sa.exc.DBAPIError as e:
             raise self._backend.explained(e) from e
+        except self._backend.driver_error as e:  # of a statement that was handed to the driver
+            raise self._backend.explained(sa.exc.DBAPIError(None, None, e)) from e
         except UnicodeDecodeError as e:  # sqlite3 quotes damaged bytes in its own message
             raise self.corrupt("text that is not UTF-8", "a catalogue", e.reason) from e
 
@@ -129,18 +132,18 @@ class Catalogue(Records):
         fields = ("id", "rows", "level", "born")
         rows = [
             {k: getattr(s, k) for k in fields}
-            | asdict(s.blob)
+            | _named(s.blob)
             | {"table_id": s.table, "died": died, "is_delta": int(s.is_delta)}
             for s, died in born.segments
         ]
         _insert(c, SEGMENTS, rows)
-        blobs = [{"segment_id": i, "columns": columns_text(k)} | asdict(b) for i, k, b in born.indexes]
+        blobs = [{"segment_id": i, "columns": columns_text(k)} | _named(b) for i, k, b in born.indexes]
         _insert(c, SEGMENT_INDEXES, blobs)
         dead = [{"dead": i, "at": new.version.n} for i in born.dead]
         if dead:
             c.execute(DIE, dead)
         self._add_version(c, new.version)
-        self._set(c, {"newest": new.version.n})
+        self._set(c, {"newest": new.version.n, "format": FORMAT})
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
         if new is old:
@@ -177,7 +180,7 @@ class Catalogue(Records):
             c.execute(sa.delete(TABLES).where(TABLES.c.id.in_(gone)))
 
     def _add_version(self, c: Connection, version: Version) -> None:
-        c.execute(sa.insert(VERSIONS), asdict(version) | {"state": version.state})
+        _insert(c, VERSIONS, [asdict(version) | {"state": version.state}])
 
     def _set(self, c: Connection, values: Mapping[str, object]) -> None:
         c.execute(SET, [{"at": key, "given": str(value)} for key, value in values.items()])
@@ -260,6 +263,11 @@ def _sealed(key: str, value: object) -> str:
     return f"{value} {seal(key, str(value))}"
 
 
+def _named(blob: Blob) -> dict[str, Any]:
+    """The columns of a blob."""
+    return {"file": blob.file, "offset": blob.offset, "bytes": blob.bytes, "sha256": blob.sha256}
+
+
 def _insert(c: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
     if rows:
-        c.execute(sa.insert(table), rows)
+        c.execute(INSERT[table.name], rows)

@@ -7,8 +7,8 @@ tables, access keys and meta values (only the newest is kept). A database notice
 bit in a value, and a segment that silently goes missing is a wrong answer.
 
 Everything that is read is checked first. A version's digest seals the one before it, its batch, its note, its
-changes, the segments that tables are made of and the schema; a segment has a digest of its own, compared when a
-process first opens it. A database notices some damage itself, but not a flipped bit in a value, and Parquet without
+changes, the segments that tables are made of and the schema; a segment has digests of its blocks, each compared when
+a process first touches it. A database notices some damage itself, but not a flipped bit in a value, and Parquet without
 digests answers wrongly in half of such cases.
 """
 

@@ -29,10 +29,12 @@ from ripplenest.store.chain import (
     segments_digest,
 )
 from ripplenest.store.disk import Blob
+from ripplenest.store.indexes import KeyIndex
 from ripplenest.store.layouts import Layout, check_reshape
+from ripplenest.store.mapped import Mapped, lightened
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
-from ripplenest.store.segments import Pack, Reader, Segment, clustered, index_table
+from ripplenest.store.segments import Pack, Reader, Segment, clustered
 from ripplenest.store.specs import Change, Columns, TableSpec, same_columns, unknown_table
 
 Merge = Literal["due", "all"]
@@ -72,7 +74,7 @@ class Draft:
         self._next, self.rewritten = next_segment, 0
         name = f"{self._n:010d}-{token_hex(8)}"
         self._deltas, self._merges = Pack(f"{name}.deltas"), Pack(f"{name}.merges")
-        self.made: list[tuple[Blob, pa.Table | Index]] = []  # what is in small blobs
+        self.made: list[tuple[Blob, Mapped | KeyIndex]] = []  # what is in small blobs
         self._born: list[tuple[Segment, int | None]] = []
         self._dead: list[int] = []
         self._indexes: list[tuple[int, Columns, Blob]] = []
@@ -164,7 +166,7 @@ class Draft:
         pack = self._deltas if part.is_delta else self._merges
         keys = () if died else spec.indexes
         table, indexes = clustered(self._table(part), keys)
-        blob = self._added(pack, table, table)
+        blob = self._added(pack, lightened(table), Mapped(table))
         segment = Segment(self._next, table_id, blob, part.size, tier(part.size), self._n, part.is_delta)
         self._next += 1
         self._born.append((segment, died))
@@ -179,11 +181,12 @@ class Draft:
         return self._with_indexes(segment, {columns: index_of(table, columns) for columns in missing}, self._merges)
 
     def _with_indexes(self, segment: Segment, indexes: Mapping[Columns, Index], pack: Pack) -> Segment:
-        added = {k: self._added(pack, index_table(k, index), index) for k, index in indexes.items()}
+        made = {columns: KeyIndex.of(index) for columns, index in indexes.items()}
+        added = {columns: self._added(pack, index.table(columns), index) for columns, index in made.items()}
         self._indexes += [(segment.id, columns, blob) for columns, blob in added.items()]
         return evolve(segment, indexes={**segment.indexes, **added}) if added else segment
 
-    def _added(self, pack: Pack, table: pa.Table, what: pa.Table | Index) -> Blob:
+    def _added(self, pack: Pack, table: pa.Table, what: Mapped | KeyIndex) -> Blob:
         """The blob of ``table``, which stands for ``what``."""
         blob = pack.add(table)
         if blob.bytes <= REMEMBERED:

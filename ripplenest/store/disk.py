@@ -1,13 +1,12 @@
 """The only place that touches segment files: durable writes, verified read-only mappings, modes 0700 and 0600.
 
-Paths go through pyarrow's filesystem interface, so that an object store can take the place of a local folder. What
-only a local folder needs is in three methods: a file is created for its owner alone, made durable, and named durably.
+What reads goes through pyarrow's filesystem interface, so that an object store can take the place of a local folder.
+What a local folder needs is in two methods: a file is written for its owner alone and made durable, and named durably.
 Everything that changes the disk announces itself to ``step`` first, so that tests can end the process, or let the file
 system fail, at each of these moments.
 """
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -24,7 +23,7 @@ PACK = re.compile(r"[0-9]{10,}-[0-9a-f]{16}\.(deltas|merges)")
 
 @frozen(cache_hash=True)
 class Blob:
-    """A byte range of a file, with what it must hold."""
+    """A byte range of a file, with what it must hold: a digest, as ``blocks.py`` has it."""
 
     file: str
     offset: int
@@ -44,10 +43,6 @@ def refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as e:
         raise StateError("the file system refuses", where=str(path), got=e.strerror or e) from e
-
-
-def sha256(data: bytes | pa.Buffer | memoryview) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 class Disk:
@@ -80,13 +75,7 @@ class Disk:
     def write_bytes(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it."""
         with refusals(self.folder / file):
-            self._create(file)
-            with self._files.open_output_stream(file) as out:
-                for chunk in chunks:
-                    self.step("write", file)
-                    out.write(chunk)
-            self.step("sync", file)
-            self._sync(self.folder / file)
+            self._write(file, chunks)
 
     def sync_folder(self) -> None:
         """Make the names of all files written so far durable."""
@@ -119,9 +108,19 @@ class Disk:
 
     # ------------------------------------------------------------ what only a local folder needs
 
-    def _create(self, file: str) -> None:
+    def _write(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
         self.step("create", file)
-        os.close(os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        fd = os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            for chunk in chunks:
+                self.step("write", file)
+                rest = memoryview(chunk)
+                while rest:  # the system may write less than it is given
+                    rest = rest[os.write(fd, rest) :]
+            self.step("sync", file)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def _sync(self, path: Path) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -135,7 +134,8 @@ class Disk:
     def map(self, blob: Blob) -> pa.Buffer:
         """The bytes of ``blob`` as a memory mapping that holds no descriptor.
 
-        Raises CorruptState when the file is missing or too short, or a link to another. ``verify`` checks the digest.
+        Raises CorruptState when the file is missing or too short, or a link to another. ``blocks.py`` checks the
+        digests.
         """
         path = self.folder / blob.file
         if path.is_symlink():
@@ -151,13 +151,6 @@ class Disk:
                 return data
         except (OSError, pa.ArrowException) as e:
             raise CorruptState("a stored file cannot be read", where=str(path), wanted="the file", got=e) from e
-
-    def verify(self, blob: Blob, data: pa.Buffer) -> None:
-        """Raises CorruptState unless ``data`` are the bytes that were written as ``blob``."""
-        got = sha256(data)
-        if got != blob.sha256:
-            where = f"{self.folder / blob.file}@{blob.offset}+{blob.bytes}"
-            raise CorruptState("stored bytes have changed", where=where, wanted=blob.sha256, got=got)
 
     def read_bytes(self, file: str) -> bytes | None:
         """The whole of a small file, None when there is none."""

@@ -1,27 +1,59 @@
-"""The format of blobs: plain Arrow IPC files, which are used where they are mapped. Nothing else knows it.
-
-It was chosen by measurement (``scripts/segment_formats.py``): of two million rows, 100 keys are found in less than a
-millisecond, where compressed Arrow or Parquet must unpack what they read and take 13 to 70. It costs two to three
-times their space.
+"""The format of blobs: messages of plain Arrow IPC, which are used where they are mapped. Nothing else knows it.
 
 Blobs are plain Arrow, mapped and searched where they lie. ``python scripts/segment_formats.py`` on two million rows:
 100 keys are found in 0.6 ms, against 13 (Arrow with lz4), 43 (zstd) and 74 (Parquet with the keys pushed down); the
 column is scanned in 1 ms against 13, 47 and 51. It takes two to three times the space.
+
+A blob is an Arrow IPC stream: one message with the schema, and one for each record batch, of which there is one unless
+its texts are longer than 2 GB. What says where the columns are is read, and so checked, when a blob is opened; columns
+are checked where they are touched. Blobs of format 4 are Arrow IPC files, and are checked as a whole.
 """
 
 import pyarrow as pa
 
+from ripplenest.nrc.errors import CorruptState
+from ripplenest.store.blocks import Blocks
+
 OPTIONS = pa.ipc.IpcWriteOptions()  # not from the environment, which Arrow would ask for each blob
+OLDER = b"ARROW1"  # how a blob of format 4 begins
+_PREFIX = 8  # bytes before a message: a mark, and the length of what follows before its body
 
 
 def encode(table: pa.Table) -> pa.Buffer:
     """The bytes of a blob that holds ``table``."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema, options=OPTIONS) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=OPTIONS) as writer:
         writer.write_table(table)
     return sink.getvalue()
 
 
-def decode(data: pa.Buffer) -> pa.Table:
-    """The table in the bytes of a blob, not copied."""
-    return pa.ipc.open_file(pa.BufferReader(data)).read_all()
+def decode(blocks: Blocks) -> pa.Table:
+    """The table in the bytes of a blob, not copied; of its columns nothing is checked. Raises CorruptState."""
+    data = blocks.data
+    blocks.span(0, min(len(OLDER), data.size))
+    if data.slice(0, min(len(OLDER), data.size)).to_pybytes() == OLDER:
+        blocks.all()
+        return pa.ipc.open_file(pa.BufferReader(data)).read_all()
+    try:
+        return _read(blocks)
+    except (pa.ArrowException, OSError) as e:  # of bytes that are as they were written
+        raise CorruptState("a blob of another encoding", wanted="an Arrow IPC stream", got=type(e).__name__) from e
+
+
+def _read(blocks: Blocks) -> pa.Table:
+    data, at = blocks.data, 0
+    schema: pa.Schema | None = None
+    batches: list[pa.RecordBatch] = []
+    while at < data.size:
+        blocks.span(at, at + _PREFIX)
+        size = int.from_bytes(data.slice(at + 4, 4).to_pybytes(), "little")
+        if not size:  # the end of the stream
+            break
+        blocks.span(at, at + _PREFIX + size)
+        message = pa.ipc.read_message(data.slice(at))
+        at += _PREFIX + size + (0 if message.body is None else message.body.size)
+        if schema is None:
+            schema = pa.ipc.read_schema(message)
+        else:
+            batches.append(pa.ipc.read_record_batch(message, schema))
+    return pa.Table.from_batches(batches, schema)

@@ -76,7 +76,7 @@ class Records:
 
     def tip(self, c: Connection) -> Tip:
         """The newest version, and what is kept before it."""
-        row = c.execute(TIP).one_or_none()
+        row = next(iter(TIP.rows(c)), None)
         if row is None or str(row.n) != row.newest:
             raise self.corrupt("the newest version", row and row.newest, row and row.n)
         if str(row.first) != row.oldest:
@@ -120,7 +120,7 @@ class Records:
 
     def versions(self, c: Connection, first: int, last: int) -> list[Version]:
         """The versions first to last, which are kept, in their order."""
-        rows = c.execute(RANGE, {"first": first, "last": last}).all()
+        rows = RANGE.rows(c, {"first": first, "last": last})
         if len(rows) != last - first + 1:
             raise self.corrupt("versions are missing", f"{first} to {last}", f"{len(rows)} of them")
         found: list[Version] = []
@@ -167,8 +167,8 @@ class Records:
     def progress(self, c: Connection, source: str, seq: int | None = None) -> Progress:
         """How far ``source`` has come, and the batch (source, seq), whether its version is kept or not."""
         asked = {"source": source, "seq": seq}
-        known = {row.seq: self._forgotten(*row) for row in c.execute(FORGOTTEN_OF_SOURCE, asked)}
-        for version in map(self._sealed_version, c.execute(OF_SOURCE, asked)):
+        known = {row.seq: self._forgotten(*row) for row in FORGOTTEN_OF_SOURCE.rows(c, asked)}
+        for version in map(self._sealed_version, OF_SOURCE.rows(c, asked)):
             assert version.seq is not None  # it is one of those that were asked for
             known[version.seq] = Known(version.n, version.seq, version.digest, version.note)
         return Progress(max(known, default=None), None if seq is None else known.get(seq))
@@ -183,7 +183,7 @@ class Records:
 
     def is_applied(self, c: Connection, source: str, seq: int) -> bool:
         """Whether a row names the batch (source, seq)."""
-        return c.execute(IS_APPLIED, {"source": source, "seq": seq}).first() is not None
+        return bool(IS_APPLIED.rows(c, {"source": source, "seq": seq}))
 
     def _forgotten(self, source: str, seq: int, n: int, digest: str, sealed: str) -> Known:
         got = seal(source, seq, n, digest)

@@ -3,8 +3,9 @@
 import hashlib
 import json
 
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)  # made once: each batch has many
+
 
 def seal(*values: object) -> str:
     """sha256 of ``values`` (numbers, text, NULL) in one canonical form; any other value gives some other digest."""
-    text = json.dumps(values, ensure_ascii=True, separators=(",", ":"), default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(values).encode()).hexdigest()

@@ -3,8 +3,11 @@
 A commit writes its segments as *blobs* into at most two pack files, so that it costs two file fsyncs however many
 tables it touches. Every blob begins at a 64-byte boundary, so that it is used where it is mapped (``encoding.py``):
 
-- a segment: c0…, w, ordered by the hash of the first access key (the rows of one key are neighbours on disk);
-- an index on columns (i, j, …): h: uint64 ascending, the hash of the key; r: int64, the row. The metadata is i, j, ….
+- a segment: c0…, w, ordered by the hash of the first access key (the rows of one key are neighbours on disk), as
+  ``mapped.py`` reads it;
+- an index on columns (i, j, …), as ``indexes.py`` has it.
+
+Whatever is read of a blob is checked first, by blocks (``blocks.py``).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -16,17 +19,20 @@ import pyarrow as pa
 from attrs import Factory, field, frozen
 from cachetools import LRUCache
 
-from ripplenest.data.index import Index, Keys, index_of, matches
+from ripplenest.data.index import Index, Keys, Places, index_of, matched
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.store.disk import Blob, Disk, sha256
+from ripplenest.store.blocks import Blocks, Checked, root, trailer
+from ripplenest.store.disk import Blob, Disk
 from ripplenest.store.encoding import decode, encode
+from ripplenest.store.indexes import KeyIndex, column_text
 from ripplenest.store.layouts import Layout, adapted
+from ripplenest.store.mapped import Mapped
 from ripplenest.store.seal import seal
 from ripplenest.store.specs import Columns
 
 ALIGNMENT = 64
 MAX_HANDLES = 4096  # open mappings; the kernel allows 65530 per process
-VERIFIED = 4  # blobs whose digests are known to be right, per open mapping
+VERIFIED = 4  # blobs of which is known what of them was checked, per open mapping
 T = TypeVar("T")
 
 
@@ -68,10 +74,11 @@ class Pack:
     def add(self, table: pa.Table) -> Blob:
         """Append ``table``."""
         data = encode(table)
-        blob = Blob(self.file, self._size, data.size, sha256(data))
-        padding = bytes(-data.size % ALIGNMENT)
-        self._chunks += [data, padding]
-        self._size += data.size + len(padding)
+        digests = trailer(data)
+        blob = Blob(self.file, self._size, data.size + len(digests), root(digests))
+        padding = bytes(-blob.bytes % ALIGNMENT)
+        self._chunks += [data, digests + padding]
+        self._size += blob.bytes + len(padding)
         return blob
 
     def write(self, disk: Disk) -> None:
@@ -89,47 +96,37 @@ def clustered(table: pa.Table, keys: Sequence[Columns]) -> tuple[pa.Table, dict[
     return table, {first: (index[0], in_order), **{columns: index_of(table, columns) for columns in others}}
 
 
-def index_table(columns: Columns, index: Index) -> pa.Table:
-    """What the blob of an index holds."""
-    hashes, rows = index
-    table = pa.Table.from_arrays([pa.array(hashes), pa.array(rows)], names=["h", "r"])
-    return table.replace_schema_metadata({"columns": _column_text(columns)})
-
-
-def _column_text(columns: Columns) -> str:
-    return ",".join(map(str, columns))
-
-
 # ---------------------------------------------------------------- reading
 
 
 class Reader:
-    """Verified, memory-mapped blobs. Each is checked against its digest when this process first opens it."""
+    """Memory-mapped blobs, of which each block is checked against its digest when this process first reads of it."""
 
     def __init__(self, disk: Disk, handles: int = MAX_HANDLES) -> None:
         self.disk = disk
         self._open: LRUCache[Hashable, object] = LRUCache(handles)
-        self._verified: LRUCache[Blob, None] = LRUCache(VERIFIED * handles)  # blobs die, but nobody tells
+        self._verified: LRUCache[Blob, Checked] = LRUCache(VERIFIED * handles)  # blobs die, but nobody tells
         self._lock = Lock()
 
     def scan(self, segment: Segment, layouts: Sequence[Layout] = ()) -> pa.Table:
         """The rows of ``segment``, not copied, under the newest of ``layouts``. Raises CorruptState."""
-        later = [layout for layout in layouts if layout.n > segment.born]
+        later = _later(segment, layouts)
         if not later:
-            return self._cached(segment.blob, lambda: self._load(segment.blob))
-        return self._cached((segment.blob, "at", later[-1].n), lambda: adapted(self._load(segment.blob), later))
+            return self._rows(segment).whole()
+        return self._cached((segment.blob, "at", later[-1].n), lambda: adapted(self._rows(segment).whole(), later))
 
     def index(
         self, segment: Segment, columns: Columns, complete: bool = True, layouts: Sequence[Layout] = ()
-    ) -> Index:
-        """(h, r) of ``segment`` on ``columns``. Raises CorruptState, also when it has no such index but should, being
-        ``complete``. Else one is made: access keys that came after the death of a segment are not stored with it."""
+    ) -> KeyIndex:
+        """The index of ``segment`` on ``columns``. Raises CorruptState, also when it has no such index but should,
+        being ``complete``. Else one is made: access keys that came after the death of a segment are not stored with
+        it."""
         blob = segment.indexes.get(columns)
         if blob is None and not complete:
-            made = lambda: index_of(self.scan(segment, layouts), columns)  # noqa: E731
+            made = lambda: KeyIndex.of(index_of(self.scan(segment, layouts), columns))  # noqa: E731
             return self._cached((segment.blob, columns, len(layouts)), made)
         if blob is None:
-            where, possible = str(self.disk.folder / segment.blob.file), map(_column_text, segment.indexes)
+            where, possible = str(self.disk.folder / segment.blob.file), map(column_text, segment.indexes)
             raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
         return self._cached(blob, lambda: self._load_index(blob, columns))
 
@@ -140,15 +137,24 @@ class Reader:
 
         Cost: keys × log(rows) + rows with an equal hash. Raises CorruptState. ``complete``: see ``index``.
         """
-        index = self.index(segment, keys.columns, complete, layouts)
-        table = self.scan(segment, layouts)
-        _, places = matches(index, table, keys.columns, keys.hashes, keys.arrays)
-        return table.take(pa.array(places)) if len(places) else None
+        index, rows = self.index(segment, keys.columns, complete, layouts), self._rows(segment)
+        later = _later(segment, layouts)
 
-    def remember(self, made: Iterable[tuple[Blob, pa.Table | Index]]) -> None:
+        def values(places: Places) -> list[pa.Array]:
+            found = adapted(rows.taken(places), later)
+            return [found.column(i).combine_chunks() for i in keys.columns]
+
+        _, places = matched(index, values, index.asked(keys), keys.arrays)
+        return adapted(rows.taken(places), later) if len(places) else None
+
+    def remember(self, made: Iterable[tuple[Blob, Mapped | KeyIndex]]) -> None:
         """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""
         with self._lock:
             self._open.update(made)
+
+    def check(self, blob: Blob) -> None:
+        """Read all of ``blob``, whatever was read of it before. Raises CorruptState."""
+        self._blocks(blob, None).all()
 
     def close(self) -> None:
         """Forget every mapping; tables that are still in use keep theirs."""
@@ -164,24 +170,24 @@ class Reader:
             self._open[what] = loaded
         return loaded
 
-    def _load(self, blob: Blob) -> pa.Table:
-        data = self.disk.map(blob)
+    def _rows(self, segment: Segment) -> Mapped:
+        return self._cached(segment.blob, lambda: Mapped(*self._load(segment.blob)))
+
+    def _load_index(self, blob: Blob, columns: Columns) -> KeyIndex:
+        return KeyIndex.read(*self._load(blob), columns, blob.file)
+
+    def _load(self, blob: Blob) -> tuple[pa.Table, Blocks]:
         with self._lock:
-            verified = blob in self._verified
-        if not verified:
-            self.disk.verify(blob, data)
-            with self._lock:
-                self._verified[blob] = None
-        return decode(data)
+            checked = self._verified.get(blob)
+        blocks = self._blocks(blob, checked)
+        with self._lock:
+            self._verified[blob] = blocks.checked
+        return decode(blocks), blocks
 
-    def _load_index(self, blob: Blob, columns: Columns) -> Index:
-        table = self._load(blob)
-        got = (table.schema.metadata or {}).get(b"columns", b"").decode()
-        if got != _column_text(columns):
-            raise CorruptState("an index of other columns", where=blob.file, wanted=_column_text(columns), got=got)
-        return _arrays(table)
+    def _blocks(self, blob: Blob, checked: Checked | None) -> Blocks:
+        return Blocks(self.disk.map(blob), blob.sha256, str(self.disk.folder / blob.file), blob.offset, checked)
 
 
-def _arrays(index: pa.Table) -> Index:
-    hashes, rows = (index.column(name).combine_chunks() for name in ("h", "r"))
-    return hashes.to_numpy(), rows.to_numpy()
+def _later(segment: Segment, layouts: Sequence[Layout]) -> list[Layout]:
+    """The layouts that came after ``segment``."""
+    return [layout for layout in layouts if layout.n > segment.born]

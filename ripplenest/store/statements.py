@@ -4,7 +4,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ripplenest.store.tables import BATCHES, META, SEGMENT_INDEXES, SEGMENTS, VERSIONS
+from ripplenest.store.prepared import Prepared
+from ripplenest.store.tables import ALL, BATCHES, META, SEGMENT_INDEXES, SEGMENTS, VERSIONS
 
 
 def _tip() -> sa.Select[Any]:
@@ -43,16 +44,17 @@ def _gone_files() -> sa.Select[Any]:
 
 
 # reading: the newest version, a range of versions, the batch that is asked for and the last of its source
-TIP = _tip()
-RANGE = (
+TIP = Prepared(_tip())
+RANGE = Prepared(
     sa.select(VERSIONS)
     .where(VERSIONS.c.n >= sa.bindparam("first"), VERSIONS.c.n <= sa.bindparam("last"))
     .order_by(VERSIONS.c.n)
 )
-OF_SOURCE, FORGOTTEN_OF_SOURCE = _of_source(VERSIONS), _of_source(BATCHES)
-IS_APPLIED = sa.union_all(_named(VERSIONS), _named(BATCHES))
+OF_SOURCE, FORGOTTEN_OF_SOURCE = Prepared(_of_source(VERSIONS)), Prepared(_of_source(BATCHES))
+IS_APPLIED = Prepared(sa.union_all(_named(VERSIONS), _named(BATCHES)))
 
-# writing: settings, the death of segments
+# writing: rows of each table by its name, settings, the death of segments
+INSERT = {table.name: sa.insert(table) for table in ALL.sorted_tables}
 SET = sa.update(META).where(META.c.key == sa.bindparam("at")).values(value=sa.bindparam("given"))
 DIE = sa.update(SEGMENTS).where(SEGMENTS.c.id == sa.bindparam("dead")).values(died=sa.bindparam("at"))
 

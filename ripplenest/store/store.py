@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.store.catalogue import FORMAT, Catalogue
+from ripplenest.store.catalogue import FORMATS, Catalogue
 from ripplenest.store.disk import Disk, is_pack
 from ripplenest.store.folder import SEGMENTS, backend_of
 from ripplenest.store.upkeep import Upkeep
@@ -35,7 +35,7 @@ class Store(Upkeep):
         disk: Callable[[Path], Disk] = Disk,
         catalogue: str | None = None,
         retain: int | None = None,
-        formats: Collection[str] = (str(FORMAT),),
+        formats: Collection[str] = FORMATS,
     ) -> "Store":
         """Open the state in ``path``, made with mode 0700 when there is none.
 

@@ -76,7 +76,7 @@ class Upkeep(Writable):
 
     def _check_blob(self, blob: Blob) -> None:
         try:
-            self._disk.verify(blob, self._disk.map(blob))
+            self._reader.check(blob)
         except CorruptState:
             with self._catalogue.transaction() as c:
                 if blob.file in self._catalogue.files(c):  # and not gone meanwhile, with the last version that had it

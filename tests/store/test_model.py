@@ -102,16 +102,20 @@ def change_of(deltas: Mapping[str, list[tuple[Row, int]]]) -> dict[str, Rows]:
     return {name: Rows.of_pairs(SPECS[name].types, pairs) for name, pairs in deltas.items()}
 
 
+@pytest.mark.parametrize("crowded", [False, True], ids=["compared", "sorted out"])
 @pytest.mark.parametrize("collide", [False, True], ids=["hashes", "all hashes equal"])
 @settings(max_examples=15, deadline=None)
 @given(changes=st.lists(deltas(), min_size=1, max_size=12), indexed_at=st.integers(0, 11))
-def test_store_is_its_changes(collide, changes, indexed_at):
+def test_store_is_its_changes(collide, crowded, changes, indexed_at):
     model = Model()
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(merging, "FANOUT", 2)
         patch.setattr(merging, "TIER_ROWS", 4)
         if collide:
             patch.setattr(index, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
+        if crowded:
+            patch.setattr(index, "CROWDED", 0)
+            patch.setattr(index, "CROWD", 0)
         bare = TableSpec("wide", TYPES)
         with Store.open(folder) as store:
             old = []

@@ -3,14 +3,10 @@
 import os
 import stat
 import threading
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from ripplenest.data.hashing import FEW, hash_columns
 from ripplenest.data.rows import Rows
 from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import StateError, WrongColumns, WrongValue
@@ -198,21 +194,6 @@ def test_other_folders_and_formats_are_refused(tmp_path, store):
     (tmp_path / "home" / "letter.txt").touch()
     with pytest.raises(StateError, match=r"letter\.txt"):
         Store.open(tmp_path / "home")
-
-
-def test_hashes_are_the_same_everywhere():
-    """Indexes on disk hold these numbers: another hash function is another state format."""
-    numbers = [pa.array([1, None, -1]), pa.array([0.5, None, 1.0]), pa.array([True, None, False])]
-    money = pa.array([Decimal("1.5"), None, Decimal("-2.25")], pa.decimal128(20, 2))
-    columns = [*numbers, money, pa.array(["a", None, "\0"]), pa.array([date(2020, 2, 29), None, date(1, 1, 1)])]
-    assert hash_columns(columns, 3).tolist() == GOLDEN
-    sliced = [pa.concat_arrays([c[1:], c]).slice(2) for c in columns]
-    assert hash_columns(sliced, 3).tolist() == GOLDEN
-    many = [pa.concat_arrays([c] * FEW) for c in columns]  # equal texts are looked for
-    assert hash_columns(many, 3 * FEW).tolist() == GOLDEN * FEW
-
-
-GOLDEN = [10268507319685550195, 10181361808531197615, 5193837504080177211]
 
 
 def test_statements_are_compiled_once_for_all_states(tmp_path):

@@ -1,0 +1,120 @@
+"""The index of a segment on an access key, as it is stored: half of each hash, and what is needed to look it up.
+
+A hash only finds candidates, so its upper 32 bits do: h: uint32, ascending. The rows of these hashes are r: uint32
+(int64 in segments that are longer), which the index that a segment is ordered by does not need. ``fences`` are every
+STEPth hash. They say between which two entries a hash can be, and only these are looked at, so that looking up a key
+in an index that was not read before checks a few blocks of it and not all.
+
+Indexes of format 4 have h: uint64 and r: int64, of texts as ``blake2b`` hashes them, and no fences: they are searched
+as a whole.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from attrs import frozen
+
+from ripplenest.data.hashing import U64, TextHash
+from ripplenest.data.index import Index, Keys, Places
+from ripplenest.nrc.errors import CorruptState
+from ripplenest.store.blocks import Blocks
+from ripplenest.store.mapped import begin, in_order, touch
+from ripplenest.store.specs import Columns
+
+STEP = 1 << 14  # entries between two fences
+SHIFT = np.uint64(32)  # bits of a hash that are not stored
+NARROW = 1 << 32  # rows whose numbers have 32 bits
+COLUMNS, HASH, FENCES = b"columns", b"hash", b"fences"  # metadata
+_KNOWN: dict[bytes | None, TextHash] = {None: "blake2b", b"words": "words"}
+Hashes = npt.NDArray[np.uint32] | U64
+
+
+@frozen(eq=False)
+class KeyIndex:
+    """An index of a segment, stored or just made."""
+
+    hashes: Hashes
+    numbers: npt.NDArray[np.uint32] | Places | None  # the row of each entry; None when they are in order
+    fences: Hashes
+    texts: TextHash = "words"
+    blocks: Blocks | None = None
+    arrays: tuple[pa.Array, ...] = ()  # what of it lies in blocks
+
+    @classmethod
+    def of(cls, index: Index) -> "KeyIndex":
+        """What is stored of an index in memory."""
+        hashes, rows = index
+        upper = (hashes >> SHIFT).astype(np.uint32)
+        narrow = rows.astype(np.uint32) if len(rows) <= NARROW else rows
+        return cls(upper, None if in_order(rows) else narrow, upper[::STEP])
+
+    def table(self, columns: Columns) -> pa.Table:
+        """What its blob holds."""
+        arrays = {"h": self.hashes} if self.numbers is None else {"h": self.hashes, "r": self.numbers}
+        fences = self.fences.astype(">u4").tobytes().hex()
+        return pa.table(arrays).replace_schema_metadata(
+            {COLUMNS: column_text(columns), HASH: self.texts, FENCES: fences}
+        )
+
+    @classmethod
+    def read(cls, table: pa.Table, blocks: Blocks, columns: Columns, where: str) -> "KeyIndex":
+        """The index in a blob. Raises CorruptState when it is on other columns."""
+        metadata = table.schema.metadata or {}
+        wanted, got = column_text(columns), metadata.get(COLUMNS, b"").decode()
+        if got != wanted:
+            raise CorruptState("an index of other columns", where=where, wanted=wanted, got=got)
+        texts = _KNOWN.get(metadata.get(HASH))
+        if texts is None:
+            raise CorruptState("an index of other hashes", where=where, wanted="words", got=metadata[HASH].decode())
+        if texts != "words":
+            blocks.all()
+        arrays = tuple(c.chunk(0) for c in table.columns)
+        hashes, numbers = arrays[0].to_numpy(), arrays[1].to_numpy() if len(arrays) > 1 else None
+        fences = np.frombuffer(bytes.fromhex(metadata.get(FENCES, b"").decode()), ">u4").astype(np.uint32)
+        return cls(hashes, numbers, fences, texts, blocks, arrays)
+
+    def asked(self, keys: Keys) -> U64:
+        """The hashes of ``keys`` as this index has them."""
+        return keys.hashed(self.texts)
+
+    def spans(self, hashes: U64) -> tuple[Places, Places]:
+        """By hash, the first entry that has it, and how many have it. Raises CorruptState."""
+        wanted = hashes if self.hashes.dtype == np.uint64 else (hashes >> SHIFT).astype(np.uint32)
+        if self.blocks is None or self.blocks.whole:
+            first = np.searchsorted(self.hashes, wanted, "left")
+            return first, np.searchsorted(self.hashes, wanted, "right") - first
+        low = np.maximum(np.searchsorted(self.fences, wanted, "left") - 1, 0)
+        high = np.maximum(np.searchsorted(self.fences, wanted, "right") - 1, 0)
+        self._touch(np.unique(np.concatenate([low, high])))
+        first = self._between(low, wanted, ends=False)
+        return first, self._between(high, wanted, ends=True) - first
+
+    def _touch(self, steps: Places) -> None:
+        """Check all entries of some steps."""
+        assert self.blocks is not None
+        width, start = self.hashes.itemsize, begin(self.blocks, self.arrays[0].buffers()[1])
+        ends = np.minimum((steps + 1) * STEP, len(self.hashes))
+        self.blocks.spans(start + steps * STEP * width, start + ends * width)
+
+    def _between(self, step: Places, wanted: Hashes, ends: bool) -> Places:
+        """The first entry of a step that is not less than what is wanted, or with ``ends`` that is greater."""
+        low, high = step * STEP, np.minimum((step + 1) * STEP, len(self.hashes))
+        while (open := low < high).any():
+            middle = (low + high) >> 1
+            found = self.hashes[np.where(open, middle, 0)]
+            before = open & ((found <= wanted) if ends else (found < wanted))
+            low, high = np.where(before, middle + 1, low), np.where(open & ~before, middle, high)
+        return low
+
+    def rows(self, entries: Places) -> Places:
+        """The rows of entries. Raises CorruptState."""
+        if self.numbers is None:
+            return entries
+        if self.blocks is not None and not self.blocks.whole:
+            touch(self.blocks, self.arrays[1], entries)
+        return self.numbers[entries].astype(np.int64, copy=False)
+
+
+def column_text(columns: Columns) -> str:
+    """What an index says that it is on."""
+    return ",".join(map(str, columns))
