@@ -26,10 +26,10 @@ from ripplenest.bench.floor import floor
 from ripplenest.bench.process import ProcessFailed
 from ripplenest.bench.results import Crossover, Measured, Point, Reading, Tried
 from ripplenest.bench.rivals.rival import Reference, Rival
-from ripplenest.bench.same import differing
 from ripplenest.bench.subject import Applied, Policy, apply, load, nested, opened
 from ripplenest.bench.timing import Timing, timed
 from ripplenest.bench.workloads import F2, Workload
+from ripplenest.examples.same import differing
 
 RIVAL_ROUNDS = 3  # what they compute hardly depends on the change
 OPENINGS = 3
