@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from ripplenest.examples.films import Movie
+from ripplenest.examples.same import differing
 
 FILM = ["name", "gen", "dir"]
 MOVIE = pa.struct([(column, pa.string()) for column in FILM])
@@ -71,24 +72,9 @@ def _or_empty(bag: str) -> Column:
     return F.coalesce(F.col(bag), F.array()).alias(bag)
 
 
-def same(left: DataFrame, right: DataFrame) -> bool:
-    """Whether two nested DataFrames hold the same rows equally often; arrays are bags, so that their order is free."""
-    signed = _canonical(left).withColumn("n", F.lit(1)).union(_canonical(right).withColumn("n", F.lit(-1)))
-    rows = [c for c in signed.columns if c != "n"]
-    return signed.groupBy(*rows).agg(F.sum("n").alias("n")).filter(F.col("n") != 0).isEmpty()
-
-
-def _canonical(df: DataFrame) -> DataFrame:
-    return df.select(*(_sorted(F.col(field.name), field.dataType).alias(field.name) for field in df.schema.fields))
-
-
-def _sorted(value: Column, of: DataType) -> Column:
-    """The value with every array in it sorted, inner ones first."""
-    if isinstance(of, StructType):
-        return F.struct(*(_sorted(value[field.name], field.dataType).alias(field.name) for field in of.fields))
-    if isinstance(of, ArrayType):
-        return F.sort_array(F.transform(value, lambda element: _sorted(element, of.elementType)))
-    return value
+def same(left: pa.Table, right: pa.Table) -> bool:
+    """Whether two nested tables hold the same rows equally often; arrays are bags, so that their order is free."""
+    return differing(left, right) == 0
 
 
 def inner_rows(df: DataFrame) -> int:

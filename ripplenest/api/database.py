@@ -32,6 +32,7 @@ from ripplenest.state.commits import Commits, Recorded
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
+from ripplenest.state.pieces import Pieces
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
 from ripplenest.state.views import HasQuery
@@ -217,7 +218,8 @@ class Database:
         if found is None and as_of is None:
             possible = [view.name for view in self._declared.every]
             raise UnknownView("there is no such view", got=name, possible=possible)
-        handle = ViewHandle(name, found, self._state.shown, lambda: self.spark)
+        pieces = Pieces(self._declared, self._engines, self._policy)
+        handle = ViewHandle(name, found, pieces, self._state.shown, lambda: self.spark)
         return handle if as_of is None else handle.as_of(as_of)
 
     @property

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module  # noqa: TID251 - of optional packages, by constants
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +25,7 @@ from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
 from ripplenest.schema.shape import OutputShape, shapes
+from ripplenest.state.pieces import Pieces
 from ripplenest.state.state import Shown
 from ripplenest.state.views import Kept, Waiting
 from ripplenest.version.version import AsOf
@@ -285,9 +287,9 @@ class RelationHandle(Handle):
 class ViewHandle(Handle):
     """A view of a database."""
 
-    def __init__(self, name: str, view: Kept | Waiting | None, *rest: Any) -> None:
+    def __init__(self, name: str, view: Kept | Waiting | None, pieces: Pieces, *rest: Any) -> None:
         super().__init__(name, *rest)
-        self._view = view  # None for one that was dropped
+        self._view, self._pieces = view, pieces  # no view for one that was dropped
 
     @property
     def waits(self) -> str:
@@ -296,8 +298,9 @@ class ViewHandle(Handle):
 
     def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
         """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes; of a view
-        that waits, how it will be. ``delta`` as in ``ripplenest.explain``, for parts with rows. The labels of inner
-        bags are read, to find the largest of each part."""
+        that waits, how it will be; and on which engine a batch, a build and a load would run. ``delta`` as in
+        ``ripplenest.explain``, for parts with rows. The labels of inner bags are read, to find the largest of each
+        part."""
         kept = self._view.made if isinstance(self._view, Waiting) else self._view
         if isinstance(kept, QueryError):
             raise kept
@@ -307,7 +310,8 @@ class ViewHandle(Handle):
         sizes = {part: n for part in kept.program.parts if (n := tables.size(part))}
         inner = {d.table: d.label_columns for d in shapes(kept.program) if d.table in sizes}
         largest = {part: largest_bag(tables.scan(part), label) for part, label in inner.items()}
-        return explain_kept(kept, sizes, {} if delta is None else delta, largest)
+        pieces = partial(self._pieces.of, kept, tables.size)
+        return explain_kept(kept, sizes, {} if delta is None else delta, largest, pieces)
 
 
 def optional(package: str, for_what: str) -> Any:

@@ -12,11 +12,11 @@ from ripplenest.bench.data import Data
 from ripplenest.bench.measure import Differs
 from ripplenest.bench.results import Many
 from ripplenest.bench.rivals.duck import Duck
-from ripplenest.bench.same import differing
 from ripplenest.bench.subject import apply, load, nested, opened
 from ripplenest.bench.timing import Timing, timed
 from ripplenest.bench.views import like_f2
 from ripplenest.bench.workloads import F2
+from ripplenest.examples.same import differing
 
 ROWS = 100
 LARGEST = 0.002  # the scale: what is asked is the cost of a view, which the base has no part in

@@ -24,17 +24,18 @@ from ripplenest.bench.crossings import crossing
 from ripplenest.bench.data import Data
 from ripplenest.bench.floor import floor
 from ripplenest.bench.process import ProcessFailed
-from ripplenest.bench.results import Crossover, Measured, Point, Reading
+from ripplenest.bench.results import Crossover, Measured, Point, Reading, Tried
 from ripplenest.bench.rivals.rival import Reference, Rival
-from ripplenest.bench.same import differing
-from ripplenest.bench.subject import Applied, apply, load, nested, opened
+from ripplenest.bench.subject import Applied, Policy, apply, load, nested, opened
 from ripplenest.bench.timing import Timing, timed
 from ripplenest.bench.workloads import F2, Workload
+from ripplenest.examples.same import differing
 
 RIVAL_ROUNDS = 3  # what they compute hardly depends on the change
-OPENINGS, FULL_ROUNDS = 3, 5
+OPENINGS = 3
 LONGEST = 200  # characters that are shown of an error
-TOO_MANY = 2  # times as many rows as there are items: more are not tried
+PERCENT = (1, 10, 50)  # of the items, that come at once where recomputing may pay
+POLICIES: tuple[Policy, ...] = ("incremental", "full", "auto")
 BEFORE, AFTER = "before the batches", "after the batches"
 SHARE = 10  # a batch changes at most one of so many items
 
@@ -220,28 +221,29 @@ def _round(changes: Changes, rows: int) -> Iterator[Change]:
     yield from changes.back(rows)
 
 
-def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover | None:
-    """Where recomputing begins to pay, and what policy auto does at half and at twice of it; None where times do not
-    grow. Rows that it adds stay."""
-    full = Timing.of([apply(turns.db, _insert(changes, 1), "full").seconds for _ in range(FULL_ROUNDS)])
-    points = [samples.point(*key, ()) for key, samples in turns.samples.items()]
-    times = [(p.rows, p.batch.median) for p in points if (p.kind, p.verdict) == ("insert", "incremental")]
-    rows = crossing(times, full.median)
-    if rows is None:
-        return None
-    if rows > TOO_MANY * items:
-        return Crossover(rows, full, None)
-    half, double = (apply(turns.db, _insert(changes, max(round(n), 1)), "auto").verdict for n in (rows / 2, rows * 2))
-    return Crossover(rows, full, (half, double))
+def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover:
+    """Where recomputing begins to pay: the same rows come under each policy, and go again."""
+    tried = tuple(_tried(turns.db, changes, max(items * percent // 100, 1)) for percent in PERCENT)
+    rows = crossing([(t.rows, t.incremental / t.full) for t in tried], 1.0)
+    return Crossover(rows if rows is not None and rows <= tried[-1].rows else None, tried)
+
+
+def _tried(db: rn.Database, changes: Changes, rows: int) -> Tried:
+    new = changes.fresh(rows)
+    found = [_there_and_back(db, changes.relation, new, policy) for policy in POLICIES]
+    incremental, full, auto = found
+    return Tried(rows, incremental.seconds, full.seconds, auto.verdict)
+
+
+def _there_and_back(db: rn.Database, relation: str, rows: pa.Table, policy: Policy) -> Applied:
+    found = apply(db, Change("insert", len(rows), (Write("insert", relation, rows),)), policy)
+    apply(db, Change("delete", len(rows), (Write("delete", relation, rows),)))
+    return found
 
 
 def _differing(ours: pa.Table, rival: Rival) -> int:
     rival.recompute()
     return differing(ours, rival.answer())
-
-
-def _insert(changes: Changes, rows: int) -> Change:
-    return Change("insert", rows, (Write("insert", changes.relation, changes.fresh(rows)),))
 
 
 def _opening(turns: Turns, data: Data) -> Timing | None:

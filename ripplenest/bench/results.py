@@ -32,18 +32,37 @@ class Reading:
 
 
 @frozen
-class Crossover:
-    """The changed rows from which on it is as fast to recompute (``full``, which took so long), as measured; what
-    policy auto does with half as many and with twice as many, None where that was not tried."""
+class Tried:
+    """The same batch of so many ``rows`` under each policy: the seconds that it took to maintain and to recompute, and
+    what policy auto did."""
 
-    rows: float
-    full: Timing
-    auto: tuple[str, str] | None
+    rows: int
+    incremental: float
+    full: float
+    auto: str
+
+
+@frozen
+class Crossover:
+    """Where it is as fast to recompute, by what was ``tried``, from few rows to many; None where that is beyond."""
+
+    rows: float | None
+    tried: tuple[Tried, ...]
 
     @property
-    def agrees(self) -> bool | None:
-        """Whether auto's own estimate of ``rows`` is between half of it and twice of it."""
-        return None if self.auto is None else self.auto == ("incremental", "full")
+    def least(self) -> float:
+        """The rows up to which maintaining is at least as fast, as far as was tried."""
+        return self.tried[-1].rows if self.rows is None else self.rows
+
+    @property
+    def agrees(self) -> bool:
+        """Whether auto did what is faster, where that is not within a factor of two of the crossover."""
+        return all(t.auto == self._faster(t.rows) for t in self.tried if self._faster(t.rows) is not None)
+
+    def _faster(self, rows: float) -> str | None:
+        if self.rows is None or rows <= self.rows / 2:
+            return "incremental"
+        return "full" if rows >= self.rows * 2 else None
 
 
 @frozen

@@ -108,12 +108,12 @@ def _crossing(m: Measured, rival: str) -> str:
 
 def _own(m: Measured) -> Iterator[str]:
     if m.crossover is not None:
-        took, rows = _ms(m.crossover.full.median), m.crossover.rows
-        where = f"pays from about {_share(rows, m)} on" if rows else "is faster for every batch"
-        auto = "What policy auto does there was not tried."
-        if m.crossover.auto is not None:
-            auto = "Policy auto, for half as many: {}; for twice as many: {}.".format(*m.crossover.auto)
-        yield f"Recomputing it here (policy full) takes {took} ms for one row, and {where}. {auto}"
+        for t in m.crossover.tried:
+            took = f"{_ms(t.incremental)} ms to maintain and {_ms(t.full)} to recompute here"
+            yield f"{_share(t.rows, m)} take {took} (policy full); policy auto: {t.auto}."
+        rows = m.crossover.rows
+        found = f"Recomputing pays from about {_share(rows, m)} on." if rows else "Recomputing pays for every batch."
+        yield "Recomputing paid for none of these." if rows is None else found
 
 
 def _share(rows: float, m: Measured) -> str:

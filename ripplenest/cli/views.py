@@ -25,7 +25,7 @@ def demo(
     explain_all: Annotated[bool, typer.Option("--explain", help="Print the whole explanation of each view.")] = False,
     state: Annotated[Path | None, typer.Option(help="Keep the state in this folder, which must be new.")] = None,
 ) -> None:
-    """Keep two nested views over films fresh, and compare each batch with recomputation by Spark."""
+    """Keep two nested views over films fresh, here and on Spark, and compare each batch with recomputations."""
     if state is not None and state.exists():
         raise typer.BadParameter(f"{state} exists already", param_hint="--state")
     out = Console(file=io.StringIO()) if as_json else Console()

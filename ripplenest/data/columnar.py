@@ -1,12 +1,14 @@
 """Selection and projection of rows as Arrow does them: for tables that are too large to be taken apart in Python."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.index import Columns, Keys, index_of, matches
+from ripplenest.data.hashing import fingerprints, hash_columns
+from ripplenest.data.index import Columns, Keys, Places, index_of, matches
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
 
@@ -33,6 +35,36 @@ def project(rows: Rows, columns: Sequence[int], types: tuple[Base, ...]) -> Rows
     return Rows(types, table=pa.Table.from_arrays(arrays, schema=arrow_schema(types))).consolidated()
 
 
+def consolidated(found: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Each of ``found`` consolidated, those of equal types looked at together.
+
+    Rows of different fingerprints are different, so what has no two equal ones, and no weight of 0, is a sum already;
+    only the others are summed.
+    """
+    by_types: defaultdict[tuple[Base, ...], list[str]] = defaultdict(list)
+    for name, rows in found.items():
+        by_types[rows.types].append(name)
+    summed: dict[str, Rows] = {}
+    for types, names in by_types.items():
+        tables = [found[name].arrow() for name in names]
+        unsure = _unsure(tables)
+        for i, (name, table) in enumerate(zip(names, tables, strict=True)):
+            rows = Rows(types, table=table, summed=i not in unsure)
+            summed[name] = rows.consolidated()
+    return summed
+
+
+def _unsure(tables: Sequence[pa.Table]) -> set[int]:
+    """The numbers of those of ``tables``, which have one schema, that may have a row twice, or 0 times."""
+    together = pa.concat_tables(tables).combine_chunks()
+    *columns, weights = (c.chunk(0) for c in together.columns) if len(together) else (pa.array([], pa.int64()),)
+    owners = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
+    prints = fingerprints(columns, len(together))
+    order = np.lexsort((prints, owners))
+    again = (np.diff(prints[order]) == 0) & (np.diff(owners[order]) == 0)
+    return {*owners[order[1:][again]].tolist(), *owners[weights.to_numpy() == 0].tolist()}
+
+
 def each_once(rows: Rows) -> Rows:
     """Consolidated ``rows``, each with multiplicity 1."""
     table = rows.arrow()
@@ -48,6 +80,13 @@ def among(rows: Rows, columns: Columns, keys: Rows) -> pa.ChunkedArray:
     mask = np.zeros(table.num_rows, np.bool_)
     mask[places] = True
     return pa.chunked_array([pa.array(mask)])
+
+
+def places_in(held: Rows, rows: Rows) -> tuple[Places, Places]:
+    """(which, place): row number ``which`` of ``rows`` is row number ``place`` of ``held``; NULL is NULL."""
+    columns, table = tuple(range(len(rows.types))), held.arrow()
+    arrays = [column.combine_chunks() for column in rows.arrow().columns[:-1]]
+    return matches(index_of(table, columns), table, columns, hash_columns(arrays, len(rows)), arrays)
 
 
 def positive(rows: Rows) -> Rows:

@@ -201,8 +201,8 @@ class Rows:
         """The largest absolute weight of an entry; 0 without entries."""
         if self._pairs is not None or self._table is None:
             return max((abs(n) for _, n in self.pairs()), default=0)
-        ends: dict[str, int | None] = pc.min_max(self._table.column(WEIGHT)).as_py()
-        return max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+        weights = self._table.column(WEIGHT).to_numpy()
+        return max(abs(int(weights.max())), abs(int(weights.min()))) if len(weights) else 0
 
     @property
     def is_empty(self) -> bool:

@@ -1,18 +1,16 @@
 """The demo from beginning to end."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 from rich.console import Console
 
-import ripplenest as rn
 from ripplenest.demo import screen
 from ripplenest.demo.batches import KINDS
-from ripplenest.demo.runner import WATCHED, Built, Outcome, Runner
+from ripplenest.demo.runner import WATCHED, Built, Databases, Outcome, Runner
 from ripplenest.examples import films
 
 
@@ -36,7 +34,7 @@ class Result:
 def run(out: Console, log: Console, explain: bool = False, state: Path | None = None) -> Result:
     """Run the demo; ``out`` shows it, ``log`` tells of progress where ``out`` is no terminal.
 
-    The state is in ``state`` and stays there, or in a folder of its own that is removed.
+    The state of this process is in ``state`` and stays there, or in a folder that is removed, as that of Spark is.
     """
     progress = screen.Progress(out, log)
     rows = films.read_films()
@@ -44,21 +42,14 @@ def run(out: Console, log: Console, explain: bool = False, state: Path | None = 
     for watched in WATCHED:
         for part in screen.view(out, watched.view, explain):
             out.print(part)
-    with _folder(state) as folder, rn.open(folder, engine="spark") as db:
+    with tempfile.TemporaryDirectory(prefix="ripplenest-demo-") as folder, ExitStack() as stack:
+        scratch = Path(folder)
+        dbs = Databases.open(scratch / "local" if state is None else state, scratch, stack)
         progress.line("\nStarting Spark")
-        db.spark.range(1).count()
-        result = _all(Runner.of(db, rows), out, progress)
+        dbs.kept["spark"].spark.range(1).count()
+        result = _all(Runner.of(dbs, rows), out, progress)
     out.print(screen.summary(result.outcomes))
     return result
-
-
-@contextmanager
-def _folder(state: Path | None) -> Iterator[Path]:
-    if state is not None:
-        yield state
-        return
-    with tempfile.TemporaryDirectory(prefix="ripplenest-demo-") as folder:
-        yield Path(folder)
 
 
 def _all(runner: Runner, out: Console, progress: screen.Progress) -> Result:

@@ -1,6 +1,8 @@
 """``explain``: every stage of the compiler for one view (``delta.compile.compile_view``), in one object."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+
+from attrs import evolve
 
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.judge import by_key, judge
@@ -12,11 +14,13 @@ from ripplenest.nrc.border import bordered
 from ripplenest.nrc.errors import QueryError, UnknownName
 from ripplenest.nrc.syntax import Query
 from ripplenest.shred.contexts import parts_of
+from ripplenest.state.pieces import Piece
 from ripplenest.state.views import HasQuery, Kept, query_of
 
 __all__ = ["Explanation", "explain", "explain_kept"]
 
 Rows = Mapping[str, int]
+Where = tuple[Piece, ...]
 
 
 @bordered
@@ -39,9 +43,11 @@ def explain(
     return _explained(query, compile_view(query, Options(materialize, rows, changes)), rows, changes, {})
 
 
-def explain_kept(view: Kept, sizes: Rows, delta: Rows, largest: Rows) -> Explanation:
-    """The same for a view of a database, with the maps that are kept there and the ``largest`` inner bags of parts."""
-    return _explained(view.query, view.stages, *_checked(view.query, sizes, delta), largest)
+def explain_kept(view: Kept, sizes: Rows, delta: Rows, largest: Rows, pieces: Callable[[Rows], Where]) -> Explanation:
+    """The same for a view of a database, with the maps that are kept there, the ``largest`` inner bags of parts, and
+    the ``pieces`` of work when a batch changes so many rows."""
+    found = _explained(view.query, view.stages, *_checked(view.query, sizes, delta), largest)
+    return Explanation(evolve(found.facts, pieces=pieces(found.facts.assumed_changes)))
 
 
 def _explained(query: Query, stages: Stages, rows: Rows, changes: Rows, largest: Rows) -> Explanation:

@@ -59,6 +59,7 @@ def data(f: Facts) -> Json:
         "dependencies": [
             {"step": i, "map": m.name, "reads": list(m.reads), "also_read": list(f.also_read(m))} for i, m, _ in f.steps
         ],
+        "work": [asdict(p) for p in f.pieces],
         "fingerprint": program.fingerprint,
     }  # fmt: skip
 

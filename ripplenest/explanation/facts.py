@@ -27,6 +27,7 @@ from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.plan.planned import Plan, plan
 from ripplenest.shred.contexts import stored_rows
+from ripplenest.state.pieces import Piece
 
 
 @frozen
@@ -76,7 +77,7 @@ class Facts:
     """The stages of one view, and what follows from them.
 
     ``sizes`` and ``changes``: rows of parts, and of their changes in a batch, as far as they are known. ``largest``:
-    the rows of the largest inner bag of a part.
+    the rows of the largest inner bag of a part. ``pieces``: where the work for a view of a database is done.
     """
 
     query: Query
@@ -85,6 +86,7 @@ class Facts:
     sizes: Mapping[str, int] = field(factory=dict)
     changes: Mapping[str, int] = field(factory=dict)
     largest: Mapping[str, int] = field(factory=dict)
+    pieces: tuple[Piece, ...] = ()
 
     @property
     def averaged(self) -> tuple[str, ...]:

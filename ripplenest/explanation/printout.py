@@ -7,7 +7,7 @@ from attrs import frozen
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, wrapped
 from ripplenest.explanation.queries import deltas, labels, shredded, typed
-from ripplenest.explanation.stored import dependencies, fingerprint, maps, statements
+from ripplenest.explanation.stored import dependencies, fingerprint, maps, statements, work
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part, show_type
 from ripplenest.nrc.types import Bag
@@ -25,7 +25,8 @@ class Section:
 def sections(f: Facts, width: int) -> Iterator[Section]:
     """All stages for ``width`` columns; only names and constants that are longer than that go beyond."""
     yield Section("", tuple(_header(f, width)))
-    for number, (title, found) in enumerate(SECTIONS.items(), 1):
+    stages = SECTIONS | OF_A_DATABASE if f.pieces else SECTIONS
+    for number, (title, found) in enumerate(stages.items(), 1):
         yield Section(f"{number}. {title}", tuple(found(f, width)))
 
 
@@ -66,4 +67,7 @@ SECTIONS: dict[str, Callable[[Facts, int], Iterator[Line]]] = {
     "Trigger program: what a batch runs, in this order": statements,
     "Dependencies: what each map is computed from": dependencies,
     "Fingerprint: stored with the state, which no other definition can open": fingerprint,
+}
+OF_A_DATABASE: dict[str, Callable[[Facts, int], Iterator[Line]]] = {
+    "Engines: where the work is done, and why there": work,
 }

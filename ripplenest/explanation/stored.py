@@ -129,3 +129,12 @@ def dependencies(f: Facts, width: int) -> Iterator[Line]:
 def fingerprint(f: Facts, width: int) -> Iterator[Line]:  # noqa: ARG001
     """That of the program."""
     yield "dim", f"  {f.stages.program.fingerprint}"
+
+
+def work(f: Facts, width: int) -> Iterator[Line]:
+    """What the view costs in its database: batches with all views that they keep fresh."""
+    changed = ", ".join(f"{part(p)} {n:,}" for p, n in f.assumed_changes.items())
+    yield from wrapped("dim", "  A batch changes, for all views of the database: ", changed or "nothing", width)
+    engines = {"local": "in this process", "spark": "on Spark"}
+    for p in f.pieces:
+        yield from wrapped("", f"  {p.work}, {p.how}: ", f"{engines[p.engine]}: {p.why}", width, " ")

@@ -9,9 +9,10 @@ from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
-from ripplenest.nrc.types import Base
+from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.types import Base, Type
 from ripplenest.plan.lower import lower_all
-from ripplenest.plan.product import Product
+from ripplenest.plan.product import Product, interned
 
 Index = tuple[int, ...]
 
@@ -47,6 +48,11 @@ class PlannedMap:
         if self.kind is not MapKind.AUXILIARY:
             return {part: self.whole for part, _ in self.triggers}
         return {part: Target(f"{self.name} Δ{part}", self.types, self.name, part) for part, _ in self.triggers}
+
+    @cached_property
+    def summed(self) -> tuple[Target, ...]:
+        """The targets of all its statements, each once."""
+        return tuple(dict.fromkeys(self.targets.values()))
 
 
 @frozen(slots=False)
@@ -140,8 +146,12 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
 
 
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:
-    triggers = tuple((s.part, lower_all(s.products, m.row)) for s in program.statements_of(m.name))
-    return PlannedMap(m.name, m.kind, base_types(m.row), lower_all(m.products, m.row), triggers)
+    triggers = tuple((s.part, _products(s.products, m.row)) for s in program.statements_of(m.name))
+    return PlannedMap(m.name, m.kind, base_types(m.row), _products(m.products, m.row), triggers)
+
+
+def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
+    return tuple(map(interned, lower_all(found, row)))
 
 
 def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:

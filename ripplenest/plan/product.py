@@ -5,6 +5,7 @@ process run it (``vector/join.py``), or Spark, and an evaluator over Python rows
 """
 
 from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from typing import assert_never
 
 from attrs import evolve, frozen
@@ -14,7 +15,7 @@ from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Base
 
 
-@frozen
+@frozen(cache_hash=True)
 class Col:
     """Column ``column`` of the product's source number ``source``."""
 
@@ -23,13 +24,13 @@ class Col:
     type: Base
 
 
-@frozen
+@frozen(cache_hash=True)
 class Const:
     value: object
     type: Base
 
 
-@frozen
+@frozen(cache_hash=True)
 class Op:
     """A scalar function of the table in ``nrc/scalars.py``."""
 
@@ -39,6 +40,7 @@ class Op:
 
 
 Scalar = Col | Const | Op
+CONSTANTS = -1  # the source of the columns that stand for constants (``plan/families.py``)
 
 
 @frozen
@@ -50,7 +52,7 @@ class Source:
     types: tuple[Base, ...]
 
 
-@frozen
+@frozen(cache_hash=True)
 class Key:
     """``column`` of the probed source is equated with ``scalar``; ``null_safe`` when NULL equals NULL."""
 
@@ -59,7 +61,7 @@ class Key:
     null_safe: bool
 
 
-@frozen
+@frozen(cache_hash=True)
 class Step:
     """Read ``source``: the whole change, a probe with ``keys`` computed from the rows of ``via``, or a scan.
 
@@ -78,7 +80,7 @@ class Step:
         return tuple(k.column for k in self.keys)
 
 
-@frozen
+@frozen(slots=False, cache_hash=True)
 class Product:
     """``weight`` times the rows ``head`` of every combination of source rows for which all conditions are true.
 
@@ -94,10 +96,10 @@ class Product:
     cautious_steps: tuple[Step, ...]
     partial: tuple[Scalar, ...]
 
-    @property
+    @cached_property
     def constant(self) -> tuple[Scalar, ...]:
         """The conditions that read no source."""
-        return tuple(c for c in self.conditions if not sources_of(c))
+        return tuple(c for c in self.conditions if sources_of(c) <= {CONSTANTS})
 
     def how(self, step: Step) -> How:
         """How ``step`` reads its source."""
@@ -106,6 +108,12 @@ class Product:
     def cautious(self) -> "Product":
         """The same product by keys that cannot fail; itself when it has no others."""
         return evolve(self, steps=self.cautious_steps)
+
+
+@lru_cache(maxsize=1 << 16)
+def interned(p: Product) -> Product:
+    """One object for equal products, of whatever view, so that who meets both need not compare them."""
+    return p
 
 
 def sources_of(s: Scalar) -> frozenset[int]:

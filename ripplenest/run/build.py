@@ -19,6 +19,7 @@ def build(plan: Plan, reader: Tables, joiner: Joiner) -> dict[str, Rows]:
     """Every map computed from scratch over the parts: an ordinary query, not a change of nothing."""
     run = Run(plan, reader, {})
     for level in plan.levels:
+        run.next_level()
         tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
         for target, rows in summed(joiner, tasks, [m.whole for m in level]):
             check_most(target.map, [rows.heaviest()])

@@ -17,17 +17,23 @@ MOST = 40_000_000  # rows of work of this process: about 8 GB (scripts/rows_of_w
 
 
 @frozen
-class Chosen:
-    """An engine for one piece of work, and why it is that one."""
+class Place:
+    """Where a piece of work is done, and why there."""
 
     name: Literal["local", "spark"]
     why: str
-    joiner: Joiner
 
     @property
     def facts(self) -> dict[str, object]:
         """For the note of a version."""
         return {"engine": self.name, "engine_why": self.why}
+
+
+@frozen
+class Chosen(Place):
+    """The engine for one piece of work."""
+
+    joiner: Joiner
 
 
 @frozen
@@ -39,21 +45,22 @@ class Engines:
     spark: Callable[[], Joiner]
     _made: dict[str, Joiner] = field(factory=dict)
 
-    def choose(self, rows: float) -> Chosen:
-        """The engine for work of about so many rows, read and made."""
+    def place(self, rows: float) -> Place:
+        """Where work of about so many rows, read and made, is done."""
         if self.wanted != "auto":
-            return self._chosen(self.wanted == "spark", f"engine {self.wanted}")
+            return Place(self.wanted, f"engine {self.wanted}")
         if self.given:
-            return self._chosen(True, "a Spark session was given")
+            return Place("spark", "a Spark session was given")
         if rows > MOST:
-            return self._chosen(True, f"about {rows:,.0f} rows of work, more than {MOST:,}")
-        return self._chosen(False, f"about {rows:,.0f} rows of work, and this process does up to {MOST:,}")
+            return Place("spark", f"about {rows:,.0f} rows of work, more than {MOST:,}")
+        return Place("local", f"about {rows:,.0f} rows of work, and this process does up to {MOST:,}")
 
-    def _chosen(self, on_spark: bool, why: str) -> Chosen:
-        name: Literal["local", "spark"] = "spark" if on_spark else "local"
-        if name not in self._made:
-            self._made[name] = self.spark() if on_spark else _local()
-        return Chosen(name, why, self._made[name])
+    def choose(self, rows: float) -> Chosen:
+        """The engine for it."""
+        place = self.place(rows)
+        if place.name not in self._made:
+            self._made[place.name] = self.spark() if place.name == "spark" else _local()
+        return Chosen(place.name, place.why, self._made[place.name])
 
 
 def _local() -> Joiner:

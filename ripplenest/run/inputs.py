@@ -1,11 +1,14 @@
 """The small inputs of a statement: the change itself, and what probes find in other tables at the keys of the change.
 
 A statement may read a table before or after the batch (``At``), and an auxiliary map as of its turn
-(``delta/program.py``); these must not be mixed up.
+(``delta/program.py``); these must not be mixed up. Statements of a level that ask the same table for the same keys are
+given the same rows, which are read once: what is asked is a function of the rows that ask, of the step and of its
+conditions, and the engine sees by their identity that they are the same.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -23,6 +26,7 @@ from ripplenest.vector.binding import Binding, Input
 from ripplenest.version.version import Tables
 
 NO_KEYS = Rows.empty(())
+Found = TypeVar("Found", Rows, Rows | None)
 
 
 @frozen
@@ -35,6 +39,11 @@ class Run:
     caused: dict[str, dict[str, Rows]] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
+    _known: dict[Hashable, tuple[Rows | None, Any]] = field(factory=dict)
+
+    def next_level(self) -> None:
+        """What statements read from now on is not what those of the levels before have read."""
+        self._known.clear()
 
     def task(self, target: str, p: Product, part: str) -> Task | None:
         """A product of a statement for ``part`` with the rows of each source that can take part; None when the product
@@ -48,7 +57,7 @@ class Run:
         for step in p.steps:
             if step.via is None and p.sources[step.source].at is not At.DELTA and not _possible(p, steps, found):
                 return None
-            looked_up = _keys(p, step, found)
+            looked_up = self._keys(p, step, found)
             if looked_up is None:
                 product = p.cautious()
             steps.append(evolve(step, keys=(), via=None) if looked_up is None else step)
@@ -57,31 +66,55 @@ class Run:
                 return None
         return Task(target, product, tuple(found[i] for i in range(len(p.sources))))
 
-    def scan(self, p: Product) -> Iterable[Rows]:
+    def scan(self, p: Product) -> Iterator[Rows]:
         """Every source whole."""
-        return (self._before(s.table, Step(i), NO_KEYS) for i, s in enumerate(p.sources))
+        for s in p.sources:
+            yield self._once(s.table, None, partial(self._whole, s.table))
 
     def _source(self, p: Product, step: Step, keys: Rows, part: str) -> Rows:
         source = p.sources[step.source]
         change = self.changes.get(source.table)
         if source.at is At.DELTA:
             return change if change is not None else Rows.empty(source.types)
-        rows = self._before(source.table, step, keys)
-        self.read.append(len(rows))
-        if source.table in self.plan.auxiliaries:
-            return reduce(Rows.plus, self._passed(source.table, part, source.at), rows)
-        return rows.plus(change) if source.at is At.NEW and change is not None else rows
+        turn = part if source.table in self.plan.auxiliaries else None
+        asked = (source.table, source.at, turn, step.columns, id(keys))
+
+        def read() -> Rows:
+            rows = self._before(source.table, step, keys)
+            self.read.append(len(rows))
+            if turn is not None:
+                return reduce(Rows.plus, self._passed(source.table, turn, source.at), rows)
+            return rows.plus(change) if source.at is At.NEW and change is not None else rows
+
+        return self._once(asked, keys, read)
+
+    def _keys(self, p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
+        """The keys that the rows of the source already read ask for, or the constants. None when one has no value."""
+        if not step.keys:
+            return NO_KEYS
+        own = tuple(c for c in p.conditions if sources_of(c) == {step.via} and c not in p.partial)
+        rows = None if step.via is None else found[step.via]
+        return self._once((id(rows), step.via, step.keys, own), rows, lambda: _keys(step, rows, own))
+
+    def _once(self, asked: Hashable, keeps: Rows | None, read: Callable[[], Found]) -> Found:
+        """What ``read`` gives, the same for all of a level who ask so; ``keeps`` is what ``asked`` has the id of."""
+        if asked not in self._known:
+            self._known[asked] = (keeps, read())
+        found: Found = self._known[asked][1]
+        return found
 
     def _passed(self, table: str, part: str, at: At) -> Iterator[Rows]:
         """What parts whose turn came before that of ``part`` did to an auxiliary map, and ``part`` itself for M⁺."""
         turn = self.plan.turns[part] + (at is At.NEW)
         return (rows for cause, rows in self.caused.get(table, {}).items() if self.plan.turns[cause] < turn)
 
+    def _whole(self, table: str) -> Rows:
+        rows = self.built[table] if table in self.built else self.reader.scan(table)
+        return self._visible(table, rows)
+
     def _before(self, table: str, step: Step, keys: Rows) -> Rows:
-        if table in self.built:
-            return self._visible(table, self.built[table])
         if not step.keys:
-            return self._visible(table, self.reader.scan(table))
+            return self._whole(table)
         return self._visible(table, self.reader.probe(table, step.columns, keys))
 
     def _visible(self, table: str, rows: Rows) -> Rows:
@@ -94,14 +127,9 @@ def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> b
     return join.possible(p, steps, [Input(found[step.source]) for step in steps])
 
 
-def _keys(p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
-    """The keys that the rows of the source already read ask for, or the constants; NULL asks only when NULL equals
-    NULL. Rows that do not fulfil the conditions on their source alone ask nothing. None when a key has no value.
-    """
-    if not step.keys:
-        return NO_KEYS
-    own = [c for c in p.conditions if sources_of(c) == {step.via} and c not in p.partial]
-    rows = None if step.via is None else found[step.via]
+def _keys(step: Step, rows: Rows | None, own: Sequence[Scalar]) -> Rows | None:
+    """NULL asks only when NULL equals NULL; rows that do not fulfil the conditions on their source alone ask nothing.
+    None when a key has no value."""
     try:
         return _keys_by_rows(step, rows, own) if rows is None or are_few([rows]) else _keys_by_columns(step, rows, own)
     except EvaluationError:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from ripplenest.data.columnar import consolidated
 from ripplenest.data.rows import Rows, arrow_schema
+from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Target
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.sizes import are_few
-from ripplenest.vector.binding import Input
-from ripplenest.vector.join import joined
+from ripplenest.vector.joins import joined
 
 
 class LocalJoiner:
@@ -19,17 +20,15 @@ class LocalJoiner:
         """By target, the sum of its tasks' rows, consolidated. Raises EvaluationError."""
         if are_few(rows for task in tasks for rows in task.inputs):
             return PythonJoiner().join(tasks, targets)
-        inputs = {id(rows): Input(rows) for task in tasks for rows in task.inputs}  # what several read is indexed once
-        found: dict[str, list[pa.Table]] = {t.name: [] for t in targets}
-        for task in tasks:
-            rows = joined(task.product, [inputs[id(rows)] for rows in task.inputs])
+        types = {t.name: t.types for t in targets}
+        found = {name: Rows.empty(own) for name, own in types.items()}
+        parts: dict[str, list[pa.Table]] = {}
+        for task, rows in zip(tasks, joined([(task.product, task.inputs) for task in tasks]), strict=True):
             if rows is not None:
-                found[task.target].append(rows)
-        return {t.name: _summed(t, found[t.name]) for t in targets}
+                parts.setdefault(task.target, []).append(rows)
+        return found | consolidated({name: _added(types[name], tables) for name, tables in parts.items()})
 
 
-def _summed(target: Target, parts: Sequence[pa.Table]) -> Rows:
-    if not parts:
-        return Rows.empty(target.types)
-    schema = arrow_schema(target.types)
-    return Rows(target.types, table=pa.concat_tables([part.cast(schema) for part in parts])).consolidated()
+def _added(types: tuple[Base, ...], parts: Sequence[pa.Table]) -> Rows:
+    schema = arrow_schema(types)
+    return Rows(types, table=pa.concat_tables([p if p.schema.equals(schema) else p.cast(schema) for p in parts]))

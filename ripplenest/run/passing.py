@@ -4,8 +4,13 @@ A domain is stored as counts and read by its support: statements see each label 
 on only the labels that appear or disappear. Law: visible(before ⊎ change) = visible(before) ⊎ visible_change(change).
 """
 
-from ripplenest.data.rows import Rows
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.columnar import each_once, places_in, positive
+from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.plan.planned import PlannedMap
+from ripplenest.run.sizes import are_few
 from ripplenest.version.version import Tables
 
 
@@ -16,7 +21,9 @@ def visible(m: PlannedMap | None, rows: Rows) -> Rows:
 
 def support(rows: Rows) -> Rows:
     """Each row with a count above 0, once."""
-    return Rows.of_pairs(rows.types, ((row, 1) for row, n in rows.counts().items() if n > 0))
+    if are_few([rows]):
+        return Rows.of_pairs(rows.types, ((row, 1) for row, n in rows.counts().items() if n > 0))
+    return each_once(positive(rows.consolidated()))
 
 
 def visible_change(m: PlannedMap, change: Rows, before: Rows) -> Rows:
@@ -24,12 +31,28 @@ def visible_change(m: PlannedMap, change: Rows, before: Rows) -> Rows:
 
     ``before`` are the stored rows that ``change`` changes (``stored_before``).
     """
-    held = before.counts()
-    moved = ((row, (held.get(row, 0) + n > 0) - (held.get(row, 0) > 0)) for row, n in change.counts().items())
-    return Rows.of_pairs(m.types, ((row, n) for row, n in moved if n)).consolidated()
+    if are_few([change, before]):
+        held = before.counts()
+        moved = ((row, (held.get(row, 0) + n > 0) - (held.get(row, 0) > 0)) for row, n in change.counts().items())
+        return Rows.of_pairs(m.types, ((row, n) for row, n in moved if n)).consolidated()
+    return _moved(m, change.consolidated(), before.consolidated())
+
+
+def _moved(m: PlannedMap, change: Rows, before: Rows) -> Rows:
+    """``visible_change`` of consolidated rows, by columns."""
+    n = change.arrow().column(WEIGHT).to_numpy()
+    held = np.zeros(len(n), np.int64)
+    which, places = places_in(before, change)
+    held[which] = before.arrow().column(WEIGHT).to_numpy()[places]
+    # held + n > 0, whatever 64 bits make of the sum: ~held < n says that it is not below 0
+    after = (~held < n) & (held + n != 0)
+    moved = after.astype(np.int64) - (held > 0)
+    changed = change.arrow().filter(pa.array(moved != 0))
+    weights = pa.array(moved[moved != 0])
+    return Rows.of_columns(m.types, [c.combine_chunks() for c in changed.columns[:-1]], weights).consolidated()
 
 
 def stored_before(m: PlannedMap, change: Rows, tables: Tables) -> Rows:
     """The stored rows that ``change`` changes, as they were."""
     columns = tuple(range(len(m.types)))
-    return tables.probe(m.name, columns, list(change.counts())) if columns else tables.scan(m.name)
+    return tables.probe(m.name, columns, change) if columns else tables.scan(m.name)

@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 from ripplenest.errors import BatchMisuse
 from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import EvaluationError, NotIncremental
-from ripplenest.plan.planned import Plan, PlannedMap
+from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Product
 
 Policy = Literal["auto", "incremental", "strict", "full"]
@@ -90,29 +90,37 @@ def _not_full(found: Decision) -> Decision:
     return evolve(found, why="policy strict")
 
 
+FOUND = 2  # rows read in order that one costs which is looked up: it is searched for, and gathered
+
+
 @frozen
 class Work:
-    """Rows read and written, estimated from what is stored: a row of a part stands behind as many rows of a map as the
-    map has for each row of the part."""
+    """Rows read and made, estimated from what is stored.
+
+    A row of a part stands behind as many rows of another table as that one has for each row of the part, and a key of
+    it leads to them, or to the one row that it stands behind.
+    """
 
     plan: Plan
     sizes: Callable[[str], int]
     changes: Mapping[str, int]
 
     def incremental(self) -> float:
-        """For the statements of the changed parts."""
+        """For the statements of the changed parts: the change is read, its keys are looked up in other tables, and what
+        is found makes rows."""
         changes: dict[str, float] = dict(self.changes)
         total = 0.0
         for m in self.plan.maps:
-            made = 0.0
+            passed_on = 0.0
             for part, products in m.triggers:
                 rows = changes.get(part, 0.0)
                 if rows:
-                    each = rows * (1 + self._rows_each(m, part))
-                    made += each
-                    total += sum(2 * each + self._scanned(p) for p in products)
+                    made = rows * self._each(m.name, part)
+                    passed_on += rows + made
+                    total += sum(rows + FOUND * self._found(p, part, rows, made) + made for p in products)
+                    total += sum(self._scanned(p) for p in products)
             if m.kind.passes_on:
-                changes[m.name] = made
+                changes[m.name] = passed_on
         return total
 
     def full(self) -> float:
@@ -120,8 +128,13 @@ class Work:
         read = sum(self._after(s.table) for m in self.plan.maps for p in m.build for s in p.sources)
         return float(read + sum(2 * self.sizes(m.name) for m in self.plan.maps))
 
-    def _rows_each(self, m: PlannedMap, part: str) -> float:
-        return self.sizes(m.name) / max(self.sizes(part), 1)
+    def _each(self, table: str, part: str) -> float:
+        return self.sizes(table) / max(self.sizes(part), 1)
+
+    def _found(self, p: Product, part: str, rows: float, made: float) -> float:
+        """Rows that are looked up: the last table has at least one for each that is made."""
+        found = [rows * max(1.0, self._each(p.sources[s.source].table, part)) for s in p.steps if p.how(s) == "probe"]
+        return sum(found[:-1]) + max(found[-1], made) if found else 0.0
 
     def _scanned(self, p: Product) -> int:
         """Rows of the tables that no equality leads to: these are read whole."""

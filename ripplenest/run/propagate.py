@@ -31,6 +31,11 @@ class Propagation:
     rows_read: int
     jobs: int
 
+    @property
+    def changed(self) -> dict[str, Rows]:
+        """The change of each map that has one."""
+        return {name: rows for name, rows in self.changes.items() if not rows.is_empty}
+
 
 def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner) -> Propagation:
     """The change of every map when the parts change by ``changes`` (signed rows by part).
@@ -43,7 +48,7 @@ def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner) -> P
     for level in plan.levels:
         tasks = list(_tasks(run, level))
         jobs += bool(tasks)
-        for target, rows in summed(joiner, tasks, [t for m in level for t in dict.fromkeys(m.targets.values())]):
+        for target, rows in summed(joiner, tasks, [t for m in level for t in m.summed]):
             out[target.map] = out[target.map].plus(rows).consolidated() if target.map in out else rows
             if target.part is not None and not rows.is_empty:
                 run.caused.setdefault(target.map, {})[target.part] = rows
@@ -55,6 +60,7 @@ def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner) -> P
 
 def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
     """The products of the statements of every changed part that can have rows."""
+    run.next_level()
     for m in level:
         for part, products in m.triggers:
             if part in run.changes:

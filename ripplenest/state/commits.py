@@ -127,7 +127,7 @@ class Commits:
         stored = folded(changes, snapshot, self._declared.folded)
         work = Work(plan, snapshot.size, {part: len(rows) for part, rows in changes.items()})
         engine = self.engines.choose(work.full())
-        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner).changes}
+        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner).changed}
         said = note("load", name=write.relation, **engine.facts)
         meta = self._declared.left_behind(changes, snapshot.version)
         change = Change(deltas, meta=meta, source=source, seq=seq, digest=digest, note=said)
@@ -168,7 +168,7 @@ class Commits:
             source,
             seq,
             {part: len(rows) for part, rows in changes.items()},
-            {name: len(rows) for name, rows in done.changes.items() if len(rows)},
+            {name: len(rows) for name, rows in done.changed.items()},
             applied.read + done.rows_read,
             done.jobs,
             laps.total,
@@ -181,7 +181,7 @@ class Commits:
         stored = folded(changes, snapshot, self._declared.folded)
         meta = self._declared.left_behind(changes, snapshot.version)
         said, found_by = note("batch", **_noted(report)), applied.missed
-        change = Change({**stored, **done.changes}, (), found_by, meta, source, seq, digest, said)
+        change = Change({**stored, **done.changed}, (), found_by, meta, source, seq, digest, said)
         self.state.commit(change, snapshot.version)
         laps.end("commit")
         return evolve(report, seconds=laps.total, phases=laps.spent)
@@ -223,7 +223,7 @@ class Commits:
         stored = folded(changes, snapshot, self._declared.folded)
         undone = [*self.state.rollbacks(), [snapshot.version + 1, to]]
         meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changes, snapshot.version)}
-        change = Change({**stored, **done.changes}, meta=meta, note=note("rollback", to=to, **engine.facts))
+        change = Change({**stored, **done.changed}, meta=meta, note=note("rollback", to=to, **engine.facts))
         return self.state.commit(change, snapshot.version)
 
 

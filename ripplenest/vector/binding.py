@@ -73,6 +73,14 @@ class Binding:
             return self
         return Binding(self.weights[kept], {n: (rows, taken[kept]) for n, (rows, taken) in self._sources.items()})
 
+    def reads(self, source: int) -> bool:
+        """Whether the rows of ``source`` are in the combinations."""
+        return source in self._sources
+
+    def places(self, source: int) -> Places:
+        """Which row of ``source`` is in each combination."""
+        return self._sources[source][1]
+
     def value(self, s: Scalar) -> Column:
         """A scalar for every combination."""
         match s:

@@ -17,27 +17,12 @@ from ripplenest.vector.binding import Binding, Input, times
 from ripplenest.vector.column import Column, either, mask, nulls
 
 
-def joined(p: Product, inputs: Sequence[Input]) -> pa.Table | None:
-    """The rows of ``p`` over its inputs, as they come: the head's columns c0…, and w. None when there are none.
-
-    Raises EvaluationError where the product has no value.
-    """
-    binding = fulfilling(Binding.nothing_read(), [c for c in p.constant if c not in p.partial])
-    for step in p.steps:
-        if not len(binding):
-            return None
-        binding = fulfilling(_extended(binding, step, inputs[step.source]), step.ready)
-    last = p.steps[-1].guarded if p.steps else ()
-    binding = fulfilling(binding, (*last, *(c for c in p.constant if c in p.partial)))
-    return _head(p, binding) if len(binding) else None
-
-
 def possible(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> bool:
     """Whether some combination of the sources that ``steps`` read, whose rows ``inputs`` are, fulfils every condition
     on these sources alone that cannot fail."""
     binding = Binding.nothing_read()
     for step, rows in zip(steps, inputs, strict=True):
-        binding = fulfilling(_extended(binding, step, rows), [c for c in step.ready if c not in p.partial])
+        binding = fulfilling(extended(binding, step, rows), [c for c in step.ready if c not in p.partial])
     return len(binding) > 0
 
 
@@ -72,7 +57,8 @@ def keys_of(binding: Binding, keys: Sequence[Key]) -> tuple[list[pa.Array], Plac
     return [c.values.filter(pa.array(asking)) for c in found], np.flatnonzero(asking)
 
 
-def _extended(binding: Binding, step: Step, rows: Input) -> Binding:
+def extended(binding: Binding, step: Step, rows: Input) -> Binding:
+    """Each combination with the rows of one more source that its keys ask for."""
     if not step.keys:
         which, places = np.divmod(np.arange(len(binding) * len(rows)), max(len(rows), 1))
     else:
@@ -89,7 +75,9 @@ def _not_false(c: Column) -> np.typing.NDArray[np.bool_]:
     return kept if c.failed is None else kept | c.failed.rows
 
 
-def _head(p: Product, binding: Binding) -> pa.Table:
+def head(p: Product, binding: Binding) -> pa.Table:
+    """The rows that ``p`` has for combinations: the head's columns c0…, and w. Raises EvaluationError for one without a
+    value."""
     found = [binding.value(s) for s in p.head]
     failure = either(c.failed for c in found)
     if failure is not None:

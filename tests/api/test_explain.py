@@ -19,6 +19,8 @@ from ripplenest.nrc.errors import QueryError, UnknownName
 from ripplenest.nrc.surface.python import Bag, View, record, view
 from ripplenest.nrc.syntax import Call, Expr, For, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, STRING, Record, nullable
+from ripplenest.run import engines
+from ripplenest.run.joiner import PythonJoiner
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -246,6 +248,42 @@ def test_a_kept_view_is_explained_with_the_sizes_of_its_state(tmp_path: Path) ->
     assert facts["cost"] == "2{⟨1, 3{1}, 3{⟨1, 1⟩}⟩}"
     keyed = evolve(recent.query, keys=(("D", ("name",)),))
     assert facts["fingerprint"] == explain(keyed).json()["fingerprint"] != explain(recent).json()["fingerprint"]
+
+
+def test_a_kept_view_is_explained_with_the_engines_of_its_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is said of a batch, a build and a load is what is done then, and asking starts nothing."""
+    monkeypatch.setattr(engines, "MOST", 12)
+    rows = [{"name": name, "films": [{"title": "t", "year": 2000}]} for name in "ABCD"]
+    with rn.open(tmp_path / "state", engine="auto") as db:
+        db._engines._made["spark"] = PythonJoiner()  # stands for Spark
+        db.relation("D", Distributor, key="name")
+        db.create(recent)
+        db.load("D", rows)
+        few, many = (db.view("recent").explain(delta={"D": n}) for n in (2, 40))
+        (batch, build, load) = few.json()["work"]
+        assert [p["work"] for p in (batch, build, load)] == ["a batch", "a build", "a load of D"]
+        loaded = db.history()[0]
+        assert (loaded.note["engine"], loaded.note["engine_why"]) == (load["engine"], load["why"])
+        assert (build["engine"], build["how"]) == ("local", "recomputed")
+        assert many.json()["work"][0]["engine"] == "spark" != batch["engine"]
+        text = " ".join(few.text.split())
+        assert "9. Engines: where the work is done, and why there A batch changes" in text
+        assert f"a batch, by triggers: in this process: {batch['why']}" in text
+        assert "a batch, by triggers: on Spark: about" in " ".join(many.text.split())
+        assert "9. Engines" in few._repr_html_()
+        db.drop("recent")
+        db.create(recent)
+        assert db.history()[0].note["engine_why"] == build["why"]
+        with db.batch() as b:
+            b.insert("D", [{"name": "E", "films": []}])
+        batch, *_ = db.view("recent").explain(delta={"D": 1, "D.films": 1}).json()["work"]
+        assert b.report.engine == batch["engine"]
+    with rn.open(tmp_path / "state", engine="local", policy="full") as db:
+        work = db.view("recent").explain().json()["work"]
+        assert {(p["how"], p["engine"], p["why"]) for p in work} == {("recomputed", "local", "engine local")}
+    assert explain(recent, sizes={"D": 10}).json()["work"] == [] and "Engines" not in explain(recent).text
 
 
 def test_related_has_the_queries_and_deltas_of_the_paper() -> None:

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 from attrs import evolve
-from support.figures import measured, point, run, timing, whole
+from support.figures import measured, point, run, whole
 from typer.testing import CliRunner, Result
 
 from ripplenest.bench import library, measure, plots, sections, written
 from ripplenest.bench import run as running
-from ripplenest.bench.results import Crossover, Left
+from ripplenest.bench.results import Crossover, Left, Tried
 from ripplenest.cli import app
 
 SMALL = ["--scale", "0.0001", "--rows", "1,10", "--rounds", "1", "--views", "2"]
@@ -120,7 +120,8 @@ def table(run: Any, title: str) -> sections.Section:
 
 def test_the_batches_of_a_workload() -> None:
     points = (point(1, 4.0, 7_500, 2), point(1_000, 10.0, 7_500, 2), evolve(point(10_000, 20_000.0), verdict="full"))
-    crossover = Crossover(600_000, timing(9_000), None)
+    tried = (Tried(60_000, 0.1, 9.0, "incremental"), Tried(3_000_000, 9.0, 4.0, "full"))
+    crossover = Crossover(600_000, tried)
     shown = table(run(measured("f2", 1.0, *points, crossover=crossover)), "f2 at scale 1")
     assert shown.head == ("batch", "rows", "ms", "least to most", "read", "snapshot", "intake", "views", "commit",
                           "floor", "duckdb")  # fmt: skip
@@ -131,15 +132,38 @@ def test_the_batches_of_a_workload() -> None:
     )
     assert shown.notes[1].startswith("duckdb is faster from about 1,2")
     assert "beyond what was measured" in shown.notes[1]
-    assert "pays from about 600,000 changed items (10 % of all) on." in shown.notes[2]
-    assert "What policy auto does there was not tried." in shown.notes[2]
+    assert shown.notes[2:] == (
+        "60,000 changed items (1 % of all) take 100 ms to maintain and 9,000 to recompute here (policy full); policy "
+        "auto: incremental.",
+        "3,000,000 changed items (50 % of all) take 9,000 ms to maintain and 4,000 to recompute here (policy full); "
+        "policy auto: full.",
+        "Recomputing pays from about 600,000 changed items (10 % of all) on.",
+    )
 
 
-def test_what_policy_auto_does() -> None:
-    crossover = Crossover(600_000, timing(9_000), ("incremental", "incremental"))
-    (said,) = table(run(measured("f2", 1.0, crossover=crossover)), "f2 at scale 1").notes[1:]
-    assert said.endswith("Policy auto, for half as many: incremental; for twice as many: incremental.")
-    assert not crossover.agrees
+@pytest.mark.parametrize(
+    ("rows", "verdicts", "agrees"),
+    [
+        (100, ("incremental", "incremental", "full"), True),
+        (100, ("incremental", "full", "full"), True),  # at the crossover itself either will do
+        (100, ("full", "full", "full"), False),
+        (100, ("incremental", "incremental", "incremental"), False),
+        (None, ("incremental", "incremental", "incremental"), True),
+        (None, ("incremental", "incremental", "full"), False),
+        (0.0, ("full", "full", "full"), True),
+        (0.0, ("incremental", "full", "full"), False),
+    ],
+)
+def test_what_policy_auto_does(rows: float | None, verdicts: tuple[str, ...], agrees: bool) -> None:
+    tried = tuple(Tried(n, 1.0, 1.0, auto) for n, auto in zip((50, 100, 200), verdicts, strict=True))
+    assert Crossover(rows, tried).agrees == agrees
+
+
+def test_where_recomputing_pays() -> None:
+    tried = (Tried(600_000, 1.0, 9.0, "incremental"),)
+    for rows, said in ((None, "paid for none of these."), (0.0, "pays for every batch.")):
+        shown = table(run(measured("f2", 1.0, crossover=Crossover(rows, tried))), "f2 at scale 1")
+        assert shown.notes[-1] == f"Recomputing {said}"
 
 
 def test_time_against_state() -> None:

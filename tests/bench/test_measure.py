@@ -71,7 +71,11 @@ def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pyte
         compared = p.kind == "insert"
         assert (p.floor is not None, set(p.rivals)) == (compared, {"duckdb", "polars"} if compared else set())
     assert (found.opening is not None) == (workload is F2)
-    assert found.crossover is None or workload is F2  # the lines of so few points need not cross
+    assert (found.crossover is not None) == (workload is F2)
+    if found.crossover is not None:
+        rows = [t.rows for t in found.crossover.tried]
+        assert rows == [max(found.items * percent // 100, 1) for percent in measure.PERCENT]
+        assert found.crossover.rows is None or found.crossover.rows <= rows[-1]
     assert min(found.load, found.create, found.reading.ours, found.reading.computed, found.reading.kept) > 0
     assert found.items == DATA.items.num_rows < found.rows
     assert found.state_bytes > found.input_bytes > 0

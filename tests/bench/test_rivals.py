@@ -12,8 +12,8 @@ from ripplenest.bench.changes import Change
 from ripplenest.bench.data import Data
 from ripplenest.bench.rivals import duck, pole
 from ripplenest.bench.rivals.rival import Rival
-from ripplenest.bench.same import differing
 from ripplenest.bench.workloads import WORKLOADS, Workload
+from ripplenest.examples.same import differing
 
 DATA = Data(0.00003, 3)
 EACH = pytest.mark.parametrize("workload", WORKLOADS.values(), ids=lambda w: w.name)

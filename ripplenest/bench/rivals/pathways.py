@@ -21,8 +21,8 @@ from ripplenest.bench.changes import Items, Write
 from ripplenest.bench.data import Data
 from ripplenest.bench.process import answered
 from ripplenest.bench.rivals.duck import Duck
-from ripplenest.bench.same import differing
 from ripplenest.bench.timing import Timing
+from ripplenest.examples.same import differing
 
 WORKLOAD, ANSWER = "flat", "pathway.arrow"
 PATIENCE = 600.0  # seconds that one batch may take

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripplenest.bench.same import differing
+from ripplenest.examples.same import differing
 
 ITEM = pa.struct([("part", pa.string()), ("qty", pa.int64())])
 ORDER = pa.struct([("date", pa.date32()), ("items", pa.list_(ITEM))])

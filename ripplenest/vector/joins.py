@@ -1,0 +1,147 @@
+"""The products of a level together: what several of them read alike is joined once.
+
+Theory of operation. Combinations of rows are a function of the steps that made them: which inputs they read, by which
+keys and under which conditions. So steps that agree in these from the first one on are made once (``Joins``), for
+products of different views and of one. Products that differ in nothing but constants (``plan/families.py``) are one
+join with the table of their constants, which comes in where a scalar first reads it, so that what is before that is
+shared with other families; then combinations stay in the order of members, and the head is cut into theirs. All
+is told apart by the identity of inputs, and nothing outlives the object that keeps them.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.rows import Rows
+from ripplenest.nrc.types import LONG
+from ripplenest.plan.families import member
+from ripplenest.plan.product import CONSTANTS, Const, Product, Scalar, Step, sources_of
+from ripplenest.vector.binding import Binding, Input
+from ripplenest.vector.join import extended, fulfilling, head
+
+TOGETHER = 2**17  # rows that members of a family join at once; where each has many, there is nothing to gain
+Asked = tuple[Product, Sequence[Rows]]  # a product, and the rows of its sources
+
+
+def joined(asked: Sequence[Asked]) -> list[pa.Table | None]:
+    """For each product its rows as they come: the head's columns c0…, and w; None when there are none.
+
+    Law: those that it has alone. Raises EvaluationError where a product has no value.
+    """
+    joins = Joins()
+    found: list[pa.Table | None] = [None] * len(asked)
+    families: dict[Hashable, tuple[Product, Sequence[Rows], dict[tuple[Const, ...], list[int]]]] = {}
+    for place, (p, sources) in enumerate(asked):
+        own = member(p)
+        key = (id(own.family), *map(id, sources))
+        _, _, members = families.setdefault(key, (own.family, sources, {}))
+        members.setdefault(own.constants, []).append(place)
+    for family, sources, members in families.values():
+        every, most = list(members), max(1, TOGETHER // (1 + sum(map(len, sources))))
+        for several in (every[i : i + most] for i in range(0, len(every), most)):
+            if len(several) == 1:
+                tables = [joins.alone(asked[members[several[0]][0]][0], sources)]
+            else:
+                tables = joins.together(family, sources, several)
+            for constants, table in zip(several, tables, strict=True):
+                for place in members[constants]:
+                    found[place] = table
+    return found
+
+
+class Joins:
+    """Bindings by what they are a function of, for the products of one level."""
+
+    def __init__(self) -> None:
+        self._inputs: dict[int, tuple[Rows, Input]] = {}
+        self._made: dict[Hashable, Binding] = {}
+        self._nothing = Binding.nothing_read()
+
+    def alone(self, p: Product, sources: Sequence[Rows]) -> pa.Table | None:
+        """The rows of one product."""
+        binding = self._bound(p, sources, None)
+        return head(p, binding) if len(binding) else None
+
+    def together(
+        self, family: Product, sources: Sequence[Rows], members: Sequence[tuple[Const, ...]]
+    ) -> list[pa.Table | None]:
+        """The rows of each of ``members``."""
+        constants = _table(members)
+        binding = self._with_constants(self._bound(family, sources, constants), constants)
+        if not len(binding):
+            return [None] * len(members)
+        rows = head(family, binding)
+        ends = np.searchsorted(binding.places(CONSTANTS), np.arange(len(members) + 1))
+        return [rows.slice(a, b - a) if b > a else None for a, b in pairwise(ends.tolist())]
+
+    def _bound(self, p: Product, sources: Sequence[Rows], constants: Input | None) -> Binding:
+        """The combinations of rows for which every condition of ``p`` is true."""
+        binding = self._fulfilling(self._nothing, p, [c for c in p.constant if c not in p.partial], constants)
+        for step in p.steps:
+            if not len(binding):
+                return binding
+            binding = self._reading(binding, [k.scalar for k in step.keys], constants)
+            binding = self._extended(binding, step, self._input(sources[step.source]))
+            binding = self._fulfilling(binding, p, step.ready, constants)
+        last = p.steps[-1].guarded if p.steps else ()
+        return self._fulfilling(binding, p, [*last, *(c for c in p.constant if c in p.partial)], constants)
+
+    def _input(self, rows: Rows) -> Input:
+        if id(rows) not in self._inputs:
+            self._inputs[id(rows)] = (rows, Input(rows))
+        return self._inputs[id(rows)][1]
+
+    def _extended(self, binding: Binding, step: Step, rows: Input) -> Binding:
+        key = (id(binding), id(rows), step.source, step.keys)
+        return self._known(key, lambda: extended(binding, step, rows))
+
+    def _fulfilling(
+        self, binding: Binding, p: Product, conditions: Sequence[Scalar], constants: Input | None
+    ) -> Binding:
+        """The combinations for which every condition is true: those that read no constant first, which others may
+        share, unless one of them can fail and so must be asked with all others."""
+        others = list(conditions)
+        if constants is not None and not any(c in p.partial for c in conditions):
+            binding = self._where(binding, [c for c in conditions if not _is_own(c)])
+            others = [c for c in conditions if _is_own(c)]
+        return self._where(self._reading(binding, others, constants), others)
+
+    def _where(self, binding: Binding, conditions: Sequence[Scalar]) -> Binding:
+        if not conditions or not len(binding):
+            return binding
+        return self._known((id(binding), *conditions), lambda: fulfilling(binding, conditions))
+
+    def _reading(self, binding: Binding, scalars: Sequence[Scalar], constants: Input | None) -> Binding:
+        """``binding`` with the constants, if one of ``scalars`` reads them."""
+        if constants is None or not any(map(_is_own, scalars)):
+            return binding
+        return self._with_constants(binding, constants)
+
+    def _with_constants(self, binding: Binding, constants: Input) -> Binding:
+        """Each combination for each member, in the order of members."""
+        if binding.reads(CONSTANTS):
+            return binding
+        n, members = len(binding), len(constants)
+        every, each = np.tile(np.arange(n), members), np.repeat(np.arange(members), n)
+        return self._known((id(binding), id(constants)), lambda: binding.extended(every, CONSTANTS, constants, each))
+
+    def _known(self, key: Hashable, make: Callable[[], Binding]) -> Binding:
+        """What was made for ``key``, whose ids are those of bindings and inputs that are kept here."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_own(s: Scalar) -> bool:
+    """Whether a scalar of a family is another one for each member."""
+    return CONSTANTS in sources_of(s)
+
+
+def _table(members: Sequence[tuple[Const, ...]]) -> Input:
+    """The constants of each of ``members``, after its number."""
+    types = (LONG, *(c.type for c in members[0]))
+    return Input(Rows.of_pairs(types, [((i, *(c.value for c in own)), 1) for i, own in enumerate(members)]))

@@ -1,0 +1,122 @@
+"""Many views in one plan: what they share, in probes and in joins, is shared without any of them noticing.
+
+Random views, the same with other constants, and the same under other names, are kept fresh together by columns, and
+each alone by rows.
+"""
+
+from collections import Counter, defaultdict
+
+import pytest
+from support.choices import Choices
+from support.correlated import correlated_query
+from support.laws import law
+from support.programs import Memory, changed_tables, part_tables, planned, query_of
+from support.queries import random_query
+from support.schemas import Schema, base_value, random_schema
+from support.strategies import case_of
+
+from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit
+from ripplenest.nrc.walk import rebuild, rebuild_dict, rebuild_elem
+from ripplenest.plan.families import member
+from ripplenest.plan.planned import Plan, merged
+from ripplenest.run import sizes
+from ripplenest.run.build import build
+from ripplenest.run.joiner import Joiner, PythonJoiner, Task
+from ripplenest.run.local import LocalJoiner
+from ripplenest.run.propagate import propagate
+from ripplenest.vector import joins
+
+MET: Counter[str] = Counter()
+BATCHES = 3
+Changed = dict[str, dict[Row, int]]
+
+
+def with_other_constants(c: Choices, e: Expr) -> Expr:
+    """``e`` with other values of the same types for its literals."""
+
+    def elem(t: Elem) -> Elem:
+        return Lit(base_value(c, t.type), t.type) if isinstance(t, Lit) else rebuild_elem(t, elem)
+
+    def expr(e: Expr) -> Expr:
+        return rebuild(e, expr, elem, dictionary)
+
+    def dictionary(d: DictExpr) -> DictExpr:
+        return rebuild_dict(d, expr, dictionary)
+
+    return expr(e)
+
+
+class Counting(LocalJoiner):
+    """The engine of this process, which counts what the tasks of a level have in common."""
+
+    def join(self, tasks: list[Task], targets: object) -> dict[str, Rows]:  # type: ignore[override]
+        families: defaultdict[object, set[object]] = defaultdict(set)
+        for task in tasks:
+            own = member(task.product)
+            families[(id(own.family), *map(id, task.inputs))].add(own.constants)
+        MET["tasks"] += len(tasks)
+        MET["equal products"] += len(tasks) - sum(map(len, families.values()))
+        MET["families of several"] += sum(len(members) > 1 for members in families.values())
+        read = [rows for task in tasks for rows in task.inputs]
+        MET["inputs that several read"] += len(read) - len({id(rows) for rows in read})
+        return super().join(tasks, targets)  # type: ignore[arg-type]
+
+
+def changed(plan: Plan, tables: dict[str, Rows], changes: dict[str, Rows], joiner: Joiner) -> Changed | str:
+    """What a batch does to each map, or that it has no value."""
+    try:
+        done = propagate(plan, Memory(tables, plan.indexes), changes, joiner)
+    except EvaluationError:
+        return "no value"
+    return {name: rows.counts() for name, rows in done.changes.items()}
+
+
+def views(c: Choices, schema: Schema) -> list[Expr]:
+    made = [c.pick((random_query, correlated_query))(c, schema) for _ in range(1 + c.number(2))]
+    others = [with_other_constants(c, e) for e in made for _ in range(c.number(4))]
+    return [*made, *others, c.pick(made)]
+
+
+@pytest.mark.parametrize("together", [joins.TOGETHER, 1, 12])
+@law(examples=40)
+def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, c: Choices) -> None:
+    """propagate(merged plans) = propagate(each plan), and so for builds; by columns and by rows."""
+    schema = random_schema(c)
+    bodies = views(c, schema)
+    plans = [planned(query_of(schema, e, f"V{i}"))[1] for i, e in enumerate(bodies)]
+    every = merged(plans)
+    case = case_of(c, schema, bodies[0], BATCHES)
+    with pytest.MonkeyPatch.context() as patch:
+        parts = {name: rows for p in plans for name, rows in part_tables(p.program, case.parts).items()}
+        built = {name: rows for p in plans for name, rows in build(p, Memory(parts, {}), PythonJoiner()).items()}
+        patch.setattr(joins, "TOGETHER", together)
+        patch.setattr(sizes, "FEW", 0)
+        found = build(every, Memory(parts, {}), Counting())
+        assert {n: rows.counts() for n, rows in found.items()} == {n: rows.counts() for n, rows in built.items()}
+    tables = {**parts, **built}
+    for _, batch in case.steps():
+        changes = {n: rows for p in plans for n, rows in changed_tables(p.program, batch.delta).items()}
+        alone = [changed(p, tables, changes, PythonJoiner()) for p in plans]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(joins, "TOGETHER", together)
+            patch.setattr(sizes, "FEW", 0)
+            both = changed(every, tables, changes, Counting())
+        if isinstance(both, str):
+            assert both in alone
+            MET["no value"] += 1
+            return
+        assert both == {name: rows for own in alone if not isinstance(own, str) for name, rows in own.items()}
+        assert not any(isinstance(own, str) for own in alone)
+        MET["batches"] += 1
+        for name, rows in changes.items():
+            tables[name] = tables[name].plus(rows).consolidated()
+        for name, counts in both.items():
+            tables[name] = tables[name].plus(Rows.of_counts(tables[name].types, counts)).consolidated()
+
+
+def test_coverage() -> None:
+    wanted = {"equal products", "families of several", "inputs that several read", "batches"}
+    if MET:
+        assert min(MET[name] for name in wanted) > 100, MET
