@@ -19,12 +19,13 @@ def content_digest(rows: Rows) -> str:
     else their order could show: equal contents would then have two digests, but never two contents one."""
     table = rows.arrow()
     columns = [c.combine_chunks() for c in table.columns]
+    order = None
     if table.num_rows > 1:
         order = pa.array(np.argsort(fingerprints(columns, table.num_rows), kind="stable"))
-        columns = [column.take(order) for column in columns]
     found = hashlib.sha256(f"{table.num_rows} {_shape(rows.types)}".encode())
-    for part in (part for column in columns for part in _bits(column)):
-        found.update(part)
+    for column in columns:  # one after the other, so that of a large load no second one stands in memory
+        for part in _bits(column if order is None else column.take(order)):
+            found.update(part)
     return found.hexdigest()
 
 

@@ -67,7 +67,11 @@ class ColumnChanges:
         new = self._shredded(part, label, level, self._anew)
         if part.key and not self.held(part, part.key_columns, self._keys(part, new)).is_empty:
             raise Culprit
-        self._add(new)
+        self._add({name: self._once(name, rows) for name, rows in new.items()})
+
+    def _once(self, name: str, rows: Rows) -> Rows:
+        """New rows whose keys were seen to be different: each is there once."""
+        return Rows(rows.types, table=rows.arrow(), summed=True) if self.relation.parts[name].key else rows
 
     def _upsert(self, part: Part, label: Arrays, level: Level) -> None:
         columns = [*label, *level.columns]

@@ -1,10 +1,10 @@
 """Views as a state has them: kept fresh, or waiting to be rebuilt because their maps are another compiler's."""
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
 from typing import Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.judge import Judgement, judge
@@ -115,8 +115,23 @@ def stored_text(
 
 def compiled(query: Query, options: Options) -> Kept:
     """``query`` with its plans. Raises QueryError."""
-    stages = compile_view(query, options)
-    return Kept(query, options, stages, plan(stages.program))
+    stages, planned = _stages(compile_view, _Term(query_to_json(query), query), options)
+    return Kept(query, options, stages, planned)
+
+
+@frozen
+class _Term:
+    """A query as it is stored, which tells constants apart that Python does not, such as 1 and True."""
+
+    text: str
+    query: Query = field(eq=False)
+
+
+@lru_cache(maxsize=64)
+def _stages(compiler: Callable[[Query, Options], Stages], term: _Term, options: Options) -> tuple[Stages, Plan]:
+    """What ``compiler`` makes of a view, kept for who asks again: compiling costs more than opening a state."""
+    stages = compiler(term.query, options)
+    return stages, plan(stages.program)
 
 
 def view_of(name: str, text: str, behind: int | None) -> Kept | Waiting:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ripplenest import Database, RipplenestError, View
+from ripplenest.reading.nested import nested_bag
 
 SHARED, ENOUGH = Path("/dev/shm"), 2**30  # bytes: a container may have 64 MB
 # Many commits and no need of a disk: no waiting for fsync.
@@ -17,14 +18,14 @@ MEMORY = str(SHARED) if SHARED.is_dir() and shutil.disk_usage(SHARED).free >= EN
 
 def state(db: Database) -> dict[str, Any]:
     """The version, every stored table with its multiplicities, what the catalogue knows, and every answer."""
-    store = db._store
+    store, read = db._store, db._state.snapshot()
     snapshot = store.snapshot()
     return {
-        "version": db.version,
+        "version": snapshot.version,
         "tables": {t: dict(snapshot.scan(t).consolidated().counts()) for t in store.tables()},
         "keys": {t: spec.indexes for t, spec in store.tables().items()},
         "meta": store.all_meta(),
-        "answers": {name: db.view(name).rows() for name in db.views},
+        "answers": {name: nested_bag(view.shape, read) for name, view in db._state.declared.views.items()},
     }
 
 
