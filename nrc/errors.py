@@ -4,10 +4,11 @@ all that a user can meet.
 A message has five parts: where it happened, what was wrong, what was wanted, what came, and what was possible.
 Errors are raised where they are noticed and never caught on the way; nothing is changed before all checks have passed.
 
-Messages show names and types, and of rows no values but those of their keys. Names are of users: printed, each part is
-one line, on which whatever could command a terminal is escaped.
+Messages show names and types, and of rows no values but keys that are no text. Names are of users: printed, each part
+is one line, on which whatever could command a terminal is escaped.
 """
 
+import os
 from collections.abc import Iterable
 from itertools import islice
 
@@ -71,6 +72,7 @@ class RipplenestError(Exception):
         return self
 
 
+KEYS = "RIPPLENEST_KEYS"
 MOST = 20  # errors that are shown at once
 LONG = 60  # characters of a value of a key
 
@@ -90,7 +92,10 @@ def raise_first(faults: Iterable[RipplenestError]) -> None:
 
 
 def shown(value: object) -> str:
-    """A value of a key, on one line of a message and not a long one."""
+    """A value of a key, on one line of a message and not a long one. Texts and bytes are who somebody is, or worse:
+    they are shown on request."""
+    if isinstance(value, str | bytes) and os.environ.get(KEYS) != "show":
+        return f"({len(value)} {'letters' if isinstance(value, str) else 'bytes'}; {KEYS}=show shows them)"
     text = _text(value)
     return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
+from ripplenest.nrc.text import part
 from ripplenest.plan.planned import merged
 from ripplenest.run.engines import Engines
 from ripplenest.run.policy import Policy, Work, decide
@@ -49,10 +50,10 @@ class Pieces:
         yield self._piece("a build", "recomputed", Work(view.plan, lambda t: 0 if t in own else sizes(t), {}).full())
         for name in sorted(view.relations & self.declared.relations.keys()):
             readers = merged([v.plan for v in self.declared.views.values() if name in v.relations])
-            parts = {part: sizes(part) for part in self.declared.relations[name].parts}
+            parts = {p: sizes(p) for p in self.declared.relations[name].parts}
             gone = parts.keys() | {m.name for m in readers.maps}
             work = Work(readers, lambda t, gone=gone: 0 if t in gone else sizes(t), parts)  # type: ignore[misc]
-            yield self._piece(f"a load of {name}", "recomputed", work.full())
+            yield self._piece(f"a load of {part(name)}", "recomputed", work.full())
 
     def _piece(self, work: str, how: str, rows: float) -> Piece:
         place = self.engines.place(rows)

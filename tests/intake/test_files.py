@@ -178,3 +178,19 @@ def test_the_first_twenty_are_said_at_once(db: rn.Database) -> None:
         b.delete("O", [{**ROWS[1], "items": []}, ROWS[2], {**ROWS[3], "note": "other"}])
     with refused(db, errors.DuplicateKey, "1 more", "(line 1)"), db.batch() as b:
         b.at("O", orderkey=1).items.insert([{"line": n, "price": None, "sent": None, "tags": []} for n in (2, 1, 3)])
+
+
+def test_keys_that_are_texts_are_shown_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @rn.record
+    class Person:
+        name: str
+        token: bytes
+
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("P", Person, key=("name", "token"))
+        db.load("P", [{"name": "Ann", "token": b"\x01"}])
+        hidden = "row      name (3 letters; RIPPLENEST_KEYS=show shows them), token (1 bytes; RIPPLENEST_KEYS=show shows them)"
+        for text in (hidden, "row      name Ann, token b'\\x01'"):
+            with refused(db, errors.DuplicateKey, text), db.batch() as b:
+                b.insert("P", [{"name": "Ann", "token": b"\x01"}])
+            monkeypatch.setenv("RIPPLENEST_KEYS", "show")

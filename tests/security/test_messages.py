@@ -106,7 +106,7 @@ def test_names_in_errors(folder: Path) -> None:
             parts = [
                 part for part in (caught.value.wanted, caught.value.got, caught.value.possible) if part is not None
             ]
-            assert shown.count("\n") == len(parts) + len(caught.value.excerpt), (n, shown)
+            assert shown.count("\n") == len(parts) + len(caught.value.excerpt) + bool(caught.value.key), (n, shown)
         assert named > 20, named
 
 
