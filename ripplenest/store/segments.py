@@ -139,13 +139,17 @@ class Reader:
         """
         index, rows = self.index(segment, keys.columns, complete, layouts), self._rows(segment)
         later = _later(segment, layouts)
+        candidates, found = np.empty(0, np.int64), pa.table({})
 
         def values(places: Places) -> list[pa.Array]:
-            found = adapted(rows.taken(places), later)
+            nonlocal candidates, found
+            candidates, found = places, adapted(rows.taken(places), later)
             return [found.column(i).combine_chunks() for i in keys.columns]
 
         _, places = matched(index, values, index.asked(keys), keys.arrays)
-        return adapted(rows.taken(places), later) if len(places) else None
+        if not len(places):
+            return None
+        return found if places is candidates else adapted(rows.taken(places), later)  # nearly always all of them are
 
     def remember(self, made: Iterable[tuple[Blob, Mapped | KeyIndex]]) -> None:
         """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""
