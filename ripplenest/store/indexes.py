@@ -24,7 +24,7 @@ from ripplenest.store.specs import Columns
 STEP = 1 << 14  # entries between two fences
 SHIFT = np.uint64(32)  # bits of a hash that are not stored
 NARROW = 1 << 32  # rows whose numbers have 32 bits
-COLUMNS, HASH, FENCES = b"columns", b"hash", b"fences"  # metadata
+COLUMNS, SEGMENT, HASH, FENCES = b"columns", b"segment", b"hash", b"fences"  # metadata
 _KNOWN: dict[bytes | None, TextHash] = {None: "blake2b", b"words": "words"}
 Hashes = npt.NDArray[np.uint32] | U64
 
@@ -36,33 +36,32 @@ class KeyIndex:
     hashes: Hashes
     numbers: npt.NDArray[np.uint32] | Places | None  # the row of each entry; None when they are in order
     fences: Hashes
+    columns: str
+    segment: int | None  # its number in the catalogue; indexes of format 4 do not say it
     texts: TextHash = "words"
     blocks: Blocks | None = None
     arrays: tuple[pa.Array, ...] = ()  # what of it lies in blocks
 
     @classmethod
-    def of(cls, index: Index) -> "KeyIndex":
+    def of(cls, index: Index, columns: Columns, segment: int) -> "KeyIndex":
         """What is stored of an index in memory."""
         hashes, rows = index
         upper = (hashes >> SHIFT).astype(np.uint32)
         narrow = rows.astype(np.uint32) if len(rows) <= NARROW else rows
-        return cls(upper, None if in_order(rows) else narrow, upper[::STEP])
+        return cls(upper, None if in_order(rows) else narrow, upper[::STEP], _text(columns), segment)
 
-    def table(self, columns: Columns) -> pa.Table:
+    @property
+    def table(self) -> pa.Table:
         """What its blob holds."""
         arrays = {"h": self.hashes} if self.numbers is None else {"h": self.hashes, "r": self.numbers}
         fences = self.fences.astype(">u4").tobytes().hex()
-        return pa.table(arrays).replace_schema_metadata(
-            {COLUMNS: column_text(columns), HASH: self.texts, FENCES: fences}
-        )
+        said = {COLUMNS: self.columns, SEGMENT: str(self.segment), HASH: self.texts, FENCES: fences}
+        return pa.table(arrays).replace_schema_metadata(said)
 
     @classmethod
-    def read(cls, table: pa.Table, blocks: Blocks, columns: Columns, where: str) -> "KeyIndex":
-        """The index in a blob. Raises CorruptState when it is on other columns."""
+    def read(cls, table: pa.Table, blocks: Blocks, where: str) -> "KeyIndex":
+        """The index in a blob. Raises CorruptState when it has hashes that are not known here."""
         metadata = table.schema.metadata or {}
-        wanted, got = column_text(columns), metadata.get(COLUMNS, b"").decode()
-        if got != wanted:
-            raise CorruptState("an index of other columns", where=where, wanted=wanted, got=got)
         texts = _KNOWN.get(metadata.get(HASH))
         if texts is None:
             raise CorruptState("an index of other hashes", where=where, wanted="words", got=metadata[HASH].decode())
@@ -71,7 +70,15 @@ class KeyIndex:
         arrays = tuple(c.chunk(0) for c in table.columns)
         hashes, numbers = arrays[0].to_numpy(), arrays[1].to_numpy() if len(arrays) > 1 else None
         fences = np.frombuffer(bytes.fromhex(metadata.get(FENCES, b"").decode()), ">u4").astype(np.uint32)
-        return cls(hashes, numbers, fences, texts, blocks, arrays)
+        segment = int(metadata[SEGMENT]) if SEGMENT in metadata else None
+        return cls(hashes, numbers, fences, metadata.get(COLUMNS, b"").decode(), segment, texts, blocks, arrays)
+
+    def check(self, columns: Columns, segment: int, where: str) -> None:
+        """Raises CorruptState unless it is on ``columns`` of ``segment``: a catalogue may name another's blob."""
+        if self.columns != _text(columns):
+            raise CorruptState("an index of other columns", where=where, wanted=_text(columns), got=self.columns)
+        if self.segment not in (None, segment):
+            raise CorruptState("an index of another segment", where=where, wanted=segment, got=self.segment)
 
     def asked(self, keys: Keys) -> U64:
         """The hashes of ``keys`` as this index has them."""
@@ -115,6 +122,5 @@ class KeyIndex:
         return self.numbers[entries].astype(np.int64, copy=False)
 
 
-def column_text(columns: Columns) -> str:
-    """What an index says that it is on."""
+def _text(columns: Columns) -> str:
     return ",".join(map(str, columns))
