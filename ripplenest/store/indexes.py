@@ -9,6 +9,9 @@ Indexes of format 4 have h: uint64 and r: int64, of texts as ``blake2b`` hashes 
 as a whole.
 """
 
+from functools import lru_cache
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -73,12 +76,14 @@ class KeyIndex:
         segment = int(metadata[SEGMENT]) if SEGMENT in metadata else None
         return cls(hashes, numbers, fences, metadata.get(COLUMNS, b"").decode(), segment, texts, blocks, arrays)
 
-    def check(self, columns: Columns, segment: int, where: str) -> None:
-        """Raises CorruptState unless it is on ``columns`` of ``segment``: a catalogue may name another's blob."""
-        if self.columns != _text(columns):
-            raise CorruptState("an index of other columns", where=where, wanted=_text(columns), got=self.columns)
-        if self.segment not in (None, segment):
-            raise CorruptState("an index of another segment", where=where, wanted=segment, got=self.segment)
+    def is_of(self, columns: Columns, segment: int) -> bool:
+        """Whether it is on ``columns`` of ``segment``: a catalogue may name another's blob."""
+        return self.columns == _text(columns) and self.segment in (None, segment)
+
+    def foreign(self, columns: Columns, segment: int, where: str) -> CorruptState:
+        """What is wrong with one that is not."""
+        wanted, got = f"columns {_text(columns)} of segment {segment}", f"{self.columns} of {self.segment}"
+        return CorruptState("an index of something else", where=where, wanted=wanted, got=got)
 
     def asked(self, keys: Keys) -> U64:
         """The hashes of ``keys`` as this index has them."""
@@ -90,28 +95,22 @@ class KeyIndex:
         if self.blocks is None or self.blocks.whole:
             first = np.searchsorted(self.hashes, wanted, "left")
             return first, np.searchsorted(self.hashes, wanted, "right") - first
-        low = np.maximum(np.searchsorted(self.fences, wanted, "left") - 1, 0)
-        high = np.maximum(np.searchsorted(self.fences, wanted, "right") - 1, 0)
-        self._touch(np.unique(np.concatenate([low, high])))
-        first = self._between(low, wanted, ends=False)
-        return first, self._between(high, wanted, ends=True) - first
+        first = self._searched(np.searchsorted(self.fences, wanted, "left"), wanted, "left")
+        return first, self._searched(np.searchsorted(self.fences, wanted, "right"), wanted, "right") - first
 
-    def _touch(self, steps: Places) -> None:
-        """Check all entries of some steps."""
+    def _searched(self, fence: Places, wanted: Hashes, side: Literal["left", "right"]) -> Places:
+        """Where ``wanted`` come in: between the fence before ``fence`` and that."""
         assert self.blocks is not None
+        found, order = np.empty(len(fence), np.int64), np.argsort(fence, kind="stable")
         width, start = self.hashes.itemsize, begin(self.blocks, self.arrays[0].buffers()[1])
-        ends = np.minimum((steps + 1) * STEP, len(self.hashes))
-        self.blocks.spans(start + steps * STEP * width, start + ends * width)
-
-    def _between(self, step: Places, wanted: Hashes, ends: bool) -> Places:
-        """The first entry of a step that is not less than what is wanted, or with ``ends`` that is greater."""
-        low, high = step * STEP, np.minimum((step + 1) * STEP, len(self.hashes))
-        while (open := low < high).any():
-            middle = (low + high) >> 1
-            found = self.hashes[np.where(open, middle, 0)]
-            before = open & ((found <= wanted) if ends else (found < wanted))
-            low, high = np.where(before, middle + 1, low), np.where(open & ~before, middle, high)
-        return low
+        ends = np.flatnonzero(np.diff(fence[order])) + 1
+        for some in np.split(order, ends) if len(ends) else [order]:
+            if len(some):
+                low = max(int(fence[some[0]]) - 1, 0) * STEP
+                high = min(low + STEP, len(self.hashes))
+                self.blocks.span(start + low * width, start + high * width)
+                found[some] = low + np.searchsorted(self.hashes[low:high], wanted[some], side)
+        return found
 
     def rows(self, entries: Places) -> Places:
         """The rows of entries. Raises CorruptState."""
@@ -122,5 +121,6 @@ class KeyIndex:
         return self.numbers[entries].astype(np.int64, copy=False)
 
 
+@lru_cache(maxsize=1024)
 def _text(columns: Columns) -> str:
     return ",".join(map(str, columns))

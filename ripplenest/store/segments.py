@@ -129,7 +129,8 @@ class Reader:
             where, possible = self._path(segment.blob), map(str, segment.indexes)
             raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
         found = self._cached(blob, lambda: KeyIndex.read(*self._load(blob), self._path(blob)))
-        found.check(columns, segment.id, self._path(blob))
+        if not found.is_of(columns, segment.id):
+            raise found.foreign(columns, segment.id, self._path(blob))
         return found
 
     def probe(
