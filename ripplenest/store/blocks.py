@@ -70,7 +70,9 @@ class Blocks:
     def span(self, first: int, end: int) -> None:
         """Check the bytes from ``first`` to before ``end``."""
         if not self.whole and end > first:
-            self._check(np.arange(first // self._size, (end - 1) // self._size + 1))
+            low, high = first // self._size, (end - 1) // self._size + 1
+            if not self.checked[low:high].all():
+                self._check(np.arange(low, high))
 
     def values(self, begin: int, width: int, places: Numbers) -> None:
         """Check the values at ``places`` of an array of values of ``width`` bytes that begins at byte ``begin``."""

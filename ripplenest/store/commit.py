@@ -181,8 +181,8 @@ class Draft:
         return self._with_indexes(segment, {columns: index_of(table, columns) for columns in missing}, self._merges)
 
     def _with_indexes(self, segment: Segment, indexes: Mapping[Columns, Index], pack: Pack) -> Segment:
-        made = {columns: KeyIndex.of(index) for columns, index in indexes.items()}
-        added = {columns: self._added(pack, index.table(columns), index) for columns, index in made.items()}
+        made = {columns: KeyIndex.of(index, columns, segment.id) for columns, index in indexes.items()}
+        added = {columns: self._added(pack, index.table, index) for columns, index in made.items()}
         self._indexes += [(segment.id, columns, blob) for columns, blob in added.items()]
         return evolve(segment, indexes={**segment.indexes, **added}) if added else segment
 

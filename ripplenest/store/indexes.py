@@ -9,6 +9,9 @@ Indexes of format 4 have h: uint64 and r: int64, of texts as ``blake2b`` hashes 
 as a whole.
 """
 
+from functools import lru_cache
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -24,7 +27,7 @@ from ripplenest.store.specs import Columns
 STEP = 1 << 14  # entries between two fences
 SHIFT = np.uint64(32)  # bits of a hash that are not stored
 NARROW = 1 << 32  # rows whose numbers have 32 bits
-COLUMNS, HASH, FENCES = b"columns", b"hash", b"fences"  # metadata
+COLUMNS, SEGMENT, HASH, FENCES = b"columns", b"segment", b"hash", b"fences"  # metadata
 _KNOWN: dict[bytes | None, TextHash] = {None: "blake2b", b"words": "words"}
 Hashes = npt.NDArray[np.uint32] | U64
 
@@ -36,33 +39,32 @@ class KeyIndex:
     hashes: Hashes
     numbers: npt.NDArray[np.uint32] | Places | None  # the row of each entry; None when they are in order
     fences: Hashes
+    columns: str
+    segment: int | None  # its number in the catalogue; indexes of format 4 do not say it
     texts: TextHash = "words"
     blocks: Blocks | None = None
     arrays: tuple[pa.Array, ...] = ()  # what of it lies in blocks
 
     @classmethod
-    def of(cls, index: Index) -> "KeyIndex":
+    def of(cls, index: Index, columns: Columns, segment: int) -> "KeyIndex":
         """What is stored of an index in memory."""
         hashes, rows = index
         upper = (hashes >> SHIFT).astype(np.uint32)
         narrow = rows.astype(np.uint32) if len(rows) <= NARROW else rows
-        return cls(upper, None if in_order(rows) else narrow, upper[::STEP])
+        return cls(upper, None if in_order(rows) else narrow, upper[::STEP], _text(columns), segment)
 
-    def table(self, columns: Columns) -> pa.Table:
+    @property
+    def table(self) -> pa.Table:
         """What its blob holds."""
         arrays = {"h": self.hashes} if self.numbers is None else {"h": self.hashes, "r": self.numbers}
         fences = self.fences.astype(">u4").tobytes().hex()
-        return pa.table(arrays).replace_schema_metadata(
-            {COLUMNS: column_text(columns), HASH: self.texts, FENCES: fences}
-        )
+        said = {COLUMNS: self.columns, SEGMENT: str(self.segment), HASH: self.texts, FENCES: fences}
+        return pa.table(arrays).replace_schema_metadata(said)
 
     @classmethod
-    def read(cls, table: pa.Table, blocks: Blocks, columns: Columns, where: str) -> "KeyIndex":
-        """The index in a blob. Raises CorruptState when it is on other columns."""
+    def read(cls, table: pa.Table, blocks: Blocks, where: str) -> "KeyIndex":
+        """The index in a blob. Raises CorruptState when it has hashes that are not known here."""
         metadata = table.schema.metadata or {}
-        wanted, got = column_text(columns), metadata.get(COLUMNS, b"").decode()
-        if got != wanted:
-            raise CorruptState("an index of other columns", where=where, wanted=wanted, got=got)
         texts = _KNOWN.get(metadata.get(HASH))
         if texts is None:
             raise CorruptState("an index of other hashes", where=where, wanted="words", got=metadata[HASH].decode())
@@ -71,7 +73,17 @@ class KeyIndex:
         arrays = tuple(c.chunk(0) for c in table.columns)
         hashes, numbers = arrays[0].to_numpy(), arrays[1].to_numpy() if len(arrays) > 1 else None
         fences = np.frombuffer(bytes.fromhex(metadata.get(FENCES, b"").decode()), ">u4").astype(np.uint32)
-        return cls(hashes, numbers, fences, texts, blocks, arrays)
+        segment = int(metadata[SEGMENT]) if SEGMENT in metadata else None
+        return cls(hashes, numbers, fences, metadata.get(COLUMNS, b"").decode(), segment, texts, blocks, arrays)
+
+    def is_of(self, columns: Columns, segment: int) -> bool:
+        """Whether it is on ``columns`` of ``segment``: a catalogue may name another's blob."""
+        return self.columns == _text(columns) and self.segment in (None, segment)
+
+    def foreign(self, columns: Columns, segment: int, where: str) -> CorruptState:
+        """What is wrong with one that is not."""
+        wanted, got = f"columns {_text(columns)} of segment {segment}", f"{self.columns} of {self.segment}"
+        return CorruptState("an index of something else", where=where, wanted=wanted, got=got)
 
     def asked(self, keys: Keys) -> U64:
         """The hashes of ``keys`` as this index has them."""
@@ -83,28 +95,22 @@ class KeyIndex:
         if self.blocks is None or self.blocks.whole:
             first = np.searchsorted(self.hashes, wanted, "left")
             return first, np.searchsorted(self.hashes, wanted, "right") - first
-        low = np.maximum(np.searchsorted(self.fences, wanted, "left") - 1, 0)
-        high = np.maximum(np.searchsorted(self.fences, wanted, "right") - 1, 0)
-        self._touch(np.unique(np.concatenate([low, high])))
-        first = self._between(low, wanted, ends=False)
-        return first, self._between(high, wanted, ends=True) - first
+        first = self._searched(np.searchsorted(self.fences, wanted, "left"), wanted, "left")
+        return first, self._searched(np.searchsorted(self.fences, wanted, "right"), wanted, "right") - first
 
-    def _touch(self, steps: Places) -> None:
-        """Check all entries of some steps."""
+    def _searched(self, fence: Places, wanted: Hashes, side: Literal["left", "right"]) -> Places:
+        """Where ``wanted`` come in: between the fence before ``fence`` and that."""
         assert self.blocks is not None
+        found, order = np.empty(len(fence), np.int64), np.argsort(fence, kind="stable")
         width, start = self.hashes.itemsize, begin(self.blocks, self.arrays[0].buffers()[1])
-        ends = np.minimum((steps + 1) * STEP, len(self.hashes))
-        self.blocks.spans(start + steps * STEP * width, start + ends * width)
-
-    def _between(self, step: Places, wanted: Hashes, ends: bool) -> Places:
-        """The first entry of a step that is not less than what is wanted, or with ``ends`` that is greater."""
-        low, high = step * STEP, np.minimum((step + 1) * STEP, len(self.hashes))
-        while (open := low < high).any():
-            middle = (low + high) >> 1
-            found = self.hashes[np.where(open, middle, 0)]
-            before = open & ((found <= wanted) if ends else (found < wanted))
-            low, high = np.where(before, middle + 1, low), np.where(open & ~before, middle, high)
-        return low
+        ends = np.flatnonzero(np.diff(fence[order])) + 1
+        for some in np.split(order, ends) if len(ends) else [order]:
+            if len(some):
+                low = max(int(fence[some[0]]) - 1, 0) * STEP
+                high = min(low + STEP, len(self.hashes))
+                self.blocks.span(start + low * width, start + high * width)
+                found[some] = low + np.searchsorted(self.hashes[low:high], wanted[some], side)
+        return found
 
     def rows(self, entries: Places) -> Places:
         """The rows of entries. Raises CorruptState."""
@@ -115,6 +121,6 @@ class KeyIndex:
         return self.numbers[entries].astype(np.int64, copy=False)
 
 
-def column_text(columns: Columns) -> str:
-    """What an index says that it is on."""
+@lru_cache(maxsize=1024)
+def _text(columns: Columns) -> str:
     return ",".join(map(str, columns))

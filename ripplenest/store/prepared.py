@@ -60,9 +60,11 @@ class Prepared:
         ready = self._ready.get(c.dialect.name)
         if ready is None:
             ready = self._ready[c.dialect.name] = _Ready.of(self._statement, c.dialect)
-        cursor = c.connection.cursor()
+        cursor, given = c.connection.cursor(), ready.given(values)
         try:
-            cursor.execute(ready.text, ready.given(values))
+            for hears in c.dispatch.before_cursor_execute:  # whoever listens to statements hears of these, too
+                hears(c, cursor, ready.text, given, None, False)
+            cursor.execute(ready.text, given)
             found = cursor.fetchall()
         finally:
             cursor.close()

@@ -24,7 +24,7 @@ from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
 from ripplenest.store.disk import Blob, Disk
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import KeyIndex, column_text
+from ripplenest.store.indexes import KeyIndex
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.mapped import Mapped
 from ripplenest.store.seal import seal
@@ -123,12 +123,15 @@ class Reader:
         it."""
         blob = segment.indexes.get(columns)
         if blob is None and not complete:
-            made = lambda: KeyIndex.of(index_of(self.scan(segment, layouts), columns))  # noqa: E731
+            made = lambda: KeyIndex.of(index_of(self.scan(segment, layouts), columns), columns, segment.id)  # noqa: E731
             return self._cached((segment.blob, columns, len(layouts)), made)
         if blob is None:
-            where, possible = str(self.disk.folder / segment.blob.file), map(column_text, segment.indexes)
+            where, possible = self._path(segment.blob), map(str, segment.indexes)
             raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
-        return self._cached(blob, lambda: self._load_index(blob, columns))
+        found = self._cached(blob, lambda: KeyIndex.read(*self._load(blob), self._path(blob)))
+        if not found.is_of(columns, segment.id):
+            raise found.foreign(columns, segment.id, self._path(blob))
+        return found
 
     def probe(
         self, segment: Segment, keys: Keys, complete: bool = True, layouts: Sequence[Layout] = ()
@@ -139,13 +142,17 @@ class Reader:
         """
         index, rows = self.index(segment, keys.columns, complete, layouts), self._rows(segment)
         later = _later(segment, layouts)
+        candidates, found = np.empty(0, np.int64), pa.table({})
 
         def values(places: Places) -> list[pa.Array]:
-            found = adapted(rows.taken(places), later)
+            nonlocal candidates, found
+            candidates, found = places, adapted(rows.taken(places), later)
             return [found.column(i).combine_chunks() for i in keys.columns]
 
         _, places = matched(index, values, index.asked(keys), keys.arrays)
-        return adapted(rows.taken(places), later) if len(places) else None
+        if not len(places):
+            return None
+        return found if places is candidates else adapted(rows.taken(places), later)  # nearly always all of them are
 
     def remember(self, made: Iterable[tuple[Blob, Mapped | KeyIndex]]) -> None:
         """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""
@@ -173,9 +180,6 @@ class Reader:
     def _rows(self, segment: Segment) -> Mapped:
         return self._cached(segment.blob, lambda: Mapped(*self._load(segment.blob)))
 
-    def _load_index(self, blob: Blob, columns: Columns) -> KeyIndex:
-        return KeyIndex.read(*self._load(blob), columns, blob.file)
-
     def _load(self, blob: Blob) -> tuple[pa.Table, Blocks]:
         with self._lock:
             checked = self._verified.get(blob)
@@ -185,7 +189,10 @@ class Reader:
         return decode(blocks), blocks
 
     def _blocks(self, blob: Blob, checked: Checked | None) -> Blocks:
-        return Blocks(self.disk.map(blob), blob.sha256, str(self.disk.folder / blob.file), blob.offset, checked)
+        return Blocks(self.disk.map(blob), blob.sha256, self._path(blob), blob.offset, checked)
+
+    def _path(self, blob: Blob) -> str:
+        return str(self.disk.folder / blob.file)
 
 
 def _later(segment: Segment, layouts: Sequence[Layout]) -> list[Layout]:

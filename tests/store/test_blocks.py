@@ -179,7 +179,7 @@ def test_a_digest_that_is_none_is_named(known):
 def test_keys_are_looked_up_rightly_or_a_block_is_named():
     chance = random.Random(2)
     table = pa.table({"c0": pa.array([chance.randrange(40) for _ in range(300)])})
-    data, known = blob(KeyIndex.of(index_of(table, (0,))).table((0,)))
+    data, known = blob(KeyIndex.of(index_of(table, (0,)), (0,), 7).table)
     every = [Keys((0,), Rows.of_counts((Base("long"),), {(key,): 1})) for key in range(45)]
     seen: Counter[str] = Counter()
 
@@ -190,7 +190,7 @@ def test_keys_are_looked_up_rightly_or_a_block_is_named():
         bad = damaged(data, start, chance)
         for asked, keys in enumerate(every):
             try:
-                stored = KeyIndex.read(*opened(bad, known), (0,), "file")
+                stored = KeyIndex.read(*opened(bad, known), "file")
                 _, places = matched(stored, values, keys.hashes, keys.arrays)
             except CorruptState:
                 seen["named"] += 1
@@ -208,8 +208,8 @@ def test_a_search_between_fences_is_a_search(known, asked, step):
         patch.setattr(blocks, "BLOCK", 64)
         patch.setattr(indexes, "STEP", step)
         hashes = np.sort(np.array(known, np.uint64)) << np.uint64(40)
-        index = KeyIndex.of((hashes, np.arange(len(known))[::-1].copy()))
-        stored = KeyIndex.read(*opened(*blob(index.table((3,)))), (3,), "file")
+        index = KeyIndex.of((hashes, np.arange(len(known))[::-1].copy()), (3,), 7)
+        stored = KeyIndex.read(*opened(*blob(index.table)), "file")
         wanted = np.array(asked, np.uint64) << np.uint64(40)
         for got, expected in zip(stored.spans(wanted), index.spans(wanted), strict=True):
             assert got.tolist() == expected.tolist()
@@ -351,7 +351,7 @@ def test_colliding_keys_are_sorted_out(rows, keys):
                 mixed = [np.zeros(len(s), np.uint64) if collide else hash_columns(x, len(s))
                          for x, s in ((stored, rows), (asked, keys))]
                 order = np.argsort(mixed[0], kind="stable")
-                index = KeyIndex.of((mixed[0][order], order))
+                index = KeyIndex.of((mixed[0][order], order), (0,), 7)
                 which, places = matched(index, lambda p: [c.take(pa.array(p)) for c in stored], mixed[1], asked)
                 assert sorted(zip(which.tolist(), places.tolist(), strict=True)) == expected
 
@@ -362,7 +362,7 @@ def test_doubles_that_collide_are_told_apart_by_their_bits():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ripplenest.data.index.CROWDED", 0)
         patch.setattr("ripplenest.data.index.CROWD", 0)
-        index = KeyIndex.of((np.zeros(4, np.uint64), np.arange(4)))
+        index = KeyIndex.of((np.zeros(4, np.uint64), np.arange(4)), (0,), 7)
         which, places = matched(index, lambda p: [column.take(pa.array(p))], np.zeros(3, np.uint64), [asked])
     assert sorted(zip(which.tolist(), places.tolist(), strict=True)) == [(0, 0), (1, 2)]
 
@@ -371,7 +371,7 @@ def test_keys_that_all_collide_cost_no_square():
     """Each with each would be 1.6 billion pairs."""
     n = 40_000
     column = pa.array(np.arange(n))
-    index = KeyIndex.of((np.zeros(n, np.uint64), np.arange(n)))
+    index = KeyIndex.of((np.zeros(n, np.uint64), np.arange(n)), (0,), 7)
     taken: list[int] = []
 
     def values(places):

@@ -56,6 +56,8 @@ def good(tmp_path_factory):
 FLIPS, FLIP_SEED = 25, 1
 OLD = "SELECT id FROM segments WHERE died BETWEEN 4 AND 11"
 LAST = "SELECT max(s.id) FROM segments s JOIN segment_indexes i ON i.segment_id = s.id WHERE s.died IS NULL"
+PLACE = "file, offset, bytes, sha256"
+OTHER = f"SELECT {PLACE} FROM segment_indexes o WHERE o.columns = segment_indexes.columns ORDER BY segment_id LIMIT 1"
 
 
 def blobs(folder: Path) -> list[tuple[str, int, int]]:
@@ -141,6 +143,7 @@ def test_a_changed_catalogue_row_is_named(good, tmp_path):
             "UPDATE segments SET died = 11 WHERE id = 20",
             f"DELETE FROM segment_indexes WHERE segment_id = ({LAST})",
             "UPDATE segments SET is_delta = 0 WHERE id = 3",
+            f"UPDATE segment_indexes SET ({PLACE}) = ({OTHER})",
             "UPDATE segments SET file = (SELECT file FROM segments WHERE id = 5) WHERE id = 3",
             "DELETE FROM versions WHERE n = 12",
             "DELETE FROM versions WHERE n = 5",

@@ -111,10 +111,11 @@ def test_blobs_are_what_the_page_says(page, state):
         assert table.column_names == [f"c{i}" for i in range(width)] + ["w"] * weighed
         kinds.add("weights" if weighed else f"weight {metadata['w']}")
     assert kinds >= {"weights", "weight 1", "weight 2", "weight -1"}
-    for columns, *row in asked(state, f"SELECT columns, {blob} FROM segment_indexes"):
+    for segment, columns, *row in asked(state, f"SELECT segment_id, columns, {blob} FROM segment_indexes"):
         table = read(state, tuple(row))
         metadata = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
         assert [list(metadata)] == [named["an index"][1]] and metadata["hash"] == "words"
+        assert metadata["segment"] == str(segment)
         assert [int(c) for c in metadata["columns"].split(",")] == [int(c) for c in re.findall(r"\d+", columns)]
         assert table.column_names == named["an index"][0][: table.num_columns] and table.column("h").type == pa.uint32()
         hashes = table.column("h").to_pylist()

@@ -75,11 +75,11 @@ drawn = given(changes=st.lists(test_model.deltas(), min_size=1, max_size=12), in
 @settings(max_examples=2)
 @drawn
 def test_store_is_its_changes(changes, indexed_at):
-    law(False, changes, indexed_at)
+    law(False, False, changes, indexed_at)
 
 
 @pytest.mark.long
 @settings(EXPLORE, max_examples=60)
 @drawn
 def test_store_is_its_changes_long(changes, indexed_at):
-    law(False, changes, indexed_at)
+    law(False, False, changes, indexed_at)
