@@ -1,16 +1,18 @@
 """Selection and projection of rows as Arrow does them: for tables that are too large to be taken apart in Python."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.hashing import fingerprints, hash_columns
+from ripplenest.data.hashing import U64, fingerprints, hash_columns
 from ripplenest.data.index import Columns, Keys, Places, index_of, matches
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
+
+AT_ONCE = 2**18  # rows that are worked on at a time, where there are more: what bounds the memory of the work itself
 
 
 def column(rows: Rows, i: int) -> pa.ChunkedArray:
@@ -36,15 +38,15 @@ def project(rows: Rows, columns: Sequence[int], types: tuple[Base, ...]) -> Rows
 
 
 def consolidated(found: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Each of ``found`` consolidated, those of equal types looked at together.
+    """Each of ``found`` consolidated: many rows in chunks, few rows of equal types looked at together.
 
     Rows of different fingerprints are different, so what has no two equal ones, and no weight of 0, is a sum already;
     only the others are summed.
     """
+    summed = {name: in_chunks(rows) for name, rows in found.items() if len(rows) > AT_ONCE}
     by_types: defaultdict[tuple[Base, ...], list[str]] = defaultdict(list)
-    for name, rows in found.items():
-        by_types[rows.types].append(name)
-    summed: dict[str, Rows] = {}
+    for name in found.keys() - summed.keys():
+        by_types[found[name].types].append(name)
     for types, names in by_types.items():
         tables = [found[name].arrow() for name in names]
         unsure = _unsure(tables)
@@ -57,12 +59,53 @@ def consolidated(found: Mapping[str, Rows]) -> dict[str, Rows]:
 def _unsure(tables: Sequence[pa.Table]) -> set[int]:
     """The numbers of those of ``tables``, which have one schema, that may have a row twice, or 0 times."""
     together = pa.concat_tables(tables).combine_chunks()
-    *columns, weights = (c.chunk(0) for c in together.columns) if len(together) else (pa.array([], pa.int64()),)
     owners = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
-    prints = fingerprints(columns, len(together))
+    prints = _prints(together)
     order = np.lexsort((prints, owners))
     again = (np.diff(prints[order]) == 0) & (np.diff(owners[order]) == 0)
-    return {*owners[order[1:][again]].tolist(), *owners[weights.to_numpy() == 0].tolist()}
+    return {*owners[order[1:][again]].tolist(), *owners[together.column(WEIGHT).to_numpy() == 0].tolist()}
+
+
+def in_chunks(rows: Rows) -> Rows:
+    """``rows`` consolidated, which beside the rows and their sum takes the memory of ``AT_ONCE`` rows."""
+    if rows.is_sum or len(rows) <= AT_ONCE:
+        return rows.consolidated()
+    none = arrow_schema(rows.types).empty_table()
+    found = (chunk.arrow() for chunk in chunks(rows, -(-len(rows) // AT_ONCE)))
+    return Rows(rows.types, table=pa.concat_tables([none, *found]), summed=True)
+
+
+def chunks(rows: Rows, count: int) -> Iterator[Rows]:
+    """Consolidated rows, in about ``count`` chunks of a size. Law: their sum is ``rows``, and no row is in two."""
+    table = rows.arrow()
+    places = None if rows.is_sum else _apart(table, count)
+    if places is None:
+        most = max(-(-len(table) // count), 1)
+        for start in range(0, len(table), most):
+            yield Rows(rows.types, table=table.slice(start, most), summed=True)
+        return
+    for own in places:
+        found = Rows(rows.types, table=table.take(pa.array(own))).consolidated()
+        if len(found):
+            yield found
+
+
+def _apart(table: pa.Table, count: int) -> list[Places] | None:
+    """The places of rows in ``count`` groups by their fingerprints, so that equal rows are together; None for a table
+    that is a sum."""
+    prints = _prints(table)
+    ordered = np.sort(prints)
+    if not (ordered[1:] == ordered[:-1]).any() and (table.column(WEIGHT).to_numpy() != 0).all():
+        return None
+    groups = (prints % np.uint64(count)).astype(np.int64)
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+
+
+def _prints(table: pa.Table) -> U64:
+    """The fingerprints of rows without their weights."""
+    found = [fingerprints(batch.columns[:-1], len(batch)) for batch in table.to_batches()]
+    return np.concatenate(found) if found else np.empty(0, np.uint64)
 
 
 def each_once(rows: Rows) -> Rows:

@@ -205,6 +205,11 @@ class Rows:
         return max(abs(int(weights.max())), abs(int(weights.min()))) if len(weights) else 0
 
     @property
+    def is_sum(self) -> bool:
+        """True for rows that are known to be consolidated."""
+        return self._summed
+
+    @property
     def is_empty(self) -> bool:
         """True when there is no entry; entries that cancel out are only seen by ``consolidated()``."""
         return len(self) == 0

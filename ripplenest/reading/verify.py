@@ -86,7 +86,7 @@ class _Run:
     not_compared: list[str] = field(factory=list)
 
     def read(self, name: str, of: str, row: Type) -> _Seen:
-        rows = self.snapshot.scan(name).consolidated()
+        rows = columnar.in_chunks(self.snapshot.scan(name))
         self.tables.append(Table(name, of, len(rows)))
         return _Seen(self.tables[-1], row, rows)
 
@@ -181,7 +181,7 @@ def _called(m: Map, view: str) -> str:
 
 def _compared(t: _Seen, fresh: Rows) -> Iterator[Difference]:
     """Law 6: what is stored is what the definition gives."""
-    change = t.rows.plus(fresh.negated()).consolidated()
+    change = columnar.in_chunks(t.rows.plus(fresh.negated()))
     missing = columnar.negative(change).negated()
     yield from t.differs("not what its definition gives on the relations", columnar.positive(change), missing)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
+from ripplenest.data.columnar import in_chunks
 from ripplenest.data.index import Wanted
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
@@ -55,8 +56,8 @@ def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: 
     reader = Loaded(before, changes)
     fresh = build(plan, reader, joiner)
     found, read = {}, sum(reader.read)
-    for name, rows in fresh.items():
-        held = before.scan(name)
+    for name in [*fresh]:
+        held, rows = before.scan(name), fresh.pop(name)
         read += len(held)
-        found[name] = rows.plus(held.negated()).consolidated()
+        found[name] = in_chunks(rows.plus(held.negated()))
     return Propagation(found, read, len(plan.levels))

@@ -8,13 +8,14 @@ shared with other families; then combinations stay in the order of members, and 
 is told apart by the identity of inputs, and nothing outlives the object that keeps them.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from ripplenest.data import columnar
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import LONG
 from ripplenest.plan.families import member
@@ -23,6 +24,7 @@ from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.join import extended, fulfilling, head
 
 TOGETHER = 2**17  # rows that members of a family join at once; where each has many, there is nothing to gain
+NO_INPUTS: Mapping[int, tuple[Rows, Input]] = {}
 Asked = tuple[Product, Sequence[Rows]]  # a product, and the rows of its sources
 
 
@@ -55,15 +57,28 @@ def joined(asked: Sequence[Asked]) -> list[pa.Table | None]:
 class Joins:
     """Bindings by what they are a function of, for the products of one level."""
 
-    def __init__(self) -> None:
-        self._inputs: dict[int, tuple[Rows, Input]] = {}
+    def __init__(self, inputs: Mapping[int, tuple[Rows, Input]] = NO_INPUTS) -> None:
+        self._inputs: dict[int, tuple[Rows, Input]] = dict(inputs)
         self._made: dict[Hashable, Binding] = {}
         self._nothing = Binding.nothing_read()
 
     def alone(self, p: Product, sources: Sequence[Rows]) -> pa.Table | None:
-        """The rows of one product."""
+        """The rows of one product; of one that reads many, those of a chunk of its first source at a time."""
+        count = -(-max(map(len, sources), default=0) // columnar.AT_ONCE)
+        if p.steps and count > 1:
+            found = [*self._chunked(p, sources, p.steps[0].source, count)]
+            return pa.concat_tables(found) if found else None
         binding = self._bound(p, sources, None)
         return head(p, binding) if len(binding) else None
+
+    def _chunked(self, p: Product, sources: Sequence[Rows], first: int, count: int) -> Iterator[pa.Table]:
+        """p(c₁ ⊎ c₂ ⊎ …, …) = p(c₁, …) ⊎ p(c₂, …) ⊎ …: a product is linear in each of its sources."""
+        others = {id(rows): (rows, self._input(rows)) for i, rows in enumerate(sources) if i != first}
+        for chunk in columnar.chunks(sources[first], count):
+            own = Joins(others)
+            binding = own._bound(p, [chunk if i == first else rows for i, rows in enumerate(sources)], None)
+            if len(binding):
+                yield head(p, binding)
 
     def together(
         self, family: Product, sources: Sequence[Rows], members: Sequence[tuple[Const, ...]]

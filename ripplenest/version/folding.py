@@ -11,15 +11,16 @@ arrays that were read.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from attrs import field, frozen
 
+from ripplenest.data.columnar import among
 from ripplenest.data.columns import from_leaves, to_leaves
-from ripplenest.data.index import Wanted, key_rows
+from ripplenest.data.index import Wanted, key_rows, wanted
 from ripplenest.data.naming import Numbers, array_numbers
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.rows import Pair, Row, Rows
 from ripplenest.data.texts import from_text, to_text
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import LawBroken
@@ -75,6 +76,15 @@ class Fold:
             row = (*e.label.args, *to_leaves(e.row, self.parts[e.part].flat)) if e.count else ()
             yield e.part, e.label.args, row, e.count
 
+    def rows(self, arrays: Rows, parts: Iterable[str]) -> dict[str, Rows]:
+        """The rows of each of ``parts`` that signed arrays stand for; each array is read once."""
+        pairs: dict[str, list[Pair]] = {part: [] for part in parts}
+        for array, n in arrays.counts().items():
+            for part, _, row, count in self.shredded(array):
+                if count and part in pairs:
+                    pairs[part].append((row, count * n))
+        return {part: Rows.of_pairs(self.parts[part].types, found) for part, found in pairs.items()}
+
     def entries(self, bag: BagValue, label: Row, numbers: Numbers) -> Iterator[Entry]:
         """What a bag is in its dictionary, and in those below."""
         return shred_bag(bag, self.bag.row, self.relation.places[self.root], LabelValue(self.root, label), numbers)
@@ -121,9 +131,9 @@ class Unfolding:
         if fold is None or not self.tables.size(fold.table):
             return rows
         if columns != fold.parts[table].label:
-            wanted, every = set(key_rows(keys)), self.shredded(fold, table, self.tables.scan(fold.table))
-            found = ((row, n) for row, n in every.pairs() if tuple(row[c] for c in columns) in wanted)
-            return rows.plus(Rows.of_pairs(rows.types, found))
+            every = self.shredded(fold, table, self.tables.scan(fold.table))
+            asked = wanted(keys, tuple(rows.types[c] for c in columns))
+            return rows.plus(Rows(rows.types, table=every.arrow().filter(among(every, columns, asked))))
         return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, key_rows(keys))))
 
     def _labelled(self, fold: Fold, table: str, labels: Collection[Row]) -> list[tuple[Row, int]]:
@@ -148,13 +158,7 @@ class Unfolding:
 
     def shredded(self, fold: Fold, table: str, arrays: Rows) -> Rows:
         """The rows of one part that signed arrays stand for."""
-        pairs = (
-            (row, count * n)
-            for array, n in arrays.counts().items()
-            for part, _, row, count in fold.shredded(array)
-            if part == table and count
-        )
-        return Rows.of_pairs(fold.parts[table].types, pairs)
+        return fold.rows(arrays, [table])[table]
 
 
 def folded(changes: Mapping[str, Rows], before: Unfolding, folds: Collection[Fold]) -> dict[str, Rows]:
@@ -177,8 +181,8 @@ def unfolded(folds: Collection[Fold], before: Unfolding) -> dict[str, Rows]:
     for fold in folds:
         arrays = before.tables.scan(fold.table)
         stored[fold.table] = arrays.negated().consolidated()
-        for part in fold.parts:
-            stored[part] = before.shredded(fold, part, arrays).consolidated()
+        for part, rows in fold.rows(arrays, fold.parts).items():
+            stored[part] = rows.consolidated()
     return {table: rows for table, rows in stored.items() if not rows.is_empty}
 
 

@@ -15,6 +15,7 @@ from support.queries import random_query
 from support.schemas import Schema, base_value, random_schema
 from support.strategies import case_of
 
+from ripplenest.data import columnar
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit
@@ -57,6 +58,7 @@ class Counting(LocalJoiner):
             own = member(task.product)
             families[(id(own.family), *map(id, task.inputs))].add(own.constants)
         MET["tasks"] += len(tasks)
+        MET["in chunks"] += sum(max(map(len, t.inputs), default=0) > columnar.AT_ONCE for t in tasks)
         MET["equal products"] += len(tasks) - sum(map(len, families.values()))
         MET["families of several"] += sum(len(members) > 1 for members in families.values())
         read = [rows for task in tasks for rows in task.inputs]
@@ -79,10 +81,12 @@ def views(c: Choices, schema: Schema) -> list[Expr]:
     return [*made, *others, c.pick(made)]
 
 
-@pytest.mark.parametrize("together", [joins.TOGETHER, 1, 12])
+@pytest.mark.parametrize(
+    ("together", "at_once"), [(joins.TOGETHER, columnar.AT_ONCE), (12, columnar.AT_ONCE), (1, 2), (joins.TOGETHER, 3)]
+)
 @law(examples=40)
-def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, c: Choices) -> None:
-    """propagate(merged plans) = propagate(each plan), and so for builds; by columns and by rows."""
+def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_once: int, c: Choices) -> None:
+    """propagate(merged plans) = propagate(each plan), and so for builds; by columns, a chunk at a time, and by rows."""
     schema = random_schema(c)
     bodies = views(c, schema)
     plans = [planned(query_of(schema, e, f"V{i}"))[1] for i, e in enumerate(bodies)]
@@ -92,6 +96,7 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, c: 
         parts = {name: rows for p in plans for name, rows in part_tables(p.program, case.parts).items()}
         built = {name: rows for p in plans for name, rows in build(p, Memory(parts, {}), PythonJoiner()).items()}
         patch.setattr(joins, "TOGETHER", together)
+        patch.setattr(columnar, "AT_ONCE", at_once)
         patch.setattr(sizes, "FEW", 0)
         found = build(every, Memory(parts, {}), Counting())
         assert {n: rows.counts() for n, rows in found.items()} == {n: rows.counts() for n, rows in built.items()}
@@ -101,6 +106,7 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, c: 
         alone = [changed(p, tables, changes, PythonJoiner()) for p in plans]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(joins, "TOGETHER", together)
+            patch.setattr(columnar, "AT_ONCE", at_once)
             patch.setattr(sizes, "FEW", 0)
             both = changed(every, tables, changes, Counting())
         if isinstance(both, str):
@@ -117,6 +123,6 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, c: 
 
 
 def test_coverage() -> None:
-    wanted = {"equal products", "families of several", "inputs that several read", "batches"}
+    wanted = {"equal products", "families of several", "inputs that several read", "batches", "in chunks"}
     if MET:
         assert min(MET[name] for name in wanted) > 100, MET

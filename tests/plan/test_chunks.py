@@ -1,0 +1,53 @@
+"""Rows in chunks: they are a sum of the rows, whatever the chunks are."""
+
+from collections import Counter
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+
+from ripplenest.data import columnar
+from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.types import LONG, STRING, Base, nullable
+
+TEXT = nullable(STRING)
+assert isinstance(TEXT, Base)
+VALUES: dict[Base, tuple[object, ...]] = {LONG: (1, 2, -(2**63)), TEXT: ("", "a", "é\x00", None)}
+WEIGHTS = (1, -1, 2, 2**55, -(2**55))
+MET: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, columnar.AT_ONCE])
+@law(examples=300)
+def test_chunks_are_a_sum_of_the_rows(at_once: int, c: Choices) -> None:
+    """Each chunk is consolidated, no row is in two of them, and their sum is the rows; in_chunks = consolidated."""
+    types = tuple(c.pick((LONG, TEXT)) for _ in range(c.number(4)))
+    pairs = [(tuple(c.pick(VALUES[t]) for t in types), c.pick(WEIGHTS)) for _ in range(c.number(30))]
+    made = Rows.of_pairs(types, pairs)
+    rows = [made, made.plus(made.negated()), made.consolidated(), Rows.of_arrow(types, made.arrow())][c.number(4)]
+    count = 1 + c.number(5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columnar, "AT_ONCE", at_once)
+        found: list[dict[Row, int]] = [chunk.counts() for chunk in columnar.chunks(rows, count)]
+        assert all(chunk.is_sum for chunk in columnar.chunks(rows, count))
+        both = columnar.in_chunks(rows)
+        together = columnar.consolidated({"a": rows, "b": made, "c": Rows.empty(types)})
+    assert {row: n for chunk in found for row, n in chunk.items()} == rows.counts() == both.counts()
+    assert sum(map(len, found)) == len(rows.counts()) == len(both) and both.is_sum
+    assert {name: r.counts() for name, r in together.items()} == {"a": rows.counts(), "b": made.counts(), "c": {}}
+    assert [len(r) for r in together.values()] == [len(r.counts()) for r in together.values()]
+    MET["several chunks"] += len(found) > 1
+    MET["sums"] += len(rows) > len(rows.counts())
+
+
+def test_a_sum_beyond_64_bits_has_no_chunks() -> None:
+    rows = Rows.of_pairs((LONG,), [((1,), 2**62), ((1,), 2**62), ((2,), 1)])
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(EvaluationError, match="multiplicity overflow"):
+        patch.setattr(columnar, "AT_ONCE", 1)
+        columnar.in_chunks(rows)
+
+
+def test_coverage() -> None:
+    if MET:
+        assert min(MET["several chunks"], MET["sums"]) > 100, MET
