@@ -53,6 +53,22 @@ def _bags(values: Sequence[Value], row: Type, nullable: bool) -> Bags:
     return Bags(counts, of_values(each, row), present)
 
 
+def total(value: Value, t: Type) -> int:
+    """The rows that a row is: itself and those in its bags. Law: of a level of rows, ``total`` is the sum of theirs."""
+    return 1 + _inside(value, t)
+
+
+def _inside(value: Value, t: Type) -> int:
+    match t:
+        case Record(fields):
+            assert isinstance(value, tuple)
+            return sum(_inside(v, inner) for (_, v), (_, inner) in zip(value, fields, strict=True))
+        case Bag(row) if isinstance(value, BagValue):
+            return sum(n * total(v, row) for v, n in value)
+        case _:
+            return 0
+
+
 def values_of(level: Level, t: Type) -> list[Value]:
     """The rows of a level of type ``t``, in their order; a row that is there several times comes once."""
     return _values(t, iter(level.columns), iter(level.bags), level.size)

@@ -6,7 +6,7 @@ Each face is made when it is first asked for. Rows keep the order in which they 
 from functools import cached_property
 
 from ripplenest.data.columns import base_types
-from ripplenest.data.level_values import of_values, values_of
+from ripplenest.data.level_values import of_values, total, values_of
 from ripplenest.data.levels import Level, Printed
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.bags import Value
@@ -31,7 +31,9 @@ class Given:
     @cached_property
     def total(self) -> int:
         """How many there are, with those in inner bags."""
-        return len(self) if is_flat(self.type) else self.level.total
+        if is_flat(self.type):
+            return len(self)
+        return self.level.total if self._level is not None else sum(total(v, self.type) for v in self._values or ())
 
     @cached_property
     def rows(self) -> Rows:

@@ -16,6 +16,7 @@ from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, rai
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
 
+TINY = 4
 WANTED = "dicts, records, a pyarrow.Table, a DataFrame, or a path of Parquet or JSON lines"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
@@ -34,7 +35,7 @@ def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = ()) -> G
         level = from_arrow(table, row) if _has_columns(table, row) else None
     else:
         found = _python_rows(rows, where)
-        one_by_one, level = iter(found), from_python(found, row)
+        one_by_one, level = iter(found), None if _is_tiny(found) else from_python(found, row)
     if level is not None:
         return Given(row, level=level)
     values: list[Value] = []
@@ -87,6 +88,12 @@ def _python_rows(rows: object, where: str) -> Sequence[object]:
     if isinstance(rows, str | bytes | dict | BagValue) or not isinstance(rows, Iterable):
         raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__)
     return rows if isinstance(rows, list | tuple) else list(rows)
+
+
+def _is_tiny(rows: Sequence[object]) -> bool:
+    """Whether rows are so few, and their bags so small, that columns would cost more than they save."""
+    bags = (v for row in rows[:TINY] if isinstance(row, dict) for v in row.values() if isinstance(v, list))
+    return len(rows) <= TINY and all(len(bag) <= TINY for bag in bags)
 
 
 def _has_columns(table: pa.Table, row: Type) -> bool:
