@@ -41,7 +41,7 @@ __all__ = [
     "view",
 ]
 
-__version__ = "0.2.0"  # pyproject.toml reads it here, without running the module
+__version__ = "0.3.0"  # pyproject.toml reads it here, without running the module
 
 if TYPE_CHECKING:
     from ripplenest import errors

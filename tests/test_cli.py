@@ -70,7 +70,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def test_version() -> None:
-    assert ripplenest("--version").stdout == f"{rn.__version__}\n" == "0.2.0\n"
+    assert ripplenest("--version").stdout == f"{rn.__version__}\n" == "0.3.0\n"
 
 
 def test_explain(views: Path) -> None:
