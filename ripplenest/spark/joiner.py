@@ -32,7 +32,7 @@ class SparkJoiner:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self._layouts: dict[object, Layout] = {}
-        self._joins: dict[tuple[int, int], Join] = {}
+        self._joins: dict[tuple[int, str, int], Join] = {}
         self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) == SMALL_PAGE else FEW_JOINS
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
@@ -61,7 +61,7 @@ class SparkJoiner:
 
     def _join(self, t: Task, shared: Layout) -> Join:
         """By identity: plans live as long as their database, and what is kept here keeps them and their identity."""
-        key = (id(t.product), id(shared))
+        key = (id(t.product), t.target, id(shared))  # equal products of several targets are one object
         if key not in self._joins:
             self._joins[key] = join_of(t.product, t.target, shared)
         return self._joins[key]
