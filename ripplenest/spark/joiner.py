@@ -60,9 +60,8 @@ class SparkJoiner:
         return self._layouts[key]
 
     def _join(self, t: Task, shared: Layout) -> Join:
-        """By identity: plans live as long as their database, and what is kept here keeps them and their identity. One
-        product may be of several targets."""
-        key = (id(t.product), t.target, id(shared))
+        """By identity: plans live as long as their database, and what is kept here keeps them and their identity."""
+        key = (id(t.product), t.target, id(shared))  # equal products of several targets are one object
         if key not in self._joins:
             self._joins[key] = join_of(t.product, t.target, shared)
         return self._joins[key]

@@ -91,6 +91,18 @@ def test_maps_without_columns_and_without_tasks(spark: SparkSession) -> None:
     assert found == {"unit": {(): 14}, "both": {(1, "a"): 2, (2, "a"): 5}, "idle": {}}
 
 
+def test_one_product_of_several_targets(spark: SparkSession) -> None:
+    """Equal products are one object, and each target has its rows."""
+    rows = Rows.of_counts((LONG,), {(1,): 2, (2,): -1})
+    p = copy((LONG,))
+    tasks = [Task("a", p, (rows,)), Task("b", p, (rows,)), Task("a", p, (rows,))]
+    joiner, targets = SparkJoiner(spark), [made("a", (LONG,)), made("b", (LONG,))]
+    expected = {"a": {(1,): 4, (2,): -2}, "b": {(1,): 2, (2,): -1}}
+    assert same(spark, tasks, targets) == expected
+    for _ in range(2):
+        assert {name: found.counts() for name, found in joiner.join(tasks, targets).items()} == expected
+
+
 def test_weights_beyond_64_bits_are_refused(spark: SparkSession) -> None:
     rows = Rows.of_counts((LONG,), {(1,): 2**62})
     square = product((Source("T", At.DELTA, (LONG,)),) * 2, (), (Col(0, 0, LONG),))
