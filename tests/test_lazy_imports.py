@@ -77,7 +77,6 @@ def test_what_type_checkers_see_is_what_there_is() -> None:
     assert {*seen, "__version__"} == set(ripplenest.__all__)
 
 
-
 def test_no_module_has_the_name_of_something_public() -> None:
     """Importing a module puts it into its package under its name, where it would hide what is public. ``errors`` is the
     module that it names."""

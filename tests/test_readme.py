@@ -105,7 +105,6 @@ def test_the_operators_on_spark(spark: SparkSession, tmp_path: Path) -> None:
         assert [repr(row[f"c{i}"]) for i in range(len(values))] == [view for _, view in values]
 
 
-
 @rn.record
 class Item:
     part: int

@@ -78,6 +78,7 @@ def test_other_columns_are_an_error() -> None:
 
 def test_items_of_one_order_are_no_items_of_another() -> None:
     """Sums that are not mixed between the levels would be equal."""
+
     def row(*bags: list[int]) -> dict[str, Any]:
         orders = [{"date": None, "items": [{"part": "a", "qty": q} for q in bag]} for bag in bags]
         return {"name": "x", "orders": orders}
@@ -88,6 +89,7 @@ def test_items_of_one_order_are_no_items_of_another() -> None:
 
 def test_fields_belong_to_their_row() -> None:
     """Sums of fields would be equal."""
+
     def row(*items: tuple[str, int]) -> dict[str, Any]:
         return {"name": "x", "orders": [{"date": None, "items": [{"part": p, "qty": q} for p, q in items]}]}
 

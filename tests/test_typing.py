@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.xdist_group("mypy")  # two of it would spoil each other's cache
 ROOT = Path(__file__).resolve().parent.parent
 
-PROGRAM = '''
+PROGRAM = """
 import datetime
 import decimal
 from typing import Annotated, Any
@@ -99,7 +99,7 @@ def main() -> None:
 
 
 main()
-'''
+"""
 
 
 def strict(folder: Path, program: str, packages: Path) -> list[str]:

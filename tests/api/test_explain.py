@@ -250,9 +250,7 @@ def test_a_kept_view_is_explained_with_the_sizes_of_its_state(tmp_path: Path) ->
     assert facts["fingerprint"] == explain(keyed).json()["fingerprint"] != explain(recent).json()["fingerprint"]
 
 
-def test_a_kept_view_is_explained_with_the_engines_of_its_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_view_is_explained_with_the_engines_of_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said of a batch, a build and a load is what is done then, and asking starts nothing."""
     monkeypatch.setattr(engines, "MOST", 12)
     rows = [{"name": name, "films": [{"title": "t", "year": 2000}]} for name in "ABCD"]

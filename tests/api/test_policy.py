@@ -81,11 +81,13 @@ def test_recomputing_changes_what_maintaining_does(tmp_path):
             found = state(db)
             states.append((found["tables"], found["answers"]))
             snapshot = db._store.snapshot()
-            feeds.append({
-                (table, since): dict(snapshot.delta(table, since).consolidated().counts())
-                for table in db._store.tables()
-                for since in range(snapshot.version)
-            })
+            feeds.append(
+                {
+                    (table, since): dict(snapshot.delta(table, since).consolidated().counts())
+                    for table in db._store.tables()
+                    for since in range(snapshot.version)
+                }
+            )
     assert states[0] == states[1]
     assert feeds[0] == feeds[1]
     assert sum(map(bool, feeds[0].values())) > 20

@@ -305,9 +305,7 @@ def test_maps_that_views_share_stay_for_the_others(tmp_path):
 
     @rn.view
     def twin(C: Bag[Customer]):
-        return [
-            {"t": t, "n": c.name, "p": i.part} for c in C for o in c.orders for i in o.items for t in i.tags
-        ]
+        return [{"t": t, "n": c.name, "p": i.part} for c in C for o in c.orders for i in o.items for t in i.tags]
 
     state = shop(tmp_path / "state")
     with opened(state) as db:

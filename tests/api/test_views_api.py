@@ -28,8 +28,7 @@ def either(M: Bag[Movie]):
 def both(M: Bag[Movie]):
     """One inner bag that is the ⊎ of two comprehensions."""
     return [
-        {"n": m.name, "xs": [x.name for x in M if x.gen == m.gen] + [x.name for x in M if x.dir == m.dir]}
-        for m in M
+        {"n": m.name, "xs": [x.name for x in M if x.gen == m.gen] + [x.name for x in M if x.dir == m.dir]} for m in M
     ]
 
 
@@ -53,8 +52,7 @@ def passed_and_made(C: Bag[Customer]):
 def the_same_everywhere(C: Bag[Customer], M: Bag[Movie]):
     """A label without parameters, and under it one that has some."""
     return [
-        {"n": c.name, "films": [{"f": m.name, "fans": [d.custkey for d in C if d.name == m.gen]} for m in M]}
-        for c in C
+        {"n": c.name, "films": [{"f": m.name, "fans": [d.custkey for d in C if d.name == m.gen]} for m in M]} for c in C
     ]
 
 

@@ -126,9 +126,7 @@ def test_lemma_1(case: Case) -> None:
 
 
 def holds_nothing(d: DictExpr) -> bool:
-    return isinstance(d, DictEmpty) or (
-        isinstance(d, DictLit) and normal(d.body, {d.var: Label((d.site,))}) == ()
-    )
+    return isinstance(d, DictEmpty) or (isinstance(d, DictLit) and normal(d.body, {d.var: Label((d.site,))}) == ())
 
 
 def reads(t: Expr | DictExpr) -> frozenset[str]:

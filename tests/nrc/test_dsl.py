@@ -125,9 +125,7 @@ def test_terms_of_bag_operators() -> None:
     def pairs(A: Bag[str], B: Bag[str]):  # type: ignore[no-untyped-def]
         return [x + y for x, y in A * B]
 
-    assert body(pairs) == For(
-        "row", Product(a, b), Sng(Call("concat", (field("row", "_1"), field("row", "_2"))))
-    )
+    assert body(pairs) == For("row", Product(a, b), Sng(Call("concat", (field("row", "_1"), field("row", "_2")))))
 
     def conditional(A: Bag[str], N: Bag[Movie]):  # type: ignore[no-untyped-def]
         return [x for n in N for x in (A if n.gen == "x" else [])]
@@ -161,8 +159,9 @@ def test_sites_and_binders_are_named_apart() -> None:
     def again(N: Bag[str]):  # type: ignore[no-untyped-def]
         row = {"x": list(N)}
         names: Bag[str] = []
-        both = [{"a": row, "b": list(N), "b2": [m for m in N if m > ""],
-                 "d": {"b": [m for m in N if m > ""]}} for n in N]
+        both = [
+            {"a": row, "b": list(N), "b2": [m for m in N if m > ""], "d": {"b": [m for m in N if m > ""]}} for n in N
+        ]
         return both + [{"a": row, "b": names, "b2": N, "d": {"b": [n]}} for n in N]  # fmt: skip
 
     found = list(nodes(body(again)))

@@ -72,8 +72,12 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("M + 1", "M + 1", TypeMismatch, "the bag of one row"),
     ("M / M", "M / M", Unsupported, "operator / between bags"),
     ("M + [m.name for m in M]", "M + [m.name for m in M]", TypeMismatch, "same rows"),
-    ("[{'a': [m.made.year]} for m in M] + [{'a': [1]}]", "[{'a': [m.made.year]} for m in M] + [{'a': [1]}]",
-     TypeMismatch, "; a is int and long"),
+    (
+        "[{'a': [m.made.year]} for m in M] + [{'a': [1]}]",
+        "[{'a': [m.made.year]} for m in M] + [{'a': [1]}]",
+        TypeMismatch,
+        "; a is int and long",
+    ),
     ("[{'a': 1, 'b': 2}, {'b': 1, 'a': 2}]", "[{'a': 1, 'b': 2}, {'b': 1, 'a': 2}]", TypeMismatch, "another order"),
     ("[1, 'a']", "[1, 'a']", TypeMismatch, "same rows"),
     ("M if 1 == 1 else None", "M if 1 == 1 else None", TypeMismatch, "joined with None"),
@@ -199,7 +203,7 @@ def test_an_indented_function_keeps_its_place() -> None:
         @view
         def inside(N: Bag[str]):  # type: ignore[no-untyped-def]
             """A docstring
-        with less indentation."""
+            with less indentation."""
             return [
                 n + no for n in N for no in none]  # fmt: skip  # noqa: F821
 

@@ -24,7 +24,6 @@ class Movie:
 MOVIE, DRIVE = record_type(Movie), Movie("Drive", "Drama", "Refn")
 
 
-
 def test_record_types() -> None:
     @record
     class All:

@@ -191,4 +191,3 @@ def canonical(value: Any) -> Any:
 def test_a_view_agrees_with_python_where_nothing_is_null(function: Any, a: list[Order], b: list[Order]) -> None:
     made: View = view(function)
     assert canonical(made(a, b)) == canonical(function(a, b))
-

@@ -96,7 +96,6 @@ def test_normal_form_of_deltas(case: Case) -> None:
     COUNTS.query(case.query)
 
 
-
 # ---------------------------------------------------------------- by hand
 
 ROW = Record((("a", LONG),))

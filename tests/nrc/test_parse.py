@@ -204,7 +204,9 @@ def same_elem(t: Elem, pi: dict[str, Type]) -> None:
 
 
 KINDS: tuple[Base, ...] = tuple(
-    Base(k, null) for k in ("bool", "int", "long", "double", "string", "date", "timestamp", "binary") for null in (0, 1)  # type: ignore[arg-type]
+    Base(k, null)
+    for k in ("bool", "int", "long", "double", "string", "date", "timestamp", "binary")
+    for null in (0, 1)  # type: ignore[arg-type]
 )
 DECIMALS = (Base("decimal", False, 5, 2), Base("decimal", True, 9, 0))
 

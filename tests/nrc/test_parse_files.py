@@ -216,7 +216,7 @@ HEAD = "relation M : Bag(⟨a: int, n: int?⟩) key a\n"
         ("view v = [upp(m.a) | m in M]", UnknownName, "2:11", "upper"),
         ("view v = [m | m.a in M]", ParseError, "2:15", "one name"),
         ("view v = [m | m in M, m.a in (1)]", ParseError, "2:23", "m.a = …"),
-        ("view v = sng(1) ⊎ sng(\"a\")", TypeMismatch, "2:10", "Bag(string)"),
+        ('view v = sng(1) ⊎ sng("a")', TypeMismatch, "2:10", "Bag(string)"),
         ("view v = let X := 1 in X", TypeMismatch, "2:19", "bag"),
         ("view v = sng(null)", TypeMismatch, "2:14", "string? null"),
         ("view v = sng(1) ⊎ sng(int 1)", TypeMismatch, "2:10", "to_long"),

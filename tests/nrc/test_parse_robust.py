@@ -19,7 +19,7 @@ from ripplenest.shred.terms import shred
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "films.nrc"
 PIECES = (
-    *"⟨⟩()[]{}<>`\"\\#,:;|@?⁺Δ⊎⊖×·∪∅↦\x00\ud800\U0010ffff\r²Rx_",
+    *'⟨⟩()[]{}<>`"\\#,:;|@?⁺Δ⊎⊖×·∪∅↦\x00\ud800\U0010ffff\r²Rx_',
     *("--", "ι[", ":=", "0x", "1e999", "99999999999999999999", "null", "true", "not ", "int ", "decimal(", "date "),
     *(" in ", " is ", " where ", " union ", "let X := ", "for x in ", "sng", "flatten(", "p(", "view v = "),
     *("relation ", "record ", "key ", ".a", "Bag(", "- "),

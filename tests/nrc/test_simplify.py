@@ -138,11 +138,13 @@ def for_for(i: Instances) -> Expr:
 
 def flatten_sng(i: Instances) -> Expr:
     source, row = i.any(), i.row()
-    return i.c.pick((
-        lambda: Flatten(SngBag("κ", source)),
-        lambda: Flatten(Empty(Bag(row))),
-        lambda: Flatten(For("y", source, i.bag(Bag(row), i.under(source)))),
-    ))()
+    return i.c.pick(
+        (
+            lambda: Flatten(SngBag("κ", source)),
+            lambda: Flatten(Empty(Bag(row))),
+            lambda: Flatten(For("y", source, i.bag(Bag(row), i.under(source)))),
+        )
+    )()
 
 
 def plus_empty(i: Instances) -> Expr:
@@ -239,13 +241,15 @@ def elem_forms(i: Instances) -> tuple[Elem, Elem]:
     site = Site("κ", (("p", elem_type(p, i.scope.pi)), ("q", elem_type(q, i.scope.pi))))
     label = InL("κ", (("p", p), ("q", q)))
     fn = i.c.pick(("and", "or"))
-    return i.c.pick((
-        (Proj(Tuple((("a", p), ("b", q))), "b"), q),
-        (OutL(label, site, "q"), q),
-        (IsSite(label, i.c.pick(("κ", "λ"))), constant),
-        (Call(fn, (constant, p)), constant),
-        (Call(fn, (p, constant)), constant),
-    ))
+    return i.c.pick(
+        (
+            (Proj(Tuple((("a", p), ("b", q))), "b"), q),
+            (OutL(label, site, "q"), q),
+            (IsSite(label, i.c.pick(("κ", "λ"))), constant),
+            (Call(fn, (constant, p)), constant),
+            (Call(fn, (p, constant)), constant),
+        )
+    )
 
 
 @law()

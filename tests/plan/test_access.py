@@ -271,8 +271,12 @@ def test_what_can_fail_is_asked_last() -> None:
         assert running.nested() == BagValue({1: 1})
         after = running.apply({"R": rows((0, "War")), "S": rows((4, "Action"))})
         assert after.nested() == BagValue({1: 2})
-        assert after.maps() == Running.start(program, {"R": rows((0, "Drama"), (0, "War"), (1, "Action")),
-                                                       "S": rows((3, "Action"), (4, "Action"))}).maps()
+        assert (
+            after.maps()
+            == Running.start(
+                program, {"R": rows((0, "Drama"), (0, "War"), (1, "Action")), "S": rows((3, "Action"), (4, "Action"))}
+            ).maps()
+        )
 
 
 def joined() -> Expr:
@@ -282,6 +286,16 @@ def joined() -> Expr:
 
 def test_coverage() -> None:
     if COUNTS:
-        wanted = ("change", "probe", "scan", "cautious", "keys that can fail", "guarded", "rows", "only cautiously",
-                  "no value", "several joins")
+        wanted = (
+            "change",
+            "probe",
+            "scan",
+            "cautious",
+            "keys that can fail",
+            "guarded",
+            "rows",
+            "only cautiously",
+            "no value",
+            "several joins",
+        )
         assert min(COUNTS[what] for what in wanted) >= 10, COUNTS

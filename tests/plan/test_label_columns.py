@@ -49,9 +49,7 @@ def test_the_columns_of_each_site() -> None:
             COUNTS["labels inside of labels"] += any(isinstance(p, Label) for _, p in s.site.params)
         marks = tuple(f"v{i}" for i in range(width(t)))
         for s in found if is_tagged(t) else ():
-            leaves = tuple(
-                s.site.name if i == s.tag else marks[i] if i in s.params else None for i in range(width(t))
-            )
+            leaves = tuple(s.site.name if i == s.tag else marks[i] if i in s.params else None for i in range(width(t)))
             made = from_leaves(leaves, t)
             assert isinstance(made, LabelValue) and made.site == s.site.name
             COUNTS["labels with a tag"] += 1

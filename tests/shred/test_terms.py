@@ -79,9 +79,10 @@ def test_the_papers_deltas() -> None:
     (definition,) = dictionaries(s.context)
     by_delta = simplify_dict(delta_dict(definition, Scope(changed, telescoped=False)))
     assert by_delta == DictLit(SITE, "l", _reading(DEFINITION, change))
-    assert evaluate(delta(s.flat, changed), {"M": MOVIES, "ΔM": JARHEAD}).counts.keys() == evaluate(
-        s.flat, {"M": JARHEAD}
-    ).counts.keys()
+    assert (
+        evaluate(delta(s.flat, changed), {"M": MOVIES, "ΔM": JARHEAD}).counts.keys()
+        == evaluate(s.flat, {"M": JARHEAD}).counts.keys()
+    )
 
 
 def _reading(e: Expr, source: Rel) -> Expr:

@@ -348,8 +348,10 @@ def test_colliding_keys_are_sorted_out(rows, keys):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("ripplenest.data.index.CROWDED", crowded)
                 patch.setattr("ripplenest.data.index.CROWD", 0 if not crowded else 8)
-                mixed = [np.zeros(len(s), np.uint64) if collide else hash_columns(x, len(s))
-                         for x, s in ((stored, rows), (asked, keys))]
+                mixed = [
+                    np.zeros(len(s), np.uint64) if collide else hash_columns(x, len(s))
+                    for x, s in ((stored, rows), (asked, keys))
+                ]
                 order = np.argsort(mixed[0], kind="stable")
                 index = KeyIndex.of((mixed[0][order], order), (0,), 7)
                 which, places = matched(index, lambda p: [c.take(pa.array(p)) for c in stored], mixed[1], asked)

@@ -11,9 +11,7 @@ from ripplenest.nrc.values import NAN
 
 INF = float("inf")
 I_MIN, I_MAX, L_MIN, L_MAX = -(2**31), 2**31 - 1, -(2**63), 2**63 - 1
-SMALL, LARGE, WIDE, HUGE, FINE = (
-    Base("decimal", True, p, s) for p, s in ((9, 2), (19, 6), (37, 3), (38, 3), (38, 20))
-)
+SMALL, LARGE, WIDE, HUGE, FINE = (Base("decimal", True, p, s) for p, s in ((9, 2), (19, 6), (37, 3), (38, 3), (38, 20)))
 EDGES: dict[Base, list[object]] = {
     Base("bool", True): [True, False],
     Base("int", True): [0, 1, -1, 2, 7, -7, I_MAX, I_MIN],

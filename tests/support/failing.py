@@ -183,15 +183,15 @@ class Levels:
         if not self.c.one_in(one_in):
             return x
         seven, most = Lit(7, LONG), Lit(MAX - 1, LONG)
-        return self.c.pick((
-            Call("mod_long", (seven, x)),
-            Call("add_long", (x, most)),
-            Call("sub_long", (Lit(-MAX, LONG), x)),
-            Call("mul_long", (x, most)),
-            Call("to_long", (Call("div_double", (Lit(4.0, Base("double")), Call("to_double", (x,)))),)),
-            Call("neg_long", (Call("sub_long", (x, most)),)),  # never fails for these columns, but could
-            Call("mod_long", (x, seven)),  # never fails
-            Call("if", (Call("ne", (x, Lit(0, LONG))), Call("mod_long", (seven, x)), x)),
-        ))
-
-
+        return self.c.pick(
+            (
+                Call("mod_long", (seven, x)),
+                Call("add_long", (x, most)),
+                Call("sub_long", (Lit(-MAX, LONG), x)),
+                Call("mul_long", (x, most)),
+                Call("to_long", (Call("div_double", (Lit(4.0, Base("double")), Call("to_double", (x,)))),)),
+                Call("neg_long", (Call("sub_long", (x, most)),)),  # never fails for these columns, but could
+                Call("mod_long", (x, seven)),  # never fails
+                Call("if", (Call("ne", (x, Lit(0, LONG))), Call("mod_long", (seven, x)), x)),
+            )
+        )

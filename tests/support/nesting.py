@@ -86,4 +86,3 @@ def erase(t: Type) -> Type:
 def value_or_empty(bag: BagValue | None) -> BagValue:
     """(d₁ ⊎ d₂)(l) = d₁(l) ⊎ d₂(l) with {} outside the support."""
     return EMPTY if bag is None else bag
-

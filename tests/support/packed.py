@@ -97,5 +97,3 @@ class Packed:
 
     def _own(self, rows: Rows, case: int) -> Rows:
         return Rows.of_pairs(rows.types[:-1], [(r[:-1], n) for r, n in rows.counts().items() if r[-1] == case])
-
-
