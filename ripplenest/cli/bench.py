@@ -35,7 +35,7 @@ def bench(
 ) -> None:
     """Measure batches, loads and reading, and compare them with DuckDB, Polars and others that compute views again.
 
-    It needs the packages of ripplenest[bench]. Where an answer differs from DuckDB's, its figures are not shown.
+    It needs the packages of the extra "bench". Where an answer differs from DuckDB's, its figures are not shown.
     """
     wanted = asked.Asked(
         scales=_each(scale, asked.scale, "--scale"),
