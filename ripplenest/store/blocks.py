@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ripplenest.nrc.errors import CorruptState
 
-BLOCK = 1 << 16  # bytes; a multiple of what any value takes
+BLOCK = 1 << 14  # bytes, a multiple of what any value takes: what is read of rows here and there costs a block each
 DIGEST = 32  # bytes
 Numbers = npt.NDArray[np.int64]
 Checked = npt.NDArray[np.bool_]  # by block

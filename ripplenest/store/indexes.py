@@ -24,7 +24,7 @@ from ripplenest.store.blocks import Blocks
 from ripplenest.store.mapped import begin, in_order, touch
 from ripplenest.store.specs import Columns
 
-STEP = 1 << 14  # entries between two fences
+STEP = 1 << 12  # entries between two fences: a block of them
 SHIFT = np.uint64(32)  # bits of a hash that are not stored
 NARROW = 1 << 32  # rows whose numbers have 32 bits
 COLUMNS, SEGMENT, HASH, FENCES = b"columns", b"segment", b"hash", b"fences"  # metadata

@@ -318,7 +318,7 @@ def test_a_probe_of_a_large_segment_reads_a_few_blocks(tmp_path):
         total, read = sum(map(len, checked)), sum(int(c.sum()) for c in checked)
         assert len(checked) == 3 and total > 150 and 3 < read < 30, (total, read)
         assert len(store.snapshot().scan("t")) == n
-        assert all(c.all() for c in store._reader._verified.values() if len(c) > 100)
+        assert all(c.all() for c in store._reader._verified.values() if len(c) > 300)
 
 
 @pytest.mark.usefixtures("small")
