@@ -157,8 +157,13 @@ def matched(
 
 def _each(first: Places, many: Places) -> tuple[Places, Places]:
     """The number and the entry of each entry of spans."""
-    total = int(many.sum())
-    return np.repeat(np.arange(len(many)), many), np.arange(total) + np.repeat(first - (np.cumsum(many) - many), many)
+    return np.repeat(np.arange(len(many)), many), ranges(first, many)
+
+
+def ranges(first: Places, many: Places) -> Places:
+    """first, first + 1, …: so ``many`` numbers from each, one after the other."""
+    found: Places = np.arange(int(many.sum())) + np.repeat(first - (np.cumsum(many) - many), many)
+    return found
 
 
 def _sorted_out(

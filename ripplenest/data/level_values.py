@@ -3,7 +3,7 @@
 Laws: of_values(values_of(l)) has the rows of l; values_of(of_values(v)) = v.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import assert_never
 
@@ -107,15 +107,15 @@ def _bag_values(bag: Bags, row: Type) -> list[Value]:
     return found
 
 
-def nested_type(t: Type) -> pa.DataType:
-    """The Arrow type of values of the nested type ``t``."""
+def nested_type(t: Type, leaf: Callable[[Base], pa.DataType] = arrow_type) -> pa.DataType:
+    """The Arrow type of values of the nested type ``t``, whose base values are of type ``leaf``."""
     match t:
         case Base():
-            return arrow_type(t)
+            return leaf(t)
         case Record(fields):
-            return pa.struct([(name, nested_type(inner)) for name, inner in fields])
+            return pa.struct([(name, nested_type(inner, leaf)) for name, inner in fields])
         case Bag(row):
-            return pa.list_(nested_type(row))
+            return pa.list_(nested_type(row, leaf))
         case Label() | Dict():
             raise AssertionError(f"{t} is no type of nested rows")
         case _:

@@ -6,13 +6,14 @@ the same bag of nested rows as the values that it was made of (``data/level_valu
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ripplenest.data.hashing import NULL, U64, fingerprints, mix, mixed
-from ripplenest.data.index import Places, same
+from ripplenest.data.index import Places, ranges, same
 
 Mask = npt.NDArray[np.bool_]
 _START = np.zeros(1, np.uint64)
@@ -43,6 +44,11 @@ class Level:
     def __len__(self) -> int:
         return self.size
 
+    @cached_property
+    def printed(self) -> "Printed":
+        """The level with its numbers."""
+        return Printed(self)
+
     def take(self, places: Places) -> "Level":
         """The rows at ``places``, with all that is in them."""
         columns = [column.take(pa.array(places)) for column in self.columns]
@@ -65,7 +71,7 @@ class Printed:
 
     def __init__(self, level: Level) -> None:
         self.level = level
-        self.below = [Printed(bag.rows) for bag in level.bags]
+        self.below = [bag.rows.printed for bag in level.bags]
         sums = [bag_prints(b.counts, p.weighted, b.present) for b, p in zip(level.bags, self.below, strict=True)]
         self.prints = row_prints(level.columns, sums, level.size)
 
@@ -126,9 +132,3 @@ def weighted(prints: U64, weights: Places | None) -> U64:
     """The numbers of rows as they are added up in the number of their bag."""
     spread = mix(prints + np.uint64(1))
     return spread if weights is None else spread * weights.view(np.uint64)
-
-
-def ranges(starts: Places, counts: Places) -> Places:
-    """start, start + 1, …: ``count`` numbers from each of ``starts``, one after the other."""
-    found: Places = np.arange(counts.sum()) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
-    return found

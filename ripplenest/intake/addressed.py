@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from ripplenest.data.hashing import hash_columns
-from ripplenest.data.index import Columns, Keys, Places, matches, same
+from ripplenest.data.index import Columns, Places, matches, ranges, same
 from ripplenest.data.level_values import of_values
-from ripplenest.data.levels import Level, Printed, ranges
+from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows, arrow_columns
-from ripplenest.intake.columns import ColumnChanges, Culprit
+from ripplenest.intake.columns import ColumnChanges, Culprit, wanted_keys
 from ripplenest.intake.operations import Deep, Operation, Set, Where, Write
 from ripplenest.intake.shredding import Arrays
 from ripplenest.schema.relation import Part
@@ -95,7 +95,7 @@ def _rows(group: Sequence[Deep], changes: ColumnChanges) -> tuple[Part, Arrays, 
     places = ranges(starts[bags.which], counts[bags.which])
     of = np.repeat(np.arange(len(bags.which)), counts[bags.which])
     taken = level if np.array_equal(places, np.arange(len(level))) else level.take(places)
-    rows, of = Printed(taken).grouped(of)
+    rows, of = taken.printed.grouped(of)
     return bags.part, [c.take(pa.array(of)) for c in bags.label], rows
 
 
@@ -150,7 +150,7 @@ def _where(step: Where, values: Sequence[Sequence[object]], bags: _Bags, changes
 def _held(changes: ColumnChanges, part: Part, columns: Columns, asked: Arrays) -> Rows:
     if not changes.finds(part, columns):
         raise Culprit
-    return changes.held(part, columns, Keys(columns, Rows.of_columns(tuple(part.types[c] for c in columns), asked)))
+    return changes.held(part, columns, wanted_keys(part, columns, asked))
 
 
 def _found(rows: Input, columns: Columns, asked: Arrays) -> tuple[Places, Places]:

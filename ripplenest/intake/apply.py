@@ -52,8 +52,9 @@ def carry_out(
         for name in many:
             changes = ColumnChanges(relations[name], tables.before, numbers)
             run(changes, [o for o, _ in operations if o.relation == name])
-            check_update(changes)
-            changed |= changes.changes()
+            found = changes.changes()
+            check_update(changes, found)
+            changed |= found
             read += changes.read
         for o, where in operations:
             if o.relation not in many:

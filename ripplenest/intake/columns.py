@@ -10,14 +10,15 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from ripplenest.data.columnar import places_in
 from ripplenest.data.hashing import hash_columns, mix
 from ripplenest.data.index import Columns, Keys, matches
-from ripplenest.data.levels import Level, Printed
+from ripplenest.data.levels import Level
 from ripplenest.data.naming import Numbers
-from ripplenest.data.rows import Rows
+from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.intake.held import Held, Kept, paired
 from ripplenest.intake.operations import Verb
-from ripplenest.intake.shredding import Anew, Arrays, Numbering, Parts, Shredder
+from ripplenest.intake.shredding import Anew, Arrays, Numbering, Parts, Shredder, placed
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.vector.binding import Input
 from ripplenest.version.overlay import Probed
@@ -32,7 +33,7 @@ class ColumnChanges:
 
     def __init__(self, relation: Relation, before: Probed, numbers: Numbers) -> None:
         """``before`` has access keys of the columns by which rows are found (``Relation.specs``)."""
-        self.relation, self._before, self._anew = relation, before, Anew(numbers)
+        self.relation, self._before, self._numbers = relation, before, numbers
         self._pending: dict[str, Rows] = {}
         self._inputs: dict[str, Input] = {}
         self._seen: dict[str, list[Rows]] = {}
@@ -64,7 +65,7 @@ class ColumnChanges:
     # ------------------------------------------------------------ verbs
 
     def _insert(self, part: Part, label: Arrays, level: Level) -> None:
-        new = self._shredded(part, label, level, self._anew)
+        new = self._shredded(part, label, level, Anew(self._numbers))
         if part.key and not self.held(part, part.key_columns, self._keys(part, new)).is_empty:
             raise Culprit
         self._add({name: self._once(name, rows) for name, rows in new.items()})
@@ -74,11 +75,10 @@ class ColumnChanges:
         return Rows(rows.types, table=rows.arrow(), summed=True) if self.relation.parts[name].key else rows
 
     def _upsert(self, part: Part, label: Arrays, level: Level) -> None:
-        columns = [*label, *level.columns]
-        at = {c: i for i, c in enumerate(part.scalars)}
-        keys = _distinct(part, [columns[at[c]] for c in part.key_columns], level)
+        columns = placed(part, label, level.columns)
+        keys = _distinct(part, [columns[c] for c in part.key_columns], level)
         held = self._whole(part, self.held(part, part.key_columns, keys))
-        new = self._shredded(part, label, level, Kept(Held(self.relation, held), part, self._anew))
+        new = self._shredded(part, label, level, Kept(Held(self.relation, held), part, self._numbers))
         self._add({name: rows.negated() for name, rows in held.items()})
         self._add(new)
 
@@ -94,35 +94,32 @@ class ColumnChanges:
         if part.held:
             self._delete_documents(part, label, level)
         else:
-            self._delete_rows(part, self._shredded(part, label, level, self._anew)[part.name])
+            self._delete_rows(part, self._shredded(part, label, level, Anew(self._numbers))[part.name])
 
     def _delete_rows(self, part: Part, rows: Rows) -> None:
         """Rows without bags: as many of each as there are at least."""
         gone = rows.consolidated()
-        held = Input(self.held(part, part.lookup, Keys(part.lookup, gone.select(part.lookup))))
-        wanted, every = Input(gone), tuple(range(len(part.types)))
-        which, places = matches(
-            held.index(every), held.table, every, hash_columns(wanted.columns, len(wanted)), wanted.columns
-        )
-        if len(which) != len(wanted) or (held.weights[places] < wanted.weights[which]).any():
+        held = self.held(part, part.lookup, Keys(part.lookup, gone.select(part.lookup)))
+        which, places = places_in(held, gone)
+        there, wanted = (rows.arrow().column(WEIGHT).to_numpy() for rows in (held, gone))
+        if len(which) != len(gone) or (there[places] < wanted[which]).any():
             raise Culprit
         self._add({part.name: gone.negated()})
 
     def _delete_documents(self, part: Part, label: Arrays, level: Level) -> None:
         """Rows with equal contents are looked for by number; what they are made of is then compared exactly."""
-        at = {c: i for i, c in enumerate(part.scalars)}
-        columns = [*label, *level.columns]
-        asked = Rows.of_columns(tuple(part.types[c] for c in part.lookup), [columns[at[c]] for c in part.lookup])
-        candidates = self.held(part, part.lookup, Keys(part.lookup, asked))
+        columns = placed(part, label, level.columns)
+        asked = wanted_keys(part, part.lookup, [columns[c] for c in part.lookup])
+        candidates = self.held(part, part.lookup, asked)
         held = Held(self.relation, self._whole(part, candidates))
         stored = held.input(part)
-        wanted = mix(hash_columns(label, len(level)) + Printed(level).prints)
+        wanted = mix(hash_columns(label, len(level)) + level.printed.prints)
         there = mix(hash_columns([stored.columns[c] for c in part.label], len(stored)) + held.prints(part))
         which, places = paired(wanted, there)
         if len(which) != len(level):
             raise Culprit
         gone = held.only(part, places)
-        same = self._shredded(part, label, level, Kept(gone, None, self._anew))
+        same = self._shredded(part, label, level, Kept(gone, None, self._numbers))
         if any(not gone.rows[name].plus(rows.negated()).consolidated().is_empty for name, rows in same.items()):
             raise Culprit
         if any(not rows.is_empty and name not in same for name, rows in gone.rows.items()):
@@ -140,9 +137,9 @@ class ColumnChanges:
         for path, bags in zip(part.held, level.bags, strict=True):
             below = self.relation.parts[path]
             if below.key:
-                at = {c: i for i, c in enumerate(below.scalars[len(below.label) :])}
-                keys = [bags.rows.columns[at[below.column((name,))]] for name in below.key]
-                _check_distinct([pa.array(bags.owners), *keys], bags.rows)
+                owners = pa.array(bags.owners)
+                columns = placed(below, [owners] * len(below.label), bags.rows.columns)
+                _check_distinct([owners, *(columns[below.column((name,))] for name in below.key)], bags.rows)
             self._check_inside(below, bags.rows)
 
     def _keys(self, part: Part, new: Parts) -> Keys:
@@ -169,17 +166,17 @@ class ColumnChanges:
         """The rows of a part that had one of ``keys`` before the batch."""
         if not self._before.size(part.name):  # the first rows of a relation are many, and find nothing
             return Rows.empty(part.types)
-        found = self._before.probe(
-            part.name, columns, Rows.of_columns(tuple(part.types[c] for c in columns), keys.arrays)
-        )
+        found = self._before.probe(part.name, columns, _rows(part, columns, keys.arrays))
         self.read += len(found)
         self._seen.setdefault(part.name, []).append(found)
         return found
 
     def seen(self, part: Part) -> Rows:
-        """The rows of a part, as they were before the batch, that were read so far; some more than once."""
-        first, *others = self._seen.get(part.name, [Rows.empty(part.types)])
-        return first.plus(*others)
+        """The rows of a part, as they were before the batch, that were read so far, each once."""
+        table = Rows.empty(part.types).plus(*self._seen.get(part.name, ())).arrow()
+        *names, weight = table.column_names
+        once = table.group_by(names, use_threads=False).aggregate([(weight, "max")])
+        return Rows(part.types, table=once.rename_columns([*names, weight]).cast(table.schema), summed=True)
 
     def _whole(self, part: Part, rows: Rows) -> dict[str, Rows]:
         """``rows`` of a part and all that is in their bags now."""
@@ -205,9 +202,18 @@ class ColumnChanges:
                 self._inputs.pop(name, None)
 
 
+def wanted_keys(part: Part, columns: Columns, arrays: Arrays) -> Keys:
+    """Keys of rows of a part: the values of its ``columns`` in ``arrays``."""
+    return Keys(columns, _rows(part, columns, arrays))
+
+
+def _rows(part: Part, columns: Columns, arrays: Arrays) -> Rows:
+    return Rows.of_columns(tuple(part.types[c] for c in columns), arrays)
+
+
 def _distinct(part: Part, columns: Arrays, level: Level) -> Keys:
     """The keys in ``columns``, each of which must come once."""
-    keys = Keys(part.key_columns, Rows.of_columns(tuple(part.types[c] for c in part.key_columns), columns))
+    keys = wanted_keys(part, part.key_columns, columns)
     if len(keys) != len(level) or (level.weights is not None and (level.weights > 1).any()):
         raise Culprit
     return keys

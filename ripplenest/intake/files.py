@@ -9,15 +9,15 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet
 
 from ripplenest.data.level_values import nested_type
+from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.errors import WrongColumns, WrongValue
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import Bag, Base, Record, Type
 
 BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
 
@@ -49,7 +49,7 @@ def _parquet(file: Path, _row: Type, _where: str) -> pa.Table:
 def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
     if not isinstance(row, Record):
         raise WrongValue("JSON lines are rows with fields", where=where, wanted=row)
-    if not file.read_bytes().strip():
+    if not any(line.strip() for line in _lines(file)):
         return _schema(row).empty_table()
     try:
         return _typed(file, row)
@@ -60,7 +60,7 @@ def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
 
 
 def _typed(file: "Path | io.BytesIO", row: Record) -> pa.Table:
-    schema, written = _schema(row), pa.schema([(name, _written(t)) for name, t in row.fields])
+    schema, written = _schema(row), pa.schema([(name, nested_type(t, _written)) for name, t in row.fields])
     how = pyarrow.json.ParseOptions(explicit_schema=written, unexpected_field_behavior="error")
     found = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=BLOCK), how)
     return found.select(schema.names).cast(schema)
@@ -112,19 +112,9 @@ def _check_leaf(value: object, t: Type, where: str) -> None:
         raise WrongValue("a value that is not of its type", where=where, wanted=t, got=type(value).__name__) from None
 
 
-def _written(t: Type) -> pa.DataType:
+def _written(base: Base) -> pa.DataType:
     """As what a value stands in JSON: a date is a text, in which no time of day is left out unseen."""
-    match t:
-        case Base():
-            return pa.string() if t.kind == "date" else nested_type(t)
-        case Record(fields):
-            return pa.struct([(name, _written(inner)) for name, inner in fields])
-        case Bag(row):
-            return pa.list_(_written(row))
-        case Label() | Dict():
-            raise AssertionError(f"{t} is no type of nested rows")
-        case _:
-            assert_never(t)
+    return pa.string() if base.kind == "date" else arrow_type(base)
 
 
 READERS: Mapping[str, Callable[[Path, Type, str], pa.Table]] = {

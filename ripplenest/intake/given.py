@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.level_values import of_values, total, values_of
-from ripplenest.data.levels import Level, Printed
+from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.types import Type, is_flat
@@ -50,7 +50,7 @@ class Given:
     @cached_property
     def ordered(self) -> Level:
         """The rows in an order of their own, the same for the same rows; without inner bags, each once."""
-        return Printed(self.level).ordered()
+        return self.level.printed.ordered()
 
     @property
     def values(self) -> tuple[Value, ...]:

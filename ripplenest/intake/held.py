@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from ripplenest.data.hashing import U64, fingerprints, hash_columns, mix
 from ripplenest.data.index import Columns, Places, matches
-from ripplenest.data.levels import Level, Printed, bag_prints, row_prints, weighted
+from ripplenest.data.levels import Level, bag_prints, row_prints, weighted
+from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Rows
 from ripplenest.intake.shredding import Arrays, Numbering
 from ripplenest.schema.relation import Part, Relation
@@ -26,6 +27,7 @@ class Held:
     def __init__(self, relation: Relation, rows: Mapping[str, Rows]) -> None:
         self._relation, self.rows = relation, rows
         self._inputs: dict[str, Input] = {}
+        self._prints: dict[str, U64] = {}
 
     def input(self, part: Part) -> Input:
         """The rows of a part, which may be none."""
@@ -35,6 +37,11 @@ class Held:
 
     def prints(self, part: Part) -> U64:
         """For each row of a part, the number of the nested row that it stands for. Law: ``Printed`` gives the same."""
+        if part.name not in self._prints:
+            self._prints[part.name] = self._printed(part)
+        return self._prints[part.name]
+
+    def _printed(self, part: Part) -> U64:
         rows, sums = self.input(part), []
         for path, held in part.held.items():
             which, places = self._below(rows, path, held)
@@ -72,7 +79,7 @@ class Kept(Numbering):
     Rows that come into ``whole`` come in the place of those with their key.
     """
 
-    def __init__(self, held: Held, whole: Part | None, anew: Numbering) -> None:
+    def __init__(self, held: Held, whole: Part | None, anew: Numbers) -> None:
         self._held, self._whole, self._anew = held, whole, anew
 
     def numbers(self, part: Part, label: Arrays, level: Level) -> Places:
@@ -86,8 +93,7 @@ class Kept(Numbering):
             mine, theirs = paired(new[open_], old[free])
             found[open_[mine]] = numbers[free[theirs]]
             open_, free = np.delete(open_, mine), np.delete(free, theirs)
-        fresh = [c.take(pa.array(open_)) for c in label]
-        found[open_] = self._anew.numbers(part, fresh, level.take(open_)) if len(open_) else open_
+        found[open_] = self._anew.take(len(open_))
         return found
 
     def _ways(self, part: Part, label: Arrays, level: Level, stored: Input) -> list[tuple[U64, U64]]:
@@ -99,7 +105,7 @@ class Kept(Numbering):
             return [(_of(new, at, len(level)), _of(old, at, len(stored)))]
         bag = range(len(label))
         around = _of(new, bag, len(level)), _of(old, bag, len(stored))
-        contents = mix(around[0] + Printed(level).prints), mix(around[1] + self._held.prints(part))
+        contents = mix(around[0] + level.printed.prints), mix(around[1] + self._held.prints(part))
         return [contents, (fingerprints(new, len(level)), fingerprints(old, len(stored)))]
 
 

@@ -6,6 +6,7 @@ those that are wrong.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import attrs
 import pyarrow as pa
 
 from ripplenest.intake.files import is_path, read_file
@@ -16,7 +17,7 @@ from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, rai
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
 
-TINY = 4
+TINY = 4  # rows of a bag that are read one by one
 WANTED = "dicts, records, a pyarrow.Table, a DataFrame, or a path of Parquet or JSON lines"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
@@ -90,10 +91,15 @@ def _python_rows(rows: object, where: str) -> Sequence[object]:
     return rows if isinstance(rows, list | tuple) else list(rows)
 
 
-def _is_tiny(rows: Sequence[object]) -> bool:
-    """Whether rows are so few, and their bags so small, that columns would cost more than they save."""
-    bags = (v for row in rows[:TINY] if isinstance(row, dict) for v in row.values() if isinstance(v, list))
-    return len(rows) <= TINY and all(len(bag) <= TINY for bag in bags)
+def _is_tiny(given: object) -> bool:
+    """Whether rows are so few, and their bags so small at every depth, that columns would cost more than they save."""
+    match given:
+        case list() | tuple():
+            return len(given) <= TINY and all(map(_is_tiny, given))
+        case dict():
+            return all(map(_is_tiny, given.values()))
+        case _:
+            return not attrs.has(type(given))
 
 
 def _has_columns(table: pa.Table, row: Type) -> bool:

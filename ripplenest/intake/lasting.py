@@ -4,19 +4,21 @@ Rows that go were found to be there, so what is left to be looked at is labels: 
 held by one row, or else has no rows.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 
 from ripplenest.data.index import Columns, Keys, Places, matches
 from ripplenest.data.rows import Rows
-from ripplenest.intake.columns import ColumnChanges, Culprit
+from ripplenest.intake.columns import ColumnChanges, Culprit, wanted_keys
 from ripplenest.schema.relation import Holder, Part
 from ripplenest.vector.binding import Input
 
 
-def check_update(changes: ColumnChanges) -> None:
-    """Raises Culprit when the changes are no consistent update."""
-    changed, r = changes.changes(), changes.relation
+def check_update(changes: ColumnChanges, changed: Mapping[str, Rows]) -> None:
+    """Raises Culprit when ``changed``, which are the changes, are no consistent update."""
+    r = changes.relation
     for name, holder in r.holders.items():
         if name in changed or holder.part.name in changed:
             part = r.parts[name]
@@ -29,23 +31,19 @@ def _check(part: Part, holder: Holder, rows: Rows, holders: Rows, changes: Colum
     touched = Keys(part.label, _retyped(moved, part).plus(rows.select(part.label)))
     if not len(touched):
         return
-    # A row that was read several times was seen several times: whether a label was held is all that counts.
-    before = np.minimum(_held(_labels(changes.seen(holder.part), holder.columns), touched), 1)
+    before = _held(_labels(changes.seen(holder.part), holder.columns), touched)
     if holder.part.name not in changes.relation.fixed:  # its rows may be arrays, which no label leads to
         unknown = pa.array(before == 0)
         asked = [column.filter(unknown) for column in touched.arrays]
         if len(asked[0]):
-            wanted = Keys(holder.found_by, Rows.of_columns(tuple(part.types[c] for c in part.label), asked))
-            found = changes.stored(holder.part, holder.found_by, wanted).consolidated()
-            before = before + _held(_labels(found, holder.columns), touched)
+            found = changes.stored(holder.part, holder.found_by, wanted_keys(holder.part, holder.found_by, asked))
+            before = before + _held(_labels(found.consolidated(), holder.columns), touched)
     after = before + _held(moved, touched)
     if not np.isin(after, (0, 1)).all():
         raise Culprit
     lost = [column.filter(pa.array(after == 0)) for column in touched.arrays]
-    if len(lost[0]):
-        wanted = Keys(part.label, Rows.of_columns(tuple(part.types[c] for c in part.label), lost))
-        if not changes.held(part, part.label, wanted).is_empty:
-            raise Culprit
+    if len(lost[0]) and not changes.held(part, part.label, wanted_keys(part, part.label, lost)).is_empty:
+        raise Culprit
 
 
 def _labels(rows: Rows, columns: Columns) -> Rows:

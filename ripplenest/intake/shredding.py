@@ -54,9 +54,7 @@ class Shredder:
         return self._found
 
     def _add(self, part: Part, label: Arrays, level: Level) -> None:
-        stored: list[pa.Array] = [None] * len(part.types)
-        for c, column in zip(part.scalars, (*label, *level.columns), strict=True):
-            stored[c] = column
+        stored = placed(part, label, level.columns)
         own = self._identity(part, label, level) if level.bags else ()
         for (path, held), bags in zip(part.held.items(), level.bags, strict=True):
             for c, column in zip(held, own, strict=True):
@@ -65,29 +63,22 @@ class Shredder:
                 holders = pa.array(bags.owners)
                 self._add(self._relation.parts[path], [c.take(holders) for c in own], bags.rows)
         weights = None if level.weights is None else pa.array(level.weights)
-        self._found[part.name] = Rows.of_columns(part.types, stored, weights)
+        self._found[part.name] = Rows.of_columns(part.types, [stored[c] for c in range(len(part.types))], weights)
 
     def _identity(self, part: Part, label: Arrays, level: Level) -> Arrays:
         """What the labels of the bags of each row are made of."""
         key = self._relation.rows_of(part).key
         if not key:
             return [pa.array(self._numbering.numbers(part, label, level))]
-        at = {c: i for i, c in enumerate(part.scalars)}
-        columns = (*label, *level.columns)
-        return [*label, *(columns[at[part.column((name,))]] for name in key)]
+        columns = placed(part, label, level.columns)
+        return [*label, *(columns[part.column((name,))] for name in key)]
+
+
+def placed(part: Part, label: Arrays, columns: Arrays) -> dict[int, pa.Array]:
+    """Labels and base columns of rows by where they are in the stored rows of ``part``."""
+    return dict(zip(part.scalars, (*label, *columns), strict=True))
 
 
 def nulled(column: pa.Array, kept: Mask) -> pa.Array:
     """``column`` with NULL where it is not ``kept``."""
     return pc.if_else(pa.array(kept), column, pa.scalar(None, column.type))
-
-
-def label_of(part: Part, level_size: int, label: Sequence[object]) -> Arrays:
-    """One label, in the columns of ``part``, beside each of so many rows."""
-    types = [field.type for field in Rows.empty(part.types).arrow().schema][: len(part.label)]
-    return [pa.repeat(pa.scalar(value, t), level_size) for value, t in zip(label, types, strict=True)]
-
-
-def total(parts: Parts) -> int:
-    """The rows of all parts."""
-    return sum(map(len, parts.values()))

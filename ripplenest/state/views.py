@@ -129,7 +129,7 @@ class _Term:
 
 @lru_cache(maxsize=64)
 def _stages(compiler: Callable[[Query, Options], Stages], term: _Term, options: Options) -> tuple[Stages, Plan]:
-    """What ``compiler`` makes of a view, kept for who asks again: compiling costs more than opening a state."""
+    """What ``compiler`` makes of a view, kept for who asks again: states are opened, and views made, more than once."""
     stages = compiler(term.query, options)
     return stages, plan(stages.program)
 

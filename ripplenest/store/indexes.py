@@ -73,6 +73,8 @@ class KeyIndex:
         arrays = tuple(c.chunk(0) for c in table.columns)
         hashes, numbers = arrays[0].to_numpy(), arrays[1].to_numpy() if len(arrays) > 1 else None
         fences = np.frombuffer(bytes.fromhex(metadata.get(FENCES, b"").decode()), ">u4").astype(np.uint32)
+        if texts == "words" and len(fences) != -(-len(hashes) // STEP):
+            raise CorruptState("an index of other fences", where=where, wanted=-(-len(hashes) // STEP), got=len(fences))
         segment = int(metadata[SEGMENT]) if SEGMENT in metadata else None
         return cls(hashes, numbers, fences, metadata.get(COLUMNS, b"").decode(), segment, texts, blocks, arrays)
 

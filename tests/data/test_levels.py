@@ -177,7 +177,7 @@ def test_parts_are_the_level_that_they_came_of(case: Case) -> None:
         assert len(held.input(part)) == len(level)
         mine, theirs = paired(Printed(level).prints, held.prints(part))
         assert len(mine) == len(theirs) == len(level)
-        again = Shredder(r, Kept(held, None, Anew(row_numbers(2)))).shredded(part, (), level)
+        again = Shredder(r, Kept(held, None, row_numbers(2))).shredded(part, (), level)
         assert {n: x.counts() for n, x in again.items()} == {n: x.counts() for n, x in first.items()}
         COUNTS["kept"] += 1
         half = held.only(part, np.arange(len(level) // 2))

@@ -25,9 +25,10 @@ from ripplenest.intake import apply, held
 from ripplenest.intake.columns import ColumnChanges
 from ripplenest.intake.operations import FORMS, Form
 from ripplenest.intake.shredding import Anew
-from ripplenest.nrc.errors import RipplenestError
+from ripplenest.nrc.errors import LawBroken, RipplenestError
 from ripplenest.nrc.values import NAN
 from ripplenest.state import commits
+from ripplenest.store.specs import Change
 
 COUNTS: Counter[str] = Counter()
 NEVER = 1 << 40
@@ -213,9 +214,13 @@ def life(open_: Callable[[str], Database], keys: dict[str, str], batches: Life, 
 class Counted(ColumnChanges):
     """Counts what is done by columns to its end."""
 
-    def changes(self) -> dict[str, Rows]:
+    def write(self, *operation: Any) -> None:
+        super().write(*operation)
         COUNTS["by columns"] += 1
-        return super().changes()
+
+    def replace(self, *rows: Any) -> None:
+        super().replace(*rows)
+        COUNTS["by columns"] += 1
 
 
 def done(db: Database, operations: list[Operation], keys: dict[str, str]) -> object:
@@ -378,6 +383,28 @@ def test_what_is_no_consistent_update_is_not_done(
             b.delete_key("R", custkey=1)
         monkeypatch.undo()
         assert db.relation("R").rows() == db_rows([rows[0], rows[2]]) and db.verify(deep=True).ok
+
+
+def test_a_label_that_two_rows_hold_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a state that was damaged: by columns as by rows."""
+
+    @rn.record
+    class Doc:
+        n: int
+        xs: Bag[int]
+
+    for few in (NEVER, 0):
+        monkeypatch.setattr(apply, "FEW", few)
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
+            db.relation("D", Doc)
+            db.load("D", [{"n": 1, "xs": [1]}, {"n": 2, "xs": []}])
+            (own, other) = sorted(db._store.snapshot().scan("D").counts())
+            types = db._store.tables()["D"].types
+            change = {"D": Rows.of_counts(types, {other: -1, (2, own[1]): 1})}
+            db._store.commit(Change(change), db.version)
+            with pytest.raises(LawBroken, match="is held 2 times"), db.batch() as b:
+                b.at("D", n=1).xs.insert([5])
+                b.at("D", n=2).xs.insert([6])
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -158,3 +158,11 @@ def test_types_without_fields() -> None:
     for rows in ([1, 2], pa.table({"any": [1, 2]})):
         given = read_rows(rows, Base("long"), "rows")
         assert given.values == (1, 2) and base_types(given.type) == (Base("long"),)
+
+
+def test_rows_are_tiny_at_every_depth_or_not_at_all() -> None:
+    for depth in range(3):
+        few, many = ([{"x": [1] * n}] for n in (ingest.TINY, ingest.TINY + 1))
+        for _ in range(depth):
+            few, many = ([{"r": {"bag": rows}}] for rows in (few, many))
+        assert ingest._is_tiny(few) and not ingest._is_tiny(many), depth

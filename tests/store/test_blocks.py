@@ -382,3 +382,13 @@ def test_keys_that_all_collide_cost_no_square():
 
     which, places = matched(index, values, np.zeros(n, np.uint64), [column])
     assert sorted(zip(which.tolist(), places.tolist(), strict=True)) == [(i, i) for i in range(n)] and taken == [n]
+
+
+def test_an_index_of_other_fences_is_refused(tmp_path, monkeypatch):
+    """They are not where this release looks, and keys would be missed."""
+    rows = Rows.of_columns((Base("long"),), [pa.array(np.arange(100))])
+    with Store.open(tmp_path / "state") as store:
+        store.commit(Change({"t": rows}, (TableSpec("t", (Base("long"),), ((0,),)),)), 0)
+    monkeypatch.setattr(indexes, "STEP", 16)
+    with Store.open(tmp_path / "state") as store, pytest.raises(CorruptState, match="other fences"):
+        store.snapshot().probe("t", (0,), [(77,)])
