@@ -16,7 +16,8 @@ def labels_of(value: Value) -> Iterator[LabelValue]:
         yield value
     elif isinstance(value, tuple):
         for _, inner in value:
-            yield from labels_of(inner)
+            if isinstance(inner, LabelValue | tuple):  # most are neither
+                yield from labels_of(inner)
 
 
 def undefined(parts: Shredded, beside: Shredded | None = None) -> Iterator[str]:

@@ -5,6 +5,7 @@ tree of the shape of the nested type, with one dictionary for each bag.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import assert_never
 
 from attrs import frozen
@@ -66,6 +67,7 @@ def empty_row(row: Type) -> Type:
     return flat_type(row, None)
 
 
+@lru_cache(maxsize=4096)  # a view asks about each of its relations many times
 def stored_context(a: Type, place: Place) -> Context:
     """A^Γ of an input: the stored dictionaries of every bag below ``place``."""
     match a:
@@ -125,8 +127,13 @@ def stored_parts(name: str, row: Type, keys: Keys = ()) -> dict[str, Type]:
 
     The first entry is the flat part; the others are dictionaries, outer ones first.
     """
+    return dict(_stored_parts(name, row, keys))
+
+
+@lru_cache(maxsize=4096)
+def _stored_parts(name: str, row: Type, keys: Keys) -> tuple[tuple[str, Type], ...]:
     rows = Place.of(name, row, keys)
-    return {name: flat_type(row, rows), **{d.name: d.row for d in stored_dictionaries(row, rows)}}
+    return (name, flat_type(row, rows)), *((d.name, d.row) for d in stored_dictionaries(row, rows))
 
 
 def stored_dictionaries(row: Type, place: Place) -> Iterator[DictRel]:

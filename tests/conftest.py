@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from support.sizes import RUN
 from support.states import MEMORY
 
 from ripplenest.nrc.border import VARIABLE
@@ -65,12 +66,18 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Each JVM that a test starts, also in another process: what is in the environment goes last, and so wins. And
     ``tmp_path`` is in memory: a test that commits waits for a disk longer than it computes."""
+    RUN.long = config.option.markexpr != "not long"
     os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
     if MEMORY is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
+
+
+def pytest_unconfigure() -> None:
+    """pytest looks for garbage five times when all is done: in nothing that was there before."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ from support.machine import HAPPENS, Machine
 from support.reports import reported
 from support.shop import ANN, BOB, FILMS, VIEWS, opened
 from support.shop_model import OPERATIONS, Model
+from support.sizes import many
 from support.states import MEMORY, state
 
 from ripplenest import Database
@@ -52,7 +53,7 @@ def compiled_once():
         yield
 
 
-@law(examples=25, tries=200)
+@law(examples=many(15, 50), tries=200)
 def test_views_are_their_definitions_after_every_batch(c):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         db, model = opened(folder), Model(c)

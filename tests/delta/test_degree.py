@@ -3,6 +3,7 @@
 import pytest
 from support.correlated import correlated_cases
 from support.laws import law
+from support.sizes import many
 from support.strategies import Case, cases
 from support.updates import Batch
 
@@ -116,7 +117,7 @@ def fall_by_one(e: Expr, parts: frozenset[str]) -> None:
         assert isinstance(change, Empty)
 
 
-@law(cases())
+@law(cases(), examples=many(100, 400))
 def test_theorem_2(case: Case) -> None:
     """Theorem 2: deg(δ(h)) = deg(h) - 1, which each derivation checks itself; lemma 1: deg(h) = 0 gives δ(h) = ∅."""
     s = shred(case.query)

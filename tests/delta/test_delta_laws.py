@@ -4,6 +4,7 @@ import pytest
 from support.counts import Counts
 from support.laws import law
 from support.nesting import agrees, labels_in_use, value_or_empty
+from support.sizes import many
 from support.strategies import Case, cases
 from support.updates import Batch
 
@@ -75,7 +76,7 @@ def law_1(case: Case) -> None:
             dictionary_law(s, parts, batch, telescoped)
 
 
-@law(cases())
+@law(cases(), examples=many(100, 400))
 def test_law_1(case: Case) -> None:
     """Proposition 4.1: h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR], for batches that change several parts at once."""
     law_1(case)
@@ -88,7 +89,7 @@ def test_law_1_long(case: Case) -> None:
     law_1(case)
 
 
-@law(cases())
+@law(cases(), examples=many(100, 400))
 def test_law_1_part_by_part(case: Case) -> None:
     """h[P ⊎ ΔP] = h[P] ⊎ δ_P(h) for each single part P of the database, flat or dictionary."""
     s = shred(case.query)
@@ -97,7 +98,7 @@ def test_law_1_part_by_part(case: Case) -> None:
         flat_law(s, case.parts, batch.only(part), telescoped=False)
 
 
-@law(cases())
+@law(cases(), examples=many(100, 400))
 def test_terms_without_sites_need_no_shredding(case: Case) -> None:
     """Law 1 on the nested database itself, for terms whose sng_ι do not depend on what changes."""
     (batch,) = case.batches
@@ -111,7 +112,7 @@ def test_terms_without_sites_need_no_shredding(case: Case) -> None:
     assert evaluate(case.query, after) == evaluate(case.query, before) + evaluate(change, state)
 
 
-@law(cases())
+@law(cases(), examples=many(100, 400))
 def test_lemma_1(case: Case) -> None:
     """Lemma 1: δ(h) = ∅ for h^F and dictionaries that do not depend on what changes: nothing is left to run."""
     s = shred(case.query)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from support.choices import Choices
 from support.laws import law
+from support.sizes import many
 from support.states import MEMORY
 
 import ripplenest as rn
@@ -249,7 +250,7 @@ def random_batches(batch: Callable[[Choices, list[Document]], list[Operation]]) 
 
 
 @pytest.mark.parametrize("key", [None, "a"])
-@law(random_batches(flat_batch), examples=25)
+@law(random_batches(flat_batch), examples=many(18, 60))
 def test_flat_rows_by_columns_as_by_rows(key: str | None, batches: Life) -> None:
     def opened(folder: str) -> Database:
         db = rn.open(folder, engine="local")
@@ -270,7 +271,7 @@ KEYS: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("name", KEYS)
-@law(random_batches(nested_batch), examples=18)
+@law(random_batches(nested_batch), examples=many(12, 60))
 def test_documents_by_columns_as_by_rows(name: str, batches: Life) -> None:
     def opened(folder: str) -> Database:
         db = rn.open(folder, engine="local")
@@ -329,7 +330,7 @@ def test_operations_of_one_shape_that_see_each_other() -> None:
     assert said(swapped, 0) == said(swapped, NEVER)
 
 
-@law(random_batches(nested_batch), examples=6)
+@law(random_batches(nested_batch), examples=many(4, 20))
 def test_documents_that_look_alike(batches: Life) -> None:
     """Numbers that are equal for all rows, whatever is in them, make no other rows."""
 

@@ -13,6 +13,7 @@ from support.choices import Choices
 from support.correlated import correlated_case
 from support.counts import Counts
 from support.laws import law
+from support.sizes import many
 from support.strategies import Case, random_case
 
 from ripplenest.delta.rules import delta
@@ -108,7 +109,7 @@ MAKERS: dict[str, Callable[[Choices], Case]] = {"random": random_case, "correlat
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@law(examples=50, shown=lambda c, kind: MAKERS[kind](c))
+@law(examples=many(30, 100), shown=lambda c, kind: MAKERS[kind](c))
 def test_law_7_over_terms(kind: str, c: Choices) -> None:
     """Random terms, and views as people write them."""
     law_7(MAKERS[kind](c))

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 from support.choices import seeded
+from support.sizes import many
 from support.strategies import random_case
 
 from ripplenest import parse, read
@@ -75,7 +76,7 @@ def mutate(seed: int, n: int) -> None:
 
 
 def test_mutations_of_programs() -> None:
-    mutate(25, 1500)
+    mutate(25, many(700, 1500))
 
 
 @pytest.mark.long

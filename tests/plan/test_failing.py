@@ -16,6 +16,7 @@ from support.failing import SCHEMA, Level, random_level, term, widest
 from support.laws import law
 from support.programs import Running, planned, query_of
 from support.schemas import Database, random_database, random_value
+from support.sizes import many
 from support.updates import Batch, nested_database, random_batch, shredded_database
 
 import ripplenest as rn
@@ -79,7 +80,7 @@ def count(level: Level) -> None:
     COUNTS[f"levels {level.levels}"] += 1
 
 
-@law(examples=250)
+@law(examples=many(220, 400))
 def test_a_batch_is_refused_exactly_where_the_view_has_no_value(c: Choices) -> None:
     """Building, and recomputing a batch: accepted ⟺ the view has a value, in the widest reading; so wherever the
     reference interpreter has one of the term as it is written.
@@ -170,7 +171,7 @@ def step(c: Choices, db: Database, b: Any) -> Database:
 
 
 @pytest.mark.parametrize("policy", ["auto", "incremental"])
-@pytest.mark.parametrize("seed", range(45))
+@pytest.mark.parametrize("seed", range(many(42, 90)))
 def test_through_a_database(tmp_path: Path, seed: int, policy: Any) -> None:
     """As above, batch by batch; a batch that is refused changes nothing, and later ones go on from there."""
     c = seeded(seed)

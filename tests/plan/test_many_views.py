@@ -13,6 +13,7 @@ from support.laws import law
 from support.programs import Memory, changed_tables, part_tables, planned, query_of
 from support.queries import random_query
 from support.schemas import Schema, base_value, random_schema
+from support.sizes import many
 from support.strategies import case_of
 
 from ripplenest.data import columnar
@@ -84,7 +85,7 @@ def views(c: Choices, schema: Schema) -> list[Expr]:
 @pytest.mark.parametrize(
     ("together", "at_once"), [(joins.TOGETHER, columnar.AT_ONCE), (12, columnar.AT_ONCE), (1, 2), (joins.TOGETHER, 3)]
 )
-@law(examples=25)
+@law(examples=many(10, 25))
 def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_once: int, c: Choices) -> None:
     """propagate(merged plans) = propagate(each plan), and so for builds; by columns, a chunk at a time, and by rows."""
     schema = random_schema(c)

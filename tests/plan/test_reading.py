@@ -14,6 +14,7 @@ from support.failing import DEPTH, SCHEMA, Levels, term
 from support.laws import law
 from support.programs import Memory, Running, changed_tables, planned, query_of
 from support.schemas import Schema, random_value
+from support.sizes import many
 from support.updates import numbered
 
 from ripplenest.delta.compile import Options
@@ -29,7 +30,7 @@ from ripplenest.shred.consistency import add, labels_of
 from ripplenest.shred.values import Parts, shred_relation
 
 COUNTS: Counter[str] = Counter()
-STATES = 3  # of each view
+STATES = 6  # of each view
 Pool = tuple[int, ...]
 HERE: Pool = (1, 2)
 ELSEWHERE: tuple[Pool, ...] = ((0,), (7,), (), (0, 7, 8))  # 0 is a constant of the views; () is NULL where it may be
@@ -116,7 +117,7 @@ def reads(program: Plan, parts: Parts, delta: Parts) -> Reads:
     return Reads(done.rows_read, running.nested() != running.grown({**changes, **done.changes}).nested())
 
 
-@law(examples=400)
+@law(examples=many(220, 600))
 def test_what_strict_accepts_reads_no_more_of_a_larger_state(c: Choices) -> None:
     """A batch that makes and takes no row of the view reads as many rows of a state as of a larger one. Compiling costs
     most, so each view meets several states."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve, frozen
+from support.sizes import many
 from support.states import MEMORY, refused, state
 
 import ripplenest as rn
@@ -182,7 +183,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(many(36, 120)))
 def test_hostile_names_never_give_wrong_rows(seed: int) -> None:
     with TemporaryDirectory(dir=MEMORY) as folder:
         with rn.open(folder, engine="local") as db:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sizes import many
 
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Keys, index_of, matched
@@ -200,7 +201,7 @@ def test_keys_are_looked_up_rightly_or_a_block_is_named():
     assert min(seen["named"], seen["found"], seen["not there"]) > 100, seen
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(30, 200), deadline=None)
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.lists(st.integers(0, 13), max_size=8), INTS)
 def test_a_search_between_fences_is_a_search(known, asked, step):
     """Law: spans of an index of which nothing was read = spans of one that is in memory, however hashes repeat."""
@@ -336,7 +337,7 @@ def test_what_was_checked_is_not_checked_again_when_it_is_mapped_again(tmp_path,
 # ---------------------------------------------------------------- collisions
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(30, 200), deadline=None)
 @given(st.lists(PAIRS, max_size=20), st.lists(PAIRS, max_size=9))
 def test_colliding_keys_are_sorted_out(rows, keys):
     """Law: what is matched does not depend on the hashes, nor on whether candidates are compared or sorted."""

@@ -89,16 +89,17 @@ def _bags(t: Type, path: str) -> Iterator[tuple[str, Type]]:
         yield from bag_rows(path, t.row)
 
 
-def held(parts: Parts, rows: BagValue) -> dict[LabelValue, None]:
-    """The labels that ``rows`` hold, directly or in the bags of labels they hold; in a fixed order."""
-    found: dict[LabelValue, None] = {}
-    todo = deque(label for row, _ in rows for label in labels_of(row))
+def held(parts: Parts, rows: BagValue) -> Iterator[LabelValue]:
+    """The labels that ``rows`` hold, directly or in the bags of labels they hold; each once, in a fixed order."""
+    found: set[LabelValue] = set()
+    todo = deque([rows])
     while todo:
-        label = todo.popleft()
-        if label not in found:
-            found[label] = None
-            todo += [inner for row, _ in definition(parts, label) for inner in labels_of(row)]
-    return found
+        for row, _ in todo.popleft():
+            for label in labels_of(row):
+                if label not in found:
+                    found.add(label)
+                    yield label
+                    todo.append(definition(parts, label))
 
 
 def definition(parts: Parts, label: LabelValue) -> BagValue:
@@ -122,13 +123,16 @@ class _Updates:
         self.kinds.add(kind)
 
     def step(self) -> None:
-        labels = [label for name in self.schema.names for label in held(self.now, self.flat(name))]
-        kinds = KINDS if labels else ("insert", "delete", "delete and drop")
+        some = any(True for _ in self.labels())
+        kinds = KINDS if some else ("insert", "delete", "delete and drop")
         kind = self.c.pick(kinds)
         if kind.startswith("deep"):
-            self.deep(kind, self.c.pick(labels))
+            self.deep(kind, self.c.pick(list(self.labels())))
         else:
             self.top(kind, self.c.pick(self.schema.names))
+
+    def labels(self) -> Iterator[LabelValue]:
+        return (label for name in self.schema.names for label in held(self.now, self.flat(name)))
 
     def flat(self, name: str) -> BagValue:
         bag = self.now[name]
