@@ -185,7 +185,7 @@ def test_another_mode_is_refused() -> None:
 
 def test_coverage() -> None:
     """The laws above saw what they are about."""
-    if SEEN["cases"] < 100:
+    if SEEN["cases"] < 50:
         pytest.skip("the tests of this module did not all run")
     for kind in ("kept", "joined maps", "maps that read maps", "shared", "several parts", "after its own part"):
         assert SEEN[kind] >= SEEN["cases"] / 20, f"{kind}: {SEEN}"
