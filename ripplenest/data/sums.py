@@ -1,0 +1,94 @@
+"""Sums of rows that come piece by piece: in memory while they are few, in sorted runs where they are not."""
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.columnar import consolidated
+from ripplenest.data.hashing import U64, fingerprints, hash_columns
+from ripplenest.data.index import Columns
+from ripplenest.data.levels import Level
+from ripplenest.data.room import Room
+from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
+from ripplenest.data.sorting import Sorter
+from ripplenest.data.spool import Spool, Stored
+from ripplenest.nrc.types import Base
+
+
+class Sum:
+    """Rows of ``types``. Law: ``rows`` is the sum of what was added, consolidated; where that did not fit ``room``, in
+    the order of the hashes of the columns ``by``, and in a file."""
+
+    def __init__(self, room: Room, types: tuple[Base, ...], by: Columns = ()) -> None:
+        self._room, self._types = room, types
+        self._by = by or tuple(range(len(types)))
+        self._tables: list[pa.Table] = []
+        self._bytes = 0
+        self._sorter: Sorter | None = None
+
+    def add(self, rows: Rows) -> None:
+        """More rows."""
+        table = rows.arrow()
+        self._tables.append(table)
+        self._bytes += table.nbytes
+        if self._bytes > self._room.chunk and self._types:
+            self._flush()
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether some are in files."""
+        return self._sorter is not None
+
+    def rows(self) -> Rows:
+        """All of them. Raises EvaluationError for a weight beyond 64 bits."""
+        if self._sorter is None:
+            return self._summed()
+        self._flush()
+        extent = self._sorter.extent
+        if extent is None:
+            return Rows.empty(self._types)
+        spool = Spool(self._room, extent)
+        for numbers, level in self._sorter.windows(_fingerprints):
+            spool.append(self._window(numbers, level))
+        return stored_rows(self._types, spool.stored())
+
+    def _summed(self) -> Rows:
+        none = arrow_schema(self._types).empty_table()
+        return consolidated({"": Rows(self._types, table=pa.concat_tables([none, *self._tables]))})[""]
+
+    def _flush(self) -> None:
+        if self._sorter is None:
+            self._sorter = Sorter(self._room)
+        level = rows_level(self._summed())
+        self._tables, self._bytes = [], 0
+        self._sorter.add(level, self._numbers(level))
+
+    def _window(self, numbers: U64, level: Level) -> Level:
+        """The rows of a window, each once; no others are equal to them."""
+        rows = Rows.of_columns(self._types, level.columns, pa.array(level.weights))
+        found = rows_level(consolidated({"": rows})[""])
+        own = self._numbers(found)
+        if (own[1:] < own[:-1]).any():
+            return found.take(np.argsort(own, kind="stable"))
+        return found
+
+    def _numbers(self, level: Level) -> U64:
+        return hash_columns([level.columns[c] for c in self._by], level.size)
+
+
+def _fingerprints(level: Level) -> U64:
+    return fingerprints(level.columns, level.size)
+
+
+def rows_level(rows: Rows) -> Level:
+    """Rows as a level without bags, with their weights."""
+    *columns, weights = (c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in rows.arrow().columns)
+    return Level(len(rows), columns, weights=weights.to_numpy())
+
+
+def stored_rows(types: tuple[Base, ...], stored: Stored) -> Rows:
+    """Consolidated rows in a file."""
+    schema = arrow_schema(types)
+    assert stored.weights is not None
+    table = pa.Table.from_arrays([*stored.columns, stored.weights], schema=schema)
+    assert table.schema.names[-1] == WEIGHT
+    return Rows(types, table=table, summed=True)
