@@ -11,7 +11,6 @@ import re
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pyarrow as pa
 from attrs import field, frozen
@@ -118,7 +117,3 @@ def _width(t: Base) -> int:
     arrow = arrow_type(t)
     return TEXT if pa.types.is_string(arrow) or pa.types.is_binary(arrow) else max(arrow.bit_width // 8, 1)
 
-
-def folder_scratch(folder: Path) -> Callable[[], Scratch]:
-    """Files in ``folder``."""
-    return lambda: Scratch(folder)
