@@ -7,6 +7,7 @@ row stands its number among those that came, for messages.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -33,6 +34,10 @@ class Spilled(Given):
 
     def __len__(self) -> int:
         return self.stored.size
+
+    @cached_property
+    def total(self) -> int:
+        return sum(level.total for level in self.pieces())
 
     @property
     def level(self) -> Level:
