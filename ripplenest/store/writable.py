@@ -45,7 +45,7 @@ class Writable(Readable):
                 head = self._look(c, tip).head
                 self._check_parent(c, head, change, parent)
                 self._sweep(c)
-                draft = Draft(head, change, self._reader, tip.last_segment + 1, merge, tip.oldest)
+                draft = Draft(head, change, self._reader, self.room, tip.last_segment + 1, merge, tip.oldest)
                 if merge and not draft.merged:
                     return parent
                 for pack in draft.packs:
