@@ -8,7 +8,7 @@ from ripplenest.data.hashing import U64, fingerprints, hash_columns
 from ripplenest.data.index import Columns
 from ripplenest.data.levels import Level
 from ripplenest.data.room import Room
-from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
+from ripplenest.data.rows import SMALL, WEIGHT, Rows, arrow_schema
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Spool, Stored
 from ripplenest.nrc.types import Base
@@ -22,15 +22,20 @@ class Sum:
         self._room, self._types = room, types
         self._by = by or tuple(range(len(types)))
         self._tables: list[pa.Table] = []
-        self._bytes = 0
+        self.held = 0  # bytes in memory
         self._sorter: Sorter | None = None
 
     def add(self, rows: Rows) -> None:
         """More rows."""
         table = rows.arrow()
         self._tables.append(table)
-        self._bytes += table.nbytes
-        if self._bytes > self._room.chunk and self._types:
+        self.held += table.nbytes
+        if self.held > self._room.chunk:
+            self.spill()
+
+    def spill(self) -> None:
+        """Put what is in memory into files. Rows of no columns are one row."""
+        if self._types:
             self._flush()
 
     @property
@@ -41,7 +46,7 @@ class Sum:
     def rows(self) -> Rows:
         """All of them. Raises EvaluationError for a weight beyond 64 bits."""
         if self._sorter is None:
-            return self._summed()
+            return consolidated({"": self.unsummed()})[""]
         self._flush()
         extent = self._sorter.extent
         if extent is None:
@@ -51,15 +56,16 @@ class Sum:
             spool.append(self._window(numbers, level))
         return stored_rows(self._types, spool.stored())
 
-    def _summed(self) -> Rows:
+    def unsummed(self) -> Rows:
+        """What is in memory."""
         none = arrow_schema(self._types).empty_table()
-        return consolidated({"": Rows(self._types, table=pa.concat_tables([none, *self._tables]))})[""]
+        return Rows(self._types, table=pa.concat_tables([none, *self._tables]))
 
     def _flush(self) -> None:
         if self._sorter is None:
             self._sorter = Sorter(self._room)
-        level = rows_level(self._summed())
-        self._tables, self._bytes = [], 0
+        level = rows_level(consolidated({"": self.unsummed()})[""])
+        self._tables, self.held = [], 0
         self._sorter.add(level, self._numbers(level))
 
     def _window(self, numbers: U64, level: Level) -> Level:
@@ -73,6 +79,45 @@ class Sum:
 
     def _numbers(self, level: Level) -> U64:
         return hash_columns([level.columns[c] for c in self._by], level.size)
+
+
+class Sums:
+    """Several sums by name, which share the room. Law: each is that of what was added to it."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._sums: dict[str, Sum] = {}
+        self._held = 0
+
+    def add(self, name: str, rows: Rows, by: Columns = ()) -> None:
+        """More rows of one of them, which are to be in the order of ``by`` where they do not fit."""
+        own = self._sums.setdefault(name, Sum(self._room, rows.types, by))
+        before = own.held
+        own.add(rows)
+        self._held += own.held - before
+        if self._held > self._room.chunk:
+            largest = max(self._sums.values(), key=lambda s: s.held)
+            self._held -= largest.held
+            largest.spill()
+            self._held += largest.held
+
+    def rows(self) -> dict[str, Rows]:
+        """All of them. Raises EvaluationError for a weight beyond 64 bits."""
+        small = {name: own.unsummed() for name, own in self._sums.items() if not own.is_spilled}
+        found = consolidated(small)
+        return {name: found[name] if name in found else own.rows() for name, own in self._sums.items()}
+
+
+def summed(rows: Rows, room: Room) -> Rows:
+    """``rows`` consolidated; in a file where they do not fit ``room``."""
+    if rows.is_sum or len(rows) <= SMALL or rows.arrow().nbytes <= room.chunk:
+        return rows.consolidated()
+    total, table = Sum(room, rows.types), rows.arrow()
+    most = max(len(rows) * room.chunk // max(table.nbytes, 1), 1)
+    for start in range(0, len(rows), most):
+        total.add(Rows(rows.types, table=table.slice(start, most)))
+        room.release()
+    return total.rows()
 
 
 def _fingerprints(level: Level) -> U64:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ripplenest.data.hashing import hash_columns
-from ripplenest.data.index import Columns, Places, same
+from ripplenest.data.index import Columns, Places
 from ripplenest.data.level_values import values_of
 from ripplenest.data.levels import Level
 from ripplenest.data.naming import Numbers
@@ -21,7 +21,7 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Stored
-from ripplenest.data.sums import Sum
+from ripplenest.data.sums import Sums
 from ripplenest.intake.columns import ColumnChanges, Culprit, check_inside
 from ripplenest.intake.lasting import check_update
 from ripplenest.intake.session import numbered_faults
@@ -60,23 +60,22 @@ def load(
 ) -> tuple[dict[str, Rows], dict[str, int]]:
     """What the rows do to stored tables, as ``folded`` makes it of what they do to parts; and how many rows that is, by
     part. Raises DuplicateKey."""
-    flat, sums, many = r.parts[r.name], dict[str, Sum](), dict[str, int]()
+    flat, sums, many = r.parts[r.name], Sums(room), dict[str, int]()
     anew = _Planned(r, given.stored, numbers)
     for level in given.pieces():
         try:
             found = _changes(ColumnChanges(r, before, numbers, anew), level)
         except Culprit:
-            raise _broken(r, given, room) from None
+            _check_rows(r, given, room)
+            raise LawBroken("rows could not be loaded, and none of them is wrong", where=r.name) from None
         for part, rows in found.items():
             many[part] = many.get(part, 0) + len(rows)
         for table, rows in folded(found).items():
-            if table not in sums:
-                sums[table] = Sum(room, rows.types, flat.key_columns if table == r.name else _first(r, table))
-            sums[table].add(rows)
+            sums.add(table, rows, flat.key_columns if table == r.name else _first(r, table))
         room.release()
-    made = {table: total.rows() for table, total in sums.items()}
-    if flat.key and not _are_keys(made[r.name], flat.key_columns, room):
-        raise _broken(r, given, room)
+    made = sums.rows()
+    if flat.key and _may_repeat(made[r.name], flat.key_columns, room):
+        _check_rows(r, given, room)
     return {table: rows for table, rows in made.items() if len(rows)}, many
 
 
@@ -94,34 +93,29 @@ def _first(r: Relation, table: str) -> Columns:
     return keys[0] if keys else ()
 
 
-def _are_keys(rows: Rows, columns: Columns, room: Room) -> bool:
-    """Whether ``columns`` of consolidated rows, each of which should be there once, are different; where they lie in a
-    file they are in the order of their hashes."""
+def _may_repeat(rows: Rows, columns: Columns, room: Room) -> bool:
+    """Whether two of consolidated rows have one hash of ``columns``, or one row is there twice. Rows that fit memory
+    come in any order, others in that of these hashes."""
     table, most = rows.arrow(), max(room.rows(rows.types), 2)
-    for start in range(0, max(len(rows) - 1, 1), most - 1):  # the last row of a piece is the first of the next
+    if table.nbytes <= room.chunk:
+        most = max(len(rows), 2)
+    for start in range(0, len(rows), most - 1):  # the last row of a piece is the first of the next
         piece = table.slice(start, most).combine_chunks()
-        arrays = [piece.column(c).combine_chunks() for c in columns]
-        hashes = hash_columns(arrays, len(piece))
-        if (piece.column(len(rows.types)).to_numpy() != 1).any():
-            return False
-        again = hashes[1:] == hashes[:-1]
-        for array in arrays:
-            again = again & same(array.slice(1), array.slice(0, len(array) - 1))
-        if again.any():
-            return False
+        hashes = np.sort(hash_columns([piece.column(c).combine_chunks() for c in columns], len(piece)))
+        if (hashes[1:] == hashes[:-1]).any() or (piece.column(len(rows.types)).to_numpy() != 1).any():
+            return True
         room.release()
-    return True
+    return False
 
 
 # ---------------------------------------------------------------- which rows are wrong
 
 
-def _broken(r: Relation, given: Spilled, room: Room) -> Exception:
-    """Raises DuplicateKey for the rows that come again, those that came first first."""
+def _check_rows(r: Relation, given: Spilled, room: Room) -> None:
+    """Raises DuplicateKey for rows whose keys come again, with those that came first."""
     suspects = {*_again(r, given, room), *_wrong_inside(r, given)}
     values = sorted(_values(given, suspects), key=lambda pair: pair[0])
     raise_first(numbered_faults(r, r.parts[r.name], values, f"load {r.name}"))
-    return LawBroken("rows could not be loaded, and none of them is wrong", where=r.name)
 
 
 def _again(r: Relation, given: Spilled, room: Room) -> Iterator[int]:

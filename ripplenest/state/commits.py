@@ -130,7 +130,7 @@ class Commits:
         plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
         engine = self.engines.choose(Work(plan, snapshot.size, sizes).full())
         changes = {part: rows for part, rows in stored.items() if part in sizes}  # no view looks into what is folded
-        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner).changed}
+        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner, self.state.room).changed}
         said = note("load", name=write.relation, **engine.facts)
         meta = self._declared.left_behind(sizes, snapshot.version)
         change = Change(deltas, meta=meta, source=source, seq=seq, digest=digest, note=said)
@@ -219,7 +219,7 @@ class Commits:
                 # Triggers also ask about rows that were and rows that came together, which no state holds.
                 decision = after_failure(policy, error, Work(plan, snapshot.size, sizes))
                 engine = self.engines.choose(decision.rows)
-        return decision, engine, recomputed(plan, snapshot, changes, engine.joiner)
+        return decision, engine, recomputed(plan, snapshot, changes, engine.joiner, self.state.room)
 
     # ------------------------------------------------------------ back
 
