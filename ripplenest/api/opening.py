@@ -53,8 +53,7 @@ def open_database(
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
 
         check_session(spark)
-    room = memory_of(memory)
-    store = Store.open(folder, catalogue=catalogue, retain=retain, memory=room)
+    store = Store.open(folder, catalogue=catalogue, retain=retain, memory=memory_of(memory))
     try:
         db = Database(store, spark, engine, policy)
     except BaseException:

@@ -8,6 +8,7 @@ Law: Stored.slice(a, b) are the rows a … b of what was appended.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +69,8 @@ class _Stretch:
     def __init__(self, file: Scratch, start: int) -> None:
         self._file, self.start, self.size = file, start, 0
 
-    def append(self, data: npt.NDArray[np.generic] | memoryview | bytes) -> None:
-        view = memoryview(np.ascontiguousarray(data) if isinstance(data, np.ndarray) else data).cast("B")
+    def append(self, data: npt.NDArray[Any] | memoryview) -> None:
+        view = memoryview(data.data if isinstance(data, np.ndarray) else data).cast("B")
         for at in range(0, len(view), BYTES):
             self._file.write(self.start + self.size + at, view[at : at + BYTES])
         self.size += len(view)

@@ -1,5 +1,7 @@
 """Sums of rows that come piece by piece: in memory while they are few, in sorted runs where they are not."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 
@@ -52,8 +54,8 @@ class Sum:
         if extent is None:
             return Rows.empty(self._types)
         spool = Spool(self._room, extent)
-        for numbers, level in self._sorter.windows(_fingerprints):
-            spool.append(self._window(numbers, level))
+        for _, level in self._sorter.windows(_fingerprints):
+            spool.append(self._window(level))
         return stored_rows(self._types, spool.stored())
 
     def unsummed(self) -> Rows:
@@ -68,7 +70,7 @@ class Sum:
         self._tables, self.held = [], 0
         self._sorter.add(level, self._numbers(level))
 
-    def _window(self, numbers: U64, level: Level) -> Level:
+    def _window(self, level: Level) -> Level:
         """The rows of a window, each once; no others are equal to them."""
         rows = Rows.of_columns(self._types, level.columns, pa.array(level.weights))
         found = rows_level(consolidated({"": rows})[""])
@@ -110,13 +112,23 @@ class Sums:
 
 def summed(rows: Rows, room: Room) -> Rows:
     """``rows`` consolidated; in a file where they do not fit ``room``."""
-    if rows.is_sum or len(rows) <= SMALL or rows.arrow().nbytes <= room.chunk:
+    if rows.is_sum or len(rows) <= SMALL:
         return rows.consolidated()
-    total, table = Sum(room, rows.types), rows.arrow()
-    most = max(len(rows) * room.chunk // max(table.nbytes, 1), 1)
-    for start in range(0, len(rows), most):
-        total.add(Rows(rows.types, table=table.slice(start, most)))
-        room.release()
+    return sum_of(rows.types, [rows.arrow()], room)
+
+
+def sum_of(types: tuple[Base, ...], tables: Iterable[pa.Table], room: Room, by: Columns = ()) -> Rows:
+    """The sum of ``tables`` of rows; where it does not fit ``room``, in a file and in the order of ``by``."""
+    every = list(tables)
+    size = sum(table.nbytes for table in every)
+    if size <= room.chunk:
+        return Rows(types, table=pa.concat_tables(every)).consolidated()
+    total = Sum(room, types, by)
+    for table in every:
+        most = max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)
+        for start in range(0, table.num_rows, most):
+            total.add(Rows(types, table=table.slice(start, most)))
+            room.release()
     return total.rows()
 
 

@@ -61,7 +61,7 @@ def _parquet(file: Path, _row: Type, _where: str) -> pa.Table:
     return pyarrow.parquet.read_table(file)
 
 
-def _parquet_pieces(file: Path, row: Type, where: str, rows: int) -> Iterator[pa.Table]:
+def _parquet_pieces(file: Path, _row: Type, _where: str, rows: int) -> Iterator[pa.Table]:
     if file.is_dir():
         from pyarrow import dataset  # noqa: PLC0415 - for folders alone
 

@@ -6,6 +6,7 @@ those that are wrong.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from typing import TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -23,6 +24,7 @@ from ripplenest.nrc.values import to_value
 PYTHON = 1 << 9  # bytes that a row takes in Python, about
 BATCH = 1 << 16  # rows that a file is asked for at a time
 TINY = 4  # rows of a bag that are read one by one
+Source: TypeAlias = pa.Table | Sequence[object]  # rows as they came
 WANTED = "dicts, records, a pyarrow.Table, a DataFrame, or a path of Parquet or JSON lines"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
@@ -45,7 +47,7 @@ def read_pieces(rows: object, row: Type, where: str, key: Sequence[str], room: R
     yield from _given(_cut(_sources(rows, row, where, room), room), row, where, key)
 
 
-def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[pa.Table | Sequence[object]]:
+def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[Source]:
     at_once = max(room.chunk // PYTHON, FEWEST)
     if is_path(rows):
         return file_pieces(rows, row, where, min(at_once, BATCH))  # type: ignore[arg-type]
@@ -76,7 +78,7 @@ def _stream(rows: object, where: str) -> Iterator[pa.Table]:
     yield from (pa.Table.from_batches([batch]) for batch in reader)
 
 
-def _cut(sources: Iterable[pa.Table | Sequence[object]], room: Room) -> Iterator[pa.Table | Sequence[object]]:
+def _cut(sources: Iterable[Source], room: Room) -> Iterator[Source]:
     for source in sources:
         if isinstance(source, pa.Table) and source.nbytes > room.chunk:
             most = max(source.num_rows * room.chunk // source.nbytes, 1)
@@ -85,7 +87,7 @@ def _cut(sources: Iterable[pa.Table | Sequence[object]], room: Room) -> Iterator
             yield source
 
 
-def _given(sources: Iterable[pa.Table | Sequence[object]], row: Type, where: str, key: Sequence[str]) -> Iterator[Given]:
+def _given(sources: Iterable[Source], row: Type, where: str, key: Sequence[str]) -> Iterator[Given]:
     """Each of ``sources``, which are one after the other. Raises what is wrong with their rows, numbered through."""
     rest, start = iter(sources), 0
     for source in rest:
@@ -104,7 +106,7 @@ def _given(sources: Iterable[pa.Table | Sequence[object]], row: Type, where: str
 
 
 def _later(
-    sources: Iterable[pa.Table | Sequence[object]], row: Type, where: str, key: Sequence[str], start: int
+    sources: Iterable[Source], row: Type, where: str, key: Sequence[str], start: int
 ) -> Iterator[RipplenestError]:
     for source in sources:
         if _level(source, row) is None:
@@ -112,7 +114,7 @@ def _later(
         start += len(source)
 
 
-def _level(source: pa.Table | Sequence[object], row: Type) -> Level | None:
+def _level(source: Source, row: Type) -> Level | None:
     """The columns of rows, where they are plain and worth it."""
     if isinstance(source, pa.Table):
         return from_arrow(source, row) if _has_columns(source, row) else None
@@ -120,7 +122,7 @@ def _level(source: pa.Table | Sequence[object], row: Type) -> Level | None:
 
 
 def _faults(
-    source: pa.Table | Sequence[object], row: Type, where: str, key: Sequence[str], values: list[Value], start: int
+    source: Source, row: Type, where: str, key: Sequence[str], values: list[Value], start: int
 ) -> Iterator[RipplenestError]:
     """What is wrong with rows that are numbered from ``start`` on, one fault for each that is; ``values`` gets the
     others."""

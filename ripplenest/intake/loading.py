@@ -8,6 +8,7 @@ that is made at once (``apply.carry_out``).
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -131,8 +132,7 @@ def _again(r: Relation, given: Spilled, room: Room) -> Iterator[int]:
     found: list[tuple[int, int]] = []
     for _, level in sorter.windows(lambda level: hash_columns(level.columns[:-1], level.size)):
         found = heapq.nsmallest(MOST, [*found, *_later(level)])
-    for came, first in found:
-        yield from (came, first)
+    yield from chain.from_iterable(found)
 
 
 def _later(level: Level) -> Iterator[tuple[int, int]]:

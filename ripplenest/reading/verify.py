@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from attrs import evolve, field, frozen
 
 from ripplenest.data import columnar
-from ripplenest.data.columns import base_types, columns, from_leaves
+from ripplenest.data.columns import columns, from_leaves
 from ripplenest.data.labels import Filled, Mark, Named, is_tagged, labels, site_columns, width
 from ripplenest.data.naming import canonical_text
 from ripplenest.data.room import Room
@@ -113,7 +113,7 @@ def _relation(run: _Run, r: Relation) -> Iterator[Difference]:
         yield from _sound(t)
     for name, p in r.parts.items():
         if p.key:
-            yield from _keys(p, seen[name])
+            yield from _keys(p, seen[name], run.room)
     for name, holder in r.holders.items():
         yield from _labels(seen[holder.part.name], holder.columns, seen[name], r.parts[name].label)
 
@@ -122,11 +122,11 @@ def _what(r: Relation, p: Part) -> str:
     return f"relation {part(r.name)}, {'inner bags' if p.inner else 'flat rows'}"
 
 
-def _keys(p: Part, t: _Seen) -> Iterator[Difference]:
+def _keys(p: Part, t: _Seen, room: Room) -> Iterator[Difference]:
     """Each key is there once, or once in each bag."""
     own = columns(t.row)
     key = Record(tuple((own[c].path, own[c].type) for c in p.key_columns))
-    found = columnar.project(t.rows, p.key_columns, base_types(key))
+    found = summed(t.rows.select(p.key_columns), room)
     several = columnar.where(found, pc.greater(columnar.weights(found), 1))
     yield from evolve(t, row=key).differs("keys of more than one row", several)
 

@@ -139,7 +139,7 @@ class Commits:
     def _loaded(self, write: Write, snapshot: Unfolding) -> tuple[dict[str, Rows], dict[str, int]]:
         """What a load stores, and how many rows of each part it has."""
         r, folds = self._declared.relations[write.relation], self._declared.folded
-        if isinstance(write.rows, Spilled) and is_found(r, snapshot):
+        if isinstance(write.rows, Spilled) and is_found(r, snapshot.access_keys):
             arrays = array_numbers(snapshot.version + 1)
             fold = partial(folded, before=snapshot, folds=folds, numbers=arrays)
             return load(r, snapshot, row_numbers(snapshot.version + 1), write.rows, fold, self.state.room)

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import sum_of
 from ripplenest.nrc.errors import StateError, WrongColumns
 from ripplenest.store.catalogue import Born, now
 from ripplenest.store.chain import (
@@ -138,7 +139,8 @@ class Draft:
     def _merged(self, spec: TableSpec, parts: list[_Part], whole: bool) -> list[_Part]:
         while places := self._due([p.size for p in parts], whole):
             full = [parts[i] for i in places]
-            rows = Rows(spec.types, table=pa.concat_tables([self._table(p) for p in full])).consolidated()
+            tables = (self._table(p) for p in full)
+            rows = sum_of(spec.types, tables, self._room, spec.indexes[0] if spec.indexes else ())
             parts = [p for p in parts if p not in full]
             self.rewritten += len(rows)
             if len(rows):
@@ -181,7 +183,8 @@ class Draft:
         if not missing:
             return segment
         table = self._scan(segment)
-        return self._with_indexes(segment, {columns: indexed(table, columns, self._room) for columns in missing}, self._merges)
+        made = {columns: indexed(table, columns, self._room) for columns in missing}
+        return self._with_indexes(segment, made, self._merges)
 
     def _with_indexes(self, segment: Segment, indexes: Mapping[Columns, Entries], pack: Pack) -> Segment:
         made = {columns: KeyIndex.of(index, columns, segment.id) for columns, index in indexes.items()}

@@ -48,7 +48,7 @@ class _Pieces(io.RawIOBase):
         self.found: list[bytes | pa.Buffer] = []
         self._size = 0
 
-    def write(self, piece: bytes | pa.Buffer) -> int:  # type: ignore[override]
+    def write(self, piece: bytes | pa.Buffer) -> int:
         self.found.append(piece)
         self._size += len(piece)
         return len(piece)

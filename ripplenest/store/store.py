@@ -43,10 +43,9 @@ class Store(Upkeep):
 
         ``catalogue`` is the URL of a PostgreSQL database; without one the catalogue is a file in ``path``. ``retain``
         says how many versions are kept besides the newest, from now on: at least one, because a publication comes after
-        the commit and reads what that changed. A state has one of ``formats``. ``memory`` is what work on it may take, in
-        bytes. Raises StateError for a folder of
-        something else, a state of another format or with its catalogue elsewhere, CorruptState for a damaged one, and
-        EnvironmentProblem when the driver is missing.
+        the commit and reads what that changed. A state has one of ``formats``. ``memory`` is what work on it may take,
+        in bytes. Raises StateError for a folder of something else, a state of another format or with its catalogue
+        elsewhere, CorruptState for a damaged one, and EnvironmentProblem when the driver is missing.
         """
         folder = Path(path).absolute()
         root, files = disk(folder), disk(folder / SEGMENTS)

@@ -46,9 +46,9 @@ def joined(asked: Sequence[Asked], room: Room) -> Iterator[tuple[int, pa.Table]]
         every, most = list(members), max(1, TOGETHER // (1 + sum(map(len, sources))))
         for several in (every[i : i + most] for i in range(0, len(every), most)):
             if len(several) == 1:
-                own = members[several[0]]
-                for table in joins.alone(asked[own[0]][0], sources):
-                    yield from ((place, table) for place in own)
+                places = members[several[0]]
+                for table in joins.alone(asked[places[0]][0], sources):
+                    yield from ((place, table) for place in places)
             else:
                 for constants, rows in zip(several, joins.together(family, sources, several), strict=True):
                     if rows is not None:

@@ -1,8 +1,15 @@
 """A load in little room stores what one at once does, byte for byte of its rows, and fails with the same words."""
 
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +17,19 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from support.choices import Choices
+from support.crashes import Tell, killed_at, stepping
 from support.laws import law
 from support.states import MEMORY
 
 import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.data import room
-from ripplenest.intake import apply, spilled
-from ripplenest.nrc.errors import RipplenestError
+from ripplenest.errors import DuplicateKey
+from ripplenest.intake import apply, files, spilled
+from ripplenest.intake.loading import load
+from ripplenest.nrc.errors import RipplenestError, StateError
+from ripplenest.nrc.types import LONG, STRING, Record, nullable
+from ripplenest.state import commits
 
 COUNTS: Counter[str] = Counter()
 TINY = 1 << 13
@@ -121,7 +133,7 @@ def outcome(db: Database, rows: object) -> str:
     return "loaded"
 
 
-def opened(c: Choices, folder: Path, flat: bool, declare: Callable[[Database], None]) -> Database:
+def opened(folder: Path, declare: Callable[[Database], None]) -> Database:
     db = rn.open(folder, engine="local")
     declare(db)
     return db
@@ -149,8 +161,14 @@ def stored(db: Database) -> dict[str, object]:
     return {table: sorted(rows, key=repr) for table, rows in own.items()}
 
 
+def counted(*args: Any) -> Any:
+    """A load of rows in files."""
+    COUNTS["in pieces"] += sum(1 for _ in args[3].pieces()) > 1
+    return load(*args)
+
+
 @pytest.mark.parametrize("flat", [False, True])
-@law(examples=25)
+@law(examples=20)
 def test_a_load_in_little_room_is_the_load(flat: bool, c: Choices) -> None:
     """The same tables, labels and digest, or the same error, whatever the rows came as; and a state that is right."""
     rows, declare = rows_of(c, flat), declaration(c, flat)
@@ -159,14 +177,15 @@ def test_a_load_in_little_room_is_the_load(flat: bool, c: Choices) -> None:
     how = c.pick(ways[:2] if wrong else ways)
     with tempfile.TemporaryDirectory(dir=MEMORY) as parent:
         folder = Path(parent)
-        with opened(c, folder / "whole", flat, declare) as whole, pytest.MonkeyPatch.context() as patch:
+        with opened(folder / "whole", declare) as whole, pytest.MonkeyPatch.context() as patch:
             patch.setattr(apply, "FEW", 0)
             at_once = outcome(whole, rows)
             patch.setattr(room, "DEFAULT", TINY)
             patch.setattr("ripplenest.intake.ingest.PYTHON", TINY)
             patch.setattr("ripplenest.intake.ingest.FEWEST", 5)
             patch.setattr(spilled, "FEW", 0)
-            with opened(c, folder / "little", flat, declare) as little:
+            patch.setattr(commits, "load", counted)
+            with opened(folder / "little", declare) as little:
                 assert outcome(little, given(rows, flat, how, folder)) == at_once
                 assert stored(little) == stored(whole)
                 assert little._store.batches() == whole._store.batches()  # with their digests
@@ -185,6 +204,199 @@ def test_a_load_in_little_room_is_the_load(flat: bool, c: Choices) -> None:
 SUFFIXES = (".deltas", ".merges")
 
 
+# ---------------------------------------------------------------- what else is done in little room
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rooms of a few rows."""
+    monkeypatch.setattr(room, "DEFAULT", 1 << 16)
+    monkeypatch.setattr("ripplenest.intake.ingest.PYTHON", 1 << 7)
+
+
+def many(start: int = 0, step: int = 1) -> pa.Table:
+    keys = range(start, start + 3000 * step, step)
+    return pa.table({"order": keys, "note": [f"n{k % 700}" if k % 5 else None for k in keys]})
+
+
+@pytest.mark.usefixtures("little")
+def test_merges_and_indexes_in_little_room(tmp_path: Path) -> None:
+    """What compaction makes of many segments has their sum, is found by every key, and needs no repair."""
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", Flat, key="order")
+        db.load("R", Stream(many(step=2)))
+        with db.batch() as b:
+            b.delete("R", many(step=2).slice(0, 1000))
+        with db.batch() as b:
+            b.insert("R", many(1, 2))
+        wanted = Counter({(row["order"], row["note"]): 1 for t in (many(1, 2), many(step=2)[1000:]) for row in t.to_pylist()})
+        assert db.compact(everything=True) == len(wanted) == 5000
+        snapshot = db._store.snapshot()
+        assert snapshot.scan("R").counts() == wanted and len(snapshot.segments("R")) == 1
+        assert db.create(paired) is not None and db.verify().ok and db.check_files() > 0
+        assert db.relation("R").get(order=4001) == {"order": 4001, "note": f"n{4001 % 700}"}
+        assert len(db.view("paired").get(o=4001)["same"]) == sum(note == f"n{4001 % 700}" for _, note in wanted)
+        assert db._store.room._maps
+
+
+def kills(folder: Path, at: int, counted: Callable[[str, str], bool]) -> bool:
+    """Whether a load is killed at its step number ``at`` of those that are ``counted``."""
+
+    def body(tell: Tell) -> None:
+        with rn.open(folder, engine="local") as db:
+            db.relation("R", Flat, key="order")
+            db.load("R", Stream(many()))
+
+    return killed_at(at, body, counted).killed
+
+
+def of_scratch(what: str, name: str) -> bool:
+    return name == "scratch"
+
+
+@pytest.mark.usefixtures("little")
+def test_a_load_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    """At steps all over: no version, no file that the next load does not remove, and that one is the load."""
+    for n, at in enumerate((1, 2, 50, 150)):
+        folder = tmp_path / str(n)
+        assert kills(folder, at, of_scratch)
+        with rn.open(folder, engine="local") as db:
+            assert db.version == 1 and not list((folder / "segments").iterdir())
+            db.load("R", Stream(many()))
+            assert db.relation("R").count() == 3000 and db.verify().ok
+            assert not db.usage.orphans
+    assert not kills(tmp_path / "whole", 10**6, of_scratch)
+
+
+@pytest.mark.usefixtures("little")
+@pytest.mark.parametrize("at", [1, 3, 60, 150])
+def test_a_disk_that_is_full_refuses_a_load(tmp_path: Path, at: int) -> None:
+    """A clear error, nothing changed, and the same handle goes on."""
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", Flat, key="order")
+        left = at
+
+        def full(what: str, name: str) -> None:
+            nonlocal left
+            left -= name == "scratch"
+            if left == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with stepping(full), pytest.raises(StateError, match="the file system refuses"):
+            db.load("R", Stream(many()))
+        assert db.version == 1 and not list((tmp_path / "s" / "segments").iterdir())
+        db.load("R", Stream(many()))
+        assert db.relation("R").count() == 3000 and db.verify().ok
+
+
+@pytest.mark.usefixtures("little")
+def test_a_load_that_is_refused_in_a_later_piece_names_its_row(tmp_path: Path) -> None:
+    def rows(wrong: object) -> Any:
+        yield from ({"order": i, "note": None} for i in range(2000))
+        yield {"order": wrong, "note": None}
+
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", Flat, key="order")
+        with pytest.raises(RipplenestError, match=re.escape("load R: rows[2000].order")):
+            db.load("R", rows("x"))
+        with pytest.raises(DuplicateKey, match=re.escape("load R: rows[2000]")):
+            db.load("R", rows(0))
+        assert db.version == 1
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet", "folder.parquet"])
+@pytest.mark.usefixtures("little")
+def test_files_are_loaded_in_pieces(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "BLOCK", 1 << 12)
+    table, file = many(), tmp_path / name
+    if name == "rows.jsonl":
+        file.write_text("\n\n".join(json.dumps(row) for row in table.to_pylist()))
+    elif name == "rows.parquet":
+        pyarrow.parquet.write_table(table, file)
+    else:
+        file.mkdir()
+        for i in range(3):
+            pyarrow.parquet.write_table(table.slice(1000 * i, 1000), file / f"{i}.parquet")
+    pieces = [len(p) for p in files.file_pieces(file, Record((("order", LONG), ("note", nullable(STRING)))), "x", 512)]
+    assert sum(pieces) == 3000 and len(pieces) > 3 and max(pieces) < 1100
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", Flat, key="order")
+        db.load("R", file)
+        assert db._store.room._maps
+        assert db.load("R", table) == db.version == 2  # the same load
+        assert sorted(db.relation("R").rows(), key=itemgetter("order")) == table.to_pylist()
+
+
+def test_a_line_that_is_wrong_is_named_in_a_later_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "BLOCK", 1 << 8)
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(f'{{"order": {i}, "note": null}}\n' for i in range(99)) + '{"order": "x", "note": null}\n')
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", Flat)
+        with pytest.raises(RipplenestError, match=re.escape("line 100.order")):
+            db.load("R", file)
+
+
+def test_an_amount_that_is_none_opens_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RipplenestError, match="open: memory: not an amount of memory"):
+        rn.open(tmp_path / "s", memory="lots")
+    assert not (tmp_path / "s").exists()
+    with rn.open(tmp_path / "s", memory="64MB") as db:
+        assert db._store.room.memory == 64 * 10**6
+
+
+CHILD = """
+import sys
+import numpy as np
+import pyarrow as pa
+import ripplenest as rn
+
+@rn.record
+class Line:
+    order: int
+    line: int
+    price: float
+    comment: str
+
+@rn.view
+def cheap(R: rn.Bag[Line]):
+    return [{"o": r.order, "p": r.price * 2.0} for r in R if r.line < 5]
+
+def batches(n):
+    for start in range(0, n, 1 << 16):
+        k = np.arange(start, min(n, start + (1 << 16)))
+        words = np.char.add("some words of ", k.astype(str))
+        yield pa.record_batch([k // 7, k % 7, k * 0.5, words], names=["order", "line", "price", "comment"])
+
+class Stream:
+    def __arrow_c_stream__(self, requested_schema=None):
+        n = int(sys.argv[3])
+        return pa.RecordBatchReader.from_batches(next(batches(1)).schema, batches(n)).__arrow_c_stream__()
+
+with rn.open(sys.argv[1], engine="local", memory=sys.argv[2]) as db:
+    db.relation("R", Line, key=("order", "line"))
+    db.load("R", Stream())
+    db.create(cheap)
+    assert db.verify().ok
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+"""
+
+
+def peak(folder: Path, memory: str, rows: int) -> int:
+    """KiB of a process that loads ``rows``, keeps a view of them and verifies both."""
+    file = folder / "child.py"
+    file.write_text(CHILD)
+    command = [sys.executable, "-P", str(file), str(folder / f"s{rows}"), memory, str(rows)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.long
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """Four times as many rows take no more memory: mapped files are part of what is counted here."""
+    few, more = (peak(tmp_path, "64MB", rows) for rows in (1_000_000, 4_000_000))
+    assert more < 1.35 * few and more < 640_000, (few, more)
+
+
 def test_coverage() -> None:
     if COUNTS:
-        assert min(COUNTS.values()) >= 5 and len(COUNTS) == 9, COUNTS
+        assert min(COUNTS.values()) >= 3 and len(COUNTS) == 10, COUNTS

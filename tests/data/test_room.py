@@ -46,7 +46,7 @@ def test_what_is_in_a_file_is_what_was_appended(longest: int, c: Choices) -> Non
     row, made, levels = levels_of(c)
     every = [value for values in made for value in values]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spool, "LONGEST", max(longest, max(map(_longest, levels))))
+        patch.setattr(spool, "LONGEST", max(longest, *map(_longest, levels)))
         extent = Extent.of(levels[0])
         for level in levels[1:]:
             extent = extent.plus(Extent.of(level))

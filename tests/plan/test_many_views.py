@@ -91,7 +91,9 @@ def views(c: Choices, schema: Schema) -> list[Expr]:
     [(joins.TOGETHER, MANY, DEFAULT), (12, MANY, DEFAULT), (1, 2, 1 << 11), (joins.TOGETHER, 3, DEFAULT)],
 )
 @law(examples=25)
-def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_once: int, memory: int, c: Choices) -> None:
+def test_views_kept_fresh_together_are_those_kept_fresh_alone(
+    together: int, at_once: int, memory: int, c: Choices
+) -> None:
     """propagate(merged plans) = propagate(each plan), and so for builds; by columns, a chunk at a time, and by rows."""
     schema = random_schema(c)
     bodies = views(c, schema)
