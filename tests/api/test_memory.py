@@ -86,6 +86,8 @@ def rows_of(c: Choices, flat: bool) -> list[dict[str, Any]]:
     many, below = c.pick((0, 3, 40, 60)), c.pick((2, 10**6, 10**6, 10**6))
     keys = [c.number(below) for _ in range(many)]
     made = [{"order": k, "note": c.pick(("", "n", None))} if flat else order(c, k) for k in keys]
+    if many and c.one_in(4):
+        made[c.number(many)]["order"] = made[c.number(many)]["order"]  # that of another
     if many and c.one_in(8):
         made[c.number(many)]["order"] = c.pick(("x", None, 1.5))  # which is wrong
     return made
@@ -292,16 +294,22 @@ def test_a_disk_that_is_full_refuses_a_load(tmp_path: Path, at: int) -> None:
 
 @pytest.mark.usefixtures("little")
 def test_a_load_that_is_refused_in_a_later_piece_names_its_row(tmp_path: Path) -> None:
-    def rows(wrong: object) -> Any:
+    """Also where two rows of one key are in no piece together, as most of these are."""
+
+    def rows(*wrong: tuple[object, str]) -> Any:
         yield from ({"order": i, "note": None} for i in range(2000))
-        yield {"order": wrong, "note": None}
+        yield from ({"order": order, "note": note} for order, note in wrong)
 
     with rn.open(tmp_path / "s", engine="local") as db:
         db.relation("R", Flat, key="order")
         with pytest.raises(RipplenestError, match=re.escape("load R: rows[2000].order")):
-            db.load("R", rows("x"))
-        with pytest.raises(DuplicateKey, match=re.escape("load R: rows[2000]")):
-            db.load("R", rows(0))
+            db.load("R", rows(("x", "")))
+        for i in range(6):
+            with pytest.raises(DuplicateKey, match=re.escape("load R: rows[2000]")):
+                db.load("R", rows((i, f"another {i}")))
+        with pytest.raises(DuplicateKey, match=re.escape("load R: rows[2000]")) as caught:
+            db.load("R", rows((0, "a"), (5000, "b"), (1, "c"), (5000, "d")))
+        assert [error.where for error in caught.value.others] == [f"load R: rows[{i}]" for i in (2002, 2003)]
         assert db.version == 1
 
 

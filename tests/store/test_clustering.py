@@ -51,9 +51,16 @@ def test_a_segment_in_little_room_is_the_segment(c: Choices) -> None:
     COUNTS["in order"] += ordered and table.nbytes > little.chunk
 
 
+def test_rows_in_order_but_for_where_pieces_meet_are_sorted() -> None:
+    table = Rows.of_pairs((LONG,), [((i,), 1) for i in range(1000)]).arrow()
+    wanted, _ = clustered(table, [(0,)], Room())
+    half = pa.concat_tables([wanted.slice(500), wanted.slice(0, 500)]).combine_chunks()
+    assert clustered(half, [(0,)], Room(room.CHUNK * half.nbytes // 2))[0].equals(wanted)
+
+
 @law(examples=60)
 def test_digests_of_parts_are_those_of_the_whole(c: Choices) -> None:
-    data = np.random.default_rng(c.number(1000)).bytes(c.number(4 * BLOCK))
+    data = np.random.default_rng(c.number(1000)).bytes(c.pick((0, 1, 7, BLOCK, BLOCK + 1, 3 * BLOCK, c.number(4 * BLOCK))))
     cuts = sorted(c.number(len(data) + 1) for _ in range(c.number(8)))
     parts = [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
     assert trailer(map(memoryview, parts)) == trailer([memoryview(data)])
