@@ -58,6 +58,12 @@ def test_rows_in_order_but_for_where_pieces_meet_are_sorted() -> None:
     assert clustered(half, [(0,)], Room(room.CHUNK * half.nbytes // 2))[0].equals(wanted)
 
 
+def test_entries_that_are_in_order_have_no_rows() -> None:
+    table = Rows.of_pairs((LONG, BOOL), [((i, True), 1) for i in range(1000)]).arrow()
+    _, indexes = clustered(table, [(0,), (1,)], Room(room.CHUNK * table.nbytes // 3))
+    assert [rows for _, rows in indexes.values()] == [None, None]
+
+
 @law(examples=60)
 def test_digests_of_parts_are_those_of_the_whole(c: Choices) -> None:
     data = np.random.default_rng(c.number(1000)).bytes(c.pick((0, 1, 7, BLOCK, BLOCK + 1, 3 * BLOCK, c.number(4 * BLOCK))))
