@@ -23,6 +23,7 @@ from attrs import evolve, frozen
 
 from ripplenest.data.naming import array_numbers, row_numbers
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import summed
 from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
 from ripplenest.intake.apply import Outcome, carry_out, is_found
 from ripplenest.intake.given import Given
@@ -230,7 +231,7 @@ class Commits:
     def _rollback(self, policy: Policy, to: int) -> int:
         snapshot = self.state.snapshot()
         parts = [part for r in self._declared.relations.values() for part in r.parts]
-        back = {part: snapshot.delta(part, to).negated().consolidated() for part in parts}
+        back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in parts}
         changes = {part: rows for part, rows in back.items() if len(rows)}
         _, engine, done = self._changed(policy if policy == "full" else "auto", snapshot, changes)
         stored = folded(changes, snapshot, self._declared.folded)

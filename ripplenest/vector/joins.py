@@ -18,6 +18,7 @@ import pyarrow as pa
 from ripplenest.data import columnar
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import summed
 from ripplenest.nrc.types import LONG
 from ripplenest.plan.families import member
 from ripplenest.plan.product import CONSTANTS, Const, Product, Scalar, Step, sources_of
@@ -77,7 +78,7 @@ class Joins:
     def _chunked(self, p: Product, sources: Sequence[Rows], first: int, count: int) -> Iterator[pa.Table]:
         """p(c₁ ⊎ c₂ ⊎ …, …) = p(c₁, …) ⊎ p(c₂, …) ⊎ …: a product is linear in each of its sources."""
         others = {id(rows): (rows, self._input(rows)) for i, rows in enumerate(sources) if i != first}
-        for chunk in columnar.chunks(sources[first], count):
+        for chunk in columnar.chunks(summed(sources[first], self._room), count):
             own = Joins(self._room, others)
             binding = own._bound(p, [chunk if i == first else rows for i, rows in enumerate(sources)], None)
             if len(binding):
@@ -110,7 +111,7 @@ class Joins:
 
     def _input(self, rows: Rows) -> Input:
         if id(rows) not in self._inputs:
-            self._inputs[id(rows)] = (rows, Input(rows))
+            self._inputs[id(rows)] = (rows, Input(summed(rows, self._room)))
         return self._inputs[id(rows)][1]
 
     def _extended(self, binding: Binding, step: Step, rows: Input) -> Binding:
