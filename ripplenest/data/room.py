@@ -11,6 +11,7 @@ import re
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping
+from threading import Lock
 
 import pyarrow as pa
 from attrs import field, frozen
@@ -29,6 +30,7 @@ UNITS = {**UNITS, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40
 _AMOUNT = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([a-zA-Z]{0,3})\s*")
 CHUNK = 8  # parts of the memory, one of which is rows that are worked on as a whole; copies and hashes are others
 JOIN = 64  # the same where they are joined, which makes several of each
+LARGEST = 1 << 29  # bytes at once, however much memory there is: an array of texts has 2 GB at most
 TEXT = 32  # bytes of a text, as long as nobody has seen one
 FEWEST = 64  # rows at once, however wide
 
@@ -86,11 +88,12 @@ class Room:
     memory: int = DEFAULT
     scratch: Callable[[], Scratch] = in_temporary_folder
     _maps: "weakref.WeakSet[mmap.mmap]" = field(factory=weakref.WeakSet, init=False)
+    _lock: Lock = field(factory=Lock, init=False)
 
     @property
     def chunk(self) -> int:
         """Bytes of rows that are worked on as a whole."""
-        return self.memory // CHUNK
+        return min(self.memory // CHUNK, LARGEST)
 
     def rows(self, types: tuple[Base, ...]) -> int:
         """How many rows of ``types`` are joined at a time."""
@@ -99,13 +102,15 @@ class Room:
     def map(self, file: Scratch, size: int) -> pa.Buffer:
         """What was written to ``file``."""
         found = file.mapped(size)
-        self._maps.add(found)
+        with self._lock:
+            self._maps.add(found)
         return pa.py_buffer(found)
 
     def release(self) -> None:
         """What was read of files is no longer this process's; it is read again when it is asked for."""
-        for found in list(self._maps):
-            found.madvise(mmap.MADV_DONTNEED)
+        with self._lock:
+            for found in self._maps:
+                found.madvise(mmap.MADV_DONTNEED)
 
 
 def row_bytes(types: tuple[Base, ...]) -> int:

@@ -36,9 +36,12 @@ class Sum:
             self.spill()
 
     def spill(self) -> None:
-        """Put what is in memory into files. Rows of no columns are one row."""
+        """Put what is in memory into files. Rows of no columns are one row, which stays."""
         if self._types:
             self._flush()
+            return
+        one = consolidated({"": self.unsummed()})[""].arrow()
+        self._tables, self.held = [one], one.nbytes
 
     @property
     def is_spilled(self) -> bool:

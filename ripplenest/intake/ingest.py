@@ -72,10 +72,10 @@ def _stream(rows: object, where: str) -> Iterator[pa.Table]:
     """What a reader hands out; its schema first, for readers without rows."""
     try:
         reader = pa.RecordBatchReader.from_stream(rows)
+        yield reader.schema.empty_table()
+        yield from (pa.Table.from_batches([batch]) for batch in reader)
     except pa.ArrowException:
         raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
-    yield reader.schema.empty_table()
-    yield from (pa.Table.from_batches([batch]) for batch in reader)
 
 
 def _cut(sources: Iterable[Source], room: Room) -> Iterator[Source]:

@@ -40,7 +40,7 @@ def levels_of(c: Choices) -> tuple[Type, list[tuple[Value, ...]], list[Level]]:
 
 
 @pytest.mark.parametrize("longest", [4, spool.LONGEST])
-@law(examples=80)
+@law(examples=50)
 def test_what_is_in_a_file_is_what_was_appended(longest: int, c: Choices) -> None:
     """Stored.slice(a, b) has the rows a … b of what was appended; so has the level in memory that is put together."""
     row, made, levels = levels_of(c)
@@ -70,7 +70,7 @@ def _longest(level: Level) -> int:
 
 
 @pytest.mark.parametrize("memory", [1 << 9, 1 << 30])
-@law(examples=40)
+@law(examples=16)
 def test_a_sorter_sorts(memory: int, c: Choices) -> None:
     """The windows one after the other are the rows in the order of their numbers, those of one number as they came;
     with a finer number each window of one number has all rows of its own."""
@@ -94,7 +94,7 @@ def test_a_sorter_sorts(memory: int, c: Choices) -> None:
 
 
 @pytest.mark.parametrize("memory", [1 << 9, 1 << 30])
-@law(examples=60)
+@law(examples=40)
 def test_a_sum_is_one(memory: int, c: Choices) -> None:
     """Sum.rows() is the consolidated sum of what was added; what was in files is in the order of its hashes."""
     types = tuple(c.pick((LONG, TEXT, BOOL, DOUBLE)) for _ in range(c.number(4)))
@@ -110,6 +110,8 @@ def test_a_sum_is_one(memory: int, c: Choices) -> None:
     if total.is_spilled:
         hashes = hash_columns([found.arrow().column(i).combine_chunks() for i in by or range(len(types))], len(found))
         assert (hashes[1:] >= hashes[:-1]).all()
+    if not types:
+        assert total.held <= 8 or not total.held > Room(memory).chunk
     COUNTS["spilled"] += total.is_spilled and len(found) > 2
     COUNTS["cancelled"] += total.is_spilled and len(found) < len(made)
 
@@ -134,6 +136,7 @@ def test_rows_at_once_are_a_share_of_the_memory() -> None:
     assert Room(1 << 30).rows(narrow) == 2 * Room(1 << 29).rows(narrow) == (1 << 30) // 64 // row_bytes(narrow)
     assert Room(1 << 30).rows(wide) < Room(1 << 30).rows(narrow)
     assert Room(1).rows(wide) == 64
+    assert 2 * Room(MOST).chunk < 2**31  # of texts that are put together, one array holds them
 
 
 @pytest.mark.parametrize(
@@ -162,4 +165,4 @@ def test_an_environment_with_nonsense_is_named() -> None:
 
 def test_coverage() -> None:
     if len(COUNTS) == 7:
-        assert min(COUNTS.values()) >= 4, COUNTS
+        assert min(COUNTS.values()) >= 3, COUNTS

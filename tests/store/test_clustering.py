@@ -66,7 +66,8 @@ def test_entries_that_are_in_order_have_no_rows() -> None:
 
 @law(examples=60)
 def test_digests_of_parts_are_those_of_the_whole(c: Choices) -> None:
-    data = np.random.default_rng(c.number(1000)).bytes(c.pick((0, 1, 7, BLOCK, BLOCK + 1, 3 * BLOCK, c.number(4 * BLOCK))))
+    size = c.pick((0, 1, 7, BLOCK, BLOCK + 1, 3 * BLOCK, c.number(4 * BLOCK)))
+    data = np.random.default_rng(c.number(1000)).bytes(size)
     cuts = sorted(c.number(len(data) + 1) for _ in range(c.number(8)))
     parts = [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
     assert trailer(map(memoryview, parts)) == trailer([memoryview(data)])
