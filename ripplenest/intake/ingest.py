@@ -51,7 +51,8 @@ def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[Source
     at_once = max(room.chunk // PYTHON, FEWEST)
     if is_path(rows):
         return file_pieces(rows, row, where, min(at_once, BATCH))  # type: ignore[arg-type]
-    if hasattr(rows, "__arrow_c_stream__") and not isinstance(rows, pa.Table):
+    whole = isinstance(rows, pa.Table) or callable(getattr(rows, "toArrow", None))  # Spark's own stream needs pandas
+    if hasattr(rows, "__arrow_c_stream__") and not whole:
         return _stream(rows, where)
     table = _table(rows, where)
     if table is not None:
