@@ -59,7 +59,7 @@ class Database:
         self._spark = spark
         self._state = State(store)
         self._declared = self._state.declared
-        self._engines = Engines(engine, spark is not None, self._spark_joiner)
+        self._engines = Engines(engine, spark is not None, self._spark_joiner, store.room)
         self._commits = Commits(self._state, self._engines)
         self._definitions = Definitions(self._state, self._engines)
         self._publications = Publications(self._state)
@@ -243,7 +243,7 @@ class Database:
         """
         snapshot = self._state.snapshot()
         engine = self._engines.choose(Work(self._declared.plan(), snapshot.size, {}).full())
-        return verify(self._declared, snapshot, engine.joiner, flag(deep, "verify: deep"))
+        return verify(self._declared, snapshot, engine.joiner, self._store.room, flag(deep, "verify: deep"))
 
     # ------------------------------------------------------------ versions
 

@@ -5,6 +5,7 @@ import warnings
 from typing import TYPE_CHECKING, get_args
 
 from ripplenest.api.database import Database
+from ripplenest.data.room import memory_of
 from ripplenest.errors import NotPublished
 from ripplenest.nrc.arguments import flag, local_path, one_of
 from ripplenest.nrc.border import bordered
@@ -25,6 +26,7 @@ def open_database(
     catalogue: str | None = None,
     retain: int | None = None,
     catch_up: bool = True,
+    memory: str | int | None = None,
 ) -> Database:
     """Open the state directory ``path``, made when missing.
 
@@ -36,6 +38,8 @@ def open_database(
     refuses views whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL
     of a PostgreSQL database for a state that several hosts share; without one, the catalogue is a SQLite file in
     ``path``. ``retain`` says how many versions are kept besides the newest (1,000 unless set, at least 1), from now on.
+    ``memory`` says how much of it loads and builds may take, such as "512MB": what the variable RIPPLENEST_MEMORY says
+    unless given, and 1 GiB without both. More rows than fit are worked on in pieces, and lie in files meanwhile.
 
     Opening a state rebuilds small views that wait for it, and publishes what a process that died did not; with
     ``catch_up=False`` it does neither, for those who only read. Raises WrongValue for arguments that cannot be,
@@ -49,7 +53,7 @@ def open_database(
         from ripplenest.spark.session import check_session  # noqa: PLC0415 - Spark is optional
 
         check_session(spark)
-    store = Store.open(folder, catalogue=catalogue, retain=retain)
+    store = Store.open(folder, catalogue=catalogue, retain=retain, memory=memory_of(memory))
     try:
         db = Database(store, spark, engine, policy)
     except BaseException:

@@ -10,7 +10,7 @@ from ripplenest.cli.findings import Finding
 from ripplenest.cli.folder import of_folder
 from ripplenest.cli.machine import of_machine
 from ripplenest.cli.output import Json, counted, print_json, print_table
-from ripplenest.cli.states import Catalogue, EngineOption, State, open_state
+from ripplenest.cli.states import Catalogue, EngineOption, Memory, State, open_state
 
 _STATE = "A state directory, which is looked at, too."
 
@@ -19,6 +19,7 @@ def verify(
     state: State,
     deep: Annotated[bool, typer.Option("--deep", help="Evaluate views on the nested relations, too; slow.")] = False,
     engine: EngineOption = "auto",
+    memory: Memory = None,
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:
@@ -26,7 +27,7 @@ def verify(
 
     Stored bytes are those that were written, relations are consistent, and each map is what its definition gives.
     """
-    with open_state(state, catalogue, engine) as db:
+    with open_state(state, catalogue, engine, memory=memory) as db:
         files = db.check_files()
         found = db.verify(deep)
     if as_json:

@@ -6,7 +6,7 @@ import typer
 
 from ripplenest.cli.codes import changing
 from ripplenest.cli.output import Json, print_json, print_table, printable
-from ripplenest.cli.states import Catalogue, EngineOption, Name, State, handle, open_state
+from ripplenest.cli.states import Catalogue, EngineOption, Memory, Name, State, handle, open_state
 from ripplenest.cli.versions import Yes, ask
 
 View = Annotated[str | None, typer.Argument(metavar="VIEW", help="One of them; all without.")]
@@ -16,6 +16,7 @@ def rebuild(
     state: State,
     view: View = None,
     engine: EngineOption = "auto",
+    memory: Memory = None,
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:
@@ -24,7 +25,7 @@ def rebuild(
     A view waits when another release of the compiler made its maps: it is readable as it was then, and batches leave it
     alone. Small ones are rebuilt when a program opens the state.
     """
-    with open_state(state, catalogue, engine) as db:
+    with open_state(state, catalogue, engine, memory=memory) as db:
         why = db.waiting
         with changing("views that were rebuilt until then stay so; the others are as they were"):
             done = db.rebuild(view)

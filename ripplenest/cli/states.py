@@ -27,11 +27,17 @@ State = Annotated[Path, typer.Argument(help="A state directory.", exists=True, f
 _AT = f"URL of the PostgreSQL database with its catalogue; a password is better in {VARIABLE}."
 Catalogue = Annotated[str | None, typer.Option(metavar="URL", help=_AT)]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a view or relation.")]
+_MOST = "How much of it the work may take, such as 512MB; RIPPLENEST_MEMORY, or 1 GiB, without."
+Memory = Annotated[str | None, typer.Option(metavar="SIZE", help=_MOST)]
 EngineOption = Annotated[Engine, typer.Option(help="What computes rows.")]
 
 
 def open_state(
-    state: Path, catalogue: str | None, engine: Engine = "auto", publishes: bool = False
+    state: Path,
+    catalogue: str | None,
+    engine: Engine = "auto",
+    publishes: bool = False,
+    memory: str | None = None,
 ) -> "rn.Database":
     """An existing state; looking at a folder must not make one of it. What is not published is a warning on stderr, and
     stays so unless the command ``publishes``: to read is not to write.
@@ -46,19 +52,24 @@ def open_state(
         raise rn.errors.StateError(what, where=str(error.filename), got=error.strerror) from error
     if missing:
         raise typer.BadParameter(f"{state} {missing}", param_hint="STATE")
-    db, said = open_and_said(state, catalogue, engine, publishes)
+    db, said = open_and_said(state, catalogue, engine, publishes, memory)
     warned(said)
     return db
 
 
 def open_and_said(
-    folder: Path, catalogue: str | None, engine: Engine = "auto", publishes: bool = False
+    folder: Path,
+    catalogue: str | None,
+    engine: Engine = "auto",
+    publishes: bool = False,
+    memory: str | None = None,
 ) -> "tuple[rn.Database, list[str]]":
     """The state in ``folder``, and what it warns of: publications that are behind.
 
     Without ``catalogue`` the variable says where it is (``url_of``).
     """
-    db, said = heard(lambda: rn.open(folder, engine=engine, catalogue=url_of(folder, catalogue), catch_up=publishes))
+    url = url_of(folder, catalogue)
+    db, said = heard(lambda: rn.open(folder, engine=engine, catalogue=url, catch_up=publishes, memory=memory))
     return db, said if publishes else [*said, *map(escaped, db.behind())]
 
 

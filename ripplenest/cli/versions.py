@@ -9,7 +9,7 @@ from rich.prompt import Confirm
 
 from ripplenest.cli.codes import changing
 from ripplenest.cli.output import Json, counted, print_json, print_table, printable, size
-from ripplenest.cli.states import Catalogue, EngineOption, State, moment, open_state, version_at
+from ripplenest.cli.states import Catalogue, EngineOption, Memory, State, moment, open_state, version_at
 
 if TYPE_CHECKING:
     from ripplenest.store.specs import Entry, Usage
@@ -47,6 +47,7 @@ def rollback(
     to: To,
     yes: Yes = False,
     engine: EngineOption = "auto",
+    memory: Memory = None,
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:
@@ -55,7 +56,7 @@ def rollback(
     Nothing is forgotten, and this can be undone in the same way. Batches that are undone stay applied: their sources go
     on with the next seq.
     """
-    with open_state(state, catalogue, engine) as db:
+    with open_state(state, catalogue, engine, memory=memory) as db:
         before, version = db.version, version_at(db, to)
         if not yes:
             ask(f"Make version {before + 1}, with the rows of version {version}, out of version {before}?")
@@ -78,6 +79,7 @@ def ask(question: str) -> None:
 def compact(
     state: State,
     everything: Annotated[bool, typer.Option("--all", help="Make one segment of each table.")] = False,
+    memory: Memory = None,
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:
@@ -85,7 +87,7 @@ def compact(
 
     Batches do most of it themselves. Readers go on meanwhile, writers take turns with it.
     """
-    with open_state(state, catalogue, publishes=True) as db:
+    with open_state(state, catalogue, publishes=True, memory=memory) as db:
         before = db.usage
         with changing("rows are as they were; what was merged until then stays merged, and the rest can be done later"):
             rows = db.compact(everything)

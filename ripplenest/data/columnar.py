@@ -12,8 +12,6 @@ from ripplenest.data.index import Columns, Keys, Places, index_of, matches
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
 
-AT_ONCE = 2**18  # rows that are worked on at a time, where there are more: what bounds the memory of the work itself
-
 
 def column(rows: Rows, i: int) -> pa.ChunkedArray:
     """The values of c{i}."""
@@ -38,14 +36,14 @@ def project(rows: Rows, columns: Sequence[int], types: tuple[Base, ...]) -> Rows
 
 
 def consolidated(found: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Each of ``found`` consolidated: many rows in chunks, few rows of equal types looked at together.
+    """Each of ``found`` consolidated; rows of equal types are looked at together.
 
     Rows of different fingerprints are different, so what has no two equal ones, and no weight of 0, is a sum already;
     only the others are summed.
     """
-    summed = {name: in_chunks(rows) for name, rows in found.items() if len(rows) > AT_ONCE}
+    summed: dict[str, Rows] = {}
     by_types: defaultdict[tuple[Base, ...], list[str]] = defaultdict(list)
-    for name in found.keys() - summed.keys():
+    for name in found:
         by_types[found[name].types].append(name)
     for types, names in by_types.items():
         tables = [found[name].arrow() for name in names]
@@ -64,15 +62,6 @@ def _unsure(tables: Sequence[pa.Table]) -> set[int]:
     order = np.lexsort((prints, owners))
     again = (np.diff(prints[order]) == 0) & (np.diff(owners[order]) == 0)
     return {*owners[order[1:][again]].tolist(), *owners[together.column(WEIGHT).to_numpy() == 0].tolist()}
-
-
-def in_chunks(rows: Rows) -> Rows:
-    """``rows`` consolidated, which beside the rows and their sum takes the memory of ``AT_ONCE`` rows."""
-    if rows.is_sum or len(rows) <= AT_ONCE:
-        return rows.consolidated()
-    none = arrow_schema(rows.types).empty_table()
-    found = (chunk.arrow() for chunk in chunks(rows, -(-len(rows) // AT_ONCE)))
-    return Rows(rows.types, table=pa.concat_tables([none, *found]), summed=True)
 
 
 def chunks(rows: Rows, count: int) -> Iterator[Rows]:

@@ -1,7 +1,7 @@
 """The content of rows as a digest: the same for the same rows in any order, whatever they came as."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -13,6 +13,9 @@ from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.nrc.types import Base
 
+Arrays = Callable[[], Iterable[pa.Array]]  # the arrays of a column, as often as they are asked for; at least one
+Pieces = Callable[[], Iterable[Level]]
+
 
 def content_digest(rows: Rows) -> str:
     """sha256 of canonical columns, in the order of their rows' fingerprints. Rows with one fingerprint are equal, or
@@ -22,33 +25,57 @@ def content_digest(rows: Rows) -> str:
     order = None
     if table.num_rows > 1:
         order = pa.array(np.argsort(fingerprints(columns, table.num_rows), kind="stable"))
-    found = hashlib.sha256(f"{table.num_rows} {_shape(rows.types)}".encode())
+    found = hashlib.sha256(_head(table.num_rows, rows.types))
     for column in columns:  # one after the other, so that of a large load no second one stands in memory
-        for part in _bits(column if order is None else column.take(order)):
+        ordered = column if order is None else column.take(order)
+        for part in _bits(lambda ordered=ordered: [ordered]):  # type: ignore[misc]
             found.update(part)
     return found.hexdigest()
 
 
-def level_digest(level: Level) -> str:
-    """sha256 of nested rows that are in an order of their own (``Printed.ordered``), of which the same is true."""
+def ordered_digest(types: tuple[Base, ...], pieces: Pieces) -> str:
+    """``content_digest`` of the columns of levels without bags, which are in that order."""
+    size = sum(piece.size for piece in pieces())
+    found = hashlib.sha256(_head(size, types))
+    columns: list[Arrays] = [lambda i=i: (p.columns[i] for p in pieces()) for i in range(len(types))]  # type: ignore[misc]
+    for arrays in (*columns, lambda: (pa.array(np.ones(p.size, np.int64)) for p in pieces())):
+        for part in _bits(arrays):
+            found.update(part)
+    return found.hexdigest()
+
+
+def level_digest(pieces: Pieces) -> str:
+    """sha256 of nested rows that are in an order of their own (``Printed.ordered``), of which the same is true. They
+    come in one piece or in several, again for each column."""
     found = hashlib.sha256()
-    for part in _level_bits(level):
+    for part in _level_bits(pieces):
         found.update(part)
     return found.hexdigest()
 
 
-def _level_bits(level: Level) -> Iterator[bytes | memoryview]:
+def _level_bits(pieces: Pieces) -> Iterator[bytes | memoryview]:
     """A level and those below it: how many rows and bags, what they are, and how many rows each bag has."""
-    types = [str(column.type) for column in level.columns]
-    yield f"{level.size} {types} {len(level.bags)} {level.weights is not None}".encode()
-    for column in level.columns:
-        yield from _bits(column)
-    if level.weights is not None:
-        yield level.weights.astype("<i8").tobytes()
-    for bag in level.bags:
-        yield bag.counts.astype("<i8").tobytes()
-        yield b"" if bag.present is None else bag.present.tobytes()
-        yield from _level_bits(bag.rows)
+    size, weighted = 0, False
+    for piece in pieces():
+        size, weighted = size + piece.size, weighted or piece.weights is not None
+    types = [str(column.type) for column in piece.columns]
+    yield f"{size} {types} {len(piece.bags)} {weighted}".encode()
+    for i in range(len(types)):
+        yield from _bits(lambda i=i: (p.columns[i] for p in pieces()))  # type: ignore[misc]
+    if weighted:
+        yield from (_ones(p).astype("<i8").tobytes() for p in pieces())
+    for i in range(len(piece.bags)):
+        yield from (p.bags[i].counts.astype("<i8").tobytes() for p in pieces())
+        yield from (b"" if (present := p.bags[i].present) is None else present.tobytes() for p in pieces())
+        yield from _level_bits(lambda i=i: (p.bags[i].rows for p in pieces()))  # type: ignore[misc]
+
+
+def _ones(piece: Level) -> npt.NDArray[np.int64]:
+    return np.ones(piece.size, np.int64) if piece.weights is None else piece.weights
+
+
+def _head(size: int, types: tuple[Base, ...]) -> bytes:
+    return f"{size} {_shape(types)}".encode()
 
 
 @lru_cache(maxsize=1024)
@@ -56,28 +83,37 @@ def _shape(types: tuple[Base, ...]) -> str:
     return str(list(map(str, arrow_schema(types).types)))
 
 
-def _bits(column: pa.Array) -> list[bytes | memoryview]:
+def _bits(arrays: Arrays) -> Iterator[bytes | memoryview]:
     """What a column holds as bytes: NULL or not, lengths of texts, values with 0 for NULL."""
-    absent = _absent(column)
-    t = column.type
+    for column in arrays():
+        yield _absent(column).tobytes()
+        t = column.type
     if pa.types.is_string(t) or pa.types.is_binary(t):
-        return [absent.tobytes(), *_texts(column)]
+        for place in (0, 1):  # all lengths, and then all texts
+            yield from (_texts(column)[place] for column in arrays())
+    else:
+        yield from map(_values, arrays())
+
+
+def _values(column: pa.Array) -> bytes:
+    t = column.type
     if pa.types.is_boolean(t):
-        return [absent.tobytes(), column.fill_null(False).to_numpy(zero_copy_only=False).tobytes()]
+        found: bytes = column.fill_null(False).to_numpy(zero_copy_only=False).tobytes()
+        return found
     width, data = t.bit_width // 8, column.buffers()[1]
     size = len(column) * width
     values = np.frombuffer(data, np.uint8, size, column.offset * width) if data and size else np.zeros(size, np.uint8)
-    return [absent.tobytes(), np.where(np.repeat(absent, width), np.uint8(0), values).tobytes()]
+    return np.where(np.repeat(_absent(column), width), np.uint8(0), values).tobytes()
 
 
-def _texts(column: pa.Array) -> list[bytes | memoryview]:
+def _texts(column: pa.Array) -> tuple[bytes, bytes | memoryview]:
     """Lengths, and bytes one after another. What is NULL has none: such slots are left out first."""
     known = column.drop_null() if column.null_count else column
     _, offsets, data = known.buffers()
     if not len(known):
-        return []
+        return b"", b""
     ends = np.frombuffer(offsets, np.int32, len(known) + 1, known.offset * 4)
-    return [np.diff(ends).tobytes(), b"" if data is None else memoryview(data)[int(ends[0]) : int(ends[-1])]]
+    return np.diff(ends).tobytes(), b"" if data is None else memoryview(data)[int(ends[0]) : int(ends[-1])]
 
 
 def _absent(column: pa.Array) -> npt.NDArray[np.bool_]:

@@ -55,6 +55,12 @@ def is_text(t: pa.DataType) -> bool:
 
 
 def _polynomials(column: pa.Array) -> U64:
+    if len(column) <= PIECE:
+        return _polynomials_of_texts(column)
+    return np.concatenate([_polynomials_of_texts(column.slice(n, PIECE)) for n in range(0, len(column), PIECE)])
+
+
+def _polynomials_of_texts(column: pa.Array) -> U64:
     _, offsets, data = column.buffers()
     if not len(column):
         return np.empty(0, np.uint64)

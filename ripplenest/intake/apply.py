@@ -18,6 +18,7 @@ from ripplenest.intake.session import Session
 from ripplenest.schema.relation import Relation
 from ripplenest.store.specs import Columns
 from ripplenest.version.overlay import Overlay
+from ripplenest.version.version import AccessKeys
 
 FEW = 32  # rows of an operation, on average, below which Python is faster than the fixed cost of columns
 
@@ -73,7 +74,7 @@ def _by_columns(
     found = []
     for name in dict.fromkeys(o.relation for o, _ in operations):
         own = [o for o, _ in operations if o.relation == name]
-        if sum(map(_size, own)) >= FEW * sum(1 for _ in grouped(own)) and _is_found(relations[name], tables):
+        if sum(map(_size, own)) >= FEW * sum(1 for _ in grouped(own)) and is_found(relations[name], tables.access_keys):
             found.append(name)
     return found
 
@@ -83,9 +84,9 @@ def _size(o: Operation) -> int:
     return 1 if isinstance(o, Set) else o.rows.total
 
 
-def _is_found(r: Relation, tables: Overlay) -> bool:
+def is_found(r: Relation, known: AccessKeys) -> bool:
     """Whether rows of all parts have columns, and are found by them without reading all of them."""
     wanted = [(part.name, part.lookup) for part in r.parts.values()]
     wanted += [(name, part.label) for name, part in r.parts.items() if part.inner]
     wanted += [(holder.part.name, holder.found_by) for holder in r.holders.values()]
-    return all(columns in tables.access_keys.get(name, ()) for name, columns in wanted)
+    return all(columns in known.get(name, ()) for name, columns in wanted)

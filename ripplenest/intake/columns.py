@@ -31,9 +31,13 @@ class Culprit(Exception):
 class ColumnChanges:
     """What a batch does to one relation."""
 
-    def __init__(self, relation: Relation, before: Probed, numbers: Numbers) -> None:
-        """``before`` has access keys of the columns by which rows are found (``Relation.specs``)."""
+    def __init__(
+        self, relation: Relation, before: Probed, numbers: Numbers, anew: Numbering | None = None
+    ) -> None:
+        """``before`` has access keys of the columns by which rows are found (``Relation.specs``). Rows that are
+        inserted are numbered by ``anew``, if it is given, and all others from ``numbers``."""
         self.relation, self._before, self._numbers = relation, before, numbers
+        self._anew = Anew(numbers) if anew is None else anew
         self._pending: dict[str, Rows] = {}
         self._inputs: dict[str, Input] = {}
         self._seen: dict[str, list[Rows]] = {}
@@ -65,7 +69,7 @@ class ColumnChanges:
     # ------------------------------------------------------------ verbs
 
     def _insert(self, part: Part, label: Arrays, level: Level) -> None:
-        new = self._shredded(part, label, level, Anew(self._numbers))
+        new = self._shredded(part, label, level, self._anew)
         if part.key and not self.held(part, part.key_columns, self._keys(part, new)).is_empty:
             raise Culprit
         self._add({name: self._once(name, rows) for name, rows in new.items()})
@@ -129,18 +133,8 @@ class ColumnChanges:
     # ------------------------------------------------------------ rows
 
     def _shredded(self, part: Part, label: Arrays, level: Level, numbering: Numbering) -> Parts:
-        self._check_inside(part, level)
+        check_inside(self.relation, part, level)
         return Shredder(self.relation, numbering).shredded(part, label, level)
-
-    def _check_inside(self, part: Part, level: Level) -> None:
-        """Each key of a bag's rows is there once. Raises Culprit."""
-        for path, bags in zip(part.held, level.bags, strict=True):
-            below = self.relation.parts[path]
-            if below.key:
-                owners = pa.array(bags.owners)
-                columns = placed(below, [owners] * len(below.label), bags.rows.columns)
-                _check_distinct([owners, *(columns[below.column((name,))] for name in below.key)], bags.rows)
-            self._check_inside(below, bags.rows)
 
     def _keys(self, part: Part, new: Parts) -> Keys:
         rows = new[part.name]
@@ -200,6 +194,17 @@ class ColumnChanges:
             if not new.is_empty:
                 self._pending[name] = self._pending[name].plus(new) if name in self._pending else new
                 self._inputs.pop(name, None)
+
+
+def check_inside(r: Relation, part: Part, level: Level) -> None:
+    """Each key of a bag's rows is there once. Raises Culprit."""
+    for path, bags in zip(part.held, level.bags, strict=True):
+        below = r.parts[path]
+        if below.key:
+            owners = pa.array(bags.owners)
+            columns = placed(below, [owners] * len(below.label), bags.rows.columns)
+            _check_distinct([owners, *(columns[below.column((name,))] for name in below.key)], bags.rows)
+        check_inside(r, below, bags.rows)
 
 
 def wanted_keys(part: Part, columns: Columns, arrays: Arrays) -> Keys:

@@ -29,21 +29,50 @@ def is_path(rows: object) -> bool:
 
 def read_file(path: "str | os.PathLike[str]", row: Type, where: str) -> pa.Table:
     """The rows of a file, or of all files of a folder of Parquet. Raises WrongValue or WrongColumns."""
-    file = Path(path)
+    file = _found(path, where)
     where = f"{where}: {file}"
-    read = READERS.get(file.suffix)
-    if read is None:
-        raise WrongValue("not a file of rows", where=where, got=file.suffix or "no suffix", possible=READERS)
-    if not file.exists():
-        raise WrongValue("there is no such file", where=where)
     try:
-        return read(file, row, where)
+        return READERS[file.suffix](file, row, where)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise WrongValue("a file that cannot be read", where=where, got=type(error).__name__) from None
 
 
+def file_pieces(path: "str | os.PathLike[str]", row: Type, where: str, rows: int) -> Iterator[pa.Table]:
+    """The same in pieces, of at most ``rows`` rows where the file can be asked for so many; at least one."""
+    file = _found(path, where)
+    try:
+        yield from PIECES[file.suffix](file, row, f"{where}: {file}", rows)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        what, got = "a file that cannot be read", type(error).__name__
+        raise WrongValue(what, where=f"{where}: {file}", got=got) from None
+
+
+def _found(path: "str | os.PathLike[str]", where: str) -> Path:
+    file = Path(path)
+    where = f"{where}: {file}"
+    if file.suffix not in READERS:
+        raise WrongValue("not a file of rows", where=where, got=file.suffix or "no suffix", possible=READERS)
+    if not file.exists():
+        raise WrongValue("there is no such file", where=where)
+    return file
+
+
 def _parquet(file: Path, _row: Type, _where: str) -> pa.Table:
     return pyarrow.parquet.read_table(file)
+
+
+def _parquet_pieces(file: Path, _row: Type, _where: str, rows: int) -> Iterator[pa.Table]:
+    if file.is_dir():
+        from pyarrow import dataset  # noqa: PLC0415 - for folders alone
+
+        found = dataset.dataset(str(file), format="parquet", partitioning="hive")
+        schema = found.schema
+        batches = found.to_batches(batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False)
+    else:
+        one = pyarrow.parquet.ParquetFile(file, pre_buffer=False)
+        schema, batches = one.schema_arrow, one.iter_batches(rows, use_threads=False)
+    yield schema.empty_table()
+    yield from (pa.Table.from_batches([batch]) for batch in batches)
 
 
 def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
@@ -57,6 +86,27 @@ def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
         for i, line in enumerate(_lines(file)):
             _check_line(line, row, f"{where}: line {i + 1}")
         raise
+
+
+def _json_pieces(file: Path, row: Type, where: str, _rows: int) -> Iterator[pa.Table]:
+    if not isinstance(row, Record):
+        raise WrongValue("JSON lines are rows with fields", where=where, wanted=row)
+    yield _schema(row).empty_table()
+    try:
+        for block in _blocks(file):
+            if block.strip():
+                yield _typed(io.BytesIO(block), row)
+    except pa.ArrowException:
+        for i, line in enumerate(_lines(file)):
+            _check_line(line, row, f"{where}: line {i + 1}")
+        raise
+
+
+def _blocks(file: Path) -> Iterator[bytes]:
+    """The bytes of a file, some whole lines at a time."""
+    with file.open("rb") as lines:
+        while block := lines.read(BLOCK >> 1):
+            yield block + lines.readline()
 
 
 def _typed(file: "Path | io.BytesIO", row: Record) -> pa.Table:
@@ -117,6 +167,11 @@ def _written(base: Base) -> pa.DataType:
     return pa.string() if base.kind == "date" else arrow_type(base)
 
 
+PIECES: Mapping[str, Callable[[Path, Type, str, int], Iterator[pa.Table]]] = {
+    ".parquet": _parquet_pieces,
+    ".jsonl": _json_pieces,
+    ".ndjson": _json_pieces,
+}
 READERS: Mapping[str, Callable[[Path, Type, str], pa.Table]] = {
     ".parquet": _parquet,
     ".jsonl": _json_lines,

@@ -6,6 +6,7 @@ Each face is made when it is first asked for. Rows keep the order in which they 
 from functools import cached_property
 
 from ripplenest.data.columns import base_types
+from ripplenest.data.content import content_digest, level_digest
 from ripplenest.data.level_values import of_values, total, values_of
 from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows
@@ -51,6 +52,14 @@ class Given:
     def ordered(self) -> Level:
         """The rows in an order of their own, the same for the same rows; without inner bags, each once."""
         return self.level.printed.ordered()
+
+    def columns_digest(self) -> str:
+        """The digest of flat rows, whatever their order."""
+        return content_digest(self.rows)
+
+    def level_digest(self) -> str:
+        """The digest of rows, whatever their order and that of their bags."""
+        return level_digest(lambda: [self.ordered])
 
     @property
     def values(self) -> tuple[Value, ...]:

@@ -5,11 +5,15 @@ those that are wrong.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import TypeAlias
 
 import attrs
 import pyarrow as pa
 
-from ripplenest.intake.files import is_path, read_file
+from ripplenest.data.levels import Level
+from ripplenest.data.room import FEWEST, Room
+from ripplenest.intake.files import file_pieces, is_path, read_file
 from ripplenest.intake.given import Given
 from ripplenest.intake.plain import from_arrow, from_python
 from ripplenest.nrc.bags import BagValue, Value
@@ -17,7 +21,10 @@ from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, rai
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
 
+PYTHON = 1 << 9  # bytes that a row takes in Python, about
+BATCH = 1 << 16  # rows that a file is asked for at a time
 TINY = 4  # rows of a bag that are read one by one
+Source: TypeAlias = pa.Table | Sequence[object]  # rows as they came
 WANTED = "dicts, records, a pyarrow.Table, a DataFrame, or a path of Parquet or JSON lines"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
@@ -30,25 +37,98 @@ def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = ()) -> G
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
     culprit, such as ``rows[17].items[2].qty``, and with the first others.
     """
-    table = read_file(rows, row, where) if is_path(rows) else _table(rows, where)  # type: ignore[arg-type]
+    found = read_file(rows, row, where) if is_path(rows) else _table(rows, where)  # type: ignore[arg-type]
+    return next(_given([_python_rows(rows, where) if found is None else found], row, where, key))
+
+
+def read_pieces(rows: object, row: Type, where: str, key: Sequence[str], room: Room) -> Iterator[Given]:
+    """The same in pieces, at least one, of which none is much more than what is worked on at a time in ``room``. What
+    hands out pieces is never held whole."""
+    yield from _given(_cut(_sources(rows, row, where, room), room), row, where, key)
+
+
+def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[Source]:
+    at_once = max(room.chunk // PYTHON, FEWEST)
+    if is_path(rows):
+        return file_pieces(rows, row, where, min(at_once, BATCH))  # type: ignore[arg-type]
+    whole = isinstance(rows, pa.Table) or callable(getattr(rows, "toArrow", None))  # Spark's own stream needs pandas
+    if hasattr(rows, "__arrow_c_stream__") and not whole:
+        return _stream(rows, where)
+    table = _table(rows, where)
     if table is not None:
-        one_by_one = _arrow_rows(table, row, where)
-        level = from_arrow(table, row) if _has_columns(table, row) else None
-    else:
-        found = _python_rows(rows, where)
-        one_by_one, level = iter(found), None if _is_tiny(found) else from_python(found, row)
-    if level is not None:
-        return Given(row, level=level)
-    values: list[Value] = []
-    raise_first(_faults(one_by_one, row, where, key, values))
-    return Given(row, values=tuple(values))
+        return [table]
+    if isinstance(rows, Iterator):
+        return _some(rows, at_once)
+    found = _python_rows(rows, where)
+    return (found[i : i + at_once] for i in range(0, max(len(found), 1), at_once))
+
+
+def _some(rows: Iterator[object], at_once: int) -> Iterator[Sequence[object]]:
+    yield list(islice(rows, at_once))
+    while some := list(islice(rows, at_once)):
+        yield some
+
+
+def _stream(rows: object, where: str) -> Iterator[pa.Table]:
+    """What a reader hands out; its schema first, for readers without rows."""
+    try:
+        reader = pa.RecordBatchReader.from_stream(rows)
+        yield reader.schema.empty_table()
+        yield from (pa.Table.from_batches([batch]) for batch in reader)
+    except pa.ArrowException:
+        raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
+
+
+def _cut(sources: Iterable[Source], room: Room) -> Iterator[Source]:
+    for source in sources:
+        if isinstance(source, pa.Table) and source.nbytes > room.chunk:
+            most = max(source.num_rows * room.chunk // source.nbytes, 1)
+            yield from (source.slice(i, most) for i in range(0, source.num_rows, most))
+        else:
+            yield source
+
+
+def _given(sources: Iterable[Source], row: Type, where: str, key: Sequence[str]) -> Iterator[Given]:
+    """Each of ``sources``, which are one after the other. Raises what is wrong with their rows, numbered through."""
+    rest, start = iter(sources), 0
+    for source in rest:
+        level = _level(source, row)
+        if level is not None:
+            yield Given(row, level=level)
+        else:
+            values: list[Value] = []
+            faults = _faults(source, row, where, key, values, start)
+            first = next(faults, None)
+            if first is not None:
+                later = _later(rest, row, where, key, start + len(source))
+                raise_first(chain([first], faults, later))
+            yield Given(row, values=tuple(values))
+        start += len(source)
+
+
+def _later(
+    sources: Iterable[Source], row: Type, where: str, key: Sequence[str], start: int
+) -> Iterator[RipplenestError]:
+    for source in sources:
+        if _level(source, row) is None:
+            yield from _faults(source, row, where, key, [], start)
+        start += len(source)
+
+
+def _level(source: Source, row: Type) -> Level | None:
+    """The columns of rows, where they are plain and worth it."""
+    if isinstance(source, pa.Table):
+        return from_arrow(source, row) if _has_columns(source, row) else None
+    return None if _is_tiny(source) else from_python(source, row)
 
 
 def _faults(
-    rows: Iterable[object], row: Type, where: str, key: Sequence[str], values: list[Value]
+    source: Source, row: Type, where: str, key: Sequence[str], values: list[Value], start: int
 ) -> Iterator[RipplenestError]:
-    """What is wrong with rows, one fault for each that is; ``values`` gets the others."""
-    for i, given in enumerate(rows):
+    """What is wrong with rows that are numbered from ``start`` on, one fault for each that is; ``values`` gets the
+    others."""
+    rows = _arrow_rows(source, row, where, start) if isinstance(source, pa.Table) else source
+    for i, given in enumerate(rows, start):
         try:
             values.append(to_value(given, row, f"{where}[{i}]"))
         except (WrongColumns, WrongValue) as fault:
@@ -109,14 +189,14 @@ def _has_columns(table: pa.Table, row: Type) -> bool:
     return bool(table.num_columns == 1)
 
 
-def _arrow_rows(table: pa.Table, row: Type, where: str) -> Iterable[object]:
+def _arrow_rows(table: pa.Table, row: Type, where: str, start: int) -> Iterable[object]:
     """A table's rows as dicts; a bag of base values is a table of one column. Names are checked even without rows."""
     if isinstance(row, Record):
         _check_names(table.column_names, row, where)
-        columns = {name: _python_column(table.column(name), f".{name}", where) for name in row.names}
+        columns = {name: _python_column(table.column(name), f".{name}", where, start) for name in row.names}
         yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
     elif table.num_columns == 1:
-        yield from _python_column(table.column(0), "", where)
+        yield from _python_column(table.column(0), "", where, start)
     else:
         raise WrongColumns("rows without fields are one column", where=where, wanted=row, got=table.column_names)
     for name, t in row.fields if isinstance(row, Record) else ():
@@ -139,13 +219,13 @@ def _check_names(names: list[str], row: Record, where: str) -> None:
         raise WrongColumns("other columns than the relation has", where=where, wanted=list(row.names), got=names)
 
 
-def _python_column(column: pa.ChunkedArray, field: str, where: str) -> list[object]:
+def _python_column(column: pa.ChunkedArray, field: str, where: str, start: int) -> list[object]:
     """The values of a column. Raises WrongValue for one that Python has not, such as the year 10000."""
     try:
         values: list[object] = column.to_pylist()
         return values
     except UNREADABLE:
-        i, value = next((i, v) for i, v in enumerate(column) if not _readable(v))
+        i, value = next((i, v) for i, v in enumerate(column, start) if not _readable(v))
         culprit, got = _culprit(value, f"{where}[{i}]{field}")
         raise WrongValue("a value that Python does not have", where=culprit, got=got) from None
 

@@ -5,7 +5,6 @@ from typing import Literal, assert_never, get_args
 
 from attrs import frozen
 
-from ripplenest.data.content import content_digest, level_digest
 from ripplenest.data.naming import canonical_text
 from ripplenest.data.rows import Row
 from ripplenest.intake.given import Given
@@ -95,7 +94,7 @@ def content(operations: Sequence[Operation], form: Form = "levels") -> str:
 def _text(o: Operation, form: Form) -> list[object]:
     match o:
         case Write() if form != "rows" and o.rows.is_flat:
-            return [o.verb, o.relation, {"columns": content_digest(o.rows.rows)}]
+            return [o.verb, o.relation, {"columns": o.rows.columns_digest()}]
         case Write():
             return [o.verb, o.relation, _rows(o.rows, form)]
         case Deep():
@@ -108,7 +107,7 @@ def _text(o: Operation, form: Form) -> list[object]:
 
 def _rows(rows: Given, form: Form) -> object:
     if form == "levels" and rows.total > TINY:
-        return {"levels": level_digest(rows.ordered)}
+        return {"levels": rows.level_digest()}
     return sorted(map(canonical_text, rows.values))
 
 

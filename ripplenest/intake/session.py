@@ -135,12 +135,15 @@ def check_keys(r: Relation, part: Part, rows: Iterable[Value], where: str) -> No
     """Rows have no order, so that of two rows with one key neither is the last. Raises DuplicateKey, at every depth."""
     if not part.key and not r.keys:
         return
-    raise_first(_keys_that_come_again(r, part, rows, where))
+    raise_first(numbered_faults(r, part, enumerate(rows), where))
 
 
-def _keys_that_come_again(r: Relation, part: Part, rows: Iterable[Value], where: str) -> Iterator[RipplenestError]:
+def numbered_faults(
+    r: Relation, part: Part, rows: Iterable[tuple[int, Value]], where: str
+) -> Iterator[RipplenestError]:
+    """A DuplicateKey for each row whose key came before or in which one comes again, of rows and their numbers."""
     seen: dict[Row, int] = {}
-    for i, value in enumerate(rows):
+    for i, value in rows:
         place = f"{where}: rows[{i}]"
         key = tuple(field_of(value, name) for name in part.key)
         if part.key and seen.setdefault(key, i) != i:

@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 from attrs import evolve, field, frozen
 
 from ripplenest.data import columnar
-from ripplenest.data.columns import base_types, columns, from_leaves
+from ripplenest.data.columns import columns, from_leaves
 from ripplenest.data.labels import Filled, Mark, Named, is_tagged, labels, site_columns, width
 from ripplenest.data.naming import canonical_text
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Pair, Rows
+from ripplenest.data.sums import summed
 from ripplenest.delta.compile import domain_name
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value, field_of
@@ -40,9 +42,9 @@ from ripplenest.store.specs import Columns
 from ripplenest.version.version import Version
 
 
-def verify(declared: Declared, snapshot: Version, joiner: Joiner, deep: bool) -> Verification:
+def verify(declared: Declared, snapshot: Version, joiner: Joiner, room: Room, deep: bool) -> Verification:
     """Everything that ``snapshot`` holds of what is ``declared``. Raises CorruptState for bytes that have changed."""
-    run = _Run(snapshot, joiner)
+    run = _Run(snapshot, joiner, room)
     for r in declared.relations.values():
         run.differences.extend(_relation(run, r))
     seen: set[str] = set()
@@ -81,12 +83,13 @@ class _Run:
 
     snapshot: Version
     joiner: Joiner
+    room: Room
     tables: list[Table] = field(factory=list)
     differences: list[Difference] = field(factory=list)
     not_compared: list[str] = field(factory=list)
 
     def read(self, name: str, of: str, row: Type) -> _Seen:
-        rows = columnar.in_chunks(self.snapshot.scan(name))
+        rows = summed(self.snapshot.scan(name), self.room)
         self.tables.append(Table(name, of, len(rows)))
         return _Seen(self.tables[-1], row, rows)
 
@@ -110,7 +113,7 @@ def _relation(run: _Run, r: Relation) -> Iterator[Difference]:
         yield from _sound(t)
     for name, p in r.parts.items():
         if p.key:
-            yield from _keys(p, seen[name])
+            yield from _keys(p, seen[name], run.room)
     for name, holder in r.holders.items():
         yield from _labels(seen[holder.part.name], holder.columns, seen[name], r.parts[name].label)
 
@@ -119,11 +122,11 @@ def _what(r: Relation, p: Part) -> str:
     return f"relation {part(r.name)}, {'inner bags' if p.inner else 'flat rows'}"
 
 
-def _keys(p: Part, t: _Seen) -> Iterator[Difference]:
+def _keys(p: Part, t: _Seen, room: Room) -> Iterator[Difference]:
     """Each key is there once, or once in each bag."""
     own = columns(t.row)
     key = Record(tuple((own[c].path, own[c].type) for c in p.key_columns))
-    found = columnar.project(t.rows, p.key_columns, base_types(key))
+    found = summed(t.rows.select(p.key_columns), room)
     several = columnar.where(found, pc.greater(columnar.weights(found), 1))
     yield from evolve(t, row=key).differs("keys of more than one row", several)
 
@@ -158,7 +161,7 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
     for name, m in maps.items():
         yield from _sound(found[name], signed=any(c.weight < 0 for c in m.products))
         if name in fresh:
-            yield from _compared(found[name], fresh[name])
+            yield from _compared(found[name], fresh[name], run.room)
     yield from _output(view, found)
 
 
@@ -179,9 +182,9 @@ def _called(m: Map, view: str) -> str:
     return f"view {part(view)}, {what}"
 
 
-def _compared(t: _Seen, fresh: Rows) -> Iterator[Difference]:
+def _compared(t: _Seen, fresh: Rows, room: Room) -> Iterator[Difference]:
     """Law 6: what is stored is what the definition gives."""
-    change = columnar.in_chunks(t.rows.plus(fresh.negated()))
+    change = summed(t.rows.plus(fresh.negated()), room)
     missing = columnar.negative(change).negated()
     yield from t.differs("not what its definition gives on the relations", columnar.positive(change), missing)
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from ripplenest.data.columnar import in_chunks
+from ripplenest.data import sums
 from ripplenest.data.index import Wanted
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.plan.planned import Plan
@@ -47,7 +48,9 @@ class Loaded:
         raise StateError("a build reads whole tables", where=table)
 
 
-def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: Joiner) -> Propagation:
+def recomputed(
+    plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: Joiner, room: Room
+) -> Propagation:
     """The change of each map from what it holds to what its definition gives on the changed parts.
 
     Law: the same signed rows that ``propagate`` finds. Raises EvaluationError.
@@ -59,5 +62,5 @@ def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: 
     for name in [*fresh]:
         held, rows = before.scan(name), fresh.pop(name)
         read += len(held)
-        found[name] = in_chunks(rows.plus(held.negated()))
+        found[name] = sums.summed(rows.plus(held.negated()), room)
     return Propagation(found, read, len(plan.levels))

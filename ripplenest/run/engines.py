@@ -10,6 +10,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from ripplenest.data.room import Room
 from ripplenest.run.joiner import Joiner
 
 Engine = Literal["auto", "local", "spark"]
@@ -38,11 +39,13 @@ class Chosen(Place):
 
 @frozen
 class Engines:
-    """The engines of one database; ``spark`` makes the one with a session, which was ``given`` or starts then."""
+    """The engines of one database; ``spark`` makes the one with a session, which was ``given`` or starts then; this
+    process works in ``room``."""
 
     wanted: Engine
     given: bool
     spark: Callable[[], Joiner]
+    room: Room = field(factory=Room)
     _made: dict[str, Joiner] = field(factory=dict)
 
     def place(self, rows: float) -> Place:
@@ -59,14 +62,14 @@ class Engines:
         """The engine for it."""
         place = self.place(rows)
         if place.name not in self._made:
-            self._made[place.name] = self.spark() if place.name == "spark" else _local()
+            self._made[place.name] = self.spark() if place.name == "spark" else _local(self.room)
         return Chosen(place.name, place.why, self._made[place.name])
 
 
-def _local() -> Joiner:
+def _local(room: Room) -> Joiner:
     from ripplenest.run.local import LocalJoiner  # noqa: PLC0415 - Arrow's kernels, for who works
 
-    return LocalJoiner()
+    return LocalJoiner(room)
 
 
 def local_engines() -> Engines:

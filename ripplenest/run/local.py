@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from ripplenest.data.columnar import consolidated
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows, arrow_schema
+from ripplenest.data.sums import Sums
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Target
 from ripplenest.run.joiner import PythonJoiner, Task
@@ -14,21 +15,24 @@ from ripplenest.vector.joins import joined
 
 
 class LocalJoiner:
-    """Products over columns, in this process; those of very few rows by rows."""
+    """Products over columns, in this process; those of very few rows by rows. What they make is in a file where it does
+    not fit the room."""
+
+    def __init__(self, room: Room | None = None) -> None:
+        self._room = Room() if room is None else room
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
         """By target, the sum of its tasks' rows, consolidated. Raises EvaluationError."""
         if are_few(rows for task in tasks for rows in task.inputs):
             return PythonJoiner().join(tasks, targets)
         types = {t.name: t.types for t in targets}
-        found = {name: Rows.empty(own) for name, own in types.items()}
-        parts: dict[str, list[pa.Table]] = {}
-        for task, rows in zip(tasks, joined([(task.product, task.inputs) for task in tasks]), strict=True):
-            if rows is not None:
-                parts.setdefault(task.target, []).append(rows)
-        return found | consolidated({name: _added(types[name], tables) for name, tables in parts.items()})
+        sums = Sums(self._room)
+        for place, table in joined([(task.product, task.inputs) for task in tasks], self._room):
+            target = tasks[place].target
+            sums.add(target, _typed(types[target], table))
+        return {name: Rows.empty(own) for name, own in types.items()} | sums.rows()
 
 
-def _added(types: tuple[Base, ...], parts: Sequence[pa.Table]) -> Rows:
+def _typed(types: tuple[Base, ...], table: pa.Table) -> Rows:
     schema = arrow_schema(types)
-    return Rows(types, table=pa.concat_tables([p if p.schema.equals(schema) else p.cast(schema) for p in parts]))
+    return Rows(types, table=table if table.schema.equals(schema) else table.cast(schema))

@@ -16,16 +16,21 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from attrs import evolve, frozen
 
+from ripplenest.data.naming import array_numbers, row_numbers
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import summed
 from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
-from ripplenest.intake.apply import Outcome, carry_out
+from ripplenest.intake.apply import Outcome, carry_out, is_found
 from ripplenest.intake.given import Given
-from ripplenest.intake.ingest import read_rows
+from ripplenest.intake.ingest import read_pieces
+from ripplenest.intake.loading import load
 from ripplenest.intake.operations import FORMS, Form, Operation, Write, content
+from ripplenest.intake.spilled import Spilled, gathered
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
 from ripplenest.run.build import recomputed
@@ -89,7 +94,8 @@ class Commits:
         """Fill an empty relation. Returns the version. Raises AlreadyLoaded."""
         snapshot = self.state.snapshot()
         r = find_relation(self._declared.relations, name)
-        write = Write("insert", name, read_rows(rows, r.row, f"load {name}: rows", r.key))
+        where, room = f"load {name}: rows", self.state.room
+        write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))
         source, digest = f"{LOADS}{name}", _digest((write,))
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
@@ -121,17 +127,25 @@ class Commits:
         seq: int | None = None,
         digest: str = "",
     ) -> int:
-        named = [(write, f"load {write.relation}")]
-        changes = self._carried_out(snapshot, named).changes
+        stored, sizes = self._loaded(write, snapshot)
         plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
-        stored = folded(changes, snapshot, self._declared.folded)
-        work = Work(plan, snapshot.size, {part: len(rows) for part, rows in changes.items()})
-        engine = self.engines.choose(work.full())
-        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner).changed}
+        engine = self.engines.choose(Work(plan, snapshot.size, sizes).full())
+        changes = {part: rows for part, rows in stored.items() if part in sizes}  # no view looks into what is folded
+        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner, self.state.room).changed}
         said = note("load", name=write.relation, **engine.facts)
-        meta = self._declared.left_behind(changes, snapshot.version)
+        meta = self._declared.left_behind(sizes, snapshot.version)
         change = Change(deltas, meta=meta, source=source, seq=seq, digest=digest, note=said)
         return self.state.commit(change, snapshot.version)
+
+    def _loaded(self, write: Write, snapshot: Unfolding) -> tuple[dict[str, Rows], dict[str, int]]:
+        """What a load stores, and how many rows of each part it has."""
+        r, folds = self._declared.relations[write.relation], self._declared.folded
+        if isinstance(write.rows, Spilled) and is_found(r, snapshot.access_keys):
+            arrays = array_numbers(snapshot.version + 1)
+            fold = partial(folded, before=snapshot, folds=folds, numbers=arrays)
+            return load(r, snapshot, row_numbers(snapshot.version + 1), write.rows, fold, self.state.room)
+        changes = self._carried_out(snapshot, [(write, f"load {write.relation}")]).changes
+        return folded(changes, snapshot, folds), {part: len(rows) for part, rows in changes.items()}
 
     def part_sizes(self, snapshot: Unfolding, relations: Iterable[tuple[str, object]]) -> dict[str, int]:
         """The rows of the stored parts that have any."""
@@ -206,7 +220,7 @@ class Commits:
                 # Triggers also ask about rows that were and rows that came together, which no state holds.
                 decision = after_failure(policy, error, Work(plan, snapshot.size, sizes))
                 engine = self.engines.choose(decision.rows)
-        return decision, engine, recomputed(plan, snapshot, changes, engine.joiner)
+        return decision, engine, recomputed(plan, snapshot, changes, engine.joiner, self.state.room)
 
     # ------------------------------------------------------------ back
 
@@ -217,7 +231,7 @@ class Commits:
     def _rollback(self, policy: Policy, to: int) -> int:
         snapshot = self.state.snapshot()
         parts = [part for r in self._declared.relations.values() for part in r.parts]
-        back = {part: snapshot.delta(part, to).negated().consolidated() for part in parts}
+        back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in parts}
         changes = {part: rows for part, rows in back.items() if len(rows)}
         _, engine, done = self._changed(policy if policy == "full" else "auto", snapshot, changes)
         stored = folded(changes, snapshot, self._declared.folded)

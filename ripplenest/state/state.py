@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from ripplenest.data.columns import base_types
+from ripplenest.data.room import Room
 from ripplenest.errors import NotKept, Stale
 from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.errors import StateError, UnknownView
@@ -37,6 +38,11 @@ class State:
 
     store: Store
     declared: Declared = field(factory=Declared)
+
+    @property
+    def room(self) -> Room:
+        """The memory that work on it may take."""
+        return self.store.room
 
     def snapshot(self, as_of: AsOf | None = None) -> Unfolding:
         """The newest version with everything that it declares known, or an older one.

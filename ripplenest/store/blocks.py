@@ -8,6 +8,7 @@ digest is in the catalogue.
 
 import hashlib
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,22 @@ Checked = npt.NDArray[np.bool_]  # by block
 _KNOWN = re.compile(r"([0-9a-f]{64})(?:/([1-9][0-9]{0,9}))?")
 
 
-def trailer(data: pa.Buffer) -> bytes:
-    """The digests of the blocks of ``data``, one after another."""
-    view = memoryview(data)
-    return b"".join(hashlib.sha256(view[i : i + BLOCK]).digest() for i in range(0, len(view), BLOCK))
+def trailer(parts: Iterable[memoryview]) -> bytes:
+    """The digests of the blocks of data, one after another; ``parts`` of it are put together."""
+    found, rest = bytearray(), b""
+    for part in parts:
+        start = 0
+        if rest:
+            start = min(BLOCK - len(rest), len(part))
+            rest += part[:start]
+            if len(rest) < BLOCK:
+                continue
+            found += hashlib.sha256(rest).digest()
+        whole = start + (len(part) - start) // BLOCK * BLOCK
+        for i in range(start, whole, BLOCK):
+            found += hashlib.sha256(part[i : i + BLOCK]).digest()
+        rest = bytes(part[whole:])
+    return bytes(found + hashlib.sha256(rest).digest()) if rest else bytes(found)
 
 
 def root(digests: bytes) -> str:

@@ -12,8 +12,9 @@ from typing import Literal
 import pyarrow as pa
 from attrs import evolve, frozen
 
-from ripplenest.data.index import Index, index_of
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import sum_of
 from ripplenest.nrc.errors import StateError, WrongColumns
 from ripplenest.store.catalogue import Born, now
 from ripplenest.store.chain import (
@@ -28,13 +29,14 @@ from ripplenest.store.chain import (
     live_digest,
     segments_digest,
 )
+from ripplenest.store.clustering import clustered, indexed
 from ripplenest.store.disk import Blob
-from ripplenest.store.indexes import KeyIndex
+from ripplenest.store.indexes import Entries, KeyIndex
 from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.mapped import Mapped, lightened
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
-from ripplenest.store.segments import Pack, Reader, Segment, clustered
+from ripplenest.store.segments import Pack, Reader, Segment
 from ripplenest.store.specs import Change, Columns, TableSpec, same_columns, unknown_table
 
 Merge = Literal["due", "all"]
@@ -65,6 +67,7 @@ class Draft:
         head: Head,
         change: Change,
         reader: Reader,
+        room: Room,
         next_segment: int,
         merge: Merge | None = None,
         oldest: int = 0,
@@ -73,7 +76,8 @@ class Draft:
         self._n = head.version.n + 1
         self._next, self.rewritten = next_segment, 0
         name = f"{self._n:010d}-{token_hex(8)}"
-        self._deltas, self._merges = Pack(f"{name}.deltas"), Pack(f"{name}.merges")
+        self._room = room
+        self._deltas, self._merges = Pack(f"{name}.deltas", room), Pack(f"{name}.merges", room)
         self.made: list[tuple[Blob, Mapped | KeyIndex]] = []  # what is in small blobs
         self._born: list[tuple[Segment, int | None]] = []
         self._dead: list[int] = []
@@ -135,7 +139,8 @@ class Draft:
     def _merged(self, spec: TableSpec, parts: list[_Part], whole: bool) -> list[_Part]:
         while places := self._due([p.size for p in parts], whole):
             full = [parts[i] for i in places]
-            rows = Rows(spec.types, table=pa.concat_tables([self._table(p) for p in full])).consolidated()
+            tables = (self._table(p) for p in full)
+            rows = sum_of(spec.types, tables, self._room, spec.indexes[0] if spec.indexes else ())
             parts = [p for p in parts if p not in full]
             self.rewritten += len(rows)
             if len(rows):
@@ -165,7 +170,7 @@ class Draft:
         """Put ``part`` into its pack; one that is dead at birth is never probed and needs no index."""
         pack = self._deltas if part.is_delta else self._merges
         keys = () if died else spec.indexes
-        table, indexes = clustered(self._table(part), keys)
+        table, indexes = clustered(self._table(part), keys, self._room)
         blob = self._added(pack, lightened(table), Mapped(table))
         segment = Segment(self._next, table_id, blob, part.size, tier(part.size), self._n, part.is_delta)
         self._next += 1
@@ -178,9 +183,10 @@ class Draft:
         if not missing:
             return segment
         table = self._scan(segment)
-        return self._with_indexes(segment, {columns: index_of(table, columns) for columns in missing}, self._merges)
+        made = {columns: indexed(table, columns, self._room) for columns in missing}
+        return self._with_indexes(segment, made, self._merges)
 
-    def _with_indexes(self, segment: Segment, indexes: Mapping[Columns, Index], pack: Pack) -> Segment:
+    def _with_indexes(self, segment: Segment, indexes: Mapping[Columns, Entries], pack: Pack) -> Segment:
         made = {columns: KeyIndex.of(index, columns, segment.id) for columns, index in indexes.items()}
         added = {columns: self._added(pack, index.table, index) for columns, index in made.items()}
         self._indexes += [(segment.id, columns, blob) for columns, blob in added.items()]

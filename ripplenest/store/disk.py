@@ -7,6 +7,7 @@ system fail, at each of these moments.
 """
 
 import contextlib
+import mmap
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ import pyarrow as pa
 from attrs import frozen
 from pyarrow import fs
 
+from ripplenest.data.room import Scratch
 from ripplenest.nrc.errors import CorruptState, StateError
 
 PACK = re.compile(r"[0-9]{10,}-[0-9a-f]{16}\.(deltas|merges)")
@@ -43,6 +45,23 @@ def refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as e:
         raise StateError("the file system refuses", where=str(path), got=e.strerror or e) from e
+
+
+class _Scratch(Scratch):
+    """A file without a name that announces what it writes."""
+
+    def __init__(self, disk: "Disk") -> None:
+        super().__init__(disk.folder)
+        self._disk = disk
+
+    def write(self, at: int, data: bytes | memoryview) -> None:
+        with refusals(self._disk.folder):
+            self._disk.step("write", "scratch")
+            super().write(at, data)
+
+    def mapped(self, size: int) -> mmap.mmap:
+        with refusals(self._disk.folder):
+            return super().mapped(size)
 
 
 class Disk:
@@ -128,6 +147,14 @@ class Disk:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def scratch(self) -> Scratch:
+        """A file for what does not fit memory, on the disk that the rows will be on. It has no name, so that nothing of
+        it is left; where a file system must give it one at first, a writer that dies then leaves it, and the next
+        removes it."""
+        with refusals(self.folder):
+            self.step("create", "scratch")
+            return _Scratch(self)
 
     # ------------------------------------------------------------ reading
 

@@ -9,6 +9,8 @@ its texts are longer than 2 GB. What says where the columns are is read, and so 
 are checked where they are touched. Blobs of format 4 are Arrow IPC files, and are checked as a whole.
 """
 
+import io
+
 import pyarrow as pa
 
 from ripplenest.nrc.errors import CorruptState
@@ -19,12 +21,43 @@ OLDER = b"ARROW1"  # how a blob of format 4 begins
 _PREFIX = 8  # bytes before a message: a mark, and the length of what follows before its body
 
 
-def encode(table: pa.Table) -> pa.Buffer:
-    """The bytes of a blob that holds ``table``."""
-    sink = pa.BufferOutputStream()
+COPIED = 1 << 20  # bytes of a table that are copied into one buffer, which costs less than handing out many
+
+
+def encode(table: pa.Table) -> list[bytes | pa.Buffer]:
+    """The bytes of a blob that holds ``table``, in pieces; those of a large one are its own columns, not copied."""
+    if table.nbytes <= COPIED:
+        sink = pa.BufferOutputStream()
+        _write(sink, table)
+        return [sink.getvalue()]
+    pieces = _Pieces()
+    _write(pa.PythonFile(pieces, mode="w"), table)
+    return pieces.found
+
+
+def _write(sink: pa.NativeFile, table: pa.Table) -> None:
     with pa.ipc.new_stream(sink, table.schema, options=OPTIONS) as writer:
         writer.write_table(table)
-    return sink.getvalue()
+
+
+class _Pieces(io.RawIOBase):
+    """A file to which Arrow hands the buffers of columns as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[bytes | pa.Buffer] = []
+        self._size = 0
+
+    def write(self, piece: bytes | pa.Buffer) -> int:
+        self.found.append(piece)
+        self._size += len(piece)
+        return len(piece)
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._size
 
 
 def decode(blocks: Blocks) -> pa.Table:

@@ -32,6 +32,21 @@ _KNOWN: dict[bytes | None, TextHash] = {None: "blake2b", b"words": "words"}
 Hashes = npt.NDArray[np.uint32] | U64
 
 
+Entries = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32] | Places | None]  # hashes and rows, as they are stored
+
+
+def upper(hashes: U64) -> npt.NDArray[np.uint32]:
+    """What is stored of hashes."""
+    return (hashes >> SHIFT).astype(np.uint32)
+
+
+def entries_of(index: Index) -> Entries:
+    """What is stored of an index in memory."""
+    hashes, rows = index
+    narrow = rows.astype(np.uint32) if len(rows) <= NARROW else rows
+    return upper(hashes), None if in_order(rows) else narrow
+
+
 @frozen(eq=False)
 class KeyIndex:
     """An index of a segment, stored or just made."""
@@ -46,12 +61,10 @@ class KeyIndex:
     arrays: tuple[pa.Array, ...] = ()  # what of it lies in blocks
 
     @classmethod
-    def of(cls, index: Index, columns: Columns, segment: int) -> "KeyIndex":
-        """What is stored of an index in memory."""
-        hashes, rows = index
-        upper = (hashes >> SHIFT).astype(np.uint32)
-        narrow = rows.astype(np.uint32) if len(rows) <= NARROW else rows
-        return cls(upper, None if in_order(rows) else narrow, upper[::STEP], _text(columns), segment)
+    def of(cls, entries: "Entries", columns: Columns, segment: int) -> "KeyIndex":
+        """The index with these entries."""
+        hashes, rows = entries
+        return cls(hashes, rows, hashes[::STEP].copy(), _text(columns), segment)
 
     @property
     def table(self) -> pa.Table:

@@ -16,6 +16,7 @@ from pathlib import Path
 from attrs import frozen
 from sqlalchemy.engine import Connection
 
+from ripplenest.data.room import Room
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head, Known, Live, Version
@@ -41,8 +42,8 @@ class Newest:
 class Readable:
     """An open state as its readers see it."""
 
-    def __init__(self, path: Path, catalogue: Catalogue, disk: Disk) -> None:
-        self.path = path
+    def __init__(self, path: Path, catalogue: Catalogue, disk: Disk, room: Room) -> None:
+        self.path, self.room = path, room
         self._catalogue, self._disk = catalogue, disk
         self._reader = Reader(disk)
         self._seen: Newest | None = None

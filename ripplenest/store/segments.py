@@ -10,7 +10,7 @@ tables it touches. Every blob begins at a 64-byte boundary, so that it is used w
 Whatever is read of a blob is checked first, by blocks (``blocks.py``).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TypeVar
 
@@ -19,18 +19,20 @@ import pyarrow as pa
 from attrs import Factory, field, frozen
 from cachetools import LRUCache
 
-from ripplenest.data.index import Index, Keys, Places, index_of, matched
+from ripplenest.data.index import Keys, Places, index_of, matched
+from ripplenest.data.room import Room
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
 from ripplenest.store.disk import Blob, Disk
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import KeyIndex
+from ripplenest.store.indexes import KeyIndex, entries_of
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.mapped import Mapped
 from ripplenest.store.seal import seal
 from ripplenest.store.specs import Columns
 
 ALIGNMENT = 64
+PART = 1 << 24  # bytes that are read or written at once
 MAX_HANDLES = 4096  # open mappings; the kernel allows 65530 per process
 VERIFIED = 4  # blobs of which is known what of them was checked, per open mapping
 T = TypeVar("T")
@@ -61,10 +63,11 @@ class Segment:
 
 
 class Pack:
-    """A file in the making: blobs one after another."""
+    """A file in the making: blobs one after another. What of them lies in other files is read when it is written."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, room: Room) -> None:
         self.file = file
+        self._room = room
         self._chunks: list[bytes | pa.Buffer] = []
         self._size = 0
 
@@ -74,26 +77,24 @@ class Pack:
     def add(self, table: pa.Table) -> Blob:
         """Append ``table``."""
         data = encode(table)
-        digests = trailer(data)
-        blob = Blob(self.file, self._size, data.size + len(digests), root(digests))
+        digests = trailer(self._parts(data))
+        blob = Blob(self.file, self._size, sum(map(len, data)) + len(digests), root(digests))
         padding = bytes(-blob.bytes % ALIGNMENT)
-        self._chunks += [data, digests + padding]
+        self._chunks += [*data, digests + padding]
         self._size += blob.bytes + len(padding)
         return blob
 
     def write(self, disk: Disk) -> None:
-        disk.write_bytes(self.file, self._chunks)
+        disk.write_bytes(self.file, self._parts(self._chunks))
 
-
-def clustered(table: pa.Table, keys: Sequence[Columns]) -> tuple[pa.Table, dict[Columns, Index]]:
-    """``table`` as one chunk, ordered by the hash of its first access key, and its index on each of ``keys``."""
-    if not keys:
-        return table.combine_chunks(), {}
-    first, *others = keys
-    index = index_of(table, first)
-    table = (table.take(pa.array(index[1])) if table.num_rows > 1 else table).combine_chunks()
-    in_order = np.arange(table.num_rows)
-    return table, {first: (index[0], in_order), **{columns: index_of(table, columns) for columns in others}}
+    def _parts(self, chunks: Sequence[bytes | pa.Buffer]) -> Iterator[memoryview]:
+        """``chunks``, large ones in parts, each of which is let go of when the next is wanted."""
+        for chunk in chunks:
+            view = memoryview(chunk)
+            for at in range(0, len(view), PART):
+                yield view[at : at + PART]
+                if len(view) > PART:
+                    self._room.release()
 
 
 # ---------------------------------------------------------------- reading
@@ -123,7 +124,7 @@ class Reader:
         it."""
         blob = segment.indexes.get(columns)
         if blob is None and not complete:
-            made = lambda: KeyIndex.of(index_of(self.scan(segment, layouts), columns), columns, segment.id)  # noqa: E731
+            made = lambda: KeyIndex.of(entries_of(index_of(self.scan(segment, layouts), columns)), columns, segment.id)  # noqa: E731
             return self._cached((segment.blob, columns, len(layouts)), made)
         if blob is None:
             where, possible = self._path(segment.blob), map(str, segment.indexes)

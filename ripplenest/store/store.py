@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 
+from ripplenest.data.room import DEFAULT, Room
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.catalogue import FORMATS, Catalogue
 from ripplenest.store.disk import Disk, is_pack
@@ -36,19 +37,20 @@ class Store(Upkeep):
         catalogue: str | None = None,
         retain: int | None = None,
         formats: Collection[str] = FORMATS,
+        memory: int = DEFAULT,
     ) -> "Store":
         """Open the state in ``path``, made with mode 0700 when there is none.
 
         ``catalogue`` is the URL of a PostgreSQL database; without one the catalogue is a file in ``path``. ``retain``
         says how many versions are kept besides the newest, from now on: at least one, because a publication comes after
-        the commit and reads what that changed. A state has one of ``formats``. Raises StateError for a folder of
-        something else, a state of another format or with its catalogue elsewhere, CorruptState for a damaged one, and
-        EnvironmentProblem when the driver is missing.
+        the commit and reads what that changed. A state has one of ``formats``. ``memory`` is what work on it may take,
+        in bytes. Raises StateError for a folder of something else, a state of another format or with its catalogue
+        elsewhere, CorruptState for a damaged one, and EnvironmentProblem when the driver is missing.
         """
         folder = Path(path).absolute()
         root, files = disk(folder), disk(folder / SEGMENTS)
         found = Catalogue(backend_of(folder, root, catalogue))
-        store = cls(folder, found, files)
+        store = cls(folder, found, files, Room(memory, files.scratch))
         try:
             found.prepare(files.folder.is_dir, formats)
             files.create()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
+from ripplenest.data.room import Room
 from ripplenest.errors import BatchConflict, Stale
 from ripplenest.nrc.errors import RipplenestError, StateError
 from ripplenest.store.catalogue import Catalogue
@@ -21,8 +22,8 @@ FORGET = 2  # versions that one commit forgets at most, so that it does not pay 
 class Writable(Readable):
     """An open state as its writers see it."""
 
-    def __init__(self, path: Path, catalogue: Catalogue, disk: Disk) -> None:
-        super().__init__(path, catalogue, disk)
+    def __init__(self, path: Path, catalogue: Catalogue, disk: Disk, room: Room) -> None:
+        super().__init__(path, catalogue, disk, room)
         self._swept = False
         self.rewritten = 0  # rows that merges of this object wrote
 
@@ -44,7 +45,7 @@ class Writable(Readable):
                 head = self._look(c, tip).head
                 self._check_parent(c, head, change, parent)
                 self._sweep(c)
-                draft = Draft(head, change, self._reader, tip.last_segment + 1, merge, tip.oldest)
+                draft = Draft(head, change, self._reader, self.room, tip.last_segment + 1, merge, tip.oldest)
                 if merge and not draft.merged:
                     return parent
                 for pack in draft.packs:

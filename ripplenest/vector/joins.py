@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from ripplenest.data import columnar
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import summed
 from ripplenest.nrc.types import LONG
 from ripplenest.plan.families import member
 from ripplenest.plan.product import CONSTANTS, Const, Product, Scalar, Step, sources_of
@@ -28,13 +30,13 @@ NO_INPUTS: Mapping[int, tuple[Rows, Input]] = {}
 Asked = tuple[Product, Sequence[Rows]]  # a product, and the rows of its sources
 
 
-def joined(asked: Sequence[Asked]) -> list[pa.Table | None]:
-    """For each product its rows as they come: the head's columns c0…, and w; None when there are none.
+def joined(asked: Sequence[Asked], room: Room) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of products as they come, some at a time, each with the number of its product: the head's columns c0…,
+    and w.
 
     Law: those that it has alone. Raises EvaluationError where a product has no value.
     """
-    joins = Joins()
-    found: list[pa.Table | None] = [None] * len(asked)
+    joins = Joins(room)
     families: dict[Hashable, tuple[Product, Sequence[Rows], dict[tuple[Const, ...], list[int]]]] = {}
     for place, (p, sources) in enumerate(asked):
         own = member(p)
@@ -45,40 +47,43 @@ def joined(asked: Sequence[Asked]) -> list[pa.Table | None]:
         every, most = list(members), max(1, TOGETHER // (1 + sum(map(len, sources))))
         for several in (every[i : i + most] for i in range(0, len(every), most)):
             if len(several) == 1:
-                tables = [joins.alone(asked[members[several[0]][0]][0], sources)]
+                places = members[several[0]]
+                for table in joins.alone(asked[places[0]][0], sources):
+                    yield from ((place, table) for place in places)
             else:
-                tables = joins.together(family, sources, several)
-            for constants, table in zip(several, tables, strict=True):
-                for place in members[constants]:
-                    found[place] = table
-    return found
+                for constants, rows in zip(several, joins.together(family, sources, several), strict=True):
+                    if rows is not None:
+                        yield from ((place, rows) for place in members[constants])
 
 
 class Joins:
     """Bindings by what they are a function of, for the products of one level."""
 
-    def __init__(self, inputs: Mapping[int, tuple[Rows, Input]] = NO_INPUTS) -> None:
+    def __init__(self, room: Room, inputs: Mapping[int, tuple[Rows, Input]] = NO_INPUTS) -> None:
+        self._room = room
         self._inputs: dict[int, tuple[Rows, Input]] = dict(inputs)
         self._made: dict[Hashable, Binding] = {}
         self._nothing = Binding.nothing_read()
 
-    def alone(self, p: Product, sources: Sequence[Rows]) -> pa.Table | None:
+    def alone(self, p: Product, sources: Sequence[Rows]) -> Iterator[pa.Table]:
         """The rows of one product; of one that reads many, those of a chunk of its first source at a time."""
-        count = -(-max(map(len, sources), default=0) // columnar.AT_ONCE)
+        count = max((-(-len(rows) // self._room.rows(rows.types)) for rows in sources), default=0)
         if p.steps and count > 1:
-            found = [*self._chunked(p, sources, p.steps[0].source, count)]
-            return pa.concat_tables(found) if found else None
+            yield from self._chunked(p, sources, p.steps[0].source, count)
+            return
         binding = self._bound(p, sources, None)
-        return head(p, binding) if len(binding) else None
+        if len(binding):
+            yield head(p, binding)
 
     def _chunked(self, p: Product, sources: Sequence[Rows], first: int, count: int) -> Iterator[pa.Table]:
         """p(c₁ ⊎ c₂ ⊎ …, …) = p(c₁, …) ⊎ p(c₂, …) ⊎ …: a product is linear in each of its sources."""
         others = {id(rows): (rows, self._input(rows)) for i, rows in enumerate(sources) if i != first}
-        for chunk in columnar.chunks(sources[first], count):
-            own = Joins(others)
+        for chunk in columnar.chunks(summed(sources[first], self._room), count):
+            own = Joins(self._room, others)
             binding = own._bound(p, [chunk if i == first else rows for i, rows in enumerate(sources)], None)
             if len(binding):
                 yield head(p, binding)
+            self._room.release()
 
     def together(
         self, family: Product, sources: Sequence[Rows], members: Sequence[tuple[Const, ...]]
@@ -106,7 +111,7 @@ class Joins:
 
     def _input(self, rows: Rows) -> Input:
         if id(rows) not in self._inputs:
-            self._inputs[id(rows)] = (rows, Input(rows))
+            self._inputs[id(rows)] = (rows, Input(summed(rows, self._room)))
         return self._inputs[id(rows)][1]
 
     def _extended(self, binding: Binding, step: Step, rows: Input) -> Binding:

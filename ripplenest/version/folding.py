@@ -161,13 +161,16 @@ class Unfolding:
         return fold.rows(arrays, [table])[table]
 
 
-def folded(changes: Mapping[str, Rows], before: Unfolding, folds: Collection[Fold]) -> dict[str, Rows]:
+def folded(
+    changes: Mapping[str, Rows], before: Unfolding, folds: Collection[Fold], numbers: Numbers | None = None
+) -> dict[str, Rows]:
     """Changes of parts as they are stored: those of folded bags as changes of their arrays.
 
     Law: what ``Unfolding`` reads afterwards is what it read before, plus ``changes`` (up to the names of labels below
-    the root). Raises LawBroken for rows below a folded bag that does not change itself.
+    the root). Raises LawBroken for rows below a folded bag that does not change itself. ``numbers`` are those that
+    changes before these of the same version have left.
     """
-    stored, numbers = dict(changes), array_numbers(before.version + 1)
+    stored, numbers = dict(changes), array_numbers(before.version + 1) if numbers is None else numbers
     for fold in folds:
         own = {part: stored.pop(part).counts() for part in fold.parts if part in stored}
         if own:

@@ -181,3 +181,14 @@ def test_vacuum_in_words(state, run):
     said = r"3 versions forgotten: 10 is kept\n[1-9] files removed, [\d.]+ kB: 1 file left, [\d.]+ kB\n"
     assert re.fullmatch(said, run("vacuum", state, "--keep", 0).stdout)
     assert run("vacuum", state, "--keep", "-1").exit_code == 2
+
+
+# ---------------------------------------------------------------- memory
+
+
+@pytest.mark.parametrize("command", [("compact", "--all"), ("verify",), ("rebuild",), ("rollback", 1, "--yes")])
+def test_commands_that_work_on_rows_take_an_amount_of_memory(state, run, command):
+    name, *rest = command
+    refused = run(name, state, *rest, "--memory", "lots")
+    assert refused.exit_code == 2 and "not an amount of memory" in refused.stderr and "'lots'" in refused.stderr
+    assert run(name, state, *rest, "--memory", "64MB").exit_code == 0

@@ -16,7 +16,7 @@ from support.schemas import Schema, base_value, random_schema
 from support.sizes import many
 from support.strategies import case_of
 
-from ripplenest.data import columnar
+from ripplenest.data.room import DEFAULT, Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit
@@ -50,6 +50,9 @@ def with_other_constants(c: Choices, e: Expr) -> Expr:
     return expr(e)
 
 
+MANY = 1 << 20  # rows at once
+
+
 class Counting(LocalJoiner):
     """The engine of this process, which counts what the tasks of a level have in common."""
 
@@ -59,12 +62,14 @@ class Counting(LocalJoiner):
             own = member(task.product)
             families[(id(own.family), *map(id, task.inputs))].add(own.constants)
         COUNTS["tasks"] += len(tasks)
-        COUNTS["in chunks"] += sum(max(map(len, t.inputs), default=0) > columnar.AT_ONCE for t in tasks)
+        COUNTS["in chunks"] += sum(any(len(rows) > self._room.rows(rows.types) for rows in t.inputs) for t in tasks)
         COUNTS["equal products"] += len(tasks) - sum(map(len, families.values()))
         COUNTS["families of several"] += sum(len(members) > 1 for members in families.values())
         read = [rows for task in tasks for rows in task.inputs]
         COUNTS["inputs that several read"] += len(read) - len({id(rows) for rows in read})
-        return super().join(tasks, targets)  # type: ignore[arg-type]
+        found = super().join(tasks, targets)  # type: ignore[arg-type]
+        COUNTS["in files"] += bool(self._room._maps)
+        return found
 
 
 def changed(plan: Plan, tables: dict[str, Rows], changes: dict[str, Rows], joiner: Joiner) -> Changed | str:
@@ -83,10 +88,13 @@ def views(c: Choices, schema: Schema) -> list[Expr]:
 
 
 @pytest.mark.parametrize(
-    ("together", "at_once"), [(joins.TOGETHER, columnar.AT_ONCE), (12, columnar.AT_ONCE), (1, 2), (joins.TOGETHER, 3)]
+    ("together", "at_once", "memory"),
+    [(joins.TOGETHER, MANY, DEFAULT), (12, MANY, DEFAULT), (1, 2, 1 << 11), (joins.TOGETHER, 3, DEFAULT)],
 )
 @law(examples=many(10, 25))
-def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_once: int, c: Choices) -> None:
+def test_views_kept_fresh_together_are_those_kept_fresh_alone(
+    together: int, at_once: int, memory: int, c: Choices
+) -> None:
     """propagate(merged plans) = propagate(each plan), and so for builds; by columns, a chunk at a time, and by rows."""
     schema = random_schema(c)
     bodies = views(c, schema)
@@ -97,9 +105,9 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_
         parts = {name: rows for p in plans for name, rows in part_tables(p.program, case.parts).items()}
         built = {name: rows for p in plans for name, rows in build(p, Memory(parts, {}), PythonJoiner()).items()}
         patch.setattr(joins, "TOGETHER", together)
-        patch.setattr(columnar, "AT_ONCE", at_once)
+        patch.setattr(Room, "rows", lambda *_: at_once)
         patch.setattr(sizes, "FEW", 0)
-        found = build(every, Memory(parts, {}), Counting())
+        found = build(every, Memory(parts, {}), Counting(Room(memory)))
         assert {n: rows.counts() for n, rows in found.items()} == {n: rows.counts() for n, rows in built.items()}
     tables = {**parts, **built}
     for _, batch in case.steps():
@@ -107,9 +115,9 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_
         alone = [changed(p, tables, changes, PythonJoiner()) for p in plans]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(joins, "TOGETHER", together)
-            patch.setattr(columnar, "AT_ONCE", at_once)
+            patch.setattr(Room, "rows", lambda *_: at_once)
             patch.setattr(sizes, "FEW", 0)
-            both = changed(every, tables, changes, Counting())
+            both = changed(every, tables, changes, Counting(Room(memory)))
         if isinstance(both, str):
             assert both in alone
             COUNTS["no value"] += 1
@@ -126,4 +134,4 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(together: int, at_
 def test_coverage() -> None:
     wanted = {"equal products", "families of several", "inputs that several read", "batches", "in chunks"}
     if COUNTS:
-        assert min(COUNTS[name] for name in wanted) > 40, COUNTS
+        assert min(COUNTS[name] for name in wanted) > 40 and COUNTS["in files"] > 20, COUNTS

@@ -180,8 +180,8 @@ def test_segments_hold_no_objects(good: Path, monkeypatch: pytest.MonkeyPatch) -
     plain = commit.clustered
     marked = {"ARROW:extension:name": "arrow.py_extension_type", "ARROW:extension:metadata": PICKLED}
 
-    def clustered(table: pa.Table, keys: Any) -> tuple[pa.Table, Any]:
-        made, indexes = plain(table, keys)
+    def clustered(table: pa.Table, keys: Any, room: Any) -> tuple[pa.Table, Any]:
+        made, indexes = plain(table, keys, room)
         fields = [field.with_metadata(marked) for field in made.schema]
         bare = pa.Table.from_batches([b.replace_schema_metadata() for b in made.to_batches()], made.schema)
         return bare.cast(pa.schema(fields, metadata={"pandas": CODE})), indexes

@@ -25,7 +25,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, blocks, indexes
 from ripplenest.store.blocks import Blocks, root, trailer
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import KeyIndex
+from ripplenest.store.indexes import KeyIndex, entries_of
 from ripplenest.store.mapped import Mapped, lightened, touch
 
 KINDS = ("bool", "int", "long", "double", "string", "date", "timestamp", "binary")
@@ -50,9 +50,9 @@ def some_rows(chance: random.Random, n: int, weights: tuple[int, ...] = (1, 1, 2
 
 def blob(table: pa.Table) -> tuple[bytes, str]:
     """The bytes of a blob, and what the catalogue has of them."""
-    data = encode(table)
-    digests = trailer(data)
-    return data.to_pybytes() + digests, root(digests)
+    data = b"".join(encode(table))
+    digests = trailer([memoryview(data)])
+    return data + digests, root(digests)
 
 
 def opened(data: bytes, known: str) -> tuple[pa.Table, Blocks]:
@@ -103,7 +103,7 @@ def test_values_and_spans_touch_the_blocks_that_they_are_in(size, begin, width, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK", size)
         data = bytes(begin + 21 * width)
-        digests = trailer(pa.py_buffer(data))
+        digests = trailer([memoryview(data)])
         known = root(digests)
         spots = np.array(sorted(places), np.int64)
         read = {b // size for p in places for b in range(begin + p * width, begin + (p + 1) * width)}
@@ -180,7 +180,7 @@ def test_a_digest_that_is_none_is_named(known):
 def test_keys_are_looked_up_rightly_or_a_block_is_named():
     chance = random.Random(2)
     table = pa.table({"c0": pa.array([chance.randrange(40) for _ in range(300)])})
-    data, known = blob(KeyIndex.of(index_of(table, (0,)), (0,), 7).table)
+    data, known = blob(KeyIndex.of(entries_of(index_of(table, (0,))), (0,), 7).table)
     every = [Keys((0,), Rows.of_counts((Base("long"),), {(key,): 1})) for key in range(45)]
     seen: Counter[str] = Counter()
 
@@ -209,7 +209,7 @@ def test_a_search_between_fences_is_a_search(known, asked, step):
         patch.setattr(blocks, "BLOCK", 64)
         patch.setattr(indexes, "STEP", step)
         hashes = np.sort(np.array(known, np.uint64)) << np.uint64(40)
-        index = KeyIndex.of((hashes, np.arange(len(known))[::-1].copy()), (3,), 7)
+        index = KeyIndex.of(entries_of((hashes, np.arange(len(known))[::-1].copy())), (3,), 7)
         stored = KeyIndex.read(*opened(*blob(index.table)), "file")
         wanted = np.array(asked, np.uint64) << np.uint64(40)
         for got, expected in zip(stored.spans(wanted), index.spans(wanted), strict=True):
@@ -354,7 +354,7 @@ def test_colliding_keys_are_sorted_out(rows, keys):
                     for x, s in ((stored, rows), (asked, keys))
                 ]
                 order = np.argsort(mixed[0], kind="stable")
-                index = KeyIndex.of((mixed[0][order], order), (0,), 7)
+                index = KeyIndex.of(entries_of((mixed[0][order], order)), (0,), 7)
                 which, places = matched(index, lambda p: [c.take(pa.array(p)) for c in stored], mixed[1], asked)
                 assert sorted(zip(which.tolist(), places.tolist(), strict=True)) == expected
 
@@ -365,7 +365,7 @@ def test_doubles_that_collide_are_told_apart_by_their_bits():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ripplenest.data.index.CROWDED", 0)
         patch.setattr("ripplenest.data.index.CROWD", 0)
-        index = KeyIndex.of((np.zeros(4, np.uint64), np.arange(4)), (0,), 7)
+        index = KeyIndex.of(entries_of((np.zeros(4, np.uint64), np.arange(4))), (0,), 7)
         which, places = matched(index, lambda p: [column.take(pa.array(p))], np.zeros(3, np.uint64), [asked])
     assert sorted(zip(which.tolist(), places.tolist(), strict=True)) == [(0, 0), (1, 2)]
 
@@ -374,7 +374,7 @@ def test_keys_that_all_collide_cost_no_square():
     """Each with each would be 1.6 billion pairs."""
     n = 40_000
     column = pa.array(np.arange(n))
-    index = KeyIndex.of((np.zeros(n, np.uint64), np.arange(n)), (0,), 7)
+    index = KeyIndex.of(entries_of((np.zeros(n, np.uint64), np.arange(n))), (0,), 7)
     taken: list[int] = []
 
     def values(places):

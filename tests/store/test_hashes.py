@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ripplenest.data import hashing
-from ripplenest.data.hashing import hash_columns
+from ripplenest.data.hashing import fingerprints, hash_columns
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
@@ -72,6 +72,16 @@ def test_texts_are_hashed_by_words(texts, start, piece):
             assert hash_columns([array], len(texts)).tolist() == golden
             if all(t is None or t.isascii() for t in texts):
                 assert hash_columns([array.cast(pa.string())], len(texts)).tolist() == golden
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.none() | st.text(max_size=20), max_size=40), st.integers(0, 5), st.integers(1, 7))
+def test_fingerprints_are_the_same_in_pieces(texts, start, piece):
+    array = pa.array(["before"] * start + texts, pa.string()).slice(start)
+    whole = fingerprints([array], len(texts)).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashing, "PIECE", piece)
+        assert fingerprints([array], len(texts)).tolist() == whole
 
 
 def thue_morse(letters: int) -> str:

@@ -20,6 +20,7 @@ import pytest
 import sqlalchemy as sa
 from support.states import MEMORY
 
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Disk, Snapshot, Store, TableSpec, commit, merging
@@ -54,7 +55,7 @@ class Table:
     def __init__(self):
         self.reader = Reader(Memory())
         first = Head(first_version(""), NO_SCHEMA, {})
-        self.head = Draft(first, Change(tables=(SPEC,)), self.reader, 1).head
+        self.head = Draft(first, Change(tables=(SPEC,)), self.reader, Room(), 1).head
         self.next, self.changed, self.rewritten = 1, 0, 0
         self.times = Counter()  # by value, how often its row was rewritten
         self.rows = Counter()
@@ -69,7 +70,7 @@ class Table:
         return max(merging.tier(s.rows) for s in self.live)
 
     def apply(self, pairs):
-        draft = Draft(self.head, Change({"t": Rows.of_pairs(TYPES, pairs)}), self.reader, self.next)
+        draft = Draft(self.head, Change({"t": Rows.of_pairs(TYPES, pairs)}), self.reader, Room(), self.next)
         for pack in draft.packs:
             pack.write(self.reader.disk)
         for segment, _ in draft.born.segments:
