@@ -98,13 +98,15 @@ class Blocks:
         missing = numbers[~self.checked[numbers]]
         if not len(missing):
             return
-        view = memoryview(self.data)
-        for i in np.unique(missing).tolist():
-            first, end = i * self._size, min((i + 1) * self._size, self.data.size)
-            got, wanted = hashlib.sha256(view[first:end]).digest(), self._digests[i * DIGEST : (i + 1) * DIGEST]
-            if got != wanted:
+        view, size, digests = memoryview(self.data), self._size, self._digests
+        missing = np.unique(missing)
+        for i in missing.tolist():
+            first = i * size
+            got = hashlib.sha256(view[first : first + size]).digest()
+            if got != (wanted := digests[i * DIGEST : (i + 1) * DIGEST]):
+                end = min(first + size, self.data.size)
                 raise self._changed(first, end - first, wanted.hex(), got.hex())
-            self.checked[i] = True
+        self.checked[missing] = True
         self.whole = bool(self.checked.all())
 
     def _changed(self, first: int, size: int, wanted: str, got: str) -> CorruptState:
