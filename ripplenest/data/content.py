@@ -67,6 +67,8 @@ def _bits(column: pa.Array) -> list[bytes | memoryview]:
     width, data = t.bit_width // 8, column.buffers()[1]
     size = len(column) * width
     values = np.frombuffer(data, np.uint8, size, column.offset * width) if data and size else np.zeros(size, np.uint8)
+    if not column.null_count:
+        return [absent.tobytes(), values.data]
     return [absent.tobytes(), np.where(np.repeat(absent, width), np.uint8(0), values).tobytes()]
 
 

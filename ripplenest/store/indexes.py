@@ -96,36 +96,40 @@ class KeyIndex:
     def spans(self, hashes: U64) -> tuple[Places, Places]:
         """By hash, the first entry that has it, and how many have it. Raises CorruptState."""
         wanted = hashes if self.hashes.dtype == np.uint64 else (hashes >> SHIFT).astype(np.uint32)
-        whole = self.blocks is None or self.blocks.whole
-        if not len(self.fences) or (whole and len(self.hashes) <= NEAR):
-            first = np.searchsorted(self.hashes, wanted, "left")
-            return first, np.searchsorted(self.hashes, wanted, "right") - first
-        first, many = self._searched(wanted, "left"), np.zeros(len(wanted), np.int64)
-        there = np.flatnonzero(self._is(first, wanted))
-        many[there] = 1
-        self._touch(np.minimum(first[there] + 1, len(self.hashes) - 1))
+        first = self._searched(wanted, "left")
+        if len(wanted) <= FEW:
+            return first, self._searched(wanted, "right") - first
+        many = self._is(first, wanted).astype(np.int64)
+        there = np.flatnonzero(many)
         again = there[self._is(first[there] + 1, wanted[there])]
-        if len(again):
+        if len(again):  # most hashes are not there, or once
             many[again] = self._searched(wanted[again], "right") - first[again]
         return first, many
 
+    @property
+    def _whole(self) -> bool:
+        """Whether nothing has to be checked."""
+        return self.blocks is None or self.blocks.whole
+
     def _searched(self, wanted: Hashes, side: Literal["left", "right"]) -> Places:
-        """Where ``wanted`` come in, as ``np.searchsorted`` says.
+        """Where ``wanted`` come in, as ``np.searchsorted`` says. Raises CorruptState.
 
         The search itself believes what it reads, and only the two entries that a hash comes in between are checked:
         because entries ascend, these prove where it does.
         """
+        if not len(self.fences) or (self._whole and len(self.hashes) <= NEAR):
+            return np.searchsorted(self.hashes, wanted, side)
         fence = np.searchsorted(self.fences, wanted, side)
         found = _between(self.hashes, fence, wanted, side)
-        if not self._proved(found, wanted, side):
-            assert self.blocks is not None
-            self.blocks.all()
-            found = np.searchsorted(self.hashes, wanted, side)
-        return found
+        if self._proved(found, wanted, side):
+            return found
+        assert self.blocks is not None
+        self.blocks.all()
+        return np.searchsorted(self.hashes, wanted, side)
 
     def _proved(self, found: Places, wanted: Hashes, side: Literal["left", "right"]) -> bool:
         """Whether ``wanted`` come in at ``found``. Raises CorruptState for entries beside it that have changed."""
-        if self.blocks is None or self.blocks.whole:
+        if self._whole:
             return True
         below, above = found > 0, found < len(self.hashes)
         self._touch(np.concatenate([found[below] - 1, found[above]]))
@@ -135,8 +139,11 @@ class KeyIndex:
         return bool((before <= wanted[below]).all() and (after > wanted[above]).all())
 
     def _is(self, entries: Places, wanted: Hashes) -> npt.NDArray[np.bool_]:
-        """Whether there are these entries, which were checked, and their hashes are the ``wanted`` ones."""
+        """Whether there are these entries, and their hashes are the ``wanted`` ones. Raises CorruptState."""
+        if not len(self.hashes):
+            return np.zeros(len(entries), np.bool_)
         inside = np.minimum(entries, len(self.hashes) - 1)
+        self._touch(inside)
         equal: npt.NDArray[np.bool_] = (self.hashes[inside] == wanted) & (inside == entries)
         return equal
 
