@@ -98,9 +98,10 @@ class Blocks:
         missing = numbers[~self.checked[numbers]]
         if not len(missing):
             return
+        asked = np.zeros(len(self.checked), np.bool_)
+        asked[missing] = True
         view, size, digests = memoryview(self.data), self._size, self._digests
-        missing = np.unique(missing)
-        for i in missing.tolist():
+        for i in np.flatnonzero(asked).tolist():
             first = i * size
             got = hashlib.sha256(view[first : first + size]).digest()
             if got != (wanted := digests[i * DIGEST : (i + 1) * DIGEST]):
