@@ -1,9 +1,9 @@
-"""Digests of stored bytes, block by block, so that what is not read need not be checked, and what is read always is.
+"""Digests of stored bytes, block by block: what is not needed is not checked, and what an answer rests on always is.
 
 A blob is data and then a trailer: the sha256 of each block of BLOCK bytes of the data. The catalogue has the sha256 of
-the trailer, so that one digest there stands for all of them. Before a byte is used its block is checked, once in a
-process; the trailer is checked when a blob is opened. Blobs of format 4 have no trailer: they are one block, whose
-digest is in the catalogue.
+the trailer, so that one digest there stands for all of them. Before an answer rests on a byte its block is checked,
+once in a process; the trailer is checked when a blob is opened. Blobs of format 4 have no trailer: they are one block,
+whose digest is in the catalogue.
 """
 
 import hashlib
