@@ -95,7 +95,7 @@ def _bits(arrays: Arrays) -> Iterator[bytes | memoryview]:
         yield from map(_values, arrays())
 
 
-def _values(column: pa.Array) -> bytes:
+def _values(column: pa.Array) -> bytes | memoryview:
     t = column.type
     if pa.types.is_boolean(t):
         found: bytes = column.fill_null(False).to_numpy(zero_copy_only=False).tobytes()
@@ -103,6 +103,8 @@ def _values(column: pa.Array) -> bytes:
     width, data = t.bit_width // 8, column.buffers()[1]
     size = len(column) * width
     values = np.frombuffer(data, np.uint8, size, column.offset * width) if data and size else np.zeros(size, np.uint8)
+    if not column.null_count:
+        return values.data
     return np.where(np.repeat(_absent(column), width), np.uint8(0), values).tobytes()
 
 

@@ -20,18 +20,6 @@ from ripplenest.nrc.types import Base
 Places = npt.NDArray[np.int64]
 Index = tuple[U64, Places]
 Columns = tuple[int, ...]
-Wanted = Rows | Collection[Row]  # keys to look up, as whoever asks has them: columns, whatever they weigh, or tuples
-
-
-def wanted(keys: Wanted, types: tuple[Base, ...]) -> Rows:
-    """``keys`` of ``types`` as columns."""
-    return keys if isinstance(keys, Rows) else Rows.of_counts(types, dict.fromkeys(keys, 1))
-
-
-def key_rows(keys: Wanted) -> Collection[Row]:
-    """``keys`` as tuples, each once."""
-    return dict.fromkeys(row for row, _ in keys.pairs()) if isinstance(keys, Rows) else keys
-
 
 _NOWHERE: Places = np.empty(0, np.int64)
 CROWDED = 1 << 16  # candidates, and times as many as there can be without collisions, that are not compared one by one
@@ -46,7 +34,7 @@ class Keys:
         arrays = [column.combine_chunks() for column in keys.arrow().columns[:-1]]
         hashes = hash_columns(arrays, len(keys))
         order = np.argsort(hashes, kind="stable")
-        self.columns = columns
+        self.columns, self._types = columns, keys.types
         self.hashes, self.arrays = hashes[order], [a.take(pa.array(order)) for a in arrays]
         if len(order) > 1:
             self._distinct()
@@ -73,11 +61,46 @@ class Keys:
     def __len__(self) -> int:
         return len(self.hashes)
 
+    @property
+    def rows(self) -> Rows:
+        """The keys, each once."""
+        return Rows.of_columns(self._types, self.arrays)
+
     def hashed(self, texts: TextHash) -> U64:
         """The hashes of the keys where texts are hashed in one way or another; in order only those of today's."""
         if texts == "words" or not any(is_text(a.type) for a in self.arrays):
             return self.hashes
         return hash_columns(self.arrays, len(self), texts)
+
+
+# Keys to look up, as whoever asks has them: columns, whatever they weigh, tuples, or keys that were looked up before.
+Wanted = Rows | Collection[Row] | Keys
+
+
+def wanted(keys: Wanted, types: tuple[Base, ...]) -> Rows:
+    """``keys`` of ``types`` as columns."""
+    match keys:
+        case Keys():
+            return keys.rows
+        case Rows():
+            return keys
+    return Rows.of_counts(types, dict.fromkeys(keys, 1))
+
+
+def asked_for(columns: Columns, keys: Wanted, types: tuple[Base, ...]) -> Keys:
+    """``keys`` of ``columns``, of ``types``: hashed and in order, if they are not already. Raises WrongValue or
+    WrongColumns."""
+    return keys if isinstance(keys, Keys) and keys.columns == columns else Keys(columns, wanted(keys, types))
+
+
+def key_rows(keys: Wanted) -> Collection[Row]:
+    """``keys`` as tuples, each once."""
+    match keys:
+        case Keys():
+            return key_rows(keys.rows)
+        case Rows():
+            return dict.fromkeys(row for row, _ in keys.pairs())
+    return keys
 
 
 class Lookup(Protocol):
@@ -98,7 +121,20 @@ class Sorted:
 
     def spans(self, hashes: U64) -> tuple[Places, Places]:
         first = np.searchsorted(self._hashes, hashes, "left")
-        return first, np.searchsorted(self._hashes, hashes, "right") - first
+        if not len(self._hashes):
+            return first, first
+        many = self._is(first, hashes).astype(np.int64)
+        there = np.flatnonzero(many)
+        again = there[self._is(first[there] + 1, hashes[there])]
+        if len(again):  # most hashes are not there, or once
+            many[again] = np.searchsorted(self._hashes, hashes[again], "right") - first[again]
+        return first, many
+
+    def _is(self, entries: Places, wanted: U64) -> npt.NDArray[np.bool_]:
+        """Whether there are these entries, and their hashes are the ``wanted`` ones."""
+        inside = np.minimum(entries, len(self._hashes) - 1)
+        equal: npt.NDArray[np.bool_] = (self._hashes[inside] == wanted) & (inside == entries)
+        return equal
 
     def rows(self, entries: Places) -> Places:
         return self._rows[entries]

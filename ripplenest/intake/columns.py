@@ -160,7 +160,7 @@ class ColumnChanges:
         """The rows of a part that had one of ``keys`` before the batch."""
         if not self._before.size(part.name):  # the first rows of a relation are many, and find nothing
             return Rows.empty(part.types)
-        found = self._before.probe(part.name, columns, _rows(part, columns, keys.arrays))
+        found = self._before.probe(part.name, columns, keys)
         self.read += len(found)
         self._seen.setdefault(part.name, []).append(found)
         return found

@@ -1,9 +1,9 @@
-"""Digests of stored bytes, block by block, so that what is not read need not be checked, and what is read always is.
+"""Digests of stored bytes, block by block: what is not needed is not checked, and what an answer rests on always is.
 
 A blob is data and then a trailer: the sha256 of each block of BLOCK bytes of the data. The catalogue has the sha256 of
-the trailer, so that one digest there stands for all of them. Before a byte is used its block is checked, once in a
-process; the trailer is checked when a blob is opened. Blobs of format 4 have no trailer: they are one block, whose
-digest is in the catalogue.
+the trailer, so that one digest there stands for all of them. Before an answer rests on a byte its block is checked,
+once in a process; the trailer is checked when a blob is opened. Blobs of format 4 have no trailer: they are one block,
+whose digest is in the catalogue.
 """
 
 import hashlib
@@ -111,13 +111,16 @@ class Blocks:
         missing = numbers[~self.checked[numbers]]
         if not len(missing):
             return
-        view = memoryview(self.data)
-        for i in np.unique(missing).tolist():
-            first, end = i * self._size, min((i + 1) * self._size, self.data.size)
-            got, wanted = hashlib.sha256(view[first:end]).digest(), self._digests[i * DIGEST : (i + 1) * DIGEST]
-            if got != wanted:
+        asked = np.zeros(len(self.checked), np.bool_)
+        asked[missing] = True
+        view, size, digests = memoryview(self.data), self._size, self._digests
+        for i in np.flatnonzero(asked).tolist():
+            first = i * size
+            got = hashlib.sha256(view[first : first + size]).digest()
+            if got != (wanted := digests[i * DIGEST : (i + 1) * DIGEST]):
+                end = min(first + size, self.data.size)
                 raise self._changed(first, end - first, wanted.hex(), got.hex())
-            self.checked[i] = True
+        self.checked[missing] = True
         self.whole = bool(self.checked.all())
 
     def _changed(self, first: int, size: int, wanted: str, got: str) -> CorruptState:

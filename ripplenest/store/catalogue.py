@@ -93,7 +93,7 @@ class Catalogue(Records):
         ALL.create_all(c)
         sealed = {"id": _sealed("id", self._backend.identity), "retain": _sealed("retain", RETAIN)}
         own = {"format": FORMAT, "newest": 0, "oldest": 0, "forgotten": 0, **sealed}
-        _insert(c, META, [{"key": k, "value": str(v)} for k, v in own.items()])
+        INSERT[META.name].run(c, [{"key": k, "value": str(v)} for k, v in own.items()])
         self._add_version(c, first_version(now()))
 
     def _check_format(self, c: Connection, formats: Collection[str]) -> None:
@@ -136,12 +136,10 @@ class Catalogue(Records):
             | {"table_id": s.table, "died": died, "is_delta": int(s.is_delta)}
             for s, died in born.segments
         ]
-        _insert(c, SEGMENTS, rows)
+        INSERT[SEGMENTS.name].run(c, rows)
         blobs = [{"segment_id": i, "columns": columns_text(k)} | _named(b) for i, k, b in born.indexes]
-        _insert(c, SEGMENT_INDEXES, blobs)
-        dead = [{"dead": i, "at": new.version.n} for i in born.dead]
-        if dead:
-            c.execute(DIE, dead)
+        INSERT[SEGMENT_INDEXES.name].run(c, blobs)
+        DIE.run(c, [{"dead": i, "at": new.version.n} for i in born.dead])
         self._add_version(c, new.version)
         self._set(c, {"newest": new.version.n, "format": FORMAT})
 
@@ -156,19 +154,19 @@ class Catalogue(Records):
         known = set(old.ids.values())
         fresh = [t for name, t in new.tables.items() if new.ids[name] not in known]
         rows = [(new.ids[t.name], t.name, types_text(t.types), new.born[t.name]) for t in fresh]
-        _insert(c, TABLES, [dict(zip(("id", "name", "columns", "born"), row, strict=True)) for row in rows])
+        INSERT[TABLES.name].run(c, [dict(zip(("id", "name", "columns", "born"), row, strict=True)) for row in rows])
         indexes = [
             {"table_id": new.ids[name], "columns": columns_text(columns), "position": i}
             for name, t in new.tables.items()
             for i, columns in enumerate(t.indexes)
             if new.ids[name] not in known or columns not in old.tables[name].indexes
         ]
-        _insert(c, INDEXES, indexes)
+        INSERT[INDEXES.name].run(c, indexes)
         before, after = old.stored_meta, new.stored_meta
         changed = {k: v for k, v in after.items() if before.get(k) != v}
         if stale := [*changed, *(before.keys() - after.keys())]:
             c.execute(sa.delete(META).where(META.c.key.in_(stale)))
-            _insert(c, META, [{"key": k, "value": v} for k, v in changed.items()])
+            INSERT[META.name].run(c, [{"key": k, "value": v} for k, v in changed.items()])
 
     def _bury(self, c: Connection, old: Schema, new: Schema) -> None:
         """Dropped tables lose their names, for others to have, and go when no version is kept that has them."""
@@ -180,10 +178,10 @@ class Catalogue(Records):
             c.execute(sa.delete(TABLES).where(TABLES.c.id.in_(gone)))
 
     def _add_version(self, c: Connection, version: Version) -> None:
-        _insert(c, VERSIONS, [asdict(version) | {"state": version.state}])
+        INSERT[VERSIONS.name].run(c, [asdict(version) | {"state": version.state}])
 
     def _set(self, c: Connection, values: Mapping[str, object]) -> None:
-        c.execute(SET, [{"at": key, "given": str(value)} for key, value in values.items()])
+        SET.run(c, [{"at": key, "given": str(value)} for key, value in values.items()])
 
     # ------------------------------------------------------------ old versions
 
@@ -221,11 +219,11 @@ class Catalogue(Records):
             return Forgotten(tip.oldest)
         batches = self._keep_batches(c, self.versions(c, tip.oldest, before - 1))
         known = int(self._given("forgotten", tip.forgotten)) + batches
-        c.execute(DROP_VERSIONS, {"before": before})
+        DROP_VERSIONS.run(c, gone := [{"before": before}])
         self._set(c, {"oldest": before, "forgotten": known})
-        files = tuple(sorted(c.execute(GONE_FILES, {"before": before}).scalars()))
-        c.execute(DROP_INDEXES, {"before": before})
-        c.execute(DROP_SEGMENTS, {"before": before})
+        files = tuple(sorted(row.file for row in GONE_FILES.rows(c, gone[0])))
+        DROP_INDEXES.run(c, gone)
+        DROP_SEGMENTS.run(c, gone)
         return Forgotten(before, files)
 
     def _keep_batches(self, c: Connection, versions: Iterable[Version]) -> int:
@@ -250,7 +248,7 @@ def _remember(c: Connection, batches: Iterable[tuple[str, int | None, int, str]]
     """Write batches down that no version names; how many there are."""
     fields = ("source", "seq", "n", "digest", "seal")
     rows = [dict(zip(fields, (*batch, seal(*batch)), strict=True)) for batch in batches]
-    _insert(c, BATCHES, rows)
+    INSERT[BATCHES.name].run(c, rows)
     return len(rows)
 
 
@@ -266,8 +264,3 @@ def _sealed(key: str, value: object) -> str:
 def _named(blob: Blob) -> dict[str, Any]:
     """The columns of a blob."""
     return {"file": blob.file, "offset": blob.offset, "bytes": blob.bytes, "sha256": blob.sha256}
-
-
-def _insert(c: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        c.execute(INSERT[table.name], rows)

@@ -2,8 +2,8 @@
 
 A hash only finds candidates, so its upper 32 bits do: h: uint32, ascending. The rows of these hashes are r: uint32
 (int64 in segments that are longer), which the index that a segment is ordered by does not need. ``fences`` are every
-STEPth hash. They say between which two entries a hash can be, and only these are looked at, so that looking up a key
-in an index that was not read before checks a few blocks of it and not all.
+STEPth hash. They say between which two entries a hash can be, and only what is between is read; of that only the two
+entries that a hash comes in between are checked, so that looking up a key that is not there costs a block.
 
 Indexes of format 4 have h: uint64 and r: int64, of texts as ``blake2b`` hashes them, and no fences: they are searched
 as a whole.
@@ -21,11 +21,13 @@ from ripplenest.data.hashing import U64, TextHash
 from ripplenest.data.index import Index, Keys, Places
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks
-from ripplenest.store.mapped import begin, in_order, touch
+from ripplenest.store.mapped import in_order, touch
 from ripplenest.store.specs import Columns
 
 STEP = 1 << 12  # entries between two fences: a block of them
 SHIFT = np.uint64(32)  # bits of a hash that are not stored
+NEAR = 1 << 16  # entries that are searched as they are
+FEW = 16  # hashes that are searched for one by one
 NARROW = 1 << 32  # rows whose numbers have 32 bits
 COLUMNS, SEGMENT, HASH, FENCES = b"columns", b"segment", b"hash", b"fences"  # metadata
 _KNOWN: dict[bytes | None, TextHash] = {None: "blake2b", b"words": "words"}
@@ -107,25 +109,61 @@ class KeyIndex:
     def spans(self, hashes: U64) -> tuple[Places, Places]:
         """By hash, the first entry that has it, and how many have it. Raises CorruptState."""
         wanted = hashes if self.hashes.dtype == np.uint64 else (hashes >> SHIFT).astype(np.uint32)
-        if self.blocks is None or self.blocks.whole:
-            first = np.searchsorted(self.hashes, wanted, "left")
-            return first, np.searchsorted(self.hashes, wanted, "right") - first
-        first = self._searched(np.searchsorted(self.fences, wanted, "left"), wanted, "left")
-        return first, self._searched(np.searchsorted(self.fences, wanted, "right"), wanted, "right") - first
+        first = self._searched(wanted, "left")
+        if len(wanted) <= FEW:
+            return first, self._searched(wanted, "right") - first
+        many = self._is(first, wanted).astype(np.int64)
+        there = np.flatnonzero(many)
+        again = there[self._is(first[there] + 1, wanted[there])]
+        if len(again):  # most hashes are not there, or once
+            many[again] = self._searched(wanted[again], "right") - first[again]
+        return first, many
 
-    def _searched(self, fence: Places, wanted: Hashes, side: Literal["left", "right"]) -> Places:
-        """Where ``wanted`` come in: between the fence before ``fence`` and that."""
+    @property
+    def _whole(self) -> bool:
+        """Whether nothing has to be checked."""
+        return self.blocks is None or self.blocks.whole
+
+    def _searched(self, wanted: Hashes, side: Literal["left", "right"]) -> Places:
+        """Where ``wanted`` come in, as ``np.searchsorted`` says. Raises CorruptState.
+
+        The search itself believes what it reads, and only the two entries that a hash comes in between are checked:
+        because entries ascend, these prove where it does.
+        """
+        if not len(self.fences) or (self._whole and len(self.hashes) <= NEAR):
+            return np.searchsorted(self.hashes, wanted, side)
+        fence = np.searchsorted(self.fences, wanted, side)
+        found = _between(self.hashes, fence, wanted, side)
+        if self._proved(found, wanted, side):
+            return found
         assert self.blocks is not None
-        found, order = np.empty(len(fence), np.int64), np.argsort(fence, kind="stable")
-        width, start = self.hashes.itemsize, begin(self.blocks, self.arrays[0].buffers()[1])
-        ends = np.flatnonzero(np.diff(fence[order])) + 1
-        for some in np.split(order, ends) if len(ends) else [order]:
-            if len(some):
-                low = max(int(fence[some[0]]) - 1, 0) * STEP
-                high = min(low + STEP, len(self.hashes))
-                self.blocks.span(start + low * width, start + high * width)
-                found[some] = low + np.searchsorted(self.hashes[low:high], wanted[some], side)
-        return found
+        self.blocks.all()
+        return np.searchsorted(self.hashes, wanted, side)
+
+    def _proved(self, found: Places, wanted: Hashes, side: Literal["left", "right"]) -> bool:
+        """Whether ``wanted`` come in at ``found``. Raises CorruptState for entries beside it that have changed."""
+        if self._whole:
+            return True
+        below, above = found > 0, found < len(self.hashes)
+        self._touch(np.concatenate([found[below] - 1, found[above]]))
+        before, after = self.hashes[found[below] - 1], self.hashes[found[above]]
+        if side == "left":
+            return bool((before < wanted[below]).all() and (after >= wanted[above]).all())
+        return bool((before <= wanted[below]).all() and (after > wanted[above]).all())
+
+    def _is(self, entries: Places, wanted: Hashes) -> npt.NDArray[np.bool_]:
+        """Whether there are these entries, and their hashes are the ``wanted`` ones. Raises CorruptState."""
+        if not len(self.hashes):
+            return np.zeros(len(entries), np.bool_)
+        inside = np.minimum(entries, len(self.hashes) - 1)
+        self._touch(inside)
+        equal: npt.NDArray[np.bool_] = (self.hashes[inside] == wanted) & (inside == entries)
+        return equal
+
+    def _touch(self, entries: Places) -> None:
+        """Check the hashes of entries. Raises CorruptState."""
+        if self.blocks is not None and not self.blocks.whole:
+            touch(self.blocks, self.arrays[0], entries)
 
     def rows(self, entries: Places) -> Places:
         """The rows of entries. Raises CorruptState."""
@@ -134,6 +172,25 @@ class KeyIndex:
         if self.blocks is not None and not self.blocks.whole:
             touch(self.blocks, self.arrays[1], entries)
         return self.numbers[entries].astype(np.int64, copy=False)
+
+
+def _between(hashes: Hashes, fence: Places, wanted: Hashes, side: Literal["left", "right"]) -> Places:
+    """Where ``wanted`` come in between the fence before ``fence`` and that: a binary search of all at once.
+
+    ``np.searchsorted`` halves all that comes after the key before, and so reads other entries for each key; here all
+    that is read of a key lies together.
+    """
+    low = np.maximum(fence - 1, 0) * STEP
+    if len(wanted) <= FEW:
+        near = ((int(n), hashes[n : n + STEP], w) for n, w in zip(low, wanted, strict=True))
+        return np.fromiter((n + some.searchsorted(w, side) for n, some, w in near), np.int64, len(wanted))
+    less = np.less if side == "left" else np.less_equal
+    found, rest = low + 1, STEP - 1  # the fence itself is less
+    while rest:
+        half = (rest + 1) // 2
+        found += half * less(hashes.take(found + (half - 1), mode="clip"), wanted)
+        rest -= half
+    return np.where(fence > 0, np.minimum(found, len(hashes)), 0)
 
 
 @lru_cache(maxsize=1024)

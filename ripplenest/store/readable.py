@@ -4,16 +4,16 @@ Every question is one transaction that reads, and so sees one moment. The newest
 belongs to it; what each question asks first is only whether it still is the newest.
 
 A batch asks the catalogue twice. One transaction reads the version that it is computed from, and how far its source
-is; one writes what it made. The newest version is kept in memory and found to be the newest by its digest, and what a
-commit made is known without reading it back: publications that follow it at once read nothing. ``python -P
-scripts/batch_cost.py`` says what a batch costs, and what of that is fsync.
+is; one writes what it made. The newest version is kept in memory and found to be the newest by its digest, and so is
+how far sources are in it; what a commit made is known without reading it back: publications that follow it at once read
+nothing. ``python -P scripts/batch_cost.py`` says what a batch costs, and what of that is fsync.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 from sqlalchemy.engine import Connection
 
 from ripplenest.data.room import Room
@@ -28,15 +28,39 @@ from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Entry, Standing, TableSpec
 
+SOURCES = 64  # of which is kept in memory how far they are
+
 
 @frozen
 class Newest:
     """The newest version when this object last looked, the oldest that was kept then, and what the newest changed, if
-    this object made it."""
+    this object made it. ``lasts`` is by source the greatest seq applied, of the sources that were asked for."""
 
     head: Head
     oldest: int
     changes: Live | None = None
+    lasts: dict[str, int | None] = field(factory=dict)
+
+    def standing(self, source: str, seq: int | None) -> Standing | None:
+        """How far ``source`` is, if that is known, and ``seq`` comes after it or is none: else a batch is asked for."""
+        if source not in self.lasts:
+            return None
+        last = self.lasts[source]
+        return Standing(last, None) if seq is None or last is None or seq > last else None
+
+    def learn(self, source: str, last: int | None) -> None:
+        """From now on know how far ``source`` is in this version."""
+        if len(self.lasts) >= SOURCES:
+            self.lasts.clear()
+        self.lasts[source] = last
+
+    def after(self, source: str | None, seq: int | None) -> dict[str, int | None]:
+        """``lasts`` of the version that a batch makes of this one, as a copy: this one may still be asked."""
+        lasts = dict(self.lasts)
+        if source is not None and seq is not None and source in lasts:
+            last = lasts[source]
+            lasts[source] = seq if last is None else max(seq, last)
+        return lasts
 
 
 class Readable:
@@ -93,8 +117,12 @@ class Readable:
         check_batch(source, 0 if seq is None else seq)
         with self._catalogue.transaction() as c:
             seen = self._look(c, self._catalogue.tip(c))
-            found = self._catalogue.progress(c, source, seq)
-        return self._newest(seen), Standing(found.last, None if found.batch is None else _applied(found.batch))
+            standing = seen.standing(source, seq)
+            if standing is None:
+                found = self._catalogue.progress(c, source, seq)
+                seen.learn(source, found.last)
+                standing = Standing(found.last, None if found.batch is None else _applied(found.batch))
+        return self._newest(seen), standing
 
     def seen(self) -> Snapshot:
         """The newest version that this object has read or made; whether there is a newer one is not asked."""
@@ -194,7 +222,7 @@ class Readable:
         seen = self._seen
         if seen is None or (seen.head.version.n, seen.head.version.state) != (tip.n, tip.state):
             seen = Newest(self._catalogue.head(c, tip), tip.oldest)
-        self._seen = seen if seen.oldest == tip.oldest else Newest(seen.head, tip.oldest, seen.changes)
+        self._seen = seen if seen.oldest == tip.oldest else evolve(seen, oldest=tip.oldest)
         return self._seen
 
     def _newest(self, seen: Newest) -> Snapshot:

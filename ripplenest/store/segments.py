@@ -7,7 +7,7 @@ tables it touches. Every blob begins at a 64-byte boundary, so that it is used w
   ``mapped.py`` reads it;
 - an index on columns (i, j, …), as ``indexes.py`` has it.
 
-Whatever is read of a blob is checked first, by blocks (``blocks.py``).
+Whatever an answer rests on is checked first, by blocks (``blocks.py``).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

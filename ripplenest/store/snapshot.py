@@ -6,7 +6,7 @@ from typing import TypeVar
 import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.data.index import Keys, Wanted, wanted
+from ripplenest.data.index import Wanted, asked_for
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
@@ -70,7 +70,7 @@ class Snapshot:
         if not len(keys):
             return Rows.empty(spec.types)
         layouts = self._layouts(self._table(table))
-        asked = Keys(columns, wanted(keys, tuple(spec.types[i] for i in columns)))
+        asked = asked_for(columns, keys, tuple(spec.types[i] for i in columns))
         found = self._read(lambda: [
                 self._reader.probe(s, asked, self._indexed(s), layouts) for s in self.segments(table)
             ])

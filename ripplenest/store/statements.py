@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ripplenest.store.prepared import Prepared
+from ripplenest.store.prepared import Prepared, Writing
 from ripplenest.store.tables import ALL, BATCHES, META, SEGMENT_INDEXES, SEGMENTS, VERSIONS
 
 
@@ -54,16 +54,16 @@ OF_SOURCE, FORGOTTEN_OF_SOURCE = Prepared(_of_source(VERSIONS)), Prepared(_of_so
 IS_APPLIED = Prepared(sa.union_all(_named(VERSIONS), _named(BATCHES)))
 
 # writing: rows of each table by its name, settings, the death of segments
-INSERT = {table.name: sa.insert(table) for table in ALL.sorted_tables}
-SET = sa.update(META).where(META.c.key == sa.bindparam("at")).values(value=sa.bindparam("given"))
-DIE = sa.update(SEGMENTS).where(SEGMENTS.c.id == sa.bindparam("dead")).values(died=sa.bindparam("at"))
+INSERT = {table.name: Writing(sa.insert(table)) for table in ALL.sorted_tables}
+SET = Writing(sa.update(META).where(META.c.key == sa.bindparam("at")).values(value=sa.bindparam("given")))
+DIE = Writing(sa.update(SEGMENTS).where(SEGMENTS.c.id == sa.bindparam("dead")).values(died=sa.bindparam("at")))
 
 # forgetting: all versions before one, and the segments that died with them
 _BEFORE = sa.bindparam("before", type_=sa.BigInteger())
 _IS_GONE = SEGMENTS.c.died <= _BEFORE
 _GONE = sa.select(SEGMENTS.c.id).where(_IS_GONE)
 _OF_GONE = SEGMENT_INDEXES.c.segment_id.in_(_GONE)
-GONE_FILES = _gone_files()
-DROP_VERSIONS = sa.delete(VERSIONS).where(VERSIONS.c.n < _BEFORE)
-DROP_INDEXES = sa.delete(SEGMENT_INDEXES).where(_OF_GONE)
-DROP_SEGMENTS = sa.delete(SEGMENTS).where(_IS_GONE)
+GONE_FILES = Prepared(_gone_files())
+DROP_VERSIONS = Writing(sa.delete(VERSIONS).where(VERSIONS.c.n < _BEFORE))
+DROP_INDEXES = Writing(sa.delete(SEGMENT_INDEXES).where(_OF_GONE))
+DROP_SEGMENTS = Writing(sa.delete(SEGMENTS).where(_IS_GONE))

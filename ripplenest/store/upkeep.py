@@ -51,6 +51,7 @@ class Upkeep(Writable):
         self.check_open()
         with self._catalogue.transaction(write=True) as c:
             self._catalogue.remember(c, batches)
+        self._seen = None  # sources are further now, at the same version
 
     def usage(self) -> Usage:
         """What the state takes up."""

@@ -42,7 +42,8 @@ class Writable(Readable):
         try:
             with self._catalogue.transaction(write=True) as c:
                 tip = self._catalogue.tip(c)
-                head = self._look(c, tip).head
+                seen = self._look(c, tip)
+                head = seen.head
                 self._check_parent(c, head, change, parent)
                 self._sweep(c)
                 draft = Draft(head, change, self._reader, self.room, tip.last_segment + 1, merge, tip.oldest)
@@ -59,7 +60,8 @@ class Writable(Readable):
         except BaseException:
             self._discard(written)
             raise
-        self._seen = Newest(draft.head, forgotten.oldest, draft.changes)
+        lasts = seen.after(change.source, change.seq)
+        self._seen = Newest(draft.head, forgotten.oldest, draft.changes, lasts)
         self._reader.remember(draft.made)
         self.rewritten += draft.rewritten
         self._remove(forgotten.files)

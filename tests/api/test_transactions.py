@@ -1,12 +1,18 @@
 """What a batch asks of the catalogue: one transaction that reads and one that writes, however much there is."""
 
+import random
+from collections import Counter
+
 import pytest
+import sqlalchemy as sa
 from support.shop import Customer, Movie, customers, movies
 from support.transactions import Made, transactions
 
 import ripplenest as rn
+from ripplenest.store import Change, Store, readable
 
 ASKED = 11  # statements of one batch; those of a transaction that forgets a version are more
+HOW_FAR = 2  # of these, that ask how far its source is: the first batch of an open state does
 FORGETTING = 7
 RETAIN = 20
 
@@ -40,6 +46,54 @@ def test_a_batch_reads_once_and_writes_once(db, source):
     for seq in range(1, RETAIN - 6):  # versions are not forgotten yet
         check_few(insert(db, seq, **({} if source is None else {"source": source, "seq": seq})), ASKED)
     assert db.view("movies").count() == RETAIN - 6
+
+
+@pytest.mark.parametrize("source", [None, "shop"])
+def test_how_far_a_source_is_is_asked_once(db, source):
+    found = [insert(db, seq, **({} if source is None else {"source": source, "seq": seq})).asked for seq in range(1, 9)]
+    assert max(found[1:]) <= ASKED - HOW_FAR, found
+
+
+def test_statements_of_a_batch_are_handed_to_the_driver(db, monkeypatch):
+    """SQLAlchemy takes ten times as long for a statement as the statement does: it made each of them once."""
+    insert(db, 1)
+    made: list[object] = []
+    compiled = sa.engine.Connection._execute_clauseelement
+
+    def watched(c, statement, *rest):
+        made.append(statement)
+        return compiled(c, statement, *rest)
+
+    monkeypatch.setattr(sa.engine.Connection, "_execute_clauseelement", watched)
+    for seq in range(2, 2 * RETAIN):  # also those of transactions that forget a version
+        insert(db, seq)
+    assert not made
+    assert db.usage and made, "none would be seen"
+
+
+@pytest.mark.parametrize("kept", [1, 64])
+def test_what_is_known_of_sources_is_true_of_the_version(tmp_path, monkeypatch, kept):
+    """Two objects in turns, more sources than are kept in memory, and batches that are remembered without a version:
+    what is said of a source is what a state that was just opened says."""
+    monkeypatch.setattr(readable, "SOURCES", kept)
+    chance, last = random.Random(1), Counter[str]()
+    with Store.open(tmp_path / "state") as one, Store.open(tmp_path / "state") as other:
+        for n in range(60):
+            store, source = chance.choice([one, other]), chance.choice("abc")
+            if n % 20 == 19:
+                last[source] += 1
+                store.remember([(source, last[source], "digest")])
+                assert store.begin(source)[1].last == last[source]
+                other.commit(Change(), other.version)  # nobody else knows before the next version
+            for asked in (None, last[source], last[source] + 1):
+                _, found = store.begin(source, asked)
+                with Store.open(tmp_path / "state") as fresh:
+                    assert found == fresh.begin(source, asked)[1]
+                assert found.last == (last[source] or None)
+                assert (found.batch is None) == (asked is None or asked > last[source] or not asked)
+            last[source] += 1
+            store.commit(Change(source=source, seq=last[source], digest=f"{n}"), store.version)
+    assert min(last.values()) > 10
 
 
 @pytest.mark.parametrize("source", [None, "shop"])

@@ -176,8 +176,12 @@ def test_a_digest_that_is_none_is_named(known):
         opened(blob(pa.table({"c0": pa.array([1])}))[0], known)
 
 
+@pytest.mark.parametrize(("step", "few"), [(4, 16), (64, 16), (64, 0)])
 @pytest.mark.usefixtures("small")
-def test_keys_are_looked_up_rightly_or_a_block_is_named():
+def test_keys_are_looked_up_rightly_or_a_block_is_named(monkeypatch, step, few):
+    """Also where what is between two fences is in several blocks, of which some only lead the search."""
+    monkeypatch.setattr(indexes, "STEP", step)
+    monkeypatch.setattr(indexes, "FEW", few)
     chance = random.Random(2)
     table = pa.table({"c0": pa.array([chance.randrange(40) for _ in range(300)])})
     data, known = blob(KeyIndex.of(entries_of(index_of(table, (0,))), (0,), 7).table)
@@ -201,13 +205,17 @@ def test_keys_are_looked_up_rightly_or_a_block_is_named():
     assert min(seen["named"], seen["found"], seen["not there"]) > 100, seen
 
 
-@settings(max_examples=many(30, 200), deadline=None)
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.lists(st.integers(0, 13), max_size=8), INTS)
-def test_a_search_between_fences_is_a_search(known, asked, step):
+@settings(max_examples=many(60, 200), deadline=None)
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=60), st.lists(st.integers(0, 13), max_size=8), INTS,
+    st.sampled_from([0, 16]),
+)  # fmt: skip
+def test_a_search_between_fences_is_a_search(known, asked, step, few):
     """Law: spans of an index of which nothing was read = spans of one that is in memory, however hashes repeat."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK", 64)
         patch.setattr(indexes, "STEP", step)
+        patch.setattr(indexes, "FEW", few)
         hashes = np.sort(np.array(known, np.uint64)) << np.uint64(40)
         index = KeyIndex.of(entries_of((hashes, np.arange(len(known))[::-1].copy())), (3,), 7)
         stored = KeyIndex.read(*opened(*blob(index.table)), "file")
@@ -320,6 +328,23 @@ def test_a_probe_of_a_large_segment_reads_a_few_blocks(tmp_path):
         assert len(checked) == 3 and total > 150 and 3 < read < 30, (total, read)
         assert len(store.snapshot().scan("t")) == n
         assert all(c.all() for c in store._reader._verified.values() if len(c) > 300)
+
+
+@pytest.mark.parametrize("few", [0, 64])
+def test_keys_that_are_not_there_cost_a_block_each(tmp_path, monkeypatch, few):
+    """An insert asks for keys that are new: each costs the block that its hash would be in, and no row."""
+    n, many = 300_000, 40
+    monkeypatch.setattr(blocks, "BLOCK", 1 << 10)
+    monkeypatch.setattr(indexes, "FEW", few)
+    rows = Rows.of_columns((Base("long"),), [pa.array(np.arange(n))])
+    with Store.open(tmp_path / "state") as store:
+        store.commit(Change({"t": rows}, (TableSpec("t", (Base("long"),), ((0,),)),)), 0)
+    with Store.open(tmp_path / "state") as store:
+        assert not len(store.snapshot().probe("t", (0,), [(n,)]))
+        before = sum(int(c.sum()) for c in store._reader._verified.values())
+        assert not len(store.snapshot().probe("t", (0,), [(n + i,) for i in range(1, 1 + many)]))
+        read = sum(int(c.sum()) for c in store._reader._verified.values()) - before
+        assert many // 2 < read <= many + 2, read  # now and then a hash would be the first of a block
 
 
 @pytest.mark.usefixtures("small")

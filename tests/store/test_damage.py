@@ -135,6 +135,25 @@ def test_a_flipped_bit_in_the_catalogue_is_named_or_harmless(good, tmp_path):
     assert named > FLIPS // 10
 
 
+def test_what_becomes_of_a_journal_that_is_of_no_transaction_is_harmless(good, tmp_path):
+    """Bits that flip where it begins and elsewhere, other bytes, bytes of another file, a cut, a loss."""
+    journal = (good[0] / "catalogue.sqlite-journal").read_bytes()
+    assert len(journal) > 512 and not any(journal[:28]) and any(journal)
+    chance = random.Random(2)
+    places = [*range(28), *(chance.randrange(len(journal)) for _ in range(8))]
+    flipped = [journal[:i] + bytes([journal[i] ^ 1 << chance.randrange(8)]) + journal[i + 1 :] for i in places]
+    others = [chance.randbytes(len(journal)), (good[0] / "catalogue.sqlite").read_bytes(), journal[:100], b"", None]
+    for i, data in enumerate([*flipped, *others]):
+        state = tmp_path / str(i)
+        shutil.copytree(good[0], state)
+        if data is None:
+            (state / "catalogue.sqlite-journal").unlink()
+        else:
+            (state / "catalogue.sqlite-journal").write_bytes(data)
+        assert everything(state) == good[1]
+        shutil.rmtree(state)
+
+
 def test_a_changed_catalogue_row_is_named(good, tmp_path):
     """What SQLite itself cannot notice: rows changed, lost or swapped by well-formed writes."""
     for i, sql in enumerate(

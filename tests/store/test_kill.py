@@ -142,7 +142,7 @@ def test_killed_by_a_clock(tmp_path):
             said = clocked(life, state, chance.randrange(1, 7), chance.uniform(0, 0.006))
             run.count("kills")
             journal = state / "catalogue.sqlite-journal"
-            run.count("hot journals", journal.exists() and journal.stat().st_size > 0)
+            run.count("hot journals", journal.exists() and any(journal.read_bytes()[:28]))
             life.recovers(state, said)
             shutil.rmtree(state)
 

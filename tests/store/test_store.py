@@ -12,7 +12,7 @@ from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, merging
-from ripplenest.store.backend import COMPILED
+from ripplenest.store.backend import COMPILED, JOURNAL
 from ripplenest.store.disk import Disk
 from ripplenest.store.segments import VERIFIED, Reader
 
@@ -61,6 +61,22 @@ def test_one_commit_costs_few_fsyncs(store, monkeypatch):
     tables = tuple(TableSpec(f"t{i}", TYPES, ((0,), (1,))) for i in range(20))
     store.commit(Change({t.name: rows(((1, "a"), 1)) for t in tables}, tables), 1)
     assert len(synced) == 2
+
+
+def test_the_journal_stays_and_its_length_does_not_change(store, tmp_path):
+    """So that a commit syncs bytes and no lengths. It is of no transaction then, and what a large one left goes."""
+    journal = tmp_path / "state" / "catalogue.sqlite-journal"
+    sizes = set()
+    for i in range(6):
+        store.commit(Change({"pair": rows(((i, "x"), 1))}), store.version)
+        sizes.add(journal.stat().st_size)
+        assert not any(journal.read_bytes()[:28])
+    assert 0 not in sizes and len(sizes) < 6
+    large = 3 * JOURNAL
+    for text in "ab":
+        store.commit(Change(meta={"program": text * large}), store.version)
+        assert 0 < journal.stat().st_size <= JOURNAL and not any(journal.read_bytes()[:28])
+    assert store.meta("program") == "b" * large
 
 
 def test_batches_are_found_again(store, tmp_path):

@@ -320,6 +320,7 @@ class Machine:
         copied, how = self.folder / "copy", self.c.pick(DAMAGE)
         shutil.copytree(self.folder / "state", copied)
         orphans = {copied / "segments" / file for file in self.process().usage.orphans}
+        orphans.add(copied / "catalogue.sqlite-journal")  # of no transaction: nobody asks what is in it
         files = sorted(f for f in copied.rglob("*") if f.is_file() and f.stat().st_size and f not in orphans)
         how = harm(self.c, how, files)
         try:
