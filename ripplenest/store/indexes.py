@@ -27,6 +27,7 @@ from ripplenest.store.specs import Columns
 STEP = 1 << 12  # entries between two fences: a block of them
 SHIFT = np.uint64(32)  # bits of a hash that are not stored
 NARROW = 1 << 32  # rows whose numbers have 32 bits
+RANGE = 1 << 32  # what the stored half of a hash can be
 COLUMNS, SEGMENT, HASH, FENCES = b"columns", b"segment", b"hash", b"fences"  # metadata
 _KNOWN: dict[bytes | None, TextHash] = {None: "blake2b", b"words": "words"}
 Hashes = npt.NDArray[np.uint32] | U64
@@ -99,6 +100,18 @@ class KeyIndex:
             return first, np.searchsorted(self.hashes, wanted, "right") - first
         first = self._searched(np.searchsorted(self.fences, wanted, "left"), wanted, "left")
         return first, self._searched(np.searchsorted(self.fences, wanted, "right"), wanted, "right") - first
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the rows of the segment come in the order of these hashes."""
+        return self.numbers is None and self.texts == "words"
+
+    def between(self, low: int, high: int) -> tuple[int, int]:
+        """The entries whose stored hashes are low ≤ h < high: the first, and the one after the last. Raises
+        CorruptState."""
+        asked = np.array([h for h in (low, high) if h < RANGE], np.uint64) << SHIFT
+        found = [int(first) for first in self.spans(asked)[0]]
+        return tuple((found + [len(self.hashes)] * 2)[:2])  # type: ignore[return-value]
 
     def _searched(self, fence: Places, wanted: Hashes, side: Literal["left", "right"]) -> Places:
         """Where ``wanted`` come in: between the fence before ``fence`` and that."""
