@@ -137,6 +137,7 @@ def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: py
         names = program(deep, tmp_path, names)
         (customer,) = db.relation("Customers").rows()
         assert customer["orders"][0]["items"] == [{"part": 3, "qty": 2}]
+        read = read.replace("state/", str(tmp_path / "state"))  # Spark started in another folder
         names = program(read, tmp_path, {**names, "spark": spark})
         assert names["related"].count() == len(db.relation("M").rows())
         assert {row["_multiplicity"] for row in names["then"].collect()} == {1}
