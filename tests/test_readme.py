@@ -139,7 +139,7 @@ def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: py
         assert customer["orders"][0]["items"] == [{"part": 3, "qty": 2}]
         read = read.replace("state/", str(tmp_path / "state"))  # Spark started in another folder
         names = program(read, tmp_path, {**names, "spark": spark})
-        assert names["related"].count() == len(db.relation("M").rows())
+        assert names["films"].count() == len(db.relation("M").rows())
         assert {row["_multiplicity"] for row in names["then"].collect()} == {1}
         names = program(published, tmp_path, program(versions, tmp_path, names))
         assert len(names["old"].rows()) == len(db.relation("M").rows()) and names["came"]
