@@ -38,6 +38,7 @@ __all__ = [
     "parse",
     "read",
     "record",
+    "register",
     "view",
 ]
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ripplenest.nrc.surface.text import Program, TextView
     from ripplenest.nrc.surface.text import parse_file as parse
     from ripplenest.nrc.surface.text import read_file as read
+    from ripplenest.source.source import register
     from ripplenest.state.report import Report
 else:
     _HOMES = {  # the imports above as data
@@ -77,6 +79,7 @@ else:
         "parse": "ripplenest.nrc.surface.text:parse_file",
         "read": "ripplenest.nrc.surface.text:read_file",
         "record": "ripplenest.nrc.surface.python:record",
+        "register": "ripplenest.source.source:register",
         "view": "ripplenest.nrc.surface.python:view",
     }
 

@@ -125,7 +125,7 @@ class Customer:
 
 def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each runs in a state that has the view of the first one, the customers, and enough versions."""
-    first, deep, versions, published, definitions = blocks()
+    first, deep, read, versions, published, definitions = blocks()
     monkeypatch.chdir(tmp_path)
     names = program(first.replace('rn.open("state/")', 'rn.open("state/", spark=spark)'), tmp_path, {"spark": spark})
     with names["db"] as db:
@@ -137,6 +137,10 @@ def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: py
         names = program(deep, tmp_path, names)
         (customer,) = db.relation("Customers").rows()
         assert customer["orders"][0]["items"] == [{"part": 3, "qty": 2}]
+        read = read.replace("state/", str(tmp_path / "state"))  # Spark started in another folder
+        names = program(read, tmp_path, {**names, "spark": spark})
+        assert names["films"].count() == len(db.relation("M").rows())
+        assert {row["_multiplicity"] for row in names["then"].collect()} == {1}
         names = program(published, tmp_path, program(versions, tmp_path, names))
         assert len(names["old"].rows()) == len(db.relation("M").rows()) and names["came"]
         assert db.history(2)[1].what == "rollback to 12" and (tmp_path / "lake" / "related" / "_delta_log").is_dir()

@@ -56,7 +56,7 @@ class Database:
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
         self._store, self._policy = store, check_policy(policy)
-        self._spark = spark
+        self._spark, self._folder = spark, str(store.path)
         self._state = State(store)
         self._declared = self._state.declared
         self._engines = Engines(engine, spark is not None, self._spark_joiner, store.room)
@@ -132,7 +132,7 @@ class Database:
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)
-        return RelationHandle(r.name, self._state.shown, lambda: self.spark, partial(self._alter, r.name))
+        return RelationHandle(r.name, self._state.shown, lambda: self.spark, self._folder, partial(self._alter, r.name))
 
     def _alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
         """Give a relation other fields, and rebuild what reads few rows and must be. Returns the version."""
@@ -219,7 +219,7 @@ class Database:
             possible = [view.name for view in self._declared.every]
             raise UnknownView("there is no such view", got=name, possible=possible)
         pieces = Pieces(self._declared, self._engines, self._policy)
-        handle = ViewHandle(name, found, pieces, self._state.shown, lambda: self.spark)
+        handle = ViewHandle(name, found, pieces, self._state.shown, lambda: self.spark, self._folder)
         return handle if as_of is None else handle.as_of(as_of)
 
     @property

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 from attrs import frozen
 
 from ripplenest.data.columnar import largest_bag
-from ripplenest.data.rows import Rows
 from ripplenest.errors import EnvironmentProblem
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.arguments import count, moment
@@ -79,9 +78,11 @@ class Handle:
     the one that ``as_of`` gave. Raises StateError for a version that is no longer kept, or before there was such a view
     or relation, and UnknownView when it was dropped."""
 
-    def __init__(self, name: str, show: Show, spark: Callable[[], "SparkSession"], as_of: AsOf | None = None) -> None:
+    def __init__(
+        self, name: str, show: Show, spark: Callable[[], "SparkSession"], folder: str, as_of: AsOf | None = None
+    ) -> None:
         self.name = name
-        self._show, self._spark, self._as_of = show, spark, as_of
+        self._show, self._spark, self._folder, self._as_of = show, spark, folder, as_of
 
     def __repr__(self) -> str:
         at = "" if self._as_of is None else f" as of {self._as_of}"
@@ -107,40 +108,44 @@ class Handle:
         A row with multiplicity n comes n times; arrays have no particular order. A row of base values is the column
         ``value``. Evaluating it raises an error when a multiplicity is below 0, which has no nested form.
         """
-        from ripplenest.spark.nest import nested  # noqa: PLC0415 - only Spark answers need Spark
+        from ripplenest.source.frames import nested  # noqa: PLC0415 - only Spark answers need Spark
 
-        now = self._shown()
-        return nested(self._spark(), now.shape, now.tables.scan)
+        return nested(self._spark(), self._folder, self._shown())
 
     def flat(self) -> "DataFrame":
         """The flat part: base fields as they are, each inner bag as a label (a struct), and ``_multiplicity``."""
-        from ripplenest.spark.nest import flat  # noqa: PLC0415
+        from ripplenest.source.frames import flat  # noqa: PLC0415
 
-        now = self._shown()
-        return flat(self._spark(), now.shape, now.tables.scan(now.shape.flat.table))
+        return flat(self._spark(), self._folder, self._shown())
 
     def dictionaries(self) -> "Mapping[str, DataFrame]":
         """By site, what its labels stand for: ``label``, the row's fields, and ``_multiplicity``.
 
         A label without rows is an empty bag. Labels of key-bound sites that no row holds may have rows, too.
         """
-        from ripplenest.spark.nest import entries  # noqa: PLC0415
+        from ripplenest.source.frames import entries  # noqa: PLC0415
 
         now = self._shown()
-        return {d.site.name: entries(self._spark(), d, now.tables.scan(d.table)) for d in now.shape.dictionaries}
+        return {d.site.name: entries(self._spark(), self._folder, now, d) for d in now.shape.dictionaries}
 
     def changes(self, since: AsOf) -> Changes:
         """The delta after version ``since`` (or after the batch (source, seq)): flat rows, dictionary rows by label,
         and nested rows. Up to the newest version, or to the one that ``as_of`` gave."""
-        from ripplenest.spark.nest import entries, flat, signed  # noqa: PLC0415
+        from ripplenest.source.frames import entries, flat  # noqa: PLC0415
+        from ripplenest.spark.nest import signed  # noqa: PLC0415
 
         now, start = self._shown(), self._start(since)
-        spark, shape = self._spark(), now.shape
+        spark, folder, shape = self._spark(), self._folder, now.shape
+
+        def dictionaries() -> "Mapping[str, DataFrame]":
+            then = self._comparable(now, start)
+            return {d.site.name: entries(spark, folder, now, d, then) for d in shape.dictionaries}
+
         return Changes(
             start,
             now.tables.version,
-            lambda: flat(spark, shape, self._delta(now, shape.flat.table, start)),
-            lambda: {d.site.name: entries(spark, d, self._delta(now, d.table, start)) for d in shape.dictionaries},
+            lambda: flat(spark, folder, now, self._comparable(now, start)),
+            dictionaries,
             lambda: signed(spark, shape, *self._touched(now, start, 5)),
         )
 
@@ -155,12 +160,12 @@ class Handle:
     def _start(self, since: AsOf) -> int:
         return self._show(self.name, moment(since, "since")).tables.version
 
-    def _delta(self, now: Shown, table: str, since: int) -> Rows:
-        """The change of one of the tables that are read. Raises StateError when they were others then."""
+    def _comparable(self, now: Shown, since: int) -> int:
+        """``since``. Raises StateError when other tables were read then."""
         if not now.shape.same_tables(self._show(self.name, since).shape):
             what = "the view was replaced meanwhile, and has other tables"
             raise StateError(what, where=f"view {self.name}", possible=["changes().nested", "changed_rows"])
-        return now.tables.delta(table, since)
+        return since
 
     def _touched(self, now: Shown, since: int, caller: int) -> tuple[BagValue, BagValue]:
         """The nested rows that went, and those that came. What was scanned for want of access keys is told to the
@@ -256,8 +261,10 @@ class RelationHandle(Handle):
 
     _kind = "relation"
 
-    def __init__(self, name: str, show: Show, spark: Callable[[], "SparkSession"], alter: Alter) -> None:
-        super().__init__(name, show, spark)
+    def __init__(
+        self, name: str, show: Show, spark: Callable[[], "SparkSession"], folder: str, alter: Alter
+    ) -> None:
+        super().__init__(name, show, spark, folder)
         self._alter = alter
 
     def add(self, field: str, type: object, default: object = None) -> int:

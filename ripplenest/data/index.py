@@ -142,12 +142,13 @@ class Sorted:
 
 def index_of(table: pa.Table, columns: Columns) -> Index:
     """(h, r) of ``table`` on ``columns``."""
-    hashes = _key_hashes(table, columns)
+    hashes = key_hashes(table, columns)
     order = np.argsort(hashes, kind="stable")
     return hashes[order], order.astype(np.int64, copy=False)
 
 
-def _key_hashes(table: pa.Table, columns: Columns) -> U64:
+def key_hashes(table: pa.Table, columns: Columns) -> U64:
+    """The hash of each row of ``table`` by ``columns``."""
     parts = [hash_columns([b.column(i) for i in columns], b.num_rows) for b in table.to_batches()]
     return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 

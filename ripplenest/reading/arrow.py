@@ -2,53 +2,67 @@
 
 A label becomes a list by looking it up: the rows of its dictionary that it finds stand one after the other, and how
 many there are for each label makes the offsets. Level by level this gathers columns and never looks at a row. Flat rows
-are taken some at a time, so that memory is bounded by what these hold and by the dictionaries.
+are taken some at a time, so that memory is bounded by what these hold and, unless they are probed, by the dictionaries.
 
 Law: the rows are those of ``reading/nested.nested_bag``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ripplenest.data.columns import base_types
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, matches
 from ripplenest.data.labels import Filled, Mark, Named, SiteColumns, site_columns, width
 from ripplenest.data.level_values import nested_type
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import Dictionary, OutputShape
+from ripplenest.store.specs import Columns
 from ripplenest.vector.binding import Input
-from ripplenest.version.version import Tables
+from ripplenest.version.version import AccessKeys, Tables
 
 VALUE = "value"  # the column of rows that are no records
+NONE: Mapping[str, tuple[Columns, ...]] = {}
 
 
 class NestedColumns:
-    """The nested rows of a view or relation at one version."""
+    """The nested rows of a view or relation at one version. With ``access_keys``, dictionaries that can be probed by
+    their labels are, and never read whole."""
 
-    def __init__(self, shape: OutputShape, tables: Tables) -> None:
-        self._shape, self._tables = shape, tables
+    def __init__(self, shape: OutputShape, tables: Tables, access_keys: AccessKeys = NONE) -> None:
+        self._shape, self._tables, self._keys = shape, tables, access_keys
         self._inputs: dict[str, Input] = {}
 
     def reader(self, rows: int) -> pa.RecordBatchReader:
         """All rows, each as often as it is there, ``rows`` of them at a time. Raises EvaluationError for a multiplicity
         below 0, which has no nested form."""
-        schema = self._batch(np.empty(0, np.int64)).schema
-        return pa.RecordBatchReader.from_batches(schema, self._batches(rows))
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(rows))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of nested rows."""
+        return self.nested(Rows.empty(base_types(self._shape.flat.row))).schema
+
+    def nested(self, rows: Rows) -> pa.RecordBatch:
+        """Flat ``rows``, nested, each as often as it is there. Raises EvaluationError."""
+        flat = Input(rows)
+        return self._batch(flat, _repeated(np.arange(len(flat)), flat.weights, self._shape.flat.table))
 
     def _batches(self, rows: int) -> Iterator[pa.RecordBatch]:
-        weights = self._input(self._shape.flat.table).weights
-        every = _repeated(np.arange(len(weights)), weights, self._shape.flat.table)
+        flat = self._input(self._shape.flat.table)
+        every = _repeated(np.arange(len(flat)), flat.weights, self._shape.flat.table)
         for start in range(0, len(every), rows):
-            yield self._batch(every[start : start + rows])
+            yield self._batch(flat, every[start : start + rows])
 
-    def _batch(self, places: Places) -> pa.RecordBatch:
-        """The flat rows at ``places``, nested."""
-        flat = [c.take(pa.array(places)) for c in self._input(self._shape.flat.table).columns]
+    def _batch(self, rows: Input, places: Places) -> pa.RecordBatch:
+        """The flat ``rows`` at ``places``, nested."""
+        flat = [c.take(pa.array(places)) for c in rows.columns]
         nested = self._value(self._shape.row, self._shape.flat.row, flat, len(places))
         if isinstance(self._shape.row, Record) and self._shape.row.fields:
             return pa.RecordBatch.from_struct_array(nested)
@@ -108,21 +122,28 @@ class NestedColumns:
         d = self._shape.dictionary(s.site.name)
         made = _made(s.mark, leaves, n)
         asked = [leaves[i].take(pa.array(made)) for i in s.params]
-        which, places = self._found(d, asked, len(made))
-        table = self._input(d.table)
+        table = self._dictionary(d, asked)
+        which, places = _found(d, table, asked, len(made))
         weights = table.weights[places]
         holders = _repeated(made[which], weights, d.table)
         taken = pa.array(_repeated(places, weights, d.table))
         own = [c.take(taken) for c in table.columns[d.label_width :]]
         return holders, self._value(row, d.row, own, len(taken))
 
-    def _found(self, d: Dictionary, asked: Sequence[pa.Array], n: int) -> tuple[Places, Places]:
-        """(which, place): label number ``which`` is that of the row ``place`` of the dictionary."""
-        table = self._input(d.table)
-        if not d.label_columns:  # a site without parameters makes one label
-            return np.repeat(np.arange(n), len(table)), np.tile(np.arange(len(table)), n)
-        hashes = hash_columns(asked, n)
-        return matches(table.index(d.label_columns), table.table, d.label_columns, hashes, asked)
+    def _dictionary(self, d: Dictionary, asked: Sequence[pa.Array]) -> Input:
+        """The rows of the labels that are ``asked`` for, at least."""
+        if not d.label_columns or d.label_columns not in self._keys.get(d.table, ()):
+            return self._input(d.table)
+        types = base_types(d.stored)[: d.label_width]
+        return Input(self._tables.probe(d.table, d.label_columns, Rows.of_columns(types, asked)))
+
+
+def _found(d: Dictionary, table: Input, asked: Sequence[pa.Array], n: int) -> tuple[Places, Places]:
+    """(which, place): label number ``which`` is that of the row ``place`` of the dictionary."""
+    if not d.label_columns:  # a site without parameters makes one label
+        return np.repeat(np.arange(n), len(table)), np.tile(np.arange(len(table)), n)
+    hashes = hash_columns(asked, n)
+    return matches(table.index(d.label_columns), table.table, d.label_columns, hashes, asked)
 
 
 def _made(mark: Mark, leaves: Sequence[pa.Array], n: int) -> Places:

@@ -29,6 +29,7 @@ SHIFT = np.uint64(32)  # bits of a hash that are not stored
 NEAR = 1 << 16  # entries that are searched as they are
 FEW = 16  # hashes that are searched for one by one
 NARROW = 1 << 32  # rows whose numbers have 32 bits
+RANGE = 1 << 32  # what the stored half of a hash can be
 COLUMNS, SEGMENT, HASH, FENCES = b"columns", b"segment", b"hash", b"fences"  # metadata
 _KNOWN: dict[bytes | None, TextHash] = {None: "blake2b", b"words": "words"}
 Hashes = npt.NDArray[np.uint32] | U64
@@ -118,6 +119,18 @@ class KeyIndex:
         if len(again):  # most hashes are not there, or once
             many[again] = self._searched(wanted[again], "right") - first[again]
         return first, many
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the rows of the segment come in the order of these hashes."""
+        return self.numbers is None and self.texts == "words"
+
+    def between(self, low: int, high: int) -> tuple[int, int]:
+        """The entries whose stored hashes are low ≤ h < high: the first, and the one after the last. Raises
+        CorruptState."""
+        asked = np.array([h for h in (low, high) if h < RANGE], np.uint64) << SHIFT
+        found = [int(first) for first in self.spans(asked)[0]]
+        return tuple((found + [len(self.hashes)] * 2)[:2])  # type: ignore[return-value]
 
     @property
     def _whole(self) -> bool:

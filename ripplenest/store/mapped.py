@@ -74,6 +74,16 @@ class Mapped:
                     touch(self._blocks, column, places)
         return self._weighed(self._table.take(pa.array(places)))
 
+    def part(self, first: int, end: int) -> pa.Table:
+        """The rows from ``first`` to before ``end``, not copied. Raises CorruptState."""
+        if self._blocks is not None and not self._blocks.whole:
+            for column in self._columns:
+                if column is None:
+                    self._blocks.all()
+                else:
+                    touch_part(self._blocks, column, first, end)
+        return self._weighed(self._table.slice(first, end - first))
+
     def _weighed(self, table: pa.Table) -> pa.Table:
         if self._weight is not None:
             return pa.Table.from_arrays([*table.columns, repeated(self._weight, table.num_rows)], schema=self._schema)
@@ -106,6 +116,25 @@ def _touch_texts(blocks: Blocks, column: pa.Array, places: Places) -> None:
     if data is not None and data.size:
         start = begin(blocks, data)
         blocks.spans(start + ends[places].astype(np.int64), start + ends[places + 1].astype(np.int64))
+
+
+def touch_part(blocks: Blocks, column: pa.Array, first: int, end: int) -> None:
+    """As ``touch``, for the places from ``first`` to before ``end``."""
+    valid, *buffers = column.buffers()
+    t = column.type
+    for bits in [b for b in (valid, buffers[0] if pa.types.is_boolean(t) else None) if b is not None]:
+        blocks.span(begin(blocks, bits) + (first >> 3), begin(blocks, bits) + ((end + 7) >> 3))
+    if pa.types.is_string(t) or pa.types.is_binary(t):
+        offsets, data = buffers
+        start = begin(blocks, offsets)
+        blocks.span(start + first * 4, start + (end + 1) * 4)
+        ends = np.frombuffer(offsets, np.int32, len(column) + 1)
+        if data is not None and data.size:
+            start = begin(blocks, data)
+            blocks.span(start + int(ends[first]), start + int(ends[end]))
+    elif not pa.types.is_boolean(t):
+        start, size = begin(blocks, buffers[0]), t.bit_width // 8
+        blocks.span(start + first * size, start + end * size)
 
 
 def begin(blocks: Blocks, buffer: pa.Buffer) -> int:

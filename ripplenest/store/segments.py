@@ -19,13 +19,13 @@ import pyarrow as pa
 from attrs import Factory, field, frozen
 from cachetools import LRUCache
 
-from ripplenest.data.index import Keys, Places, index_of, matched
+from ripplenest.data.index import Keys, Places, index_of, key_hashes, matched
 from ripplenest.data.room import Room
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
 from ripplenest.store.disk import Blob, Disk
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import KeyIndex, entries_of
+from ripplenest.store.indexes import SHIFT, KeyIndex, entries_of
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.mapped import Mapped
 from ripplenest.store.seal import seal
@@ -116,6 +116,10 @@ class Reader:
             return self._rows(segment).whole()
         return self._cached((segment.blob, "at", later[-1].n), lambda: adapted(self._rows(segment).whole(), later))
 
+    def part(self, segment: Segment, first: int, end: int, layouts: Sequence[Layout] = ()) -> pa.Table:
+        """The rows of ``segment`` from place ``first`` to before ``end``. Raises CorruptState."""
+        return adapted(self._rows(segment).part(first, end), _later(segment, layouts))
+
     def index(
         self, segment: Segment, columns: Columns, complete: bool = True, layouts: Sequence[Layout] = ()
     ) -> KeyIndex:
@@ -154,6 +158,21 @@ class Reader:
         if not len(places):
             return None
         return found if places is candidates else adapted(rows.taken(places), later)  # nearly always all of them are
+
+    def between(
+        self, segment: Segment, columns: Columns, low: int, high: int, layouts: Sequence[Layout] = ()
+    ) -> pa.Table | None:
+        """The rows of ``segment`` whose ``columns`` have a stored hash low ≤ h < high; None when there are none. Where
+        it is ordered by them, only these are read. Raises CorruptState."""
+        if columns in segment.indexes:
+            index = self.index(segment, columns, True, layouts)
+            if index.in_order:
+                first, end = index.between(low, high)
+                return self.part(segment, first, end, layouts) if end > first else None
+        rows = self.scan(segment, layouts)
+        upper = key_hashes(rows, columns) >> SHIFT
+        kept = (upper >= low) & (upper < high)
+        return rows.filter(pa.array(kept)) if kept.any() else None
 
     def remember(self, made: Iterable[tuple[Blob, Mapped | KeyIndex]]) -> None:
         """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""

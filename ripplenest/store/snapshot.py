@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.data.index import Wanted, asked_for
+from ripplenest.data.index import Wanted
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Live, Schema, Table, Version
 from ripplenest.store.changelog import Changelog
-from ripplenest.store.layouts import Layout
 from ripplenest.store.records import note_of
+from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Reader, Segment
 from ripplenest.store.specs import Columns, TableSpec, same_columns, unknown_table
 
@@ -55,7 +54,8 @@ class Snapshot:
 
     def scan(self, table: str) -> Rows:
         """All rows of ``table``."""
-        return self._scanned(self._table(table), self.segments(table))
+        ref = self.table(table)
+        return self._read(lambda: ref.scan(self._reader))
 
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
@@ -64,17 +64,12 @@ class Snapshot:
         of segments that were merged since. Raises StateError when ``columns`` is no access key, WrongValue or
         WrongColumns for a key of other types.
         """
-        spec = self._spec(table)
-        if columns not in spec.indexes:
-            raise StateError("not an access key of this table", where=table, got=columns, possible=spec.indexes)
-        if not len(keys):
-            return Rows.empty(spec.types)
-        layouts = self._layouts(self._table(table))
-        asked = asked_for(columns, keys, tuple(spec.types[i] for i in columns))
-        found = self._read(lambda: [
-                self._reader.probe(s, asked, self._indexed(s), layouts) for s in self.segments(table)
-            ])
-        return _rows(spec, [t for t in found if t is not None])
+        ref = self.table(table)
+        return self._read(lambda: ref.probe(self._reader, columns, keys))
+
+    def table(self, table: str) -> TableRef:
+        """What ``table`` is made of."""
+        return self._ref(self._table(table), self.segments(table))
 
     def size(self, table: str) -> int:
         """The entries of ``table``, told from the catalogue alone: at least its distinct rows, a few more between
@@ -102,6 +97,19 @@ class Snapshot:
             live = self._catalogue.live(c, self._catalogue.version(c, since))
         return self._scanned(old, live.get(old.id, ()), since)
 
+    def born(self, table: str) -> int:
+        """The version that made ``table``."""
+        return self._table(table).born
+
+    def changed(self, table: str, since: int) -> TableRef:
+        """What ``delta`` reads, of a table that there was at ``since``. Raises StateError for another."""
+        self._check(since)
+        found = self._table(table)
+        if found.born > since:
+            what, wanted = "the table was made after that version", f"changes since version {found.born} or later"
+            raise StateError(what, where=table, wanted=wanted, got=since)
+        return self._ref(found, self._changelog.since(since).get(found.id, ()))
+
     def note(self, version: int) -> Mapping[str, object]:
         """The note that ``version`` was committed with."""
         self._check(version)
@@ -128,17 +136,11 @@ class Snapshot:
         return self._live.get(self._table(table).id, ())
 
     def _scanned(self, table: Table, segments: Iterable[Segment], since: int | None = None) -> Rows:
-        layouts = self._layouts(table)
-        return _rows(table.spec, self._read(lambda: [self._reader.scan(s, layouts) for s in segments], since))
+        ref = self._ref(table, segments)
+        return self._read(lambda: ref.scan(self._reader), since)
 
-    def _layouts(self, table: Table) -> tuple[Layout, ...]:
-        return self._schema.layouts.get(table.id, ())
-
-    def _indexed(self, segment: Segment) -> bool:
-        return self._complete is None or segment.id in self._complete
-
-    def _spec(self, table: str) -> TableSpec:
-        return self._table(table).spec
+    def _ref(self, table: Table, segments: Iterable[Segment]) -> TableRef:
+        return TableRef(table.spec, tuple(segments), self._schema.layouts.get(table.id, ()), self._complete)
 
     def _table(self, table: str) -> Table:
         found = self._schema.table(table, self.version)
@@ -161,10 +163,3 @@ class Snapshot:
     def _check(self, version: int) -> None:
         if not 0 <= version <= self.version:
             raise StateError("a version outside this snapshot", wanted=f"0 to {self.version}", got=version)
-
-
-def _rows(spec: TableSpec, tables: list[pa.Table]) -> Rows:
-    """The sum of stored tables; a single one is a sum already."""
-    if not tables:
-        return Rows.empty(spec.types)
-    return Rows(spec.types, table=pa.concat_tables(tables), summed=len(tables) == 1)

@@ -77,7 +77,8 @@ def arrow(values: Sequence[Value], t: Type) -> pa.Table:
 
 
 def digest(level: Level) -> str:
-    return level_digest(lambda: [Printed(level).ordered()])
+    ordered = Printed(level).ordered()
+    return level_digest(lambda: [ordered])
 
 
 @law(random_case, examples=150)

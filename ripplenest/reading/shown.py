@@ -1,0 +1,74 @@
+"""Flat rows and entries of dictionaries as users see them, as Arrow: base fields as they are, labels as structs of
+their parameters, and the multiplicity. The same columns as ``spark/nest`` makes of DataFrames."""
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+import pyarrow as pa
+
+from ripplenest.data.labels import SHOWN, is_tagged, param_name, shows_site, site_columns, width
+from ripplenest.data.rows import Rows
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.schema.shape import Dictionary
+
+MULTIPLICITY = "_multiplicity"
+VALUE = "value"  # the column of rows that are no records
+UNIT = "unit"  # the field of records that have none: a struct has one
+
+
+def flat_batch(row: Type, rows: Rows) -> pa.RecordBatch:
+    """Flat ``rows`` of type ``row``."""
+    columns = _arrays(rows)
+    return _batch([*_fields(row, columns[:-1], len(rows)), (MULTIPLICITY, columns[-1])])
+
+
+def entries_batch(d: Dictionary, rows: Rows) -> pa.RecordBatch:
+    """``rows`` of a dictionary: the label, the fields of its row, the multiplicity."""
+    *columns, weights = _arrays(rows)
+    label = _value(Label((d.site,)), columns[: d.label_width], len(rows))
+    fields = _fields(d.row, columns[d.label_width :], len(rows))
+    return _batch([("label", label), *fields, (MULTIPLICITY, weights)])
+
+
+def _arrays(rows: Rows) -> list[pa.Array]:
+    return [c.combine_chunks() for c in rows.arrow().columns]
+
+
+def _batch(columns: Sequence[tuple[str, pa.Array]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([array for _, array in columns], names=[name for name, _ in columns])
+
+
+def _fields(t: Type, columns: Sequence[pa.Array], n: int) -> Iterator[tuple[str, pa.Array]]:
+    """The fields of ``n`` rows of type ``t``; rows that are no records are the field ``value``."""
+    if not isinstance(t, Record):
+        yield VALUE, _value(t, columns, n)
+        return
+    start = 0
+    for name, inner in t.fields:
+        yield name, _value(inner, columns[start : (start := start + width(inner))], n)
+
+
+def _value(t: Type, columns: Sequence[pa.Array], n: int) -> pa.Array:
+    match t:
+        case Base():
+            return columns[0]
+        case Record():
+            return _struct(list(_fields(t, columns, n)), n)
+        case Label(sites):
+            tag = columns[0] if is_tagged(t) else pa.repeat(pa.scalar(sites[0].name if sites else None, pa.string()), n)
+            parts = [(SHOWN, tag)] if shows_site(t) else []
+            for s in site_columns(t):
+                at = s.params.start
+                for name, inner in s.site.params:
+                    own = columns[at : (at := at + width(inner))]
+                    parts.append((param_name(t, s.site, name), _value(inner, own, n)))
+            return _struct(parts, n)
+        case Bag() | Dict():
+            raise AssertionError(f"only flat types have columns, not {t}")
+        case _:
+            assert_never(t)
+
+
+def _struct(fields: Sequence[tuple[str, pa.Array]], n: int) -> pa.Array:
+    found = fields or [(UNIT, pa.nulls(n, pa.int32()))]
+    return pa.StructArray.from_arrays([array for _, array in found], names=[name for name, _ in found])

@@ -1,0 +1,84 @@
+"""``spark.read.format("ripplenest")``: Spark reads a state by itself.
+
+The driver asks the catalogue once, for the segments of a version; tasks map these, check the blocks that they read, and
+hand Arrow to Spark, a piece at a time. No row passes the driver. It works on classic sessions, on Connect and on
+clusters whose workers see the folder of the state under the same path and have this package.
+
+Options: ``path`` of the state (or ``load(path)``); ``view`` or ``relation``; ``layout``: nested (unless told), flat or
+dictionary, with its ``site``; ``asOf``: a version, or ``source:seq``; ``since``: what changed after a version, with
+``_multiplicity``; ``catalogue``: the URL of one in PostgreSQL, else that in RIPPLENEST_CATALOGUE.
+"""
+
+from collections.abc import Iterator, MutableMapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from ripplenest.nrc.border import bordered
+from ripplenest.source.asked import Asked
+from ripplenest.source.handed import taken
+from ripplenest.source.pinned import Piece, Pinned
+from ripplenest.source.schema import check_names, numbered, spark_schema, struct_schema, under
+from ripplenest.spark.session import check_session
+
+FORMAT = "ripplenest"
+HANDED = "handed"  # the option of our own DataFrames: all that there is to know
+Options = MutableMapping[str, str]
+
+
+@bordered
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("ripplenest")`` known to a session; again is fine. Raises WrongValue and
+    EnvironmentProblem as ``open`` does for its session."""
+    check_session(spark)
+    spark.dataSource.register(Source)
+
+
+class Part(InputPartition):
+    """What one task reads, under which names."""
+
+    def __init__(self, found: Pinned, piece: Piece, schema: pa.Schema) -> None:
+        super().__init__(None)
+        self.found, self.piece, self.schema = found, piece, schema
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        return (under(batch, self.schema) for batch in self.found.batches(self.piece))
+
+
+class Source(DataSource):
+    """The format, with the options of one reader. Raises WrongValue, UnknownName, StateError or CorruptState."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        given = options.get(HANDED)
+        self._found = Asked.of(options).pinned() if given is None else taken(given)
+        names = self._found.schema
+        if given is None:
+            check_names(names)
+        self._schema = struct_schema(names) if given is None else numbered(names)
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        return spark_schema(self._schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is the one that we gave
+        return Reader(self._found, self._schema)
+
+
+class Reader(DataSourceReader):
+    """One version, which was the newest when the query was planned unless ``asOf`` says which."""
+
+    def __init__(self, found: Pinned, schema: pa.Schema) -> None:
+        self.found, self.schema = found, schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [Part(self.found, piece, self.schema) for piece in self.found.pieces()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Part)
+        return partition.read()

@@ -1,0 +1,131 @@
+"""A table of one version as who reads it needs it: its segments, without the catalogue that named them.
+
+A ``TableRef`` can be handed to another process and read there, whole or some of RANGE numbers at a time: a row has the
+number of its hash. Equal rows have equal hashes, so ranges that do not overlap share no row, and each can be summed on
+its own.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+from attrs import frozen
+
+from ripplenest.data.index import Wanted, asked_for
+from ripplenest.data.rows import Rows
+from ripplenest.nrc.errors import StateError
+from ripplenest.nrc.types import Base
+from ripplenest.store.disk import Blob
+from ripplenest.store.indexes import RANGE
+from ripplenest.store.layouts import Layout, layout_of
+from ripplenest.store.segments import Reader, Segment
+from ripplenest.store.specs import Columns, TableSpec
+
+
+@frozen
+class TableRef:
+    """The ``segments`` of a table, oldest first, the ``layouts`` that its columns had since the first of them, and
+    which segments have an index for each access key (None: all)."""
+
+    spec: TableSpec
+    segments: tuple[Segment, ...]
+    layouts: tuple[Layout, ...] = ()
+    complete: frozenset[int] | None = None
+
+    @property
+    def size(self) -> int:
+        """Its entries: at least its distinct rows."""
+        return sum(s.rows for s in self.segments)
+
+    @property
+    def clustered(self) -> Columns:
+        """The columns by whose hash ``between`` divides: those that segments are ordered by, or all of them."""
+        return self.spec.indexes[0] if self.spec.indexes else tuple(range(len(self.spec.types)))
+
+    def scan(self, reader: Reader) -> Rows:
+        """All rows. Raises CorruptState, as all that reads here."""
+        return self._rows([reader.scan(s, self.layouts) for s in self.segments])
+
+    def probe(self, reader: Reader, columns: Columns, keys: Wanted) -> Rows:
+        """The rows whose ``columns`` are one of ``keys``, as ``Snapshot.probe`` has it."""
+        if columns not in self.spec.indexes:
+            possible = self.spec.indexes
+            raise StateError("not an access key of this table", where=self.spec.name, got=columns, possible=possible)
+        if not len(keys):
+            return Rows.empty(self.spec.types)
+        asked = asked_for(columns, keys, tuple(self.spec.types[i] for i in columns))
+        found = [reader.probe(s, asked, self._indexed(s), self.layouts) for s in self.segments]
+        return self._rows([t for t in found if t is not None])
+
+    def between(self, reader: Reader, low: int, high: int) -> Rows:
+        """The rows whose numbers are low ≤ n < high. Law: those of ranges that make up 0 … RANGE are ``scan``, and no
+        row is in two of them. Of the rows of a single segment, which differ, a row's place will do for a number."""
+        if len(self.segments) == 1 and not self.spec.indexes:
+            (only,) = self.segments
+            first, end = (only.rows * n // RANGE for n in (low, high))
+            return self._rows([reader.part(only, first, end, self.layouts)])
+        columns = self.clustered
+        found = [reader.between(s, columns, low, high, self.layouts) for s in self.segments]
+        return self._rows([t for t in found if t is not None])
+
+    def windows(self, reader: Reader, low: int, high: int, rows: int) -> Iterator[Rows]:
+        """What is ``between``, each row once, about ``rows`` entries at a time: hashes are spread evenly."""
+        share = self.size * (high - low) // RANGE
+        many = max(1, min(-(-share // rows), high - low))
+        for start, end in ranges(low, high, many):
+            found = self.between(reader, start, end).consolidated()
+            if len(found):
+                yield found
+
+    def _indexed(self, segment: Segment) -> bool:
+        return self.complete is None or segment.id in self.complete
+
+    def _rows(self, tables: list[pa.Table]) -> Rows:
+        """The sum of stored tables; a single one is a sum already."""
+        if not tables:
+            return Rows.empty(self.spec.types)
+        return Rows(self.spec.types, table=pa.concat_tables(tables), summed=len(tables) == 1)
+
+
+def ranges(low: int, high: int, many: int) -> Iterator[tuple[int, int]]:
+    """``many`` ranges of about the same size that make up low … high."""
+    ends = [low + (high - low) * i // many for i in range(many + 1)]
+    yield from ((start, end) for start, end in pairwise(ends) if end > start)
+
+
+def ref_to_json(ref: TableRef) -> dict[str, Any]:
+    """As JSON has it. Law: ref_of_json(ref_to_json(r)) = r."""
+    spec = ref.spec
+    types = [[t.kind, t.nullable, t.precision, t.scale] for t in spec.types]
+    complete = None if ref.complete is None else sorted(ref.complete)
+    segments = [_segment_to_json(s) for s in ref.segments]
+    return {
+        "table": [spec.name, types, [list(columns) for columns in spec.indexes]],
+        "segments": segments,
+        "layouts": [layout.plain() for layout in ref.layouts],
+        "complete": complete,
+    }
+
+
+def ref_of_json(found: Mapping[str, Any]) -> TableRef:
+    name, types, indexes = found["table"]
+    spec = TableSpec(name, tuple(Base(*t) for t in types), tuple(tuple(columns) for columns in indexes))
+    segments = tuple(_segment_of_json(s) for s in found["segments"])
+    complete = None if found["complete"] is None else frozenset(found["complete"])
+    return TableRef(spec, segments, tuple(layout_of(plain) for plain in found["layouts"]), complete)
+
+
+def _segment_to_json(s: Segment) -> list[Any]:
+    indexes = [[list(columns), *_blob_to_json(blob)] for columns, blob in s.indexes.items()]
+    return [s.id, s.table, _blob_to_json(s.blob), s.rows, s.level, s.born, s.is_delta, indexes, s.digest]
+
+
+def _segment_of_json(found: list[Any]) -> Segment:
+    n, table, blob, rows, level, born, is_delta, indexes, digest = found
+    keyed = {tuple(columns): Blob(*own) for columns, *own in indexes}
+    return Segment(n, table, Blob(*blob), rows, level, born, is_delta, keyed, digest)
+
+
+def _blob_to_json(b: Blob) -> list[Any]:
+    return [b.file, b.offset, b.bytes, b.sha256]

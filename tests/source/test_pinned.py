@@ -1,0 +1,121 @@
+"""What is pinned is read piece by piece, in another process: its rows are those that a handle has."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from support.shapes import SHAPES, changes
+from support.shop import ANN, BOB, FILMS, opened, parts
+
+from ripplenest import errors
+from ripplenest.reading.nested import nested_bag
+from ripplenest.source.handed import handed, taken
+from ripplenest.source.pinned import Pinned, pinned
+from ripplenest.store.indexes import RANGE
+from ripplenest.store.ref import ranges, ref_of_json, ref_to_json
+from ripplenest.store.snapshot import Snapshot
+
+VIEWS = (*SHAPES, parts)
+
+
+@pytest.fixture(scope="module", params=["tracked", "not tracked"])
+def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
+    """Views after batches, whose tables have several segments, and where they are."""
+    folder = tmp_path_factory.mktemp("state")
+    with opened(folder) as db:
+        db.load("C", [ANN, BOB])
+        db.load("M", FILMS)
+        for view in VIEWS:
+            db.create(view)
+            if request.param == "tracked":
+                db.track(view.name)
+        after = changes(db)
+        for _ in range(3):
+            next(after)
+        yield db, folder
+
+
+def text(value: Any) -> str:
+    match value:
+        case dict():
+            return str([(k, text(v)) for k, v in value.items()])
+        case list():
+            return str(sorted(map(text, value)))
+    return repr(value)
+
+
+def read(found: Pinned, task: int, window: int) -> Counter[str]:
+    """All rows, of pieces in any order, of what was handed on."""
+    found = taken(handed(found))
+    rows: Counter[str] = Counter()
+    for piece in reversed(found.pieces(task)):
+        for batch in found.batches(piece, window):
+            assert batch.schema == found.schema
+            rows.update(map(text, batch.to_pylist()))
+    return rows
+
+
+@pytest.mark.parametrize("task, window", [(1 << 18, 1 << 16), (3, 2), (1, 1)])
+@pytest.mark.parametrize("name", [*(v.name for v in VIEWS), "C", "M"])
+def test_every_layout(shop: Any, name: str, task: int, window: int) -> None:
+    db, folder = shop
+    for version in (db.version, db.version - 1):
+        shown = db._state.shown(name, version)
+        handle = db.relation(name) if name in "CM" else db.view(name)
+        rows = handle.as_of(version).to_arrow().to_pylist()
+        assert read(pinned(shown, str(folder), "nested"), task, window) == Counter(map(text, rows))
+        flat = read(pinned(shown, str(folder), "flat"), task, window)
+        assert sum(flat.values()) == len(shown.tables.scan(shown.shape.flat.table).counts())
+        for d in shown.shape.dictionaries:
+            found = read(pinned(shown, str(folder), "dictionary", d.site.name), task, window)
+            assert sum(found.values()) == len(shown.tables.scan(d.table).counts())
+
+
+@pytest.mark.parametrize("name", [v.name for v in VIEWS])
+def test_changes(shop: Any, name: str) -> None:
+    """Nested rows with their multiplicity, and those of the tables; also after several versions."""
+    db, folder = shop
+    for since in (db.version - 1, db.version - 2):
+        then, now = db._state.shown(name, since), db._state.shown(name)
+        change = nested_bag(now.shape, now.tables) - nested_bag(then.shape, then.tables)
+        found = pinned(now, str(folder), "nested", since=since)
+        (piece,) = found.pieces()
+        (batch,) = taken(handed(found)).batches(piece)
+        assert dict(Counter(batch["_multiplicity"].to_pylist())) == dict(Counter(n for _, n in change))
+        flat = read(pinned(now, str(folder), "flat", since=since), 2, 1)
+        assert sum(flat.values()) == len(now.tables.delta(now.shape.flat.table, since).consolidated())
+
+
+def test_ranges() -> None:
+    for many in (1, 2, 3, 7, 1000):
+        found = list(ranges(0, RANGE, many))
+        assert len(found) == many and (found[0][0], found[-1][1]) == (0, RANGE)
+        assert all(a[1] == b[0] for a, b in pairwise(found))
+
+
+def test_refs_are_what_snapshots_have(shop: Any) -> None:
+    """Of every table: what is scanned, and what is between numbers, in one process and handed on."""
+    db, _ = shop
+    snapshot = db._state.snapshot().tables
+    assert isinstance(snapshot, Snapshot)
+    several = 0
+    for table in snapshot.tables:
+        ref = snapshot.table(table)
+        assert ref_of_json(json.loads(json.dumps(ref_to_json(ref)))) == ref
+        several += len(ref.segments) > 1
+        parts = [ref.between(snapshot._reader, *r) for r in ranges(0, RANGE, 5)]
+        sums = [rows.counts() for rows in parts]
+        assert sum(map(len, sums)) == len({row for own in sums for row in own})  # no row is in two of them
+        assert {row: n for own in sums for row, n in own.items()} == snapshot.scan(table).counts()
+    assert several > 3
+
+
+def test_what_cannot_be_read(shop: Any) -> None:
+    db, folder = shop
+    with pytest.raises(errors.UnknownName, match="no such dictionary"):
+        pinned(db._state.shown("parts"), str(folder), "dictionary", "nothing")
+    with pytest.raises(errors.WrongValue, match="not what was handed on"):
+        taken("{}")
