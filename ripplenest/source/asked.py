@@ -17,6 +17,7 @@ from ripplenest.version.version import AsOf
 
 CATALOGUE = "RIPPLENEST_CATALOGUE"
 WHERE = "ripplenest"
+START = -1  # the version after which everything came
 KNOWN = ("path", "view", "relation", "layout", "site", "asOf", "since", "catalogue")
 
 
@@ -48,13 +49,15 @@ class Asked:
         if ("site" in found) != (layout == "dictionary"):
             raise WrongValue("a dictionary is that of a site", where=f"{WHERE}: layout, site", got=f"{layout}, {site}")
         path = str(local_path(found["path"], f"{WHERE}: path"))
-        since = _number(found["since"], "since") if "since" in found else None
+        since = _since(found.get("since"))
         return Asked(path, named[0], layout, site, _as_of(found.get("asOf")), since, found.get("catalogue"))  # type: ignore[arg-type]
 
     def pinned(self) -> Pinned:
         """What there is to read. Raises UnknownName, StateError, CorruptState."""
         with self.store() as store:
-            return pinned(State(store).shown(self.name, self.as_of), self.path, self.layout, self.site, self.since)
+            shown = State(store).shown(self.name, self.as_of)
+            since = None if self.since == START else self.since
+            return pinned(shown, self.path, self.layout, self.site, since, self.since is not None)
 
     def store(self) -> Store:
         """The state, which is not made where there is none."""
@@ -69,6 +72,13 @@ def _as_of(said: str | None) -> AsOf | None:
         return None
     source, colon, seq = said.rpartition(":")
     return (source, _number(seq, "asOf")) if colon else _number(said, "asOf")
+
+
+def _since(said: str | None) -> int | None:
+    """A version; START for the word."""
+    if said is None:
+        return None
+    return START if said == "start" else _number(said, "since")
 
 
 def _number(said: str, option: str) -> int:

@@ -34,6 +34,7 @@ def handed(found: Pinned) -> str:
         "folds": [[fold.relation.name, relation_text(fold.relation), fold.root] for fold in found.folds],
         "layout": found.layout,
         "site": found.site,
+        "signed": found.signed,
     })  # fmt: skip
 
 
@@ -52,4 +53,4 @@ def _taken(found: dict[str, Any]) -> Pinned:
     shape = evolve(shape, found_by={site: tuple(columns) for site, columns in found["found_by"].items()})
     folds = tuple(Fold(relation_of(relation, text), root) for relation, text, root in found["folds"])
     tables = Detached(found["folder"], found["version"], refs, found["since"], deltas)
-    return Pinned(tables, shape, folds, found["layout"], found["site"])
+    return Pinned(tables, shape, folds, found["layout"], found["site"], found["signed"])

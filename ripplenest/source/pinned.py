@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
@@ -45,13 +46,15 @@ class Piece:
 
 @frozen(slots=False)
 class Pinned:
-    """What is read: ``layout`` of ``shape``, of the dictionary of ``site`` where that is the layout."""
+    """What is read: ``layout`` of ``shape``, of the dictionary of ``site`` where that is the layout; nested rows with
+    their multiplicity where they are ``signed``, which other layouts have anyway."""
 
     tables: Detached
     shape: OutputShape
     folds: tuple[Fold, ...] = ()
     layout: Layout = "nested"
     site: str = ""
+    signed: bool = False
 
     @property
     def table(self) -> str:
@@ -127,14 +130,17 @@ class Pinned:
         """What is shown of rows of ``table``."""
         match self.layout:
             case "nested":
-                return NestedColumns(self.shape, self.version, self.tables.access_keys).nested
+                nester = NestedColumns(self.shape, self.version, self.tables.access_keys)
+                return (lambda rows: _counted(nester.nested(rows))) if self.signed else nester.nested
             case "flat":
                 return partial(flat_batch, self.shape.flat.row)
             case "dictionary":
                 return partial(entries_batch, self.shape.dictionary(self.site))
 
 
-def pinned(shown: Shown, folder: str, layout: Layout, site: str = "", since: int | None = None) -> Pinned:
+def pinned(
+    shown: Shown, folder: str, layout: Layout, site: str = "", since: int | None = None, signed: bool = False
+) -> Pinned:
     """``layout`` of what is ``shown``, or with ``since`` what changed of it after that version. Raises UnknownName for
     a site that it has not, and StateError where there were other tables at ``since``."""
     tables, shape = shown.tables, shown.shape
@@ -146,7 +152,12 @@ def pinned(shown: Shown, folder: str, layout: Layout, site: str = "", since: int
     read = [*shape.tables, *(fold.table for fold in folds)]
     refs = {name: snapshot.table(name) for name in read}
     deltas = {} if since is None else {name: snapshot.changed(name, since) for name in read}
-    return Pinned(Detached(folder, snapshot.version, refs, since, deltas), shape, folds, layout, site)
+    return Pinned(Detached(folder, snapshot.version, refs, since, deltas), shape, folds, layout, site, signed)
+
+
+def _counted(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Nested rows with their multiplicity: they come as often as they are there."""
+    return batch.append_column(MULTIPLICITY, pa.array(np.ones(batch.num_rows, np.int64)))
 
 
 def _signed(shape: OutputShape, rows: BagValue) -> pa.RecordBatch:

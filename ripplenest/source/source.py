@@ -6,7 +6,8 @@ clusters whose workers see the folder of the state under the same path and have 
 
 Options: ``path`` of the state (or ``load(path)``); ``view`` or ``relation``; ``layout``: nested (unless told), flat or
 dictionary, with its ``site``; ``asOf``: a version, or ``source:seq``; ``since``: what changed after a version, with
-``_multiplicity``; ``catalogue``: the URL of one in PostgreSQL, else that in RIPPLENEST_CATALOGUE.
+``_multiplicity``, or "start" for all that is there, with it; ``catalogue``: the URL of one in PostgreSQL, else that in
+RIPPLENEST_CATALOGUE.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -19,8 +20,10 @@ from pyspark.sql.types import StructType
 from ripplenest.nrc.border import bordered
 from ripplenest.source.asked import Asked
 from ripplenest.source.handed import taken
-from ripplenest.source.pinned import Piece, Pinned
-from ripplenest.source.schema import check_names, numbered, spark_schema, struct_schema, under
+from ripplenest.source.parts import parts, read
+from ripplenest.source.pinned import Pinned
+from ripplenest.source.schema import check_names, numbered, spark_schema, struct_schema
+from ripplenest.source.stream import Stream
 from ripplenest.spark.session import check_session
 
 FORMAT = "ripplenest"
@@ -36,28 +39,18 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(Source)
 
 
-class Part(InputPartition):
-    """What one task reads, under which names."""
-
-    def __init__(self, found: Pinned, piece: Piece, schema: pa.Schema) -> None:
-        super().__init__(None)
-        self.found, self.piece, self.schema = found, piece, schema
-
-    def read(self) -> Iterator[pa.RecordBatch]:
-        return (under(batch, self.schema) for batch in self.found.batches(self.piece))
-
-
 class Source(DataSource):
     """The format, with the options of one reader. Raises WrongValue, UnknownName, StateError or CorruptState."""
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         given = options.get(HANDED)
-        self._found = Asked.of(options).pinned() if given is None else taken(given)
+        self._asked = Asked.of(options) if given is None else None
+        self._found = taken(str(given)) if self._asked is None else self._asked.pinned()
         names = self._found.schema
-        if given is None:
+        if self._asked is not None:
             check_names(names)
-        self._schema = struct_schema(names) if given is None else numbered(names)
+        self._schema = numbered(names) if self._asked is None else struct_schema(names)
 
     @classmethod
     def name(cls) -> str:
@@ -69,6 +62,10 @@ class Source(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is the one that we gave
         return Reader(self._found, self._schema)
 
+    def streamReader(self, schema: StructType) -> Stream:  # noqa: ARG002 - as above
+        assert self._asked is not None
+        return Stream(self._asked, self._schema)
+
 
 class Reader(DataSourceReader):
     """One version, which was the newest when the query was planned unless ``asOf`` says which."""
@@ -77,8 +74,7 @@ class Reader(DataSourceReader):
         self.found, self.schema = found, schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [Part(self.found, piece, self.schema) for piece in self.found.pieces()]
+        return parts(self.found, self.schema)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Part)
-        return partition.read()
+        return read(partition)

@@ -133,3 +133,41 @@ def test_no_state_is_made(tmp_path: Path) -> None:
         with pytest.raises(errors.WrongValue, match="there is no state"):
             Source({"path": str(folder), "view": "parts"})
     assert list(tmp_path.iterdir()) == []
+
+
+def followed(spark: SparkSession, state: Path, folder: Path, **options: object) -> list[tuple[int, list[Any]]]:
+    """What a query that goes on from its checkpoint is given, micro-batch by micro-batch."""
+    given: list[tuple[int, list[Any]]] = []
+
+    def write(df: DataFrame, batch: int) -> None:
+        given.append((batch, [plain(row) for row in df.collect()]))
+
+    stream = spark.readStream.format("ripplenest").options(**options).load(str(state))
+    query = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(folder / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    return given
+
+
+def test_a_stream_of_changes(spark: SparkSession, tmp_path: Path) -> None:
+    """All that is there, and then what each batch changed, once, also by a query that starts again; a checkpoint of
+    another state is refused."""
+    rn.register(spark)
+    asked = {"relation": "M", "since": "start"}
+    with opened(tmp_path / "state") as db:
+        db.load("M", FILMS)
+        total: Counter[Any] = Counter()
+        for turn, movies in enumerate((FILMS[:1], FILMS[1:])):
+            for batch, rows in followed(spark, tmp_path / "state", tmp_path, **asked):
+                assert batch == turn and len(rows) == (len(FILMS), 1)[turn]
+                for *row, n in rows:
+                    total[tuple(row)] += n
+            wanted = Counter(tuple(m.values()) for m in db.relation("M").rows())
+            assert {row: n for row, n in total.items() if n} == wanted
+            with db.batch() as b:
+                b.delete("M", movies)
+    with opened(tmp_path / "other") as db:
+        db.load("M", FILMS)
+    with pytest.raises(PySparkException, match="a checkpoint of another state"):
+        followed(spark, tmp_path / "other", tmp_path, **asked)
+    with pytest.raises(PySparkException, match="from when on"):
+        followed(spark, tmp_path / "state", tmp_path, relation="M")
