@@ -7,6 +7,8 @@ from support.states import recomputed, state
 import ripplenest as rn
 from ripplenest.errors import BatchConflict, BatchGap
 from ripplenest.nrc.errors import StateError
+from ripplenest.source.asked import CATALOGUE, Asked
+from ripplenest.source.handed import handed, taken
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 
@@ -37,3 +39,22 @@ def test_a_database_with_its_catalogue_there(tmp_path, url):
     with rn.open(tmp_path / "db", engine="local", catalogue=url) as again:
         assert state(again) == before and again.verify().ok
         assert again.where.startswith("postgresql") and "***" in again.where
+
+
+def test_spark_reads_what_is_catalogued_there(tmp_path, url, monkeypatch):
+    """By the option or the environment; what tasks are handed has neither."""
+    monkeypatch.delenv(CATALOGUE, raising=False)
+    with opened(tmp_path / "state", catalogue=url) as db:
+        db.load("M", FILMS)
+        wanted = db.relation("M").to_arrow()
+    asked = {"path": str(tmp_path / "state"), "relation": "M"}
+    with pytest.raises(StateError, match="elsewhere"):
+        Asked.of(asked).pinned()
+    monkeypatch.setenv(CATALOGUE, url)
+    for options in (asked, {**asked, "catalogue": url}):
+        found = handed(Asked.of(options).pinned())
+        assert "postgresql" not in found
+        (piece,) = taken(found).pieces()
+        (batch,) = taken(found).batches(piece)
+        assert sorted(map(str, batch.to_pylist())) == sorted(map(str, wanted.to_pylist()))
+        monkeypatch.delenv(CATALOGUE, raising=False)
