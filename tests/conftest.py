@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from support.sizes import RUN
 from support.states import MEMORY
 
+from ripplenest.data import room
 from ripplenest.nrc.border import VARIABLE
 from ripplenest.spark.session import local_session
 
@@ -27,6 +28,7 @@ settings.load_profile("ripplenest")
 SPARK = "spark"
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 os.environ[VARIABLE] = "full"  # a test that fails shows where
+room.SCANT = 0  # rows that do not fit are few here, and rooms tiny
 
 # Two workers and some hundred processes that tests start import the same modules: compiling them, and rewriting their
 # assertions, each time costs more than most tests. Also where the environment says that Python is to write no bytecode.

@@ -33,6 +33,7 @@ JOIN = 64  # the same where they are joined, which makes several of each
 LARGEST = 1 << 29  # bytes at once, however much memory there is: an array of texts has 2 GB at most
 TEXT = 32  # bytes of a text, as long as nobody has seen one
 FEWEST = 64  # rows at once, however wide
+SCANT = 256  # rows that fit, however wide
 
 
 def memory_of(given: object, environ: Mapping[str, str] = os.environ) -> int:
@@ -111,6 +112,11 @@ class Room:
         with self._lock:
             for found in self._maps:
                 found.madvise(mmap.MADV_DONTNEED)
+
+
+def held(table: pa.Table) -> int:
+    """The bytes of ``table``; 0 for so few rows that asking would cost more than they do."""
+    return table.nbytes if table.num_rows > SCANT else 0
 
 
 def row_bytes(types: tuple[Base, ...]) -> int:

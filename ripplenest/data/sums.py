@@ -9,7 +9,7 @@ from ripplenest.data.columnar import consolidated
 from ripplenest.data.hashing import U64, fingerprints, hash_columns
 from ripplenest.data.index import Columns
 from ripplenest.data.levels import Level
-from ripplenest.data.room import Room
+from ripplenest.data.room import Room, held
 from ripplenest.data.rows import SMALL, WEIGHT, Rows, arrow_schema
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Spool, Stored
@@ -31,7 +31,7 @@ class Sum:
         """More rows."""
         table = rows.arrow()
         self._tables.append(table)
-        self.held += table.nbytes
+        self.held += held(table)
         if self.held > self._room.chunk:
             self.spill()
 
@@ -41,7 +41,7 @@ class Sum:
             self._flush()
             return
         one = consolidated({"": self.unsummed()})[""].arrow()
-        self._tables, self.held = [one], one.nbytes
+        self._tables, self.held = [one], held(one)
 
     @property
     def is_spilled(self) -> bool:
@@ -63,6 +63,8 @@ class Sum:
 
     def unsummed(self) -> Rows:
         """What is in memory."""
+        if len(self._tables) == 1:
+            return Rows(self._types, table=self._tables[0])
         none = arrow_schema(self._types).empty_table()
         return Rows(self._types, table=pa.concat_tables([none, *self._tables]))
 
@@ -123,7 +125,7 @@ def summed(rows: Rows, room: Room) -> Rows:
 def sum_of(types: tuple[Base, ...], tables: Iterable[pa.Table], room: Room, by: Columns = ()) -> Rows:
     """The sum of ``tables`` of rows; where it does not fit ``room``, in a file and in the order of ``by``."""
     every = list(tables)
-    size = sum(table.nbytes for table in every)
+    size = sum(map(held, every))
     if size <= room.chunk:
         return Rows(types, table=pa.concat_tables(every)).consolidated()
     total = Sum(room, types, by)

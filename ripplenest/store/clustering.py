@@ -12,7 +12,7 @@ import pyarrow as pa
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Index, index_of
 from ripplenest.data.levels import Level
-from ripplenest.data.room import Room
+from ripplenest.data.room import Room, held
 from ripplenest.data.rows import WEIGHT
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Extent, Spool
@@ -23,7 +23,7 @@ def clustered(
     table: pa.Table, keys: Sequence[Columns], room: Room
 ) -> tuple[pa.Table, dict[Columns, Entries]]:
     """``table`` as one chunk, ordered by the hash of its first access key, and its index on each of ``keys``."""
-    if table.nbytes > room.chunk and table.num_columns > 1:
+    if held(table) > room.chunk and table.num_columns > 1:
         return _in_windows(table, keys, room)
     if not keys:
         return table.combine_chunks(), {}
@@ -37,7 +37,7 @@ def clustered(
 
 def indexed(table: pa.Table, columns: Columns, room: Room) -> Entries:
     """The index of stored rows on ``columns``."""
-    return entries_of(index_of(table, columns)) if table.nbytes <= room.chunk else _sorted_index(table, columns, room)
+    return entries_of(index_of(table, columns)) if held(table) <= room.chunk else _sorted_index(table, columns, room)
 
 
 def _in_windows(table: pa.Table, keys: Sequence[Columns], room: Room) -> tuple[pa.Table, dict[Columns, Entries]]:
