@@ -63,15 +63,11 @@ def _level_bits(pieces: Pieces) -> Iterator[bytes | memoryview]:
     for i in range(len(types)):
         yield from _bits(lambda i=i: (p.columns[i] for p in pieces()))  # type: ignore[misc]
     if weighted:
-        yield from (_ones(p).astype("<i8").tobytes() for p in pieces())
+        yield from (p.counts.astype("<i8").tobytes() for p in pieces())
     for i in range(len(piece.bags)):
         yield from (p.bags[i].counts.astype("<i8").tobytes() for p in pieces())
         yield from (b"" if (present := p.bags[i].present) is None else present.tobytes() for p in pieces())
         yield from _level_bits(lambda i=i: (p.bags[i].rows for p in pieces()))  # type: ignore[misc]
-
-
-def _ones(piece: Level) -> npt.NDArray[np.int64]:
-    return np.ones(piece.size, np.int64) if piece.weights is None else piece.weights
 
 
 def _head(size: int, types: tuple[Base, ...]) -> bytes:

@@ -49,6 +49,11 @@ class Level:
         """The level with its numbers."""
         return Printed(self)
 
+    @property
+    def counts(self) -> Places:
+        """How often each row is there."""
+        return np.ones(self.size, np.int64) if self.weights is None else self.weights
+
     def take(self, places: Places) -> "Level":
         """The rows at ``places``, with all that is in them."""
         columns = [column.take(pa.array(places)) for column in self.columns]

@@ -22,6 +22,7 @@ from ripplenest.nrc.values import NAN, canonical_float
 Row = tuple[object, ...]
 Pair = tuple[Row, int]
 WEIGHT = "w"
+MULTIPLICITY = "_multiplicity"  # what users call it
 SMALL = 512  # rows below which summing in Python beats Arrow's fixed cost
 SAFE_SUM = 2.0**62  # total |w| below which no partial sum can leave 64 bits
 _MISFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)

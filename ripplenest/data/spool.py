@@ -192,9 +192,8 @@ class _Rows:
     def append(self, level: Level) -> None:
         for column, new in zip(self._columns, level.columns, strict=True):
             column.append(new)
-        weights = level.weights
-        self._weighted |= weights is not None
-        self._weights.append(pa.array(np.ones(level.size, np.int64) if weights is None else weights))
+        self._weighted |= level.weights is not None
+        self._weights.append(pa.array(level.counts))
         for i, bag in enumerate(level.bags):
             self._ends[i].append(pa.array(self._bags[i]._size + np.cumsum(bag.counts)))
             present = np.ones(level.size, np.bool_) if bag.present is None else bag.present
@@ -290,7 +289,7 @@ def concatenated(levels: Sequence[Level]) -> Level:
     columns = [pa.concat_arrays(own) for own in zip(*(level.columns for level in levels), strict=True)]
     weights = None
     if any(level.weights is not None for level in levels):
-        weights = np.concatenate([_weights(level) for level in levels])
+        weights = np.concatenate([level.counts for level in levels])
     bags = [_joined(own, levels) for own in zip(*(level.bags for level in levels), strict=True)]
     return Level(sum(level.size for level in levels), columns, bags, weights)
 
@@ -301,8 +300,4 @@ def _joined(bags: Sequence[Bags], levels: Sequence[Level]) -> Bags:
         own = zip(bags, levels, strict=True)
         present = np.concatenate([np.ones(n.size, np.bool_) if b.present is None else b.present for b, n in own])
     return Bags(np.concatenate([b.counts for b in bags]), concatenated([b.rows for b in bags]), present)
-
-
-def _weights(level: Level) -> npt.NDArray[np.int64]:
-    return np.ones(level.size, np.int64) if level.weights is None else level.weights
 

@@ -7,12 +7,11 @@ from typing import assert_never
 import pyarrow as pa
 
 from ripplenest.data.labels import SHOWN, is_tagged, param_name, shows_site, site_columns, width
-from ripplenest.data.rows import Rows
+from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.reading.arrow import VALUE
 from ripplenest.schema.shape import Dictionary
 
-MULTIPLICITY = "_multiplicity"
-VALUE = "value"  # the column of rows that are no records
 UNIT = "unit"  # the field of records that have none: a struct has one
 
 

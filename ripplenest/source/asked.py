@@ -78,7 +78,10 @@ def _since(said: str | None) -> int | None:
     """A version; START for the word."""
     if said is None:
         return None
-    return START if said == "start" else _number(said, "since")
+    found = START if said == "start" else _number(said, "since")
+    if found < 0 and said != "start":
+        raise WrongValue("not a version", where=f"{WHERE}: since", wanted="0 or later, or start", got=said)
+    return found
 
 
 def _number(said: str, option: str) -> int:

@@ -14,13 +14,13 @@ from attrs import frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.level_values import nested_type
-from ripplenest.data.rows import Rows
+from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.types import LONG, Record
 from ripplenest.nrc.values import from_value
-from ripplenest.reading.arrow import NestedColumns
-from ripplenest.reading.shown import MULTIPLICITY, VALUE, entries_batch, flat_batch
+from ripplenest.reading.arrow import VALUE, NestedColumns
+from ripplenest.reading.shown import entries_batch, flat_batch
 from ripplenest.reading.touched import touched
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.state import Shown
@@ -76,8 +76,8 @@ class Pinned:
     def pieces(self, task: int = TASK) -> list[Piece]:
         """All rows, about ``task`` entries at a time. Rows that stand in arrays are pieces of their own: a label's are
         in its array, or stored, and never both."""
-        if self._changes:
-            return [Piece("", 0, RANGE)]
+        if self._together:
+            return [Piece(self.table, 0, RANGE)]
         read = [self.table] if self._fold is None else [self.table, self._fold.table]
         found = [(table, self._refs[table].size * self._held) for table in read]
         return [Piece(t, *r) for t, n in found if n for r in ranges(0, RANGE, 1 if self._whole else -(-n // task))]
@@ -85,8 +85,8 @@ class Pinned:
     def batches(self, piece: Piece, window: int = WINDOW) -> Iterator[pa.RecordBatch]:
         """The rows of a piece. Raises CorruptState, and EvaluationError for nested rows that are there less than 0
         times."""
-        if self._changes:
-            yield from self._touched()
+        if self._together:
+            yield from self._changed()
             return
         ref, fold, show = self._refs[piece.table], self._fold, self._show()
         for rows in ref.windows(self.tables.reader, piece.low, piece.high, max(window // self._held, 1)):
@@ -113,10 +113,19 @@ class Pinned:
         """Whether nested rows are read that changed: they are found from all that changed, together."""
         return self.layout == "nested" and self.tables.since is not None
 
-    def _touched(self) -> Iterator[pa.RecordBatch]:
+    @property
+    def _together(self) -> bool:
+        """Whether all is one piece: nested rows that changed, and changes of a bag that was unfolded, perhaps, whose
+        arrays went while their rows came."""
+        return self.tables.since is not None and (self._changes or self._fold is not None)
+
+    def _changed(self) -> Iterator[pa.RecordBatch]:
         assert self.tables.since is not None
-        went, came = touched(self.shape, self.version, self.tables.since).nested()
-        yield _signed(self.shape, came - went)
+        if self._changes:
+            went, came = touched(self.shape, self.version, self.tables.since).nested()
+            yield _signed(self.shape, came - went)
+        else:
+            yield self._show()(self.version.delta(self.table, self.tables.since).consolidated())
 
     @property
     def _refs(self) -> Mapping[str, TableRef]:

@@ -14,14 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
 
 from ripplenest.data.labels import SHOWN, Filled, Mark, Named, is_tagged, param_name, shows_site, site_columns, width
-from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.data.rows import MULTIPLICITY, WEIGHT, Rows
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.spark.frames import frame
 from ripplenest.spark.scalars import spark_type
 
-MULTIPLICITY = "_multiplicity"
 ROW = "row"
 Scan = Callable[[str], Rows]
 

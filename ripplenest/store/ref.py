@@ -15,7 +15,7 @@ from attrs import frozen
 from ripplenest.data.index import Wanted, asked_for
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
-from ripplenest.nrc.types import Base
+from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Blob
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.layouts import Layout, layout_of
@@ -97,11 +97,10 @@ def ranges(low: int, high: int, many: int) -> Iterator[tuple[int, int]]:
 def ref_to_json(ref: TableRef) -> dict[str, Any]:
     """As JSON has it. Law: ref_of_json(ref_to_json(r)) = r."""
     spec = ref.spec
-    types = [[t.kind, t.nullable, t.precision, t.scale] for t in spec.types]
     complete = None if ref.complete is None else sorted(ref.complete)
     segments = [_segment_to_json(s) for s in ref.segments]
     return {
-        "table": [spec.name, types, [list(columns) for columns in spec.indexes]],
+        "table": [spec.name, types_text(spec.types), [list(columns) for columns in spec.indexes]],
         "segments": segments,
         "layouts": [layout.plain() for layout in ref.layouts],
         "complete": complete,
@@ -110,7 +109,7 @@ def ref_to_json(ref: TableRef) -> dict[str, Any]:
 
 def ref_of_json(found: Mapping[str, Any]) -> TableRef:
     name, types, indexes = found["table"]
-    spec = TableSpec(name, tuple(Base(*t) for t in types), tuple(tuple(columns) for columns in indexes))
+    spec = TableSpec(name, types_of(types), tuple(tuple(columns) for columns in indexes))
     segments = tuple(_segment_of_json(s) for s in found["segments"])
     complete = None if found["complete"] is None else frozenset(found["complete"])
     return TableRef(spec, segments, tuple(layout_of(plain) for plain in found["layouts"]), complete)

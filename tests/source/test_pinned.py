@@ -3,19 +3,29 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from itertools import pairwise
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from support.shapes import SHAPES, changes
-from support.shop import ANN, BOB, FILMS, opened, parts
+from support.shop import ANN, BOB, FILMS, Customer, customer, opened, order, parts
 
+import ripplenest as rn
 from ripplenest import errors
+from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc.types import Base
+from ripplenest.nrc.values import NAN
 from ripplenest.reading.nested import nested_bag
 from ripplenest.source.handed import handed, taken
 from ripplenest.source.pinned import Pinned, pinned
+from ripplenest.store import Change, Store, TableSpec, blocks
+from ripplenest.store.disk import Disk
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import ranges, ref_of_json, ref_to_json
+from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 
 VIEWS = (*SHAPES, parts)
@@ -119,3 +129,73 @@ def test_what_cannot_be_read(shop: Any) -> None:
         pinned(db._state.shown("parts"), str(folder), "dictionary", "nothing")
     with pytest.raises(errors.WrongValue, match="not what was handed on"):
         taken("{}")
+
+
+def test_changes_that_a_bag_was_unfolded_in(tmp_path: Path) -> None:
+    """Arrays go and their rows come: a row that is the same before and after has not changed."""
+    with rn.open(tmp_path, engine="local") as db:
+        db.relation("C", Customer, key="custkey", immutable="orders")
+        db.load("C", [ANN, BOB])
+        before = db.version
+        db.create(parts)  # which looks into orders
+        with db.batch() as b:
+            b.insert("C", [customer(9, "Drama", [order(91)])])
+        now = db._state.shown("C")
+        assert now.tables.tables.changed("C.orders/arrays", before).size  # type: ignore[attr-defined]
+        found = read(pinned(now, str(tmp_path), "dictionary", "C.orders", before), 1, 1)
+        assert list(found.values()) == [1] and "91" in next(iter(found))
+
+
+# ---------------------------------------------------------------- what is read of files
+
+
+TYPES = tuple(Base(kind, True) for kind in ("bool", "int", "long", "double", "string", "date", "timestamp", "binary"))
+VALUES = (
+    (True, 1, 2**40, 0.5, "é" * 20, date(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC), b"x" * 9),
+    (False, -1, -5, NAN, "", date(1, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), b""),
+    (None,) * 8,
+)
+
+
+def typed(n: int) -> list[tuple[object, ...]]:
+    """Different rows of all types, NULL and NaN among them, none beside its like."""
+    chance = Random(n)
+    rows = {tuple(chance.choice(column) for column in zip(*VALUES, strict=True)) for _ in range(4 * n)}
+    return sorted(rows, key=repr)[:n]
+
+
+@pytest.mark.parametrize("keys", [(), ((2, 4),), ((0,), (3,))], ids=str)
+@pytest.mark.parametrize("segments", [1, 3])
+def test_pieces_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: Any, segments: int) -> None:
+    """Ranges are the whole; whatever byte is changed, a piece is what it was or its file is named."""
+    monkeypatch.setattr(blocks, "BLOCK", 64)
+    rows = typed(120)
+    with Store.open(tmp_path / "state") as store:
+        store.commit(Change(tables=(TableSpec("T", TYPES, keys),)), 0)
+        for i in range(segments):
+            own = Rows.of_pairs(TYPES, [(row, 1) for row in rows[i::segments]])
+            taken = Rows.of_pairs(TYPES, [(rows[0], -1)] if i else [])
+            store.commit(Change(deltas={"T": own.plus(taken)}), store.version)
+        snapshot = store.snapshot()
+        ref, wanted = snapshot.table("T"), snapshot.scan("T").counts()
+    spans = list(ranges(0, RANGE, 7))
+
+    def found() -> list[dict[Row, int]]:
+        reader = Reader(Disk(tmp_path / "state" / "segments"))
+        return [ref.between(reader, *span).counts() for span in spans]
+
+    every = found()
+    assert {row: n for own in every for row, n in own.items()} == wanted and sum(map(len, every)) == len(wanted)
+    named = 0
+    for file in {s.blob.file for s in ref.segments}:
+        path, chance = tmp_path / "state" / "segments" / file, Random(1)
+        whole = path.read_bytes()
+        for at in chance.sample(range(len(whole)), 60):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
+            for span, own in zip(spans, every, strict=True):
+                try:
+                    assert ref.between(Reader(Disk(path.parent)), *span).counts() == own
+                except errors.CorruptState:
+                    named += 1
+        path.write_bytes(whole)
+    assert named > 40

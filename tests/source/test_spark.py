@@ -113,6 +113,7 @@ def test_the_format(shop: Any, spark: SparkSession) -> None:
         ({"view": "parts", "asOf": "soon"}, "not a number"),
         ({"view": "parts", "asOf": "999"}, "999"),
         ({"view": "odd_names"}, "differ in case only"),
+        ({"view": "parts", "since": "-1"}, "0 or later, or start"),
     ],
 )
 def test_what_is_refused(shop: Any, options: dict[str, str], wanted: str) -> None:
