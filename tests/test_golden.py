@@ -26,7 +26,7 @@ from ripplenest.shred.contexts import dictionaries, stored_parts
 from ripplenest.shred.terms import Shredded, shred
 from ripplenest.shred.values import Parts
 
-DATABASES = 5
+DATABASES = 8
 
 
 def databases(q: Query) -> Iterator[tuple[Parts, Batch]]:

@@ -118,6 +118,6 @@ def random_bag(c: Choices, row: Type, size: int) -> BagValue:
     return BagValue.weighted((random_value(c, row, max(size - 1, 1)), 2 if c.one_in(4) else 1) for _ in range(n))
 
 
-def random_database(c: Choices, schema: Schema, size: int = 5) -> Database:
+def random_database(c: Choices, schema: Schema, size: int = 4) -> Database:
     """Nested bags with multiplicities of one or more."""
     return {name: random_bag(c, row, size) for name, row in schema.relations}
