@@ -42,11 +42,11 @@ def check_structure(early: Figures, late: Figures, batches: int) -> None:
 
 def test_a_state_of_the_same_size_stays_of_the_same_size():
     """The fast one: few batches, of which few are kept."""
-    found = figures("local", [50, 150], retain=25)
+    found = figures("local", [40, 100], retain=20)
     early, late = found["after"].values()
     assert found["right"]
-    assert early["rows of versions"] == 26 and early["rows of batches"] > 0
-    check_structure(early, late, 100)
+    assert early["rows of versions"] == 21 and early["rows of batches"] > 0
+    check_structure(early, late, 60)
 
 
 @pytest.mark.long

@@ -76,7 +76,7 @@ def mutate(seed: int, n: int) -> None:
 
 
 def test_mutations_of_programs() -> None:
-    mutate(25, many(700, 1500))
+    mutate(25, many(400, 1500))
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ from support.laws import law
 from support.programs import Running, planned, query_of
 from support.queries import Queries, Scope, random_query
 from support.schemas import random_database, random_schema
+from support.sizes import many
 from support.strategies import case_of
 
 from ripplenest.delta.rules import delta
@@ -54,7 +55,7 @@ def negated(delta: Parts) -> Parts:
     }
 
 
-@law(examples=100)
+@law(examples=many(50, 100))
 def test_law_8(c: Choices) -> None:
     """One batch = any split of it; a batch and its negation = nothing; two batches commute, and are one: same maps."""
     schema = random_schema(c)
@@ -78,7 +79,7 @@ def test_law_8(c: Choices) -> None:
         COUNTS.result(once.nested())
 
 
-@law(examples=500)
+@law(examples=many(250, 500))
 def test_a_condition_its_negation_and_null_are_all(c: Choices) -> None:
     """for x in e where p ⊎ for x in e where not p ⊎ for x in e where p is null = e"""
     schema = random_schema(c)
@@ -97,7 +98,7 @@ def test_a_condition_its_negation_and_null_are_all(c: Choices) -> None:
     COUNTS.result(everything)
 
 
-@law(examples=500)
+@law(examples=many(250, 500))
 def test_simplified_is_unsimplified(c: Choices) -> None:
     """⟦simplify(h)⟧ = ⟦h⟧, ⟦simplify(h^F)⟧ = ⟦h^F⟧ and ⟦simplify(δ(h^F))⟧ is the change of h^F, for the same rows."""
     schema = random_schema(c)

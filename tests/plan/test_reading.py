@@ -117,7 +117,7 @@ def reads(program: Plan, parts: Parts, delta: Parts) -> Reads:
     return Reads(done.rows_read, running.nested() != running.grown({**changes, **done.changes}).nested())
 
 
-@law(examples=many(220, 600))
+@law(examples=many(210, 600))
 def test_what_strict_accepts_reads_no_more_of_a_larger_state(c: Choices) -> None:
     """A batch that makes and takes no row of the view reads as many rows of a state as of a larger one. Compiling costs
     most, so each view meets several states."""

@@ -240,8 +240,8 @@ import pyarrow
 def interpreter():
     return sys.executable
 rows = spark.createDataFrame(pyarrow.table({"k": ["x", "y", "y"]}))
-rows.groupBy("k").count().orderBy("k").write.parquet("out")
-print(spark.read.parquet("out").orderBy("k").toArrow().to_pylist())
+rows.groupBy("k").count().orderBy("k").write.json("out")
+print(spark.read.json("out").orderBy("k").toArrow().to_pylist())
 print(rows.select(interpreter().alias("i")).distinct().toArrow()["i"].to_pylist() == [sys.executable])
 print(oct(os.stat("out").st_mode & 0o777), {oct(os.stat(f"out/{f}").st_mode & 0o777) for f in os.listdir("out")})
 print({k for k, v in os.environ.items() if before.get(k) != v} & {"JAVA_HOME", "PYSPARK_PYTHON", "SPARK_HOME"})
@@ -252,7 +252,7 @@ spark.stop()
 print(local_session().range(3).count())
 """
 ANSWER = """\
-[{'k': 'x', 'count': 1}, {'k': 'y', 'count': 2}]
+[{'count': 1, 'k': 'x'}, {'count': 2, 'k': 'y'}]
 True
 0o700 {'0o600'}
 set()

@@ -9,9 +9,10 @@ from ripplenest.shred.consistency import undefined
 from support.choices import seeded
 from support.counts import PAIRS, Counts
 from support.schemas import MAX_DEPTH
+from support.sizes import many
 from support.strategies import random_case
 
-CASES = 1000
+CASES = many(500, 1000)
 
 
 def depth(t: Type) -> int:
