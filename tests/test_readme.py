@@ -96,7 +96,7 @@ def test_the_operators_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     fields = ", ".join(f"'c{i}': {e}" for i, (e, _) in enumerate(values))
     made = viewed(f"[{{{fields}}} for x in R]", tmp_path)
     assert len(values) >= 13
-    with rn.open(tmp_path / "state", spark=spark) as db:
+    with rn.open(tmp_path / "state", spark=spark, engine="spark") as db:
         db.relation("R", made["Row"])
         db.create(made["v"])
         with db.batch(policy="full") as b:

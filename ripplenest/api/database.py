@@ -59,7 +59,7 @@ class Database:
         self._spark, self._folder = spark, str(store.path)
         self._state = State(store)
         self._declared = self._state.declared
-        self._engines = Engines(engine, spark is not None, self._spark_joiner, store.room)
+        self._engines = Engines(engine, self._spark_joiner, store.room)
         self._commits = Commits(self._state, self._engines)
         self._definitions = Definitions(self._state, self._engines)
         self._publications = Publications(self._state)

@@ -32,8 +32,8 @@ def open_database(
 
     ``path`` is a folder of this machine; the URL of one (``file:///path``) will do, and any other URL is refused.
     ``spark`` is the session to use; without one, a local session starts when it is first needed. ``engine`` says where
-    views are worked out: "local" in this process, "spark" on Spark, "auto" on Spark where a session was given or the
-    estimate of rows read and made is beyond what one process does, and here elsewhere. ``policy`` says how batches keep
+    views are worked out: "local" in this process, "spark" on Spark, "auto" on Spark where the estimate of rows read and
+    made is beyond what one process does, and here elsewhere. ``policy`` says how batches keep
     views fresh: "auto" takes what the estimates call cheaper, "incremental" always runs the triggers, "strict" also
     refuses views whose triggers do not cost what the change costs, "full" always recomputes. ``catalogue`` is the URL
     of a PostgreSQL database for a state that several hosts share; without one, the catalogue is a SQLite file in

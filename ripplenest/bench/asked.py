@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 WORKLOADS = ("f2", "nf2", "flat")
+ENGINES = ("local", "spark")
+MEMORY = re.compile(r"[1-9]\d*[kmgt]", re.ASCII)
 RIVALS = ("duckdb", "polars", "spark", "pathway")
 REFERENCE = "duckdb"  # whose answers ours are compared with, also where it is not timed
 NUMBER = re.compile(r"(\d+)([kM]?)", re.ASCII)
@@ -49,6 +51,13 @@ def scale(text: str) -> float:
     if not 0 < found <= 1_000:
         raise ValueError(f"{text!r} is no scale, which is a number above 0 and at most 1,000")
     return found
+
+
+def driver_memory(text: str) -> str:
+    """As Spark's options have it. Raises ValueError."""
+    if not MEMORY.fullmatch(text):
+        raise ValueError(f"{text!r} is no memory of a JVM, such as 1g or 512m")
+    return text
 
 
 def name(text: str, known: Sequence[str]) -> str:

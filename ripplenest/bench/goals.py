@@ -4,7 +4,7 @@ A goal that is about a size is judged at that size only; at others its figure is
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from ripplenest.bench.crossings import slope
 from ripplenest.bench.results import Measured, Point, Run
 
 Verdict = Literal["met", "not met", "not measured", "other size"]
+R = TypeVar("R")
 Figure = Callable[[Run], float | None]
 MEMORY_ROWS = 10_000_000
 MANY_ROWS = FLAT_TO = 10_000  # changed rows up to which a batch must not see the state
@@ -20,7 +21,7 @@ SMALL, LARGE = 0.02, 1.0  # scales of what is compared for that
 
 
 @frozen
-class Goal:
+class Goal(Generic[R]):
     """``figure`` is to be at most ``bound``, or at least where ``least``; ``sized`` says whether a run has the size
     that the goal is about."""
 
@@ -28,11 +29,11 @@ class Goal:
     what: str
     bound: float
     unit: str
-    figure: Figure
-    sized: Callable[[Run], bool] = lambda _: True
+    figure: Callable[[R], float | None]
+    sized: Callable[[R], bool] = lambda _: True
     least: bool = False
 
-    def judged(self, run: Run) -> "Judged":
+    def judged(self, run: R) -> "Judged":
         """What ``run`` says of it."""
         figure = self.figure(run)
         if figure is None:
@@ -45,7 +46,7 @@ class Goal:
 class Judged:
     """A goal, and what a run says of it."""
 
-    goal: Goal
+    goal: Goal[Any]
     figure: float | None
     verdict: Verdict
 
@@ -186,7 +187,7 @@ def _hundred(run: Run) -> bool:
     return run.many is not None and run.many.views >= 100
 
 
-GOALS = (
+GOALS: tuple[Goal[Run], ...] = (
     Goal("1", "a batch on F2 that changes 1 row", 5, "ms", _batch(1)),
     Goal("1", "1k rows", 15, "ms", _batch(1_000)),
     Goal("1", "10k rows", 50, "ms", _batch(10_000)),

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -10,10 +11,13 @@ class ProcessFailed(Exception):
     """It ended without an answer; the last line that it said, or how it ended."""
 
 
-def answered(module: str, *arguments: object) -> dict[str, Any]:
-    """What ``python -m module arguments`` prints. Raises ProcessFailed."""
+def answered(module: str, *arguments: object, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What ``python -m module arguments`` prints, with these variables of the environment instead of ours. Raises
+    ProcessFailed."""
     command = [sys.executable, "-P", "-m", module, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603 - a module of this package
+    done = subprocess.run(  # noqa: S603 - a module of this package
+        command, capture_output=True, check=False, text=True, env=environ
+    )
     if done.returncode:
         raise ProcessFailed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
     found: dict[str, Any] = json.loads(done.stdout)

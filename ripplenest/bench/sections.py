@@ -40,14 +40,15 @@ def _escaped(cell: str) -> str:
 
 def sections(run: Run) -> list[Section]:
     """All of a run, the goals first."""
-    found = [_goals(judged(run)), *map(_batches, run.measured), *_against_state(run), _whole(run.measured)]
+    found = [goals(judged(run)), *map(_batches, run.measured), *_against_state(run), _whole(run.measured)]
     return [*found, _processes(run), *_missing(run), _setting(run)]
 
 
 # ---------------------------------------------------------------- the goals
 
 
-def _goals(found: Sequence[Judged]) -> Section:
+def goals(found: Sequence[Judged]) -> Section:
+    """What a run says of its goals."""
     met, missed, asked = (sum(j.verdict in v for j in found) for v in (("met",), ("not met",), ("met", "not met")))
     note = f"{met} of the {asked} that this run can judge are met, {missed} are not."
     head = ("goal", "what", "bound", "found", "verdict")
@@ -57,7 +58,7 @@ def _goals(found: Sequence[Judged]) -> Section:
 def _goal(j: Judged) -> Cells:
     g = j.goal
     bound = f"{'≥' if g.least else '≤'} {g.bound:g} {g.unit}".strip()
-    return g.number, g.what, bound, "" if j.figure is None else f"{_short(j.figure)} {g.unit}".strip(), j.verdict
+    return g.number, g.what, bound, "" if j.figure is None else f"{short(j.figure)} {g.unit}".strip(), j.verdict
 
 
 # ---------------------------------------------------------------- batches
@@ -84,15 +85,15 @@ def _first(m: Measured, p: Point) -> int:
 
 def _point(p: Point, phases: Sequence[str], rivals: Sequence[str]) -> Cells:
     kind = p.kind if p.verdict == "incremental" else f"{p.kind} (recomputed)"
-    times = [_ms(p.phases[name]) if name in p.phases else "" for name in phases]
+    times = [ms(p.phases[name]) if name in p.phases else "" for name in phases]
     others = [_against(p, p.rivals.get(name)) for name in rivals]
-    between = f"{_ms(p.batch.least)} to {_ms(p.batch.most)}"
+    between = f"{ms(p.batch.least)} to {ms(p.batch.most)}"
     least = p.floor.median if p.floor else None
-    return (kind, shown(p.rows), _ms(p.batch.median), between, *times, _ms(least), *others)
+    return (kind, shown(p.rows), ms(p.batch.median), between, *times, ms(least), *others)
 
 
 def _against(p: Point, rival: Timing | None) -> str:
-    return "" if rival is None else f"{_ms(rival.median)} ({_short(rival.median / p.batch.median)}x)"
+    return "" if rival is None else f"{ms(rival.median)} ({short(rival.median / p.batch.median)}x)"
 
 
 def _crossing(m: Measured, rival: str) -> str:
@@ -109,7 +110,7 @@ def _crossing(m: Measured, rival: str) -> str:
 def _own(m: Measured) -> Iterator[str]:
     if m.crossover is not None:
         for t in m.crossover.tried:
-            took = f"{_ms(t.incremental)} ms to maintain and {_ms(t.full)} to recompute here"
+            took = f"{ms(t.incremental)} ms to maintain and {ms(t.full)} to recompute here"
             yield f"{_share(t.rows, m)} take {took} (policy full); policy auto: {t.auto}."
         rows = m.crossover.rows
         found = f"Recomputing pays from about {_share(rows, m)} on." if rows else "Recomputing pays for every batch."
@@ -136,7 +137,7 @@ def _row(found: Sequence[Measured], rows: int) -> Cells:
     times = [p.batch.median if p else None for p in (m.point("insert", rows) for m in found)]
     first, last = times[0], times[-1]
     ratio = f"{last / first:.2f}x" if first and last else ""
-    return (shown(rows), *map(_ms, times), ratio)
+    return (shown(rows), *map(ms, times), ratio)
 
 
 def _whole(found: Sequence[Measured]) -> Section:
@@ -146,7 +147,7 @@ def _whole(found: Sequence[Measured]) -> Section:
     )  # fmt: skip
     rows = tuple(
         (
-            m.workload, f"{m.scale:g}", f"{m.rows:,}", f"{m.load:.2f}", _short(m.load / m.rows * 1e6),
+            m.workload, f"{m.scale:g}", f"{m.rows:,}", f"{m.load:.2f}", short(m.load / m.rows * 1e6),
             f"{m.create:.2f}", f"{m.reading.ours:.3f}", f"{m.reading.computed:.3f}", f"{m.reading.kept:.3f}",
             f"{m.state_bytes / 1e6:.1f}", f"{m.state_bytes / m.input_bytes:.2f}x",
         )
@@ -164,16 +165,16 @@ def _processes(run: Run) -> Section:
     for m in run.measured:
         if m.opening is not None:
             what = f"opening {m.workload} at scale {m.scale:g} ({m.state_bytes / 1e6:.0f} MB) and applying one row"
-            rows.append((what, f"{_ms(m.opening.median)} ms"))
+            rows.append((what, f"{ms(m.opening.median)} ms"))
     if run.memory is not None:
         peak = f"{run.memory.peak_bytes / 1e9:.2f} GB"
         rows.append((f"peak memory of a load of {run.memory.rows:,} flat rows", peak))
         rows.append(("seconds of that load, and of drawing its items", f"{run.memory.seconds:.1f} s"))
     if run.many is not None:
         n = run.many
-        rows.append((f"a batch of {n.rows} rows over one view", f"{_ms(n.one.median)} ms"))
-        rows.append((f"the same over {n.views} views of its shape", f"{_ms(n.all.median)} ms"))
-        rows.append(("creating each of them", f"{_ms(n.create_each)} ms"))
+        rows.append((f"a batch of {n.rows} rows over one view", f"{ms(n.one.median)} ms"))
+        rows.append((f"the same over {n.views} views of its shape", f"{ms(n.all.median)} ms"))
+        rows.append(("creating each of them", f"{ms(n.create_each)} ms"))
     return Section("Processes of their own, and many views", ("what", "found"), tuple(rows))
 
 
@@ -194,10 +195,11 @@ def _setting(run: Run) -> Section:
     return Section("The run", ("what", ""), rows, right=2)
 
 
-def _ms(seconds: float | None) -> str:
-    return "" if seconds is None else _short(seconds * 1e3)
+def ms(seconds: float | None) -> str:
+    """Milliseconds; nothing of nothing."""
+    return "" if seconds is None else short(seconds * 1e3)
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Three digits, or all before the point."""
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

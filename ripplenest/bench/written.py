@@ -1,11 +1,15 @@
-"""What a run leaves in a folder: RESULTS.md, results.json and the drawings."""
+"""What a run leaves in a folder: RESULTS.md, results.json and the drawings; one on Spark, SPARK.md and spark.json."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from ripplenest.bench.cluster.results import OnSpark
+from ripplenest.bench.cluster.sections import sections as sections_on_spark
 from ripplenest.bench.plots import write_plots
 from ripplenest.bench.results import Run
-from ripplenest.bench.sections import sections
+from ripplenest.bench.sections import Section, sections
 
 INTRODUCTION = """# What Ripplenest costs
 
@@ -16,13 +20,38 @@ memory, and what they do to apply the change is not counted.
 """
 
 
+ON_SPARK = """# What Ripplenest costs on Spark
+
+Written by `ripplenest bench --engine spark`: relations come from Parquet as DataFrames, and the view is written as
+Parquet, nested and in parts. Beside it stands Spark alone, with the same memory. Its answers were compared with ours,
+before the batches and after one of them; what differed is refused. RESULTS.md, in the same folder, has the figures
+without Spark.
+"""
+
+
+def shown(run: Run | OnSpark) -> list[Section]:
+    """The tables of a run."""
+    return sections(run) if isinstance(run, Run) else sections_on_spark(run)
+
+
 def write(run: Run, folder: Path) -> list[Path]:
     """Write all of it into ``folder``, made when missing; the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     plots = write_plots(run, folder)
     drawn = "\n".join(f"![{path.stem}]({path.name})\n" for path in plots)
-    text = "\n".join([INTRODUCTION, drawn, *(section.markdown() for section in sections(run))])
-    results, data = folder / "RESULTS.md", folder / "results.json"
-    results.write_text(text, encoding="utf-8")
-    data.write_text(json.dumps(run.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return [results, data, *plots]
+    return [*_texts(folder, "results", [INTRODUCTION, drawn], shown(run), run.to_dict()), *plots]
+
+
+def write_on_spark(run: OnSpark, folder: Path) -> list[Path]:
+    """The same of a run on Spark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return _texts(folder, "spark", [ON_SPARK], shown(run), run.to_dict())
+
+
+def _texts(
+    folder: Path, name: str, before: Sequence[str], tables: Sequence[Section], data: Mapping[str, Any]
+) -> list[Path]:
+    text, plain = folder / f"{name.upper()}.md", folder / f"{name}.json"
+    text.write_text("\n".join([*before, *(section.markdown() for section in tables)]), encoding="utf-8")
+    plain.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return [text, plain]

@@ -1,8 +1,8 @@
 """Which engine does a piece of work: this process, or Spark.
 
 Both give the same signed rows, so nothing downstream can tell. This process is ahead as long as what it works on fits
-its memory: a job of Spark has a fixed cost, and rows pass to it and back. So "auto" takes Spark where a session was
-given, and where the estimate of rows read and made is beyond ``MOST``; nothing starts a JVM before that.
+its memory: a job of Spark has a fixed cost, and rows pass to it and back. So "auto" takes Spark where the estimate of
+rows read and made is beyond ``MOST``, whether a session was given or not; nothing starts a JVM before that.
 """
 
 from collections.abc import Callable
@@ -39,11 +39,9 @@ class Chosen(Place):
 
 @frozen
 class Engines:
-    """The engines of one database; ``spark`` makes the one with a session, which was ``given`` or starts then; this
-    process works in ``room``."""
+    """The engines of one database; ``spark`` makes the one with a session; this process works in ``room``."""
 
     wanted: Engine
-    given: bool
     spark: Callable[[], Joiner]
     room: Room = field(factory=Room)
     _made: dict[str, Joiner] = field(factory=dict)
@@ -52,8 +50,6 @@ class Engines:
         """Where work of about so many rows, read and made, is done."""
         if self.wanted != "auto":
             return Place(self.wanted, f"engine {self.wanted}")
-        if self.given:
-            return Place("spark", "a Spark session was given")
         if rows > MOST:
             return Place("spark", f"about {rows:,.0f} rows of work, more than {MOST:,}")
         return Place("local", f"about {rows:,.0f} rows of work, and this process does up to {MOST:,}")
@@ -78,4 +74,4 @@ def local_engines() -> Engines:
     def none() -> Joiner:
         raise AssertionError("nobody asked for Spark")
 
-    return Engines("local", False, none)
+    return Engines("local", none)

@@ -1,4 +1,4 @@
-"""Where work is done, here or on Spark: by what was asked for, what was given and how much there is to do."""
+"""Where work is done, here or on Spark: by what was asked for and how much there is to do."""
 
 import subprocess
 import sys
@@ -30,17 +30,16 @@ def _not_started() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "given", "rows", "name", "why"),
+    ("wanted", "rows", "name", "why"),
     [
-        ("local", True, 1e12, "local", "engine local"),
-        ("spark", False, 0, "spark", "engine spark"),
-        ("auto", True, 0, "spark", "a Spark session was given"),
-        ("auto", False, MOST, "local", f"this process does up to {MOST:,}"),
-        ("auto", False, MOST + 1, "spark", f"more than {MOST:,}"),
+        ("local", 1e12, "local", "engine local"),
+        ("spark", 0, "spark", "engine spark"),
+        ("auto", MOST, "local", f"this process does up to {MOST:,}"),
+        ("auto", MOST + 1, "spark", f"more than {MOST:,}"),
     ],
 )
-def test_the_choice(wanted: Any, given: bool, rows: float, name: str, why: str) -> None:
-    found = Engines(wanted, given, Spark).choose(rows)
+def test_the_choice(wanted: Any, rows: float, name: str, why: str) -> None:
+    found = Engines(wanted, Spark).choose(rows)
     assert (found.name, type(found.joiner)) == (name, LocalJoiner if name == "local" else Spark)
     assert why in found.why and Spark.started == (name == "spark")
 
@@ -51,7 +50,7 @@ def test_the_readme_says_how_much_it_is() -> None:
 
 
 def test_an_engine_is_made_once() -> None:
-    both = Engines("auto", False, Spark)
+    both = Engines("auto", Spark)
     assert both.choose(MOST * 2).joiner is both.choose(MOST * 3).joiner is not both.choose(1).joiner
     assert both.choose(2).joiner is both.choose(1).joiner and Spark.started == 1
 

@@ -226,7 +226,7 @@ def test_names_and_values_come_back_from_spark(folder: Path, spark: Any, said: l
     Only what Spark does not parse is ever called with one of them; every other name is one of ours."""
     relation, view = "'; DROP TABLE version; --", "a`; SELECT 1; --"
     rows = [{"k": name, "tags": [name, "{}", name]} for name in HOSTILE]
-    with rn.open(folder / "state", spark=spark) as db:
+    with rn.open(folder / "state", spark=spark, engine="spark") as db:
         db.relation(relation, Row, key="k")
         db.create(made(view, relation, HOSTILE, "{}"))
         with db.batch(source="`", seq=1) as b:
