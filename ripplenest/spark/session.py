@@ -147,6 +147,8 @@ def _settings(cores: int) -> dict[str, str]:
         # keep their shape from batch to batch, so that compiled code is worth keeping.
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.adaptive.enabled": "false",
+        # Beyond this estimate, which for joins is the product of both sides, single partitions are spread.
+        "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
         "spark.sql.codegen.cache.maxEntries": "5000",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
