@@ -1,4 +1,4 @@
-"""The Spark engine for products: all joins of a level in one job."""
+"""The Spark engine for products: all that it is asked at once in one job."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

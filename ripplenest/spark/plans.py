@@ -23,7 +23,8 @@ FOLDING = ",".join(
 def plans(spark: SparkSession, plan: Plan) -> str:
     """The plan of each level as Spark formats it, for small changes of all parts at once; nothing is computed.
 
-    When a batch runs, statements of parts that do not change are left out, and those whose probes find nothing.
+    When a batch runs, statements of parts that do not change are left out, and those whose probes find nothing; and
+    levels that no statement waits for are one plan (``ripplenest/run/schedule.py``).
     """
     with _unfolded(spark):
         return "\n".join(_level(spark, number, level) for number, level in enumerate(plan.levels, 1))

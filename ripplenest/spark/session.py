@@ -32,7 +32,7 @@ OLDEST = (4, 1)
 DRIVER_MEMORY = "RIPPLENEST_DRIVER_MEMORY"
 
 
-# Each hash join of a task holds at least one page until the task ends, and all joins of a level are one task.
+# Each hash join of a task holds at least one page until the task ends, and all joins of a program may be one task.
 # What Spark remembers of jobs for a page that is off: 1,000 of each, and tens of kB of heap for one, unless told.
 _REMEMBERED = ("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.sql.ui.retainedExecutions")
 PAGE_SIZE, SMALL_PAGE = "spark.buffer.pageSize", "1m"

@@ -1,6 +1,7 @@
 """Java is found in the order promised, Spark starts on it, and sessions of another meaning are refused."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from typing import cast
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from support.pages import PAGE, programs
 from support.products import product
 
 from ripplenest.data.rows import Rows
@@ -23,9 +25,12 @@ from ripplenest.nrc.types import BOOL, LONG
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Col, Const, Op, Source
 from ripplenest.run.joiner import Task
+from ripplenest.run.schedule import HERE
 from ripplenest.spark import java as java_module
+from ripplenest.spark import session
+from ripplenest.spark.frames import SMALL_ROWS
 from ripplenest.spark.java import Java, find_java, java_home, quiet_home
-from ripplenest.spark.joiner import SparkJoiner
+from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
 from ripplenest.spark.session import DRIVER_MEMORY, MEANING, WORKING, check_session, local_session
 
 # What Spark's scripts and Hadoop's file system call; java is not among them.
@@ -232,6 +237,20 @@ def test_all_that_a_session_lacks_is_said_at_once(spark: SparkSession) -> None:
         assert said in text
     for setting, other in zip(NEEDED, OTHER, strict=True):
         assert f"{setting.key}={setting.wanted[0]}" in text and f"{setting.key}={other}" in text
+
+
+def test_the_page_says_what_our_session_has() -> None:
+    """OPERATIONS.md: settings of a cluster and of Spark Connect are those of a local session, but for how many
+    partitions there are; and the numbers are ours."""
+    known = {**session._settings(8), "spark.sql.maxSinglePartitionBytes": "2**63 - 1"}
+    for heading in ("A cluster", "Spark Connect"):
+        (program,) = programs(heading)
+        said = dict(re.findall(r'"(spark\.[\w.]+)"[,:] (?:str\()?"?([\w* -]+)"?', program))
+        assert len(said) >= 4 and {key: known[key] for key in said} == said
+    text = " ".join(PAGE.read_text("utf-8").split())
+    assert f"of Spark {'.'.join(map(str, session.OLDEST))} or newer" in text
+    assert f"at most {SMALL_ROWS:,} rows, and its joins at most {MANY_JOINS}" in text
+    assert f"(the first setting; {FEW_JOINS} where" in text and f"up to {HERE:,} rows" in text
 
 
 @pytest.mark.parametrize("memory", ["2 g", "-1g", "lots", "0g", "2g --conf spark.ui.enabled=true"])
