@@ -19,14 +19,18 @@ from ripplenest.version.version import Tables
 
 def build(plan: Plan, reader: Tables, joiner: Joiner) -> dict[str, Rows]:
     """Every map computed from scratch over the parts: an ordinary query, not a change of nothing."""
+    return _built(plan, reader, joiner).built
+
+
+def _built(plan: Plan, reader: Tables, joiner: Joiner) -> Run:
     run = Run(plan, reader, {})
     for level in plan.levels:
         run.next_level()
         tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
-        for target, rows in summed(joiner, tasks, [m.whole for m in level]):
+        for target, rows in summed(joiner, tasks, [m.whole for m in level], run.jobs):
             check_most(target.map, [rows.heaviest()])
             run.built[target.map] = rows
-    return run.built
+    return run
 
 
 @frozen
@@ -48,19 +52,17 @@ class Loaded:
         raise StateError("a build reads whole tables", where=table)
 
 
-def recomputed(
-    plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: Joiner, room: Room
-) -> Propagation:
+def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: Joiner, room: Room) -> Propagation:
     """The change of each map from what it holds to what its definition gives on the changed parts.
 
     Law: the same signed rows that ``propagate`` finds. Raises EvaluationError.
     """
     check_counts(before, changes)
     reader = Loaded(before, changes)
-    fresh = build(plan, reader, joiner)
-    found, read = {}, sum(reader.read)
+    run = _built(plan, reader, joiner)
+    fresh, found, read = run.built, {}, sum(reader.read)
     for name in [*fresh]:
         held, rows = before.scan(name), fresh.pop(name)
         read += len(held)
         found[name] = sums.summed(rows.plus(held.negated()), room)
-    return Propagation(found, read, len(plan.levels))
+    return Propagation(found, read, sum(run.jobs))

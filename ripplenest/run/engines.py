@@ -8,7 +8,7 @@ rows read and made is beyond ``MOST``, whether a session was given or not; nothi
 from collections.abc import Callable
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.data.room import Room
 from ripplenest.run.joiner import Joiner
@@ -32,9 +32,15 @@ class Place:
 
 @frozen
 class Chosen(Place):
-    """The engine for one piece of work."""
+    """The engine for one piece of work; ``here`` is this process, where another one would be asked for little."""
 
     joiner: Joiner
+    here: Joiner | None = None
+
+    def told(self, here: int) -> "Chosen":
+        """The same, which says that so many rows were joined in this process."""
+        why = f"{self.why}; {here:,} rows, for which other statements waited, were joined in this process"
+        return evolve(self, why=why) if here else self
 
 
 @frozen
@@ -57,9 +63,13 @@ class Engines:
     def choose(self, rows: float) -> Chosen:
         """The engine for it."""
         place = self.place(rows)
-        if place.name not in self._made:
-            self._made[place.name] = self.spark() if place.name == "spark" else _local(self.room)
-        return Chosen(place.name, place.why, self._made[place.name])
+        here = self._engine("local") if place.name == "spark" else None
+        return Chosen(place.name, place.why, self._engine(place.name), here)
+
+    def _engine(self, name: Literal["local", "spark"]) -> Joiner:
+        if name not in self._made:
+            self._made[name] = self.spark() if name == "spark" else _local(self.room)
+        return self._made[name]
 
 
 def _local(room: Room) -> Joiner:

@@ -31,7 +31,10 @@ Found = TypeVar("Found", Rows, Rows | None)
 
 @frozen
 class Run:
-    """One run over a program: the tables before it, and what is known to change."""
+    """One run over a program: the tables before it, and what is known to change.
+
+    What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one.
+    """
 
     plan: Plan
     reader: Tables
@@ -39,6 +42,8 @@ class Run:
     caused: dict[str, dict[str, Rows]] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
+    jobs: list[int] = field(factory=list)
+    here: list[int] = field(factory=list)
     _known: dict[Hashable, tuple[Rows | None, Any]] = field(factory=dict)
 
     def next_level(self) -> None:

@@ -1,7 +1,7 @@
 """What an engine is: it sums products of small inputs. Spark is one, ``run/local.py`` another; the one here, by rows,
 is what these are compared with, and what joins very few rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from attrs import evolve, frozen
@@ -22,26 +22,37 @@ class Task:
     inputs: tuple[Rows, ...]
 
 
+class Joined(dict[str, Rows]):
+    """Rows by target, and how many ``jobs`` of a cluster they took: none where they were joined in this process."""
+
+    def __init__(self, rows: Mapping[str, Rows], jobs: int = 0) -> None:
+        super().__init__(rows)
+        self.jobs = jobs
+
+
 class Joiner(Protocol):
     """An engine for products."""
 
-    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """By target, the sum of its tasks' rows, consolidated; every one of ``targets`` is in the answer."""
 
 
 class PythonJoiner:
     """Products over Python rows, by the reference meaning of every scalar."""
 
-    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """See ``Joiner``."""
         pairs: dict[str, list[tuple[Row, int]]] = {t.name: [] for t in targets}
         for task in tasks:
             pairs[task.target].extend(evaluate(task.product, [rows.counts() for rows in task.inputs]).items())
-        return {t.name: Rows.of_pairs(t.types, pairs[t.name]).consolidated() for t in targets}
+        return Joined({t.name: Rows.of_pairs(t.types, pairs[t.name]).consolidated() for t in targets})
 
 
-def summed(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> Iterable[tuple[Target, Rows]]:
-    """The rows of each of ``targets``; without tasks no engine is asked."""
+def summed(
+    joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], jobs: list[int]
+) -> Iterable[tuple[Target, Rows]]:
+    """The rows of each of ``targets``; without tasks no engine is asked. How many jobs the answer took goes to
+    ``jobs``."""
     if not tasks:
         return [(t, Rows.empty(t.types)) for t in targets]
     try:
@@ -51,4 +62,5 @@ def summed(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> 
         if again == tasks:
             raise
         results = joiner.join(again, targets)
+    jobs.append(results.jobs)
     return [(t, results[t.name]) for t in targets]

@@ -9,7 +9,7 @@ from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.sums import Sums
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Target
-from ripplenest.run.joiner import PythonJoiner, Task
+from ripplenest.run.joiner import Joined, PythonJoiner, Task
 from ripplenest.run.sizes import are_few
 from ripplenest.vector.joins import joined
 
@@ -21,7 +21,7 @@ class LocalJoiner:
     def __init__(self, room: Room | None = None) -> None:
         self._room = Room() if room is None else room
 
-    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """By target, the sum of its tasks' rows, consolidated. Raises EvaluationError."""
         if are_few(rows for task in tasks for rows in task.inputs):
             return PythonJoiner().join(tasks, targets)
@@ -30,7 +30,7 @@ class LocalJoiner:
         for place, table in joined([(task.product, task.inputs) for task in tasks], self._room):
             target = tasks[place].target
             sums.add(target, _typed(types[target], table))
-        return {name: Rows.empty(own) for name, own in types.items()} | sums.rows()
+        return Joined({name: Rows.empty(own) for name, own in types.items()} | sums.rows())
 
 
 def _typed(types: tuple[Base, ...], table: pa.Table) -> Rows:

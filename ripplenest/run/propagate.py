@@ -3,6 +3,8 @@
 Theory of operation. A batch is a signed bag of rows for some parts. Level by level, each statement of a changed part
 becomes joins over small inputs: the change itself, and what a *probe* finds in the other tables at the keys of the
 change. A ``Joiner`` evaluates those joins: Spark, or columns in this process; nothing else differs between the two.
+Where each question to it is a job, what nobody waits for is one question at the end, and what others do wait for is
+joined in this process as long as it is small (``schedule``).
 What is looked up by constants or read whole is not looked at before some combination of the rows read so far
 can be in the result. A map that passes on shows statements something else than its rows (``passing``). Nothing is
 written here: the result is one signed bag per map, which the store commits together with the batch.
@@ -18,6 +20,7 @@ from ripplenest.run.counts import check_counts
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.passing import stored_before, visible_change
+from ripplenest.run.schedule import HERE, awaited, rows_of
 from ripplenest.version.version import Tables
 
 Changes = Mapping[str, Rows]
@@ -25,11 +28,13 @@ Changes = Mapping[str, Rows]
 
 @frozen
 class Propagation:
-    """What a batch did to every map, and how many rows were read from the state to find out."""
+    """What a batch did to every map, how many rows were read from the state to find out, in how many ``jobs``, and how
+    many rows were joined ``here`` so that these are fewer."""
 
     changes: dict[str, Rows]
     rows_read: int
     jobs: int
+    here: int = 0
 
     @property
     def changed(self) -> dict[str, Rows]:
@@ -37,25 +42,46 @@ class Propagation:
         return {name: rows for name, rows in self.changes.items() if not rows.is_empty}
 
 
-def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner) -> Propagation:
-    """The change of every map when the parts change by ``changes`` (signed rows by part).
+def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner, here: Joiner | None = None) -> Propagation:
+    """The change of every map when the parts change by ``changes`` (signed rows by part). ``here`` is for a ``joiner``
+    of jobs: what joins the little that others wait for in place of it.
 
     Law 6: what a map holds plus its change is what its definition gives on the changed parts.
     """
     run = Run(plan, reader, {table: rows for table, rows in changes.items() if not rows.is_empty})
+    first = frozenset(m.name for m in plan.maps) if here is None else awaited(plan, run.changes)
     out: dict[str, Rows] = {}
-    jobs = 0
+    last: list[Task] = []
     for level in plan.levels:
+        now = [m for m in level if m.name in first]
+        names = {t.name for m in now for t in m.summed}
         tasks = list(_tasks(run, level))
-        jobs += bool(tasks)
-        for target, rows in summed(joiner, tasks, [t for m in level for t in m.summed]):
-            out[target.map] = out[target.map].plus(rows).consolidated() if target.map in out else rows
-            if target.part is not None and not rows.is_empty:
-                run.caused.setdefault(target.map, {})[target.part] = rows
-            if target.map in plan.passing and not rows.is_empty:
-                _pass_on(run, plan.passing[target.map], rows)
+        mine = [task for task in tasks if task.target in names]
+        last += (task for task in tasks if task.target not in names)
+        _add(run, out, _engine(run, mine, joiner, here), mine, now)
+        for m in now:
+            if m.kind.passes_on and m.name in out and not out[m.name].is_empty:
+                _pass_on(run, m, out[m.name])
+    _add(run, out, joiner, last, [m for m in plan.maps if m.name not in first])
     check_counts(reader, {**changes, **out})
-    return Propagation(out, sum(run.read), jobs)
+    in_order = {m.name: out[m.name] for m in plan.maps if m.name in out}
+    return Propagation(in_order, sum(run.read), sum(run.jobs), sum(run.here))
+
+
+def _engine(run: Run, tasks: Sequence[Task], joiner: Joiner, here: Joiner | None) -> Joiner:
+    """Who joins what others wait for."""
+    if here is None or (rows := rows_of(tasks)) > HERE:
+        return joiner
+    run.here.append(rows)
+    return here
+
+
+def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> None:
+    """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
+    for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs):
+        out[target.map] = out[target.map].plus(rows).consolidated() if target.map in out else rows
+        if target.part is not None and not rows.is_empty:
+            run.caused.setdefault(target.map, {})[target.part] = rows
 
 
 def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:

@@ -22,7 +22,8 @@ from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step
 from ripplenest.spark.scalars import column, literal, spark_type
 
 SMALL_ROWS = 200_000
-"""Inputs of up to this many rows are joined in one task: a shuffle costs more than it saves."""
+"""Inputs of up to this many rows are joined in one task, where a shuffle costs more than it saves; and what that makes
+comes back as it is if it is not more, where summing it takes Spark longer than this process."""
 
 
 def few(inputs: Iterable[Rows]) -> bool:
@@ -82,11 +83,27 @@ class Join:
     def frame(self, spark: SparkSession, frames: Sequence[DataFrame], small: bool) -> DataFrame:
         """The rows of the product in the columns of its layout, not summed."""
         joined: DataFrame | None = None
-        for step, condition in self.steps:
-            joined = _join(joined, frames[step.source].alias(f"s{step.source}"), step, condition, small)
+        for number, (step, condition) in enumerate(self.steps):
+            own = frames[step.source].alias(f"s{step.source}")
+            if joined is None:
+                joined = own if condition is None else own.filter(condition)
+            elif small:
+                joined = _join(joined.coalesce(1) if number > 1 else joined, own.hint(_hint(step)), condition)
+            else:
+                joined = _join(joined, own, condition)
         joined = spark.range(1).coalesce(1) if joined is None else joined
         joined = joined if self.constant is None else joined.filter(self.constant)
         return joined.select(*self.select)
+
+
+def _join(left: DataFrame, right: DataFrame, condition: Column | None) -> DataFrame:
+    return left.crossJoin(right) if condition is None else left.join(right, condition, "inner")
+
+
+def _hint(step: Step) -> str:
+    """How Spark is to join two single partitions so that neither moves: by hash, or every row with every row. What that
+    makes is one partition as well, of which Spark has to be told before the next join."""
+    return "shuffle_hash" if step.via is not None else "shuffle_replicate_nl"
 
 
 def join_of(p: Product, name: str, shared: Layout) -> Join:
@@ -128,31 +145,25 @@ def _weight(p: Product) -> Column:
     return reduce(mul, [*factor, *weights])
 
 
-def summed(products: Sequence[DataFrame], shared: Layout, small: bool) -> DataFrame:
-    """Products of all targets as one frame with w summed, in one task when they are ``small``; one job computes it.
-
-    Grouping is null-safe.
-    """
+def together(products: Sequence[DataFrame]) -> DataFrame:
+    """Products of all targets as one frame, not summed, which one job computes in one task: no more than shows that it
+    makes too many rows for that."""
     union = reduce(DataFrame.unionAll, products)
-    union = union.coalesce(1) if small else union
-    grouped = union.groupBy("tag", *shared.types)
+    return (union.coalesce(1) if len(products) > 1 else union).limit(SMALL_ROWS + 1)
+
+
+def summed(products: Sequence[DataFrame], shared: Layout) -> DataFrame:
+    """Products of all targets as one frame with w summed. Grouping is null-safe."""
+    grouped = reduce(DataFrame.unionAll, products).groupBy("tag", *shared.types)
     return grouped.agg(F.sum(WEIGHT).alias(WEIGHT)).filter(F.col(WEIGHT) != 0)
 
 
 def rows_of(answer: pa.Table, target: Target, shared: Layout) -> Rows:
-    """The rows of one target out of the collected answer of ``summed``."""
+    """The rows of one target out of the collected answer of ``together`` or ``summed``."""
     own = answer.filter(pc.equal(answer.column("tag"), shared.tags[target.name]))
     arrays = [own.column(slot) for slot in (*shared.slots[target.name], WEIGHT)]
     names = [*(f"c{j}" for j in range(len(target.types))), WEIGHT]
     return Rows.of_arrow(target.types, pa.Table.from_arrays(arrays, names=names))
-
-
-def _join(left: DataFrame | None, right: DataFrame, step: Step, condition: Column | None, small: bool) -> DataFrame:
-    if left is None:
-        return right if condition is None else right.filter(condition)
-    if condition is None:
-        return left.crossJoin(right)
-    return left.join(right.hint("shuffle_hash") if small and step.via is not None else right, condition, "inner")
 
 
 def scalar(s: Scalar) -> Column:

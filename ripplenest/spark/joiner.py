@@ -1,4 +1,4 @@
-"""The Spark engine for products: all joins of a level in one job."""
+"""The Spark engine for products: all that it is asked at once in one job."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +13,10 @@ from pyspark.errors import (
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Target
-from ripplenest.run.joiner import Task
-from ripplenest.spark.frames import Join, Layout, few, frame, join_of, layout, rows_of, summed
+from ripplenest.run.joiner import Joined, Task
+from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, few, frame, join_of, layout, rows_of, summed, together
 from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
 
 FEW_JOINS = 12  # in one task of a session whose pages are as large as Spark makes them: a 16th of a core's memory
@@ -35,13 +34,15 @@ class SparkJoiner:
         self._joins: dict[tuple[int, str, int], Join] = {}
         self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) == SMALL_PAGE else FEW_JOINS
 
-    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
-        """By target, the sum of its tasks' rows, consolidated. One Spark job unless there are very many joins. Raises
-        EvaluationError."""
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
+        """By target, the sum of its tasks' rows, consolidated. One Spark job unless there are very many joins, or rows
+        that few inputs make. Raises EvaluationError."""
         first, *rest = (self._joined(group, targets) for group in _groups(tasks, self._most))
-        return {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
+        found = {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
+        return Joined(found, sum(group.jobs for group in (first, *rest)))
 
-    def _joined(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+    def _joined(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
+        """The same, not consolidated."""
         shared = self._layout(targets)
         small = few(rows for t in tasks for rows in t.inputs)
         inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
@@ -49,9 +50,12 @@ class SparkJoiner:
         products = [
             self._join(t, shared).frame(self.spark, [frames[id(rows)] for rows in t.inputs], small) for t in tasks
         ]
+        jobs = 1
         with evaluation():
-            answer = summed(products, shared, small).toArrow()
-        return {t.name: rows_of(answer, t, shared) for t in targets}
+            answer = (together(products) if small else summed(products, shared)).toArrow()
+            if small and answer.num_rows > SMALL_ROWS:
+                jobs, answer = 2, summed(products, shared).toArrow()
+        return Joined({t.name: rows_of(answer, t, shared) for t in targets}, jobs)
 
     def _layout(self, targets: Sequence[Target]) -> Layout:
         key = tuple((t.name, t.types) for t in targets)

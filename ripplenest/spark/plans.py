@@ -11,7 +11,7 @@ from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Source
-from ripplenest.spark.frames import frame, join_of, layout, summed
+from ripplenest.spark.frames import frame, join_of, layout, together
 
 EXCLUDED = "spark.sql.optimizer.excludedRules"
 # With these rules Spark sees that the inputs have no rows, and plans nothing.
@@ -23,7 +23,8 @@ FOLDING = ",".join(
 def plans(spark: SparkSession, plan: Plan) -> str:
     """The plan of each level as Spark formats it, for small changes of all parts at once; nothing is computed.
 
-    When a batch runs, statements of parts that do not change are left out, and those whose probes find nothing.
+    When a batch runs, statements of parts that do not change are left out, and those whose probes find nothing; and
+    levels that no statement waits for are one plan (``ripplenest/run/schedule.py``).
     """
     with _unfolded(spark):
         return "\n".join(_level(spark, number, level) for number, level in enumerate(plan.levels, 1))
@@ -37,7 +38,7 @@ def _level(spark: SparkSession, number: int, level: tuple[PlannedMap, ...]) -> s
     if not joins:
         return f"{heading}\nnothing to join\n"
     made = [j.frame(spark, [_nothing(spark, s) for s in j.product.sources], True) for j in joins]
-    return f"{heading}\n{_plan(summed(made, shared, True))}"
+    return f"{heading}\n{_plan(together(made))}"
 
 
 def _nothing(spark: SparkSession, source: Source) -> DataFrame:

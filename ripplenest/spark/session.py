@@ -1,8 +1,9 @@
 """The Spark session: a local one for those who bring none, and a check of those that are brought.
 
 ``local_session`` starts Spark on this machine, for many small jobs. ``MEANING`` are the settings that change what a
-view means, so that they are set here and demanded of every other session (``check_session``). The rest only changes
-how fast or how private the work is, and stays the user's choice in a session of theirs.
+view means, and ``WORKING`` what it joins at all, so that they are set here and demanded of every other session
+(``check_session``). The rest only changes how fast or how private the work is, and stays the user's choice in a session
+of theirs.
 """
 
 import atexit
@@ -11,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -31,7 +32,7 @@ OLDEST = (4, 1)
 DRIVER_MEMORY = "RIPPLENEST_DRIVER_MEMORY"
 
 
-# Each hash join of a task holds at least one page until the task ends, and all joins of a level are one task.
+# Each hash join of a task holds at least one page until the task ends, and all joins of a program may be one task.
 # What Spark remembers of jobs for a page that is off: 1,000 of each, and tens of kB of heap for one, unless told.
 _REMEMBERED = ("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.sql.ui.retainedExecutions")
 PAGE_SIZE, SMALL_PAGE = "spark.buffer.pageSize", "1m"
@@ -58,6 +59,10 @@ MEANING = (
 )
 
 
+WORKING = (Setting("spark.sql.crossJoin.enabled", ("true",), "rows of two tables that no equality links"),)
+NEEDED = (MEANING, WORKING)
+
+
 def local_session(app: str = "ripplenest") -> SparkSession:
     """The active session when there is one, checked; else a local one on every core that this process may use.
 
@@ -74,23 +79,35 @@ def local_session(app: str = "ripplenest") -> SparkSession:
 
 
 def check_session(spark: SparkSession) -> None:
-    """Raise EnvironmentProblem, which names all of them, when settings would give views another meaning."""
+    """Raise EnvironmentProblem, which names all that the session lacks: a newer Spark, settings without which views
+    would have another meaning, and such without which it refuses to join."""
     if not isinstance(getattr(spark, "version", None), str) or not hasattr(spark, "conf"):  # of Connect it is another
         raise WrongValue("not a session", where="open: spark", wanted="a SparkSession", got=kind(spark))
-    found = tuple(int(part) for part in re.findall(r"\d+", spark.version)[:2])
-    if found < OLDEST:
+    other, refuses = ([(s, got) for s in known if (got := spark.conf.get(s.key)) not in s.wanted] for known in NEEDED)
+    old = _numbers(spark.version) < OLDEST
+    lacks = [
+        *(["this Spark is too old"] if old else []),
+        *([f"the session would give views another meaning ({_whys(other)})"] if other else []),
+        *([f"the session cannot join {_whys(refuses)}"] if refuses else []),
+    ]
+    if lacks:
+        version = [("spark.version", f"{'.'.join(map(str, OLDEST))} or newer", spark.version)] if old else []
+        said = [*version, *((s.key, s.wanted[0], got) for s, got in (*other, *refuses))]
         raise EnvironmentProblem(
-            "this Spark is too old", where="spark.version", wanted=".".join(map(str, OLDEST)), got=spark.version
-        )
-    wrong = [(setting, got) for setting in MEANING if (got := spark.conf.get(setting.key)) not in setting.wanted]
-    if wrong:
-        raise EnvironmentProblem(
-            "the session would give views another meaning: " + "; ".join(s.why for s, _ in wrong),
-            where="spark.conf",
-            wanted=", ".join(f"{s.key}={s.wanted[0]}" for s, _ in wrong),
-            got=", ".join(f"{s.key}={got}" for s, got in wrong),
+            "; ".join(lacks),
+            where="open: spark",
+            wanted=", ".join(f"{key}={wanted}" for key, wanted, _ in said),
+            got=", ".join(f"{key}={got}" for key, _, got in said),
             possible=("set them with spark.conf.set", "pass no session, and a local one is started"),
         )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _whys(wrong: Sequence[tuple[Setting, object]]) -> str:
+    return "; ".join(setting.why for setting, _ in wrong)
 
 
 def _active() -> SparkSession | None:
@@ -127,7 +144,7 @@ def _settings(cores: int) -> dict[str, str]:
     return {
         "spark.master": f"local[{cores}]",
         "spark.api.mode": "classic",
-        **{setting.key: setting.wanted[0] for setting in MEANING},
+        **{setting.key: setting.wanted[0] for settings in NEEDED for setting in settings},
         # Nothing listens beyond this machine, and no other user of it reads our files.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -147,6 +164,8 @@ def _settings(cores: int) -> dict[str, str]:
         # keep their shape from batch to batch, so that compiled code is worth keeping.
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.adaptive.enabled": "false",
+        # Beyond this estimate, which for joins is the product of both sides, single partitions are spread.
+        "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
         "spark.sql.codegen.cache.maxEntries": "5000",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }

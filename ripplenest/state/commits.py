@@ -215,7 +215,8 @@ class Commits:
         engine = self.engines.choose(decision.rows)
         if decision.how == "incremental":
             try:
-                return decision, engine, propagate(plan, snapshot, changes, engine.joiner)
+                done = propagate(plan, snapshot, changes, engine.joiner, engine.here)
+                return decision, engine.told(done.here), done
             except EvaluationError as error:
                 # Triggers also ask about rows that were and rows that came together, which no state holds.
                 decision = after_failure(policy, error, Work(plan, snapshot.size, sizes))

@@ -16,7 +16,8 @@ class Report(Tabular):
     read, to find the rows that operations mean and those that views need.
 
     ``verdict`` says how views were kept fresh, by their triggers (incremental) or recomputed (full), and ``why``.
-    ``engine`` is where the views were worked out, in this process (local) or on Spark, and ``engine_why``.
+    ``engine`` is where the views were worked out, in this process (local) or on Spark, in so many ``jobs`` of it, and
+    ``engine_why`` also says which little of that Spark was not asked for.
     ``applied`` is False for a retry of a batch that was applied before. ``waiting`` are the views that read what
     changed and are not kept fresh, because they wait to be rebuilt (``Database.rebuild``).
 

@@ -25,7 +25,7 @@ from ripplenest.plan.families import member
 from ripplenest.plan.planned import Plan, merged
 from ripplenest.run import sizes
 from ripplenest.run.build import build
-from ripplenest.run.joiner import Joiner, PythonJoiner, Task
+from ripplenest.run.joiner import Joined, Joiner, PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
 from ripplenest.vector import joins
@@ -56,7 +56,7 @@ MANY = 1 << 20  # rows at once
 class Counting(LocalJoiner):
     """The engine of this process, which counts what the tasks of a level have in common."""
 
-    def join(self, tasks: list[Task], targets: object) -> dict[str, Rows]:  # type: ignore[override]
+    def join(self, tasks: list[Task], targets: object) -> Joined:  # type: ignore[override]
         families: defaultdict[object, set[object]] = defaultdict(set)
         for task in tasks:
             own = member(task.product)

@@ -17,6 +17,8 @@ from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
 from ripplenest.run import sizes
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
+from ripplenest.spark import frames
+from ripplenest.spark import joiner as joiner_module
 from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
 
 MAYBE = nullable(DOUBLE)
@@ -133,6 +135,18 @@ def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
             joiner.join([Task("m", p, (left, right))], [made("m", (LONG,))])
 
 
+def test_few_rows_that_make_many_are_summed_there(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as inputs of one task may have come back as they are; more than that are a job more, which sums them."""
+    monkeypatch.setattr(frames, "SMALL_ROWS", 5)
+    monkeypatch.setattr(joiner_module, "SMALL_ROWS", 5)
+    pair = (Source("T", At.DELTA, (LONG,)), Source("U", At.OLD, (LONG,)))
+    two, three = (Rows.of_counts((LONG,), {(i,): 2 for i in range(n)}) for n in (2, 3))
+    for right, head, jobs in ((two, (Col(0, 0, LONG),), 1), (three, (Col(0, 0, LONG),), 2)):
+        tasks = [Task("m", product(pair, (), head), (two, right))]
+        same(spark, tasks, [made("m", (LONG,))])
+        assert SparkJoiner(spark).join(tasks, [made("m", (LONG,))]).jobs == jobs
+
+
 @pytest.mark.parametrize("pages", ["small", pytest.param("large", marks=pytest.mark.long)])
 def test_very_many_joins_are_several_jobs(spark: SparkSession, pages: str) -> None:
     """Each hash join holds memory until its task ends; what does not fit into one task is summed over several."""
@@ -147,3 +161,4 @@ def test_very_many_joins_are_several_jobs(spark: SparkSession, pages: str) -> No
     count = 50
     found = joiner.join([Task("m", chain, tables)] * count, [made("m", text), made("idle", text)])
     assert {name: rows.counts() for name, rows in found.items()} == {"m": {("a1",): 30 * count}, "idle": {}}
+    assert found.jobs == (1 if pages == "small" else 9)

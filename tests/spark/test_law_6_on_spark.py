@@ -56,14 +56,15 @@ def pack_of(c: Choices, count: int, made: Made | None = None) -> tuple[Pack, lis
 
 
 def law_6(pack: Pack, joiner: Joiner, at: Callable[[int], object] = lambda _: None) -> int:
-    """Checks one query on its databases; how many results have rows. ``at`` is told which case is asked."""
+    """Checks one query on its databases; how many results have rows. ``at`` is told which case is asked. The engine is
+    asked for each level of the first batch, and once for the second."""
     cases = pack.cases
     query = query_of(cases[0].schema, cases[0].query)
     _, program = planned(query, Options(pack.mode))
     packed = Packed(program, [case.parts for case in cases], joiner)
     filled, states = 0, [case.parts for case in cases]
     for i in range(BATCHES):
-        packed.apply([case.batches[i].delta for case in cases])
+        packed.apply([case.batches[i].delta for case in cases], PythonJoiner() if i else None)
         states = [case.batches[i].after(state) for case, state in zip(cases, states, strict=True)]
         for n, (case, state) in enumerate(zip(cases, states, strict=True)):
             at(n)

@@ -1,6 +1,7 @@
 """Java is found in the order promised, Spark starts on it, and sessions of another meaning are refused."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -12,12 +13,25 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from support.pages import PAGE, programs
+from support.products import product
 
+from ripplenest.data.rows import Rows
 from ripplenest.errors import EnvironmentProblem
+from ripplenest.nrc.syntax import At
+from ripplenest.nrc.types import BOOL, LONG
+from ripplenest.plan.planned import Target
+from ripplenest.plan.product import Col, Const, Op, Source
+from ripplenest.run.joiner import Task
+from ripplenest.run.schedule import HERE
 from ripplenest.spark import java as java_module
+from ripplenest.spark import session
+from ripplenest.spark.frames import SMALL_ROWS
 from ripplenest.spark.java import Java, find_java, java_home, quiet_home
-from ripplenest.spark.session import DRIVER_MEMORY, MEANING, check_session, local_session
+from ripplenest.spark.joiner import FEW_JOINS, MANY_JOINS, SparkJoiner
+from ripplenest.spark.session import DRIVER_MEMORY, MEANING, WORKING, check_session, local_session
 
 # What Spark's scripts and Hadoop's file system call; java is not among them.
 TOOLS = ("bash", "env", "dirname", "chmod")
@@ -184,11 +198,12 @@ def test_the_session_has_our_meaning(spark: SparkSession) -> None:
     check_session(spark)
 
 
-OTHER = ("false", "Europe/Berlin", "TIMESTAMP_NTZ", "false")
+NEEDED = (*MEANING, *WORKING)
+OTHER = ("false", "Europe/Berlin", "TIMESTAMP_NTZ", "false", "false")
 
 
-@pytest.mark.parametrize("key, other", [(s.key, other) for s, other in zip(MEANING, OTHER, strict=True)])
-def test_a_session_of_another_meaning_is_refused(spark: SparkSession, key: str, other: str) -> None:
+@pytest.mark.parametrize("key, other", [(s.key, other) for s, other in zip(NEEDED, OTHER, strict=True)])
+def test_a_session_that_lacks_a_setting_is_refused(spark: SparkSession, key: str, other: str) -> None:
     foreign = spark.newSession()
     foreign.conf.set(key, other)
     with pytest.raises(EnvironmentProblem) as caught:
@@ -197,12 +212,45 @@ def test_a_session_of_another_meaning_is_refused(spark: SparkSession, key: str, 
     assert str(caught.value.wanted).startswith(f"{key}=")
 
 
-def test_all_wrong_settings_are_named_at_once(spark: SparkSession) -> None:
+def test_a_setting_of_another_value_is_what_it_is_wanted_for(spark: SparkSession) -> None:
+    """Without joins of every row with every row Spark refuses what has no equality."""
     foreign = spark.newSession()
-    foreign.conf.set("spark.sql.ansi.enabled", "false")
-    foreign.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    with pytest.raises(EnvironmentProblem, match=r"(?s)ansi\.enabled=false, .*timeZone=Asia/Tokyo"):
-        check_session(foreign)
+    foreign.conf.set("spark.sql.crossJoin.enabled", "false")
+    rows = Rows.of_counts((LONG,), {(1,): 1, (2,): 1})
+    above = tuple(Op("gt", (Col(i, 0, LONG), Const(1, LONG)), BOOL) for i in range(2))
+    p = product((Source("T", At.DELTA, (LONG,)), Source("U", At.OLD, (LONG,))), above, (Col(0, 0, LONG),))
+    task, target = Task("m", p, (rows, rows)), Target("m", (LONG,), "m")
+    with pytest.raises(PySparkException, match="implicit cartesian product"):
+        SparkJoiner(foreign).join([task], [target])
+    assert SparkJoiner(spark).join([task], [target])["m"].counts() == {(2,): 1}
+
+
+def test_all_that_a_session_lacks_is_said_at_once(spark: SparkSession) -> None:
+    foreign = spark.newSession()
+    for key, other in zip((s.key for s in NEEDED), OTHER, strict=True):
+        foreign.conf.set(key, other)
+    old = SimpleNamespace(version="4.0.2", conf=foreign.conf)
+    with pytest.raises(EnvironmentProblem) as caught:
+        check_session(cast(SparkSession, old))
+    text = str(caught.value)
+    for said in ("too old", "another meaning", "overflow", "cannot join", "4.1", "4.0.2"):
+        assert said in text
+    for setting, other in zip(NEEDED, OTHER, strict=True):
+        assert f"{setting.key}={setting.wanted[0]}" in text and f"{setting.key}={other}" in text
+
+
+def test_the_page_says_what_our_session_has() -> None:
+    """OPERATIONS.md: settings of a cluster and of Spark Connect are those of a local session, but for how many
+    partitions there are; and the numbers are ours."""
+    known = {**session._settings(8), "spark.sql.maxSinglePartitionBytes": "2**63 - 1"}
+    for heading in ("A cluster", "Spark Connect"):
+        (program,) = programs(heading)
+        said = dict(re.findall(r'"(spark\.[\w.]+)"[,:] (?:str\()?"?([\w* -]+)"?', program))
+        assert len(said) >= 4 and {key: known[key] for key in said} == said
+    text = " ".join(PAGE.read_text("utf-8").split())
+    assert f"of Spark {'.'.join(map(str, session.OLDEST))} or newer" in text
+    assert f"at most {SMALL_ROWS:,} rows, and its joins at most {MANY_JOINS}" in text
+    assert f"(the first setting; {FEW_JOINS} where" in text and f"up to {HERE:,} rows" in text
 
 
 @pytest.mark.parametrize("memory", ["2 g", "-1g", "lots", "0g", "2g --conf spark.ui.enabled=true"])

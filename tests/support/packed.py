@@ -84,10 +84,10 @@ class Packed:
         tables = {**packed_tables(p, cases), CASES: numbers}
         self.tables: Tables = {**tables, **build(self.plan, Memory(tables, {}), joiner)}
 
-    def apply(self, deltas: Sequence[Parts]) -> None:
+    def apply(self, deltas: Sequence[Parts], here: Joiner | None = None) -> None:
         """One batch of every case, in one propagation."""
         changes = {n: rows for n, rows in packed_tables(self.original, deltas).items() if len(rows)}
-        done = propagate(self.plan, Memory(self.tables, self.plan.indexes), changes, self.joiner)
+        done = propagate(self.plan, Memory(self.tables, self.plan.indexes), changes, self.joiner, here)
         for name, rows in {**changes, **done.changes}.items():
             self.tables[name] = self.tables[name].plus(rows).consolidated()
 

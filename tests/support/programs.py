@@ -22,7 +22,7 @@ from ripplenest.plan.planned import Plan, Target, plan
 from ripplenest.reading.arrow import NestedColumns
 from ripplenest.run import sizes
 from ripplenest.run.build import build
-from ripplenest.run.joiner import Joiner, PythonJoiner, Task
+from ripplenest.run.joiner import Joined, Joiner, PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
@@ -63,7 +63,7 @@ class Both:
     """The engine over columns beside the evaluator of rows, however few they are. Law: the same signed rows, and no
     value for the same tasks."""
 
-    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> dict[str, Rows]:
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         try:
             expected = PythonJoiner().join(tasks, targets)
         except EvaluationError:
