@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from sqlalchemy.engine import Connection
 
 from ripplenest.data.room import Room
+from ripplenest.errors import Stale
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head, Known, Live, Version
@@ -152,6 +153,16 @@ class Readable:
         with self._catalogue.transaction() as c:
             return self._catalogue.oldest(c)
 
+    def next_segment(self, parent: int) -> int:
+        """The number that the next segment gets when a commit on top of ``parent`` comes next. Raises Stale when there
+        is another version by now."""
+        self.check_open()
+        with self._catalogue.transaction() as c:
+            tip = self._catalogue.tip(c)
+        if tip.n != parent:
+            raise stale(self.path, parent, tip.n)
+        return tip.last_segment + 1
+
     # ------------------------------------------------------------ batches
 
     def applied(self, source: str, seq: int) -> Applied | None:
@@ -229,6 +240,12 @@ class Readable:
         head = seen.head
         changelog = Changelog(self._catalogue, head.version.n, seen.changes)
         return Snapshot(head.version, head.schema, head.live, self._catalogue, self._reader, changelog, seen.oldest)
+
+
+def stale(path: Path, parent: int, newest: int) -> Stale:
+    """What is wrong with a change of ``parent`` when another version is the newest."""
+    what = "another commit came first: this change was computed from an older version"
+    return Stale(what, where=str(path), wanted=f"version {parent}", got=f"version {newest}")
 
 
 def _applied(known: Known) -> Applied:
