@@ -28,7 +28,7 @@ from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
-from ripplenest.state.commits import Commits, Recorded
+from ripplenest.state.commits import Commits, Recorded, Tasks
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
@@ -60,7 +60,7 @@ class Database:
         self._state = State(store)
         self._declared = self._state.declared
         self._engines = Engines(engine, spark is not None, self._spark_joiner, store.room)
-        self._commits = Commits(self._state, self._engines)
+        self._commits = Commits(self._state, self._engines, self._tasks)
         self._definitions = Definitions(self._state, self._engines)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
@@ -368,6 +368,11 @@ class Database:
         self._report = self._commits.batch(policy, recorded)
         self._publications.catch_up(self._store.seen())
         return self._report
+
+    def _tasks(self) -> Tasks:
+        from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
+
+        return TaskLoads(self._store.room.memory)
 
     def _spark_joiner(self) -> Joiner:
         from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed

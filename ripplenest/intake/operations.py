@@ -97,7 +97,7 @@ def content(operations: Sequence[Operation], form: Form = "levels") -> str:
 def _text(o: Operation, form: Form) -> list[object]:
     match o:
         case Write() if form == "sums":
-            return loaded_text(o.relation, o.rows.content, o.verb)
+            return _summed(o.verb, o.relation, o.rows.content)
         case Write() if form != "rows" and o.rows.is_flat:
             return [o.verb, o.relation, {"columns": o.rows.columns_digest()}]
         case Write():
@@ -110,9 +110,13 @@ def _text(o: Operation, form: Form) -> list[object]:
             assert_never(o)
 
 
-def loaded_text(relation: str, content: Content, verb: Verb = "insert") -> list[object]:
-    """Of a load of a relation, rows of this ``content``."""
-    return [verb, relation, {"sums": content.text}]
+def loaded_content(relation: str, rows: Content) -> str:
+    """The text of a load of a relation. Law: content([Write("insert", relation, rows)], LOADS), of their content."""
+    return canonical_text([_summed("insert", relation, rows)])
+
+
+def _summed(verb: Verb, relation: str, rows: Content) -> list[object]:
+    return [verb, relation, {"sums": rows.text}]
 
 
 def _rows(rows: Given, form: Form) -> object:

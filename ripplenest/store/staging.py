@@ -5,9 +5,9 @@ segments, where the next writer removes what no row names, but in ``staging/<tok
 to the segments, under names of its version, before it names them. Attempts of a task that failed, that came twice or
 that nobody waited for have names of their own, which nothing asks for.
 
-Who is at work holds a lock on ``<token>.lock``, which the system lets go of when its process ends, however it ends. So a
-folder whose lock can be had is that of a process that died, and the next writer removes it. The lock file comes before
-the folder and goes after it: a folder without one is nobody's.
+Who is at work holds a lock on ``<token>.lock``, which the system lets go of when its process ends, however it ends. So
+a folder whose lock can be had is that of a process that died, and the next writer removes it. The lock file comes
+before the folder and goes after it: a folder without one is nobody's.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from secrets import token_hex
 
 from attrs import field, frozen
 
-from ripplenest.data.naming import Numbers
+from ripplenest.data.naming import Numbers, array_numbers, row_numbers
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.disk import Disk, refusals
 
@@ -139,12 +139,22 @@ def _remove(disk: Disk, token: str) -> None:
 
 
 class Shared(Numbers):
-    """Numbers that several processes take, each of them once, from ``start`` on: how many are taken stands in a file of
-    the folder, which is locked meanwhile. Those of an attempt that failed are nobody's."""
+    """Numbers that several processes take, each of them once: how many are taken stands in a file of the folder, which
+    is locked meanwhile. Those of an attempt that failed are nobody's."""
 
-    def __init__(self, folder: Path, name: str, start: int, end: int) -> None:
-        super().__init__(start, end)
-        self._start, self._file = start, folder / f"{name}.{NUMBERS}"
+    def __init__(self, folder: Path, name: str, every: Numbers) -> None:
+        super().__init__(every.next, every.end)
+        self._start, self._file = every.next, folder / f"{name}.{NUMBERS}"
+
+    @classmethod
+    def of_rows(cls, folder: Path, version: int) -> "Shared":
+        """Of rows that come in ``version`` (``naming.row_numbers``)."""
+        return cls(folder, "rows", row_numbers(version))
+
+    @classmethod
+    def of_arrays(cls, folder: Path, version: int) -> "Shared":
+        """Of rows below arrays that come in ``version`` (``naming.array_numbers``)."""
+        return cls(folder, "arrays", array_numbers(version))
 
     def take(self, many: int) -> range:
         """As many that were not given out."""
