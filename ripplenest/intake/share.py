@@ -98,6 +98,7 @@ class Share:
         self._numbers, self._arrays = numbers
         self._before = Unfolding(Empty(work.version - 1, work.specs), work.folds)
         self._content, self._rows, self._is_wrong = Content(), 0, False
+        self._last = numbered(share)  # of the numbers of runs, each of which is a segment by itself
         self._sizes: dict[str, int] = {}
         self._runs: dict[str, list[Segment]] = {}
         self._inside: list[Fault] = []
@@ -153,7 +154,11 @@ class Share:
             columns = placed(part, (), level.columns)
             numbers = pa.array(np.arange(start, start + level.size))
             rows = Rows.of_columns(spec.types, [*(columns[c] for c in part.key_columns), numbers])
-            yield spec.name, Draft(rows, spec.indexes)
+            yield spec.name, self._run(rows, spec)
+
+    def _run(self, rows: Rows, spec: TableSpec) -> Draft:
+        self._last += 1
+        return Draft(rows, spec.indexes[:1], self._last)
 
     def _shredded(self, level: Level) -> list[tuple[str, Draft]]:
         """The rows of each table; none once something is wrong."""
@@ -165,7 +170,7 @@ class Share:
         for part, rows in found.items():
             self._sizes[part] = self._sizes.get(part, 0) + len(rows)
         stored = folded(found, self._before, self._work.folds, self._arrays)
-        return [(table, Draft(rows, self._work.specs[table].indexes[:1])) for table, rows in stored.items()]
+        return [(table, self._run(rows, self._work.specs[table])) for table, rows in stored.items()]
 
     def _wrong_inside(self, level: Level, start: int) -> Iterator[Fault]:
         r = self._work.relation

@@ -72,6 +72,9 @@ class Recorded:
 class Tasks(Protocol):
     """Who loads rows that are with several processes, and stay there (``ripplenest/tasks``)."""
 
+    def takes(self, rows: object) -> bool:
+        """Whether these are such rows."""
+
     def content(self, rows: object, work: Loading, staging: Staging) -> Content:
         """What the rows are; nothing is written. Raises what is wrong with their types."""
 
@@ -119,8 +122,9 @@ class Commits:
         source = f"{LOADS}{name}"
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
-        if self.tasks is not None and is_frame(rows) and r.parts[name].types and not _is_older(applied):
-            return self._load_by_tasks(self.tasks(), r, rows, snapshot, applied, last + 1)
+        tasks = self.tasks() if self.tasks is not None and is_frame(rows) else None
+        if tasks is not None and tasks.takes(rows) and r.parts[name].types and not _is_older(applied):
+            return self._load_by_tasks(tasks, r, rows, snapshot, applied, last + 1)
         where, room = f"load {name}: rows", self.state.room
         write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))
         digest = _digest((write,), FORM)

@@ -65,19 +65,21 @@ def merge(work: Range, reader: Reader, disk: Disk, room: Room) -> Segment | None
     rows = _gathered(work, reader, room)
     if not len(rows):
         return None
-    draft = Draft(rows, work.source.spec.indexes, work.id, work.table, work.born)
+    draft = Draft(rows, work.source.spec.indexes, work.id, work.table, work.born, is_delta=True)
     return written([draft], disk, room)[0]
 
 
 @frozen
 class Draft:
-    """Rows, each once, that are to be segment ``id`` of ``table``, with an index on each of ``keys``."""
+    """Rows, each once, that are to be segment ``id`` of ``table``, with an index on each of ``keys``. What is no
+    ``is_delta`` is a sorted run by itself."""
 
     rows: Rows
     keys: Sequence[Columns]
-    id: int = 0
+    id: int
     table: int = 0
     born: int = 0
+    is_delta: bool = False
 
 
 def written(drafts: Sequence[Draft], disk: Disk, room: Room) -> list[Segment]:
@@ -88,7 +90,7 @@ def written(drafts: Sequence[Draft], disk: Disk, room: Room) -> list[Segment]:
         blob = pack.add(lightened(table))
         keyed = {c: pack.add(KeyIndex.of(entries, c, d.id).table) for c, entries in indexes.items()}
         size = table.num_rows
-        found.append(Segment(d.id, d.table, blob, size, tier(size), d.born, is_delta=True, indexes=keyed))
+        found.append(Segment(d.id, d.table, blob, size, tier(size), d.born, d.is_delta, keyed))
     pack.write(disk)
     return found
 

@@ -11,11 +11,13 @@ from abc import abstractmethod
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
+from attrs import frozen
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
@@ -23,6 +25,7 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from ripplenest.errors import EnvironmentProblem
@@ -71,33 +74,57 @@ class OnWork(DataSource):
         return _Reader(type(self), dict(self.options))
 
 
-def on_rows(df: DataFrame, job: type[OnRows], common: str, staging: Staging) -> dict[int, str]:
-    """By partition of ``df``, what ``job`` says of its rows."""
-    df.sparkSession.dataSource.register(job)
-    file = file_name()
-    told = {COMMON: common, FOLDER: str(staging.folder), FILE: file}
-    with _without_us():
-        df.write.format(job.name()).mode("append").options(**told).save()
-    found = Disk(staging.folder).read_bytes(file)
-    assert found is not None, "Spark says that it has committed"
-    return {int(share): said for share, said in json.loads(found).items()}
+class Jobs(Protocol):
+    """What does jobs, beside some rows."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """That of the rows."""
+
+    @property
+    def at_once(self) -> int:
+        """How many tasks may be done at once."""
+
+    def on_rows(self, job: type[OnRows], common: str, staging: Staging) -> dict[int, str]:
+        """By partition of the rows, what ``job`` says of them."""
+
+    def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
+        """What ``job`` says of each of ``works``."""
 
 
-def on_work(spark: SparkSession, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
-    """What ``job`` says of each of ``works``."""
-    if not works:
-        return []
-    spark.dataSource.register(job)
-    told = {COMMON: common, WORKS: json.dumps(works)}
-    with _without_us():
-        found = spark.read.format(job.name()).options(**told).load().toArrow()
-    said = dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
-    return [said[i] for i in range(len(works))]
+@frozen
+class SparkJobs:
+    """Those of Spark, in the session of ``rows``."""
 
+    rows: DataFrame
 
-def at_once(spark: SparkSession) -> int:
-    """How many tasks a job of this session may have to be done at once, as its user has it."""
-    return max(int(spark.conf.get("spark.sql.shuffle.partitions", "1") or 1), 1)
+    @property
+    def schema(self) -> pa.Schema:
+        return to_arrow_schema(self.rows.schema)
+
+    @property
+    def at_once(self) -> int:
+        """As many as its user has a shuffle have."""
+        return max(int(self.rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "1") or 1), 1)
+
+    def on_rows(self, job: type[OnRows], common: str, staging: Staging) -> dict[int, str]:
+        self.rows.sparkSession.dataSource.register(job)
+        file = file_name()
+        told = {COMMON: common, FOLDER: str(staging.folder), FILE: file}
+        with _without_us():
+            self.rows.write.format(job.name()).mode("append").options(**told).save()
+        found = Disk(staging.folder).read_bytes(file)
+        assert found is not None, "Spark says that it has committed"
+        return {int(share): said for share, said in json.loads(found).items()}
+
+    def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
+        spark = self.rows.sparkSession
+        spark.dataSource.register(job)
+        told = {COMMON: common, WORKS: json.dumps(works)}
+        with _without_us():
+            found = spark.read.format(job.name()).options(**told).load().toArrow()
+        said = dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
+        return [said[i] for i in range(len(works))]
 
 
 class _Said(WriterCommitMessage):

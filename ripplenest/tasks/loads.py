@@ -6,14 +6,14 @@ and names what it was told: what other attempts have written goes with the folde
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from attrs import asdict, frozen
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from ripplenest.data.content import Content
 from ripplenest.data.room import Room
@@ -40,7 +40,7 @@ from ripplenest.tasks.handed import (
     taken_of,
     taken_text,
 )
-from ripplenest.tasks.jobs import Batches, OnRows, OnWork, at_once, on_rows, on_work
+from ripplenest.tasks.jobs import Batches, Jobs, OnRows, OnWork, SparkJobs
 from ripplenest.tasks.merging import merge_ranges
 
 UNSEEN = "null"  # what a task says that does not see the folder
@@ -48,13 +48,18 @@ UNSEEN = "null"  # what a task says that does not see the folder
 
 @frozen
 class TaskLoads:
-    """Loads whose tasks may take ``memory`` each (``commits.Tasks``)."""
+    """Loads whose tasks may take ``memory`` each (``commits.Tasks``); ``jobs`` are those beside the rows of a load."""
 
     memory: int
+    jobs: Callable[[Any], Jobs] = SparkJobs
+
+    def takes(self, rows: object) -> bool:
+        """Whether there is more than what the driver has anyway."""
+        return isinstance(rows, DataFrame) and not rows.isLocal()
 
     def content(self, rows: object, work: Loading, staging: Staging) -> Content:
         """What the rows are; nothing is written. Raises what is wrong with their types."""
-        taken = self._shares(rows, Looking, work, staging)
+        taken = self._shares(self.jobs(rows), Looking, work, staging)
         _check(work, taken, [f for t in taken.values() for f in t.types])
         return _content(taken)
 
@@ -63,21 +68,21 @@ class TaskLoads:
     ) -> tuple[Written, dict[str, int], Content]:
         """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
         and what they are. Raises WrongColumns, WrongValue, DuplicateKey."""
-        assert isinstance(rows, DataFrame)
-        taken = self._shares(rows, Taking, work, staging)
+        jobs = self.jobs(rows)
+        taken = self._shares(jobs, Taking, work, staging)
         _check(work, taken, [f for t in taken.values() for f in t.types])
-        place, tasks = self._place(staging), at_once(rows.sparkSession)
+        place = self._place(staging)
         sources = _sources(work, taken)
         if work.keys.name in sources or any(t.is_wrong for t in taken.values()):
-            again = _again(rows, work, place, sources[work.keys.name], tasks) if work.relation.key else []
+            again = _again(jobs, work, place, sources[work.keys.name]) if work.relation.key else []
             _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
         if any(t.is_wrong for t in taken.values()):
             raise LawBroken("rows could not be loaded, and none of them is wrong", where=work.where)
         ranges = []
         for table in sorted(sources.keys() & tables.keys()):
-            ranges.append(divided(sources[table], tasks, first, tables[table], work.version))
+            ranges.append(divided(sources[table], jobs.at_once, first, tables[table], work.version))
             first += len(ranges[-1])
-        found = merge_ranges(rows.sparkSession, place, ranges)
+        found = merge_ranges(jobs, place, ranges)
         made = {own[0].source.spec.name: tuple(s) for own, s in zip(ranges, found, strict=True) if s}
         sizes: dict[str, int] = {}
         for part, n in (pair for t in taken.values() for pair in t.sizes.items()):
@@ -87,10 +92,9 @@ class TaskLoads:
     def _place(self, staging: Staging) -> Place:
         return place_of(str(staging.folder), str(staging.folder), self.memory)
 
-    def _shares(self, rows: object, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
+    def _shares(self, jobs: Jobs, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
         """What came of each share. Raises WrongColumns for columns of no rows, and EnvironmentProblem."""
-        assert isinstance(rows, DataFrame)
-        said = on_rows(rows, job, loading_text(work, self._place(staging)), staging)
+        said = jobs.on_rows(job, loading_text(work, self._place(staging)), staging)
         if UNSEEN in said.values():
             raise EnvironmentProblem(
                 "the workers of Spark do not see the folder of the state",
@@ -100,7 +104,7 @@ class TaskLoads:
             )
         taken = {share: taken_of(text) for share, text in said.items()}
         if not any(t.rows for t in taken.values()):
-            read_rows(to_arrow_schema(rows.schema).empty_table(), work.relation.row, work.rows)
+            read_rows(jobs.schema.empty_table(), work.relation.row, work.rows)
         return taken
 
 
@@ -121,10 +125,10 @@ def _sources(work: Loading, taken: Mapping[int, Taken]) -> dict[str, TableRef]:
     return {table: TableRef(work.sources[table], runs) for table, runs in found.items()}
 
 
-def _again(df: DataFrame, work: Loading, place: Place, keys: TableRef, tasks: int) -> list[Fault]:
-    told = [range_text(piece, 0) for piece in divided(keys, tasks, 0, 0, 0)]
+def _again(jobs: Jobs, work: Loading, place: Place, keys: TableRef) -> list[Fault]:
+    told = [range_text(piece, 0) for piece in divided(keys, jobs.at_once, 0, 0, 0)]
     common = sources_text(place, [keys], loading_text(work, place))
-    said = on_work(df.sparkSession, Again, common, told)
+    said = jobs.on_work(Again, common, told)
     return [fault for text in said for fault in faults_of(json.loads(text))]
 
 
