@@ -156,7 +156,9 @@ class Commits:
             self._check_none(r.name, snapshot, applied)
             first, ids = store.next_segment(snapshot.version), {n: tables.number(n) for n in names}
             written, sizes, content = tasks.load(rows, work, staging, ids, first)
-            made = {table: _mapped(tables.tables[table], written) for table in written.segments if table in sizes}
+            is_read = any(r.name in view.relations for view in self._declared.views.values())
+            read = sizes.keys() & written.segments.keys() if is_read else ()
+            made = {table: _mapped(tables.tables[table], written) for table in sorted(read)}
             change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=_loaded_digest(r, content), written=written)
             return self._finished(r.name, snapshot, sizes, made, change)
 

@@ -37,7 +37,7 @@ def relation(c: Choices) -> Relation:
     own, inner = _able(row, True), list(Relation("R", row).parts.items())[1:]
     rows = {path.removeprefix("R."): part.row for path, part in inner}
     keys = {path: c.pick(able) for path, t in rows.items() if (able := _able(t, False)) and not c.one_in(3)}
-    immutable = tuple(path for path in rows if c.one_in(4))
+    immutable = tuple(path for path in rows if c.one_in(3))
     return declare("R", row, c.pick(own) if own and not c.one_in(3) else None, immutable, c.one_in(2), keys)
 
 
