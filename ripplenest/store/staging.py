@@ -43,15 +43,18 @@ class Staging:
     @classmethod
     def begin(cls, state: Path) -> "Staging":
         """A new one in the folder of a state. Raises StateError when the file system refuses."""
-        disk = Disk(state / FOLDER)
-        disk.create()
-        while True:
+        disk, held = Disk(state / FOLDER), None
+        while held is None:
+            disk.create()
             token = token_hex(8)
             held = _locked(disk, f"{token}{LOCK}")
-            if held is not None:
-                break
-        Disk(disk.folder / token).create()
-        return cls(disk, token, held)
+        found = cls(disk, token, held)
+        try:
+            Disk(found.folder).create()
+        except BaseException:
+            found.end()
+            raise
+        return found
 
     def end(self) -> None:
         """Remove what is left of it."""
@@ -90,10 +93,14 @@ def left_over(state: Path) -> Iterator[str]:
 
 
 def _locked(disk: Disk, file: str) -> int | None:
-    """The lock of a new file; None when somebody took the file for one of the dead before it was locked."""
+    """The lock of a new file; None when somebody took the file for one of the dead before it was locked, or the folder
+    went, where nobody else was."""
     with refusals(disk.folder / file):
         disk.step("create", file)
-        held = os.open(disk.folder / file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            held = os.open(disk.folder / file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            return None
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(held).st_nlink:
@@ -136,6 +143,7 @@ def _remove(disk: Disk, token: str) -> None:
             disk.step("remove", token)
             own.folder.rmdir()
         disk.remove(f"{token}{LOCK}")
+        disk.folder.rmdir()  # if nobody else is there
 
 
 class Shared(Numbers):

@@ -84,10 +84,11 @@ class Writable(Readable):
                 raise BatchConflict("this batch was applied before", where=where, got=got)
 
     def _sweep(self, c: Connection) -> None:
-        """Remove what a writer that died has left, once; ``c`` holds the write lock, so no other writer is at work, but
-        for those whose tasks write what they have not begun to commit."""
+        """Remove what a writer that died has left, once; ``c`` holds the write lock, so no other writer is at work.
+        What tasks wrote for one that died goes whenever it is seen: others are at work there, and hold locks of their
+        own."""
+        sweep(self.path)
         if not self._swept:
-            sweep(self.path)
             for file in self._disk.list() - self._catalogue.files(c):
                 self._disk.remove(file)
             self._swept = True

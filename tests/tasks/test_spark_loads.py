@@ -1,4 +1,4 @@
-"""Loads of DataFrames by tasks of Spark: what ``test_shared_loads.py`` has of jobs that are played, of those of Spark."""
+"""Loads of DataFrames by tasks of Spark: what ``test_shared_loads.py`` asks of jobs that are played."""
 
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ class Order:
 
 
 @rn.view
-def large(O: Bag[Order]):
-    return [{"order": o.order, "lines": [i.line for i in o.items if i.qty > 1.0]} for o in O]
+def large(R: Bag[Order]):
+    return [{"order": o.order, "lines": [i.line for i in o.items if i.qty > 1.0]} for o in R]
 
 
 def orders(spark: SparkSession, many: int, partitions: int = 3) -> DataFrame:
@@ -50,12 +50,12 @@ def item_type() -> str:
 
 def declared(folder: Path, **keys: Any) -> Database:
     db = rn.open(folder, engine="local")
-    db.relation("O", Order, **keys)
+    db.relation("R", Order, **keys)
     return db
 
 
 def left(folder: Path) -> list[str]:
-    return sorted(p.name for p in (folder / "staging").iterdir())
+    return sorted(p.name for p in folder.glob("staging/*"))
 
 
 KEYS: list[dict[str, Any]] = [
@@ -73,18 +73,18 @@ def test_tasks_load_what_the_driver_loads(spark: SparkSession, tmp_path: Path, k
         if not keys:
             for db in (whole, tasks):
                 db.create(large)
-        whole.load("O", df.toArrow())
-        assert tasks.load("O", df) == whole.version
+        whole.load("R", df.toArrow())
+        assert tasks.load("R", df) == whole.version
         assert tasks._store.batches() == whole._store.batches()
-        assert sorted(map(repr, tasks.relation("O").rows())) == sorted(map(repr, whole.relation("O").rows()))
+        assert sorted(map(repr, tasks.relation("R").rows())) == sorted(map(repr, whole.relation("R").rows()))
         for db in (whole, tasks):
             assert db.verify().ok
         if not keys:
             assert tasks.view("large").rows() == whole.view("large").rows()
-            assert whole.load("O", df.repartition(2)) == whole.version
-            assert tasks.load("O", df.toArrow()) == tasks.version
+            assert whole.load("R", df.repartition(2)) == whole.version
+            assert tasks.load("R", df.toArrow()) == tasks.version
             with pytest.raises(AlreadyLoaded):
-                tasks.load("O", df.limit(7))
+                tasks.load("R", df.limit(7))
         assert left(tmp_path / "tasks") == [] and not tasks.usage.orphans
 
 
@@ -102,9 +102,9 @@ def test_tasks_find_what_the_driver_finds(spark: SparkSession, tmp_path: Path, s
     df = spoilt(orders(spark, 101))
     with declared(tmp_path / "s", key="order") as db:
         with pytest.raises(error) as wanted:
-            db.load("O", df.toArrow())
+            db.load("R", df.toArrow())
         with pytest.raises(error) as found:
-            db.load("O", df)
+            db.load("R", df)
         assert str(found.value) == str(wanted.value)
         assert db.version == 1 and left(tmp_path / "s") == [] and not db.usage.orphans
 
@@ -114,8 +114,8 @@ def test_a_task_that_fails_at_first(spark: SparkSession, tmp_path: Path) -> None
     df = orders(spark, 60)
     with declared(tmp_path / "s") as db, pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs.SparkJobs, "on_rows", twice(jobs.SparkJobs.on_rows))
-        db.load("O", df)
-        assert len(db.relation("O").rows()) == 60 and db.verify().ok
+        db.load("R", df)
+        assert len(db.relation("R").rows()) == 60 and db.verify().ok
         assert left(tmp_path / "s") == [] and not db.usage.orphans
 
 
@@ -131,16 +131,17 @@ def test_what_spark_says_of_its_rows_stays(spark: SparkSession, tmp_path: Path) 
     df = orders(spark, 30).withColumn("order", F.raise_error(F.lit("no such number")).cast("bigint"))
     with declared(tmp_path / "s", key="order") as db:
         with pytest.raises(Exception, match="no such number"):
-            db.load("O", df)
+            db.load("R", df)
         assert db.version == 1 and left(tmp_path / "s") == []
-        assert db.load("O", orders(spark, 30)) == 2
+        assert db.load("R", orders(spark, 30)) == 2
 
 
 def test_workers_that_do_not_see_the_folder(spark: SparkSession, tmp_path: Path) -> None:
     with declared(tmp_path / "s") as db, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loads.TaskLoads, "_place", lambda self, _: loads.place_of("", str(tmp_path / "gone"), self.memory))
+        gone = str(tmp_path / "gone")
+        patch.setattr(loads.TaskLoads, "_place", lambda *_: loads.place_of(gone, gone, 1 << 24))
         with pytest.raises(EnvironmentProblem, match="do not see the folder") as refused:
-            db.load("O", orders(spark, 10))
+            db.load("R", orders(spark, 10))
         assert "toArrow" in str(refused.value) and db.version == 1
 
 
@@ -149,4 +150,4 @@ def test_rows_that_the_driver_has_are_no_job(spark: SparkSession, tmp_path: Path
     assert local.isLocal()
     with declared(tmp_path / "s") as db, pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs.SparkJobs, "on_rows", lambda *_: pytest.fail("a job"))
-        assert db.load("O", local) == 2 and len(db.relation("O").rows()) == 10
+        assert db.load("R", local) == 2 and len(db.relation("R").rows()) == 10
