@@ -144,8 +144,9 @@ class Database:
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
 
-        The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
-        rows.
+        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
+        rows, what is wrong with rows, and EnvironmentProblem for workers that do not have this package or do not see the
+        folder of the state.
         """
         version = self._commits.load(name, rows)
         self._publications.catch_up(self._store.seen())

@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.content import Content
 from ripplenest.data.level_values import values_of
@@ -30,14 +30,14 @@ from ripplenest.intake.shredding import placed
 from ripplenest.nrc.errors import MOST, RipplenestError
 from ripplenest.nrc.types import LONG
 from ripplenest.schema.relation import Relation
-from ripplenest.store.ranges import Draft, windows
+from ripplenest.store.ranges import Unwritten, windows
 from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Reader, Segment
 from ripplenest.store.specs import TableSpec
 from ripplenest.version.empty import Empty
 from ripplenest.version.folding import Fold, Unfolding, folded
 
-Write = Callable[[Sequence[Draft]], list[Segment]]
+Write = Callable[[Sequence[Unwritten]], list[Segment]]
 
 
 @frozen
@@ -49,6 +49,10 @@ class Loading:
     folds: tuple[Fold, ...]
     specs: Mapping[str, TableSpec]
     version: int
+
+    def is_for(self, other: "Loading") -> bool:
+        """Whether it stores the same rows in the same tables, in whichever version."""
+        return evolve(self, version=other.version) == other
 
     @property
     def where(self) -> str:
@@ -139,15 +143,15 @@ class Share:
         self._content = self._content.plus(Content.of(level))
         if self._write is None:
             return
-        drafts = [*self._keys(level, start)]
+        runs = [*self._keys(level, start)]
         if not self._is_wrong:
-            drafts += self._shredded(level)
+            runs += self._shredded(level)
         if self._is_wrong:
             self._inside += islice(self._wrong_inside(level, start), MOST)
-        for (table, _), segment in zip(drafts, self._write([draft for _, draft in drafts]), strict=True):
+        for (table, _), segment in zip(runs, self._write([run for _, run in runs]), strict=True):
             self._runs.setdefault(table, []).append(segment)
 
-    def _keys(self, level: Level, start: int) -> Iterator[tuple[str, Draft]]:
+    def _keys(self, level: Level, start: int) -> Iterator[tuple[str, Unwritten]]:
         r = self._work.relation
         if r.key:
             part, spec = r.parts[r.name], self._work.keys
@@ -156,11 +160,11 @@ class Share:
             rows = Rows.of_columns(spec.types, [*(columns[c] for c in part.key_columns), numbers])
             yield spec.name, self._run(rows, spec)
 
-    def _run(self, rows: Rows, spec: TableSpec) -> Draft:
+    def _run(self, rows: Rows, spec: TableSpec) -> Unwritten:
         self._last += 1
-        return Draft(rows, spec.indexes[:1], self._last)
+        return Unwritten(rows, spec.indexes[:1], self._last)
 
-    def _shredded(self, level: Level) -> list[tuple[str, Draft]]:
+    def _shredded(self, level: Level) -> list[tuple[str, Unwritten]]:
         """The rows of each table; none once something is wrong."""
         try:
             found = inserted(ColumnChanges(self._work.relation, self._before, self._numbers), level)

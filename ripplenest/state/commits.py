@@ -144,23 +144,44 @@ class Commits:
     def _load_by_tasks(
         self, tasks: Tasks, r: Relation, rows: object, snapshot: Unfolding, applied: Applied | None, seq: int
     ) -> int:
-        """The same of rows that do not come here."""
-        store, tables = self.state.store, snapshot.tables
-        assert isinstance(tables, Snapshot)
-        folds = tuple(fold for fold in self._declared.folded if fold.relation == r)
-        names = [*r.parts, *(fold.table for fold in folds)]
-        work = Loading(r, folds, {n: tables.tables[n] for n in names}, snapshot.version + 1)
+        """The same of rows that do not come here. What tasks wrote does not depend on what others commit meanwhile,
+        unless rows have numbers of the version."""
+        store, work, ids = self.state.store, *self._loading(r, snapshot)
         with Staging.begin(store.path) as staging:
             if applied is not None and _loaded_digest(r, tasks.content(rows, work, staging)) == applied.digest:
                 return applied.version
             self._check_none(r.name, snapshot, applied)
-            first, ids = store.next_segment(snapshot.version), {n: tables.number(n) for n in names}
-            written, sizes, content = tasks.load(rows, work, staging, ids, first)
-            is_read = any(r.name in view.relations for view in self._declared.views.values())
-            read = sizes.keys() & written.segments.keys() if is_read else ()
-            made = {table: _mapped(tables.tables[table], written) for table in sorted(read)}
+            written, sizes, content = tasks.load(rows, work, staging, ids, store.reserved())
             change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=_loaded_digest(r, content), written=written)
-            return self._finished(r.name, snapshot, sizes, made, change)
+            for _ in range(TRIES - 1):
+                try:
+                    return self._named(r, snapshot, sizes, change)
+                except Stale:
+                    snapshot = self.state.snapshot()
+                    again = self._declared.relations.get(r.name)
+                    fits = again == r and self._loading(r, snapshot)[0].is_for(work) and not staging.is_numbered
+                    if not fits or (self.state.store.last_seq(f"{LOADS}{r.name}") or 0) >= seq:
+                        raise
+                    self._check_none(r.name, snapshot, None)
+            return self._named(r, snapshot, sizes, change)
+
+    def _loading(self, r: Relation, snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:
+        """A load on top of a version, and what the catalogue calls the tables of the relation."""
+        tables = snapshot.tables
+        assert isinstance(tables, Snapshot)
+        folds = tuple(fold for fold in self._declared.folded if fold.relation == r)
+        names = [*r.parts, *(fold.table for fold in folds)]
+        work = Loading(r, folds, {n: tables.tables[n] for n in names}, snapshot.version + 1)
+        return work, {n: tables.number(n) for n in names}
+
+    def _named(self, r: Relation, snapshot: Unfolding, sizes: Mapping[str, int], change: Change) -> int:
+        """Commit what tasks wrote. It is mapped where a view reads it."""
+        work, written = self._loading(r, snapshot)[0], change.written
+        assert written is not None
+        is_read = any(r.name in view.relations for view in self._declared.views.values())
+        read = sizes.keys() & written.segments.keys() if is_read else ()
+        made = {table: _mapped(work.specs[table], written) for table in sorted(read)}
+        return self._finished(r.name, snapshot, sizes, made, change)
 
     def fill(self, name: str, rows: Given) -> None:
         """Fill an empty relation with the rows of another state, which is no load of this one."""

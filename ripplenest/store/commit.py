@@ -124,7 +124,7 @@ class Draft:
 
     def _taken(self, written: Written | None, schema: Schema) -> dict[str, Segments]:
         """What tasks wrote, as segments of this version in files of its own. Raises StateError for tables that there
-        are not, and LawBroken for what was made for another version."""
+        are not, and LawBroken for what was not made for them."""
         if written is None:
             return {}
         names: dict[str, str] = {}
@@ -134,7 +134,7 @@ class Draft:
                 raise unknown_table(table, schema.tables)
             for s in segments:
                 names.setdefault(s.blob.file, f"{self._n:010d}-{token_hex(8)}.deltas")
-            found[table] = tuple(_renamed(s, names) for s in segments)
+            found[table] = tuple(_renamed(s, names, self._n) for s in segments)
             self._check_taken(found[table], schema, table)
         self.adopted = [(written.folder / old, new) for old, new in names.items()]
         every = [s for segments in found.values() for s in segments]
@@ -144,10 +144,10 @@ class Draft:
         return found
 
     def _check_taken(self, segments: Segments, schema: Schema, table: str) -> None:
-        wanted = (schema.ids[table], self._n, True, {*schema.tables[table].indexes})
+        wanted = (schema.ids[table], True, {*schema.tables[table].indexes})
         for s in segments:
-            if s.id < self._next or (s.table, s.born, s.is_delta, {*s.indexes}) != wanted:
-                raise LawBroken("a segment that was made for another version", where=table, wanted=wanted, got=s)
+            if s.id < self._next or (s.table, s.is_delta, {*s.indexes}) != wanted:
+                raise LawBroken("a segment that was not made for this table", where=table, wanted=wanted, got=s)
 
     def _version(self, old: Version, change: Change, schema: str, live: dict[int, tuple[Segment, ...]]) -> Version:
         changes = segments_digest(s for s, _ in self._born if s.is_delta)
@@ -235,11 +235,11 @@ class Draft:
         return blob
 
 
-def _renamed(s: Segment, names: Mapping[str, str]) -> Segment:
-    """The same segment, its digest too, in the file of another name."""
+def _renamed(s: Segment, names: Mapping[str, str], born: int) -> Segment:
+    """The same segment, its digest too, in the file of another name, and born."""
     indexes = {columns: evolve(blob, file=names[blob.file]) for columns, blob in s.indexes.items()}
     blob = evolve(s.blob, file=names[s.blob.file])
-    return Segment(s.id, s.table, blob, s.rows, s.level, s.born, s.is_delta, indexes)
+    return Segment(s.id, s.table, blob, s.rows, s.level, born, s.is_delta, indexes)
 
 
 def _delta(change: Change, spec: TableSpec) -> Rows | None:

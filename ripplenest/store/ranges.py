@@ -39,24 +39,22 @@ MOST = 1 << 30  # bytes that a segment has, about: its texts are to be one array
 
 @frozen
 class Range:
-    """The rows of ``source`` whose stored hashes are low ≤ h < high, which become segment ``id`` of ``table``, born in
-    version ``born``."""
+    """The rows of ``source`` whose stored hashes are low ≤ h < high, which become segment ``id`` of ``table``."""
 
     source: TableRef
     low: int
     high: int
     id: int
     table: int
-    born: int
 
 
-def divided(source: TableRef, tasks: int, first: int, table: int, born: int) -> list[Range]:
+def divided(source: TableRef, tasks: int, first: int, table: int) -> list[Range]:
     """All rows of ``source``, in as many ranges as ``tasks`` can do at once, if there is enough to do. Segments get
     numbers from ``first`` on."""
     size = sum(s.blob.bytes for s in source.segments)
     many = max(-(-size // MOST), min(tasks, -(-size // LEAST)), 1)
     found = enumerate(ranges(0, RANGE, many if source.spec.indexes else 1), first)
-    return [Range(source, low, high, i, table, born) for i, (low, high) in found]
+    return [Range(source, low, high, i, table) for i, (low, high) in found]
 
 
 def merge(work: Range, reader: Reader, disk: Disk, room: Room) -> Segment | None:
@@ -65,32 +63,30 @@ def merge(work: Range, reader: Reader, disk: Disk, room: Room) -> Segment | None
     rows = _gathered(work, reader, room)
     if not len(rows):
         return None
-    draft = Draft(rows, work.source.spec.indexes, work.id, work.table, work.born, is_delta=True)
-    return written([draft], disk, room)[0]
+    return written([Unwritten(rows, work.source.spec.indexes, work.id, work.table, is_delta=True)], disk, room)[0]
 
 
 @frozen
-class Draft:
+class Unwritten:
     """Rows, each once, that are to be segment ``id`` of ``table``, with an index on each of ``keys``. What is no
-    ``is_delta`` is a sorted run by itself."""
+    ``is_delta`` is a sorted run by itself. Which version it is born in, the commit says."""
 
     rows: Rows
     keys: Sequence[Columns]
     id: int
     table: int = 0
-    born: int = 0
     is_delta: bool = False
 
 
-def written(drafts: Sequence[Draft], disk: Disk, room: Room) -> list[Segment]:
+def written(rows: Sequence[Unwritten], disk: Disk, room: Room) -> list[Segment]:
     """Segments in one new file, which is durable but for its name."""
     pack, found = Pack(file_name(), room), []
-    for d in drafts:
+    for d in rows:
         table, indexes = clustered(d.rows.arrow(), d.keys, room)
         blob = pack.add(lightened(table))
         keyed = {c: pack.add(KeyIndex.of(entries, c, d.id).table) for c, entries in indexes.items()}
         size = table.num_rows
-        found.append(Segment(d.id, d.table, blob, size, tier(size), d.born, d.is_delta, keyed))
+        found.append(Segment(d.id, d.table, blob, size, tier(size), 0, d.is_delta, keyed))
     pack.write(disk)
     return found
 

@@ -29,6 +29,7 @@ from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Entry, Standing, TableSpec
 
+RESERVED = 1 << 20  # numbers of segments that others may give while tasks are at work
 SOURCES = 64  # of which is kept in memory how far they are
 
 
@@ -153,15 +154,11 @@ class Readable:
         with self._catalogue.transaction() as c:
             return self._catalogue.oldest(c)
 
-    def next_segment(self, parent: int) -> int:
-        """The number that the next segment gets when a commit on top of ``parent`` comes next. Raises Stale when there
-        is another version by now."""
+    def reserved(self) -> int:
+        """A number from which on segments can be numbered that another commit may come before, or some thousand."""
         self.check_open()
         with self._catalogue.transaction() as c:
-            tip = self._catalogue.tip(c)
-        if tip.n != parent:
-            raise stale(self.path, parent, tip.n)
-        return tip.last_segment + 1
+            return self._catalogue.tip(c).last_segment + RESERVED
 
     # ------------------------------------------------------------ batches
 

@@ -49,7 +49,7 @@ class Reshape:
 @frozen
 class Written:
     """Rows that are in files already, made by tasks (``store/staging.py``): by table the segments that hold them, in
-    files of ``folder``, of which no two share a row. Their numbers are those that the commit gives next."""
+    files of ``folder``, of which no two share a row. Their numbers have not been given (``Readable.reserved``)."""
 
     folder: Path
     segments: Mapping[str, "tuple[Segment, ...]"]

@@ -56,6 +56,11 @@ class Staging:
             raise
         return found
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether numbers of a version were taken (``Shared``)."""
+        return any(self.folder.glob(f"*.{NUMBERS}"))
+
     def end(self) -> None:
         """Remove what is left of it."""
         try:

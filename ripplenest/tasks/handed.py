@@ -126,7 +126,7 @@ def sources_of(text: str) -> tuple[Place, list[TableRef], str]:
 
 def range_text(work: Range, source: int) -> str:
     """The range, and which of the sources it is of. Law: range_of(range_text(r, i), s) = r where r is of s[i]."""
-    return json.dumps([source, work.low, work.high, work.id, work.table, work.born])
+    return json.dumps([source, work.low, work.high, work.id, work.table])
 
 
 def range_of(text: str, sources: Sequence[TableRef]) -> Range:

@@ -80,7 +80,7 @@ class TaskLoads:
             raise LawBroken("rows could not be loaded, and none of them is wrong", where=work.where)
         ranges = []
         for table in sorted(sources.keys() & tables.keys()):
-            ranges.append(divided(sources[table], jobs.at_once, first, tables[table], work.version))
+            ranges.append(divided(sources[table], jobs.at_once, first, tables[table]))
             first += len(ranges[-1])
         found = merge_ranges(jobs, place, ranges)
         made = {own[0].source.spec.name: tuple(s) for own, s in zip(ranges, found, strict=True) if s}
@@ -126,7 +126,7 @@ def _sources(work: Loading, taken: Mapping[int, Taken]) -> dict[str, TableRef]:
 
 
 def _again(jobs: Jobs, work: Loading, place: Place, keys: TableRef) -> list[Fault]:
-    told = [range_text(piece, 0) for piece in divided(keys, jobs.at_once, 0, 0, 0)]
+    told = [range_text(piece, 0) for piece in divided(keys, jobs.at_once, 0, 0)]
     common = sources_text(place, [keys], loading_text(work, place))
     said = jobs.on_work(Again, common, told)
     return [fault for text in said for fault in faults_of(json.loads(text))]

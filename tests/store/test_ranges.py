@@ -18,7 +18,7 @@ from ripplenest.nrc.types import LONG, STRING, nullable
 from ripplenest.store import ranges, segments
 from ripplenest.store.disk import Disk
 from ripplenest.store.indexes import RANGE
-from ripplenest.store.ranges import Draft, divided, merge, windows, written
+from ripplenest.store.ranges import Unwritten, divided, merge, windows, written
 from ripplenest.store.ref import TableRef, sorted_runs
 from ripplenest.store.segments import Reader
 from ripplenest.store.specs import Change, TableSpec, Written
@@ -38,7 +38,7 @@ def rows(c: Choices, many: int) -> Rows:
 def runs(c: Choices, spec: TableSpec, disk: Disk, room: Room) -> tuple[TableRef, Rows]:
     """Some sorted runs in files, as tasks write them, and their sum."""
     given = [rows(c, c.pick((1, 5, 80))) for _ in range(1 + c.number(4))]
-    drafts = [Draft(r, spec.indexes[:1], i) for i, r in enumerate(given) if len(r)]
+    drafts = [Unwritten(r, spec.indexes[:1], i) for i, r in enumerate(given) if len(r)]
     found = [s for draft in drafts for s in written([draft], disk, room)]
     return TableRef(spec, tuple(found)), Rows.empty(TYPES).plus(*given)
 
@@ -63,7 +63,7 @@ def test_ranges_of_runs_are_a_table(c: Choices) -> None:
             disk = Disk(staging.folder)
             room = Room(memory, disk.scratch)
             source, total = runs(c, spec, disk, room)
-            work = divided(source, 4, store.next_segment(parent), store.snapshot().number("T"), parent + 1)
+            work = divided(source, 4, store.reserved(), store.snapshot().number("T"))
             made = [s for piece in work if (s := merge(piece, Reader(disk), disk, room)) is not None]
             change = Change(written=Written(staging.folder, {"T": tuple(made)} if made else {}))
             assert store.commit(change, parent) == parent + 1
@@ -98,11 +98,11 @@ def loaded(folder: Path, many: int, parts: int) -> Store:
     given = Rows.of_pairs(TYPES, [((i, f"t{i}"), 1) for i in range(many)]).consolidated()
     with Staging.begin(folder) as staging:
         disk, room = Disk(staging.folder), Room()
-        (run,) = written([Draft(given, SPEC.indexes[:1], 0)], disk, room)
+        (run,) = written([Unwritten(given, SPEC.indexes[:1], 0)], disk, room)
         source = TableRef(SPEC, (run,))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ranges, "LEAST", 1)
-            work = divided(source, parts, store.next_segment(parent), store.snapshot().number("T"), parent + 1)
+            work = divided(source, parts, store.reserved(), store.snapshot().number("T"))
         made = tuple(s for piece in work if (s := merge(piece, Reader(disk), disk, room)) is not None)
         assert len(made) == parts and len(sorted_runs(made)) == 1
         store.commit(Change(written=Written(staging.folder, {"T": made})), parent)
@@ -152,19 +152,19 @@ def test_segments_of_another_version_are_refused(tmp_path: Path) -> None:
             disk, given = Disk(staging.folder), Rows.of_pairs(TYPES, [((1, "a"), 1)]).consolidated()
             table = store.snapshot().number("T")
             wrong = [
-                Draft(given, SPEC.indexes, 1, table, parent, is_delta=True),  # of the version before
-                Draft(given, SPEC.indexes, 1, table + 1, parent + 1, is_delta=True),  # of another table
-                Draft(given, SPEC.indexes, 0, table, parent + 1, is_delta=True),  # with a number that is given
-                Draft(given, SPEC.indexes[:1], 1, table, parent + 1, is_delta=True),  # without an index
+                Unwritten(given, SPEC.indexes, 1, table),  # which is a run
+                Unwritten(given, SPEC.indexes, 1, table + 1, is_delta=True),  # of another table
+                Unwritten(given, SPEC.indexes, 0, table, is_delta=True),  # with a number that is given
+                Unwritten(given, SPEC.indexes[:1], 1, table, is_delta=True),  # without an index
             ]
             for draft in wrong:
                 made = tuple(written([draft], disk, Room()))
-                with pytest.raises(LawBroken, match="made for another version"):
+                with pytest.raises(LawBroken, match="not made for this table"):
                     store.commit(Change(written=Written(staging.folder, {"T": made})), parent)
             with pytest.raises(StateError, match="no such stored table"):
                 store.commit(Change(written=Written(staging.folder, {"U": made})), parent)
             both = Change({"T": given}, written=Written(staging.folder, {"T": tuple(
-                written([Draft(given, SPEC.indexes, 1, table, parent + 1, is_delta=True)], disk, Room())
+                written([Unwritten(given, SPEC.indexes, 1, table, is_delta=True)], disk, Room())
             )}))  # fmt: skip
             with pytest.raises(LawBroken, match="in two ways"):
                 store.commit(both, parent)
@@ -174,7 +174,7 @@ def test_segments_of_another_version_are_refused(tmp_path: Path) -> None:
 def test_windows_are_in_order(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     given = Rows.of_pairs(TYPES, [((i % 97, f"t{i}"), 1) for i in range(2000)]).consolidated()
-    (run,) = written([Draft(given, SPEC.indexes[:1], 0)], disk, Room())
+    (run,) = written([Unwritten(given, SPEC.indexes[:1], 0)], disk, Room())
     found = [*windows(TableRef(SPEC, (run,)), Reader(disk), 0, RANGE, Room(1 << 14))]
     hashes = [h for own, _ in found for h in own.tolist()]
     assert len(found) > 10 and hashes == sorted(hashes) and len(hashes) == 2000

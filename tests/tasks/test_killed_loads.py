@@ -14,7 +14,7 @@ from support.sharing import Attempts, Partitions, shared
 
 import ripplenest as rn
 from ripplenest import Bag, Database
-from ripplenest.errors import Stale
+from ripplenest.errors import AlreadyLoaded, Stale
 from ripplenest.nrc.errors import StateError
 from ripplenest.store import ranges, staging
 from ripplenest.store.backend import FILE
@@ -112,14 +112,78 @@ def test_others_do_not_sweep_what_is_at_work(tmp_path: Path) -> None:
         assert db.load("R", given()) == db.version == 2 and is_whole(db, tmp_path / "s")
 
 
+def after_another(folder: Path, key: str | None, happens: Any) -> Database:
+    """A database that another commits to in the middle of a load."""
+    db = declared(folder, key)
+
+    done: list[bool] = []
+
+    def once() -> None:
+        if not done:
+            with rn.open(folder, engine="local") as other:
+                happens(other)
+        done.append(True)
+
+    meanwhile(db, once)
+    return db
+
+
+def declares(other: Database) -> None:
+    other.relation("S", Order)
+
+
 def test_another_commit_comes_first(tmp_path: Path) -> None:
-    """The load is refused, as others are, leaves nothing, and may come again."""
-    with declared(tmp_path / "s", "order") as db, rn.open(tmp_path / "s", engine="local") as other:
-        meanwhile(db, lambda: other.relation("S", Order) if "S" not in other.relations else None)
+    """What has no numbers of a version is named by the next one; what has them is refused, and comes again."""
+    with after_another(tmp_path / "s", "order", declares) as db:
+        assert db.load("R", given()) == 3 and is_whole(db, tmp_path / "s")
+    with after_another(tmp_path / "t", None, declares) as db:
         with pytest.raises(Stale):
             db.load("R", given())
-        assert db.version == 2 and not is_whole(db, tmp_path / "s")
-        assert db.load("R", given()) == 3 and is_whole(db, tmp_path / "s")
+        assert db.version == 2 and not is_whole(db, tmp_path / "t")
+        assert db.load("R", given()) == 3 and is_whole(db, tmp_path / "t")
+
+
+def loads(other: Database) -> None:
+    other.load("R", rows(7))
+
+
+def inserts(other: Database) -> None:
+    with other.batch() as b:
+        b.insert("R", rows(7))
+
+
+def tracks(other: Database) -> None:
+    other._state.index({"R": ((0, 1),)}, {"kind": "track", "name": "R"})
+
+
+def makes_anew(other: Database) -> None:
+    other.drop("R")
+    other.relation("R", Order)
+
+
+@pytest.mark.parametrize("happens", [loads, inserts, tracks, makes_anew])
+def test_another_commit_that_the_load_does_not_fit(tmp_path: Path, happens: Any) -> None:
+    """The relation has rows by then, or other tables: the load is refused."""
+    with after_another(tmp_path / "s", "order", happens) as db:
+        with pytest.raises((Stale, AlreadyLoaded)):
+            db.load("R", given())
+        assert db.verify().ok and not db.usage.orphans and not [*(tmp_path / "s").glob("staging/*")]
+        assert db.relation("R").count() in (0, 7)
+
+
+@rn.view
+def coded(R: Bag[Order]):
+    return [{"o": r.order, "n": [c for c in r.codes if c > "c1"]} for r in R]
+
+
+def views(other: Database) -> None:
+    other.create(coded)
+
+
+def test_a_view_that_comes_meanwhile_is_kept_fresh(tmp_path: Path) -> None:
+    with after_another(tmp_path / "s", "order", views) as db:
+        db.load("R", given())
+        assert db.verify().ok and len(db.view("coded").rows()) == 60
 
 
 def test_what_the_dead_have_left_goes(tmp_path: Path) -> None:
