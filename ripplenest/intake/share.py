@@ -114,8 +114,8 @@ class Share:
         for _ in counted:  # so that the rows of later shares have their numbers
             pass
         runs = {table: tuple(found) for table, found in self._runs.items()}
-        wrong = self._is_wrong or bool(types)
-        return Taken(self._rows, self._content, self._sizes, runs, tuple(types), tuple(self._inside[:MOST]), wrong)
+        inside = tuple(self._inside[:MOST])
+        return Taken(self._rows, self._content, self._sizes, runs, tuple(types), inside, self._is_wrong)
 
     def _counted(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for table in tables:

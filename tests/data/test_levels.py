@@ -146,7 +146,10 @@ def test_contents_are_added_up(case: Case) -> None:
     assert Content.of(level).rows == len(level) and Content().plus(Content.of(level)) == Content.of(level)
 
 
-@pytest.mark.parametrize("swapped", [("a", "b"), (Decimal(2**64), Decimal(2**65)), (0.5, None), ("t" * 4096, "t" * 4097)])
+PAIRS = [("a", "b"), (Decimal(2**64), Decimal(2**65)), (0.5, None), ("t" * 4096, "t" * 4097)]
+
+
+@pytest.mark.parametrize("swapped", PAIRS)
 def test_values_that_change_rows_have_another_content(swapped: tuple[object, object]) -> None:
     """The same values in each column, in other rows; and sums are those of columns, however many texts there are."""
     a, b = swapped
