@@ -28,7 +28,7 @@ from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
-from ripplenest.state.commits import Commits, Recorded
+from ripplenest.state.commits import Commits, Recorded, Tasks
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
@@ -60,7 +60,7 @@ class Database:
         self._state = State(store)
         self._declared = self._state.declared
         self._engines = Engines(engine, self._spark_joiner, store.room)
-        self._commits = Commits(self._state, self._engines)
+        self._commits = Commits(self._state, self._engines, self._tasks)
         self._definitions = Definitions(self._state, self._engines)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
@@ -144,8 +144,9 @@ class Database:
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
 
-        The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
-        rows.
+        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
+        rows, what is wrong with rows, and EnvironmentProblem for workers that do not have this package or do not see the
+        folder of the state.
         """
         version = self._commits.load(name, rows)
         self._publications.catch_up(self._store.seen())
@@ -368,6 +369,11 @@ class Database:
         self._report = self._commits.batch(policy, recorded)
         self._publications.catch_up(self._store.seen())
         return self._report
+
+    def _tasks(self) -> Tasks:
+        from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
+
+        return TaskLoads(self._store.room.memory)
 
     def _spark_joiner(self) -> Joiner:
         from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed

@@ -1,4 +1,8 @@
-"""The content of rows as a digest: the same for the same rows in any order, whatever they came as."""
+"""The content of rows as a digest: the same for the same rows in any order, whatever they came as.
+
+Batches are known by a sha256 of their rows in an order of their own. Rows that come to several processes are in no
+order: those of a load are known by a ``Content``, which can be added up.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -7,14 +11,51 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from attrs import frozen
 
-from ripplenest.data.hashing import fingerprints
-from ripplenest.data.levels import Level
+from ripplenest.data.hashing import U64, fingerprints, mixed, seeded
+from ripplenest.data.levels import Level, bag_prints, weighted
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.nrc.types import Base
 
 Arrays = Callable[[], Iterable[pa.Array]]  # the arrays of a column, as often as they are asked for; at least one
 Pieces = Callable[[], Iterable[Level]]
+SEEDS = (0, 0x5851F42D4C957F2D)
+ALL = (1 << 64) - 1
+
+
+@frozen
+class Content:
+    """A bag of nested rows as numbers: how many rows there are, and for each of SEEDS the sum, modulo 2⁶⁴, of a number
+    of each row.
+
+    Law: Content.of(a ⊎ b) = Content.of(a).plus(Content.of(b)), whatever the order of rows and of what is in their bags.
+    Other rows have another content, but for once in 2¹²⁸ times by chance. Who looks for two bags of one content on
+    purpose may find them, and gains a load of his own that is taken for the other one.
+    """
+
+    rows: int = 0
+    sums: tuple[int, ...] = (0,) * len(SEEDS)
+
+    @classmethod
+    def of(cls, level: Level) -> "Content":
+        """That of the rows of a level."""
+        found = (int(weighted(_numbers(level, seed), level.weights).sum()) for seed in SEEDS)
+        return cls(int(level.counts.sum()), tuple(found))
+
+    def plus(self, other: "Content") -> "Content":
+        return Content(self.rows + other.rows, tuple((a + b) & ALL for a, b in zip(self.sums, other.sums, strict=True)))
+
+    @property
+    def text(self) -> str:
+        return " ".join([str(self.rows), *(f"{n:016x}" for n in self.sums)])
+
+
+def _numbers(level: Level, seed: int) -> U64:
+    """A number for each row, of its base columns and of the rows of its bags, whatever the order of these."""
+    below = (bag_prints(b.counts, weighted(_numbers(b.rows, seed), b.rows.weights), b.present) for b in level.bags)
+    own = [*seeded(level.columns, seed), *below]
+    return mixed(own, len(own), level.size)
 
 
 def content_digest(rows: Rows) -> str:

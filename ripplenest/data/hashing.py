@@ -11,7 +11,7 @@ compares the real values afterwards, so collisions cost time, never truth, and `
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -32,6 +32,12 @@ def hash_columns(columns: Sequence[pa.Array], rows: int, texts: TextHash = "word
     """One hash per row of the key columns; NULL is a value like any other, and so is NaN (canonical columns only)."""
     text = _TEXTS[texts]
     return mixed((text(c) if is_text(c.type) else _hash_column(c) for c in columns), len(columns), rows)
+
+
+def seeded(columns: Sequence[pa.Array], seed: int) -> Iterator[U64]:
+    """For each column a hash of each value. Hashes of two seeds know nothing of each other: values that agree in one
+    differ in the other, as far as chance has it."""
+    return (_word_hashes(c, seed) if is_text(c.type) else _hash_column(c, seed) for c in columns)
 
 
 def fingerprints(columns: Sequence[pa.Array], rows: int) -> U64:
@@ -86,11 +92,11 @@ def mix(x: U64) -> U64:
     return result
 
 
-def _word_hashes(column: pa.Array) -> U64:
-    """What the head of this module says, of each text."""
+def _word_hashes(column: pa.Array, seed: int = 0) -> U64:
+    """What the head of this module says, of each text; ``seed`` is added to each k."""
     if len(column) <= FEW and _size(column) <= SHORT:
-        return np.fromiter(map(_word_hash, column.to_pylist()), np.uint64, len(column))
-    found = np.concatenate([_words_of_texts(column.slice(n, PIECE)) for n in range(0, len(column), PIECE)])
+        return np.fromiter((_word_hash(text, seed) for text in column.to_pylist()), np.uint64, len(column))
+    found = np.concatenate([_words_of_texts(column.slice(n, PIECE), seed) for n in range(0, len(column), PIECE)])
     if column.null_count:
         found = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), found)
     return found
@@ -102,18 +108,18 @@ def _size(column: pa.Array) -> int:
     return int(ends[-1] - ends[0])
 
 
-def _word_hash(value: str | bytes | None) -> int:
+def _word_hash(value: str | bytes | None, seed: int) -> int:
     """The hash of one text: of a few that are short, this is faster than columns are."""
     if value is None:
         return NULL
     data = value.encode() if isinstance(value, str) else value
     total = len(data) * int(GOLDEN)
     for i in range(0, len(data), 8):
-        total += _mix_one(int.from_bytes(data[i : i + 8], "little") + _KEYS[i >> 3])
+        total += _mix_one(int.from_bytes(data[i : i + 8], "little") + _KEYS[i >> 3] + seed)
     return _mix_one(total)
 
 
-def _words_of_texts(column: pa.Array) -> U64:
+def _words_of_texts(column: pa.Array, seed: int) -> U64:
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4).astype(np.int64)
     starts, lengths = ends[:-1] - ends[0], np.diff(ends)
@@ -124,7 +130,7 @@ def _words_of_texts(column: pa.Array) -> U64:
     rest = ((lengths & 7) << 3).astype(np.uint64)  # bits of the last word, if it is not whole
     cut = rest > 0
     words[last[cut] - 1] &= (np.uint64(1) << rest[cut]) - np.uint64(1)
-    keys = _place_keys(int(many.max()))
+    keys = _place_keys(int(many.max())) + np.uint64(seed)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(words + keys[place]))])
     return mix(sums[last] - sums[last - many] + lengths.astype(np.uint64) * GOLDEN)
 
@@ -161,9 +167,9 @@ def _distinct_digests(column: pa.Array) -> U64:
     return hashes
 
 
-def _hash_column(column: pa.Array) -> U64:
+def _hash_column(column: pa.Array, seed: int = 0) -> U64:
     words = _words(column)
-    hashes = np.zeros(len(column), np.uint64)
+    hashes = np.full(len(column), seed, np.uint64)
     for i in range(words.shape[1]):
         hashes = mix(hashes + words[:, i] + np.uint64(1))
     if column.null_count:

@@ -6,6 +6,7 @@ is in memory gets one when it is first asked for; both are looked up by ``matche
 """
 
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from typing import Protocol
 
 import numpy as np
@@ -65,6 +66,14 @@ class Keys:
     def rows(self) -> Rows:
         """The keys, each once."""
         return Rows.of_columns(self._types, self.arrays)
+
+    def part(self, first: int, end: int) -> "Keys":
+        """The keys from number ``first`` to before ``end``."""
+        if (first, end) == (0, len(self)):
+            return self
+        found = copy(self)
+        found.hashes, found.arrays = self.hashes[first:end], [a.slice(first, end - first) for a in self.arrays]
+        return found
 
     def hashed(self, texts: TextHash) -> U64:
         """The hashes of the keys where texts are hashed in one way or another; in order only those of today's."""

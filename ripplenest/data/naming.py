@@ -55,7 +55,7 @@ class Numbers:
     """Numbers of rows without a key, from ``start`` on (a ``Namer`` of ``shred/values.py``)."""
 
     def __init__(self, start: int, end: int | None = None) -> None:
-        self.next, self._end = start, end
+        self.next, self.end = start, end
 
     def numbers(self, _place: Place, _outer: tuple[Value, ...], rows: Sequence[Value]) -> range:
         """One for each of ``rows``."""
@@ -64,7 +64,7 @@ class Numbers:
     def take(self, many: int) -> range:
         """As many that were not given out."""
         found = range(self.next, self.next + many)
-        if self._end is not None and found.stop > self._end:
+        if self.end is not None and found.stop > self.end:
             raise WrongValue("too many rows with inner bags in one batch", wanted=f"at most {PLACES // 2}")
         self.next = found.stop
         return found

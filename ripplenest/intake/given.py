@@ -6,7 +6,7 @@ Each face is made when it is first asked for. Rows keep the order in which they 
 from functools import cached_property
 
 from ripplenest.data.columns import base_types
-from ripplenest.data.content import content_digest, level_digest
+from ripplenest.data.content import Content, content_digest, level_digest
 from ripplenest.data.level_values import of_values, total, values_of
 from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows
@@ -60,6 +60,11 @@ class Given:
     def level_digest(self) -> str:
         """The digest of rows, whatever their order and that of their bags."""
         return level_digest(lambda: [self.ordered])
+
+    @cached_property
+    def content(self) -> Content:
+        """What the rows are, whatever their order and that of their bags, as what can be added up."""
+        return Content.of(self.level)
 
     @property
     def values(self) -> tuple[Value, ...]:

@@ -44,7 +44,14 @@ def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = ()) -> G
 def read_pieces(rows: object, row: Type, where: str, key: Sequence[str], room: Room) -> Iterator[Given]:
     """The same in pieces, at least one, of which none is much more than what is worked on at a time in ``room``. What
     hands out pieces is never held whole."""
-    yield from _given(_cut(_sources(rows, row, where, room), room), row, where, key)
+    yield from read_tables(_sources(rows, row, where, room), row, where, key, room)
+
+
+def read_tables(
+    sources: Iterable[Source], row: Type, where: str, key: Sequence[str], room: Room, start: int = 0
+) -> Iterator[Given]:
+    """The same of rows that come in pieces, which are numbered from ``start`` on."""
+    yield from _given(_cut(sources, room), row, where, key, start)
 
 
 def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[Source]:
@@ -79,6 +86,11 @@ def _stream(rows: object, where: str) -> Iterator[pa.Table]:
         raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
 
 
+def is_frame(rows: object) -> bool:
+    """Whether rows are a DataFrame of Spark, which is told without importing Spark."""
+    return all(callable(getattr(rows, name, None)) for name in ("toArrow", "mapInArrow"))
+
+
 def _cut(sources: Iterable[Source], room: Room) -> Iterator[Source]:
     for source in sources:
         if isinstance(source, pa.Table) and source.nbytes > room.chunk:
@@ -88,9 +100,11 @@ def _cut(sources: Iterable[Source], room: Room) -> Iterator[Source]:
             yield source
 
 
-def _given(sources: Iterable[Source], row: Type, where: str, key: Sequence[str]) -> Iterator[Given]:
+def _given(
+    sources: Iterable[Source], row: Type, where: str, key: Sequence[str], start: int = 0
+) -> Iterator[Given]:
     """Each of ``sources``, which are one after the other. Raises what is wrong with their rows, numbered through."""
-    rest, start = iter(sources), 0
+    rest = iter(sources)
     for source in rest:
         level = _level(source, row)
         if level is not None:

@@ -65,7 +65,7 @@ def load(
     anew = _Planned(r, given.stored, numbers)
     for level in given.pieces():
         try:
-            found = _changes(ColumnChanges(r, before, numbers, anew), level)
+            found = inserted(ColumnChanges(r, before, numbers, anew), level)
         except Culprit:
             _check_rows(r, given, room)
             raise LawBroken("rows could not be loaded, and none of them is wrong", where=r.name) from None
@@ -80,7 +80,7 @@ def load(
     return {table: rows for table, rows in made.items() if len(rows)}, many
 
 
-def _changes(changes: ColumnChanges, level: Level) -> dict[str, Rows]:
+def inserted(changes: ColumnChanges, level: Level) -> dict[str, Rows]:
     r = changes.relation
     changes.write("insert", r.parts[r.name], (), level)
     found = changes.changes()
@@ -131,11 +131,11 @@ def _again(r: Relation, given: Spilled, room: Room) -> Iterator[int]:
         sorter.add(Level(level.size, [*keys, pa.array(came)]), hash_columns(keys, level.size))
     found: list[tuple[int, int]] = []
     for _, level in sorter.windows(lambda level: hash_columns(level.columns[:-1], level.size)):
-        found = heapq.nsmallest(MOST, [*found, *_later(level)])
+        found = heapq.nsmallest(MOST, [*found, *later(level)])
     yield from chain.from_iterable(found)
 
 
-def _later(level: Level) -> Iterator[tuple[int, int]]:
+def later(level: Level) -> Iterator[tuple[int, int]]:
     """(number, number of the first row with its key) of rows whose keys came before."""
     *keys, came = level.columns
     names = [str(i) for i in range(len(keys))]
@@ -150,14 +150,14 @@ def _wrong_inside(r: Relation, given: Spilled) -> Iterator[int]:
     """The numbers of the first rows in whose bags a key comes again."""
     found: list[int] = []
     for came, level in given.numbered():
-        if r.keys and _has_culprit(r, level):
+        if r.keys and has_culprit(r, level):
             rows = zip(came.tolist(), values_of(level, given.type), strict=True)
             wrong = (n for n, value in rows if any(True for _ in numbered_faults(r, r.parts[r.name], [(n, value)], "")))
             found = heapq.nsmallest(MOST, [*found, *wrong])
     yield from found
 
 
-def _has_culprit(r: Relation, level: Level) -> bool:
+def has_culprit(r: Relation, level: Level) -> bool:
     try:
         check_inside(r, r.parts[r.name], level)
     except Culprit:

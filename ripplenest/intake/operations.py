@@ -5,6 +5,7 @@ from typing import Literal, assert_never, get_args
 
 from attrs import frozen
 
+from ripplenest.data.content import Content
 from ripplenest.data.naming import canonical_text
 from ripplenest.data.rows import Row
 from ripplenest.intake.given import Given
@@ -80,19 +81,23 @@ class Set:
 Operation = Write | Deep | Set
 
 
-Form = Literal["levels", "columns", "rows"]
+Form = Literal["levels", "columns", "rows", "sums"]
 FORMS: tuple[Form, ...] = get_args(Form)
+LOADS: Form = "sums"  # that of loads, whose rows may be with several processes
 TINY = 8  # rows of which a text costs less than a digest of columns
 
 
 def content(operations: Sequence[Operation], form: Form = "levels") -> str:
     """The text of a batch: equal for the same operations, whatever the order of the rows within each, and whatever they
-    came as. Other forms are those of earlier releases, which had texts of all rows, and then of all but flat ones."""
+    came as. Batches have the first form, and loads theirs; others are those of earlier releases, which had texts of all
+    rows, and then of all but flat ones."""
     return canonical_text([_text(o, form) for o in operations])
 
 
 def _text(o: Operation, form: Form) -> list[object]:
     match o:
+        case Write() if form == "sums":
+            return _summed(o.verb, o.relation, o.rows.content)
         case Write() if form != "rows" and o.rows.is_flat:
             return [o.verb, o.relation, {"columns": o.rows.columns_digest()}]
         case Write():
@@ -103,6 +108,15 @@ def _text(o: Operation, form: Form) -> list[object]:
             return [o.verb, o.relation, o.path, _steps(o.steps), o.fields]
         case _:
             assert_never(o)
+
+
+def loaded_content(relation: str, rows: Content) -> str:
+    """The text of a load of a relation. Law: content([Write("insert", relation, rows)], LOADS), of their content."""
+    return canonical_text([_summed("insert", relation, rows)])
+
+
+def _summed(verb: Verb, relation: str, rows: Content) -> list[object]:
+    return [verb, relation, {"sums": rows.text}]
 
 
 def _rows(rows: Given, form: Form) -> object:

@@ -147,13 +147,18 @@ def numbered_faults(
         place = f"{where}: rows[{i}]"
         key = tuple(field_of(value, name) for name in part.key)
         if part.key and seen.setdefault(key, i) != i:
-            error = DuplicateKey("two rows with this key", where=place, wanted=f"each {', '.join(part.key)} once")
-            yield error.of_row(key_text(part, value))
+            yield key_again(part, value, place)
             continue
         try:
             _check_inside(r, value, part.row, r.rows_of(part).path, place)
         except DuplicateKey as error:
             yield error.of_row(key_text(part, value))
+
+
+def key_again(part: Part, value: Value, where: str) -> RipplenestError:
+    """What is wrong with a row whose key came before; of ``value`` only the key is looked at."""
+    error = DuplicateKey("two rows with this key", where=where, wanted=f"each {', '.join(part.key)} once")
+    return error.of_row(key_text(part, value))
 
 
 def _check_inside(r: Relation, value: Value, t: Type, path: str, where: str) -> None:

@@ -7,14 +7,14 @@ row stands its number among those that came, for messages.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
 from ripplenest.data.columns import base_types
-from ripplenest.data.content import level_digest, ordered_digest
+from ripplenest.data.content import Content, level_digest, ordered_digest
 from ripplenest.data.hashing import U64, fingerprints
 from ripplenest.data.levels import Level
 from ripplenest.data.room import Room
@@ -62,6 +62,10 @@ class Spilled(Given):
 
     def level_digest(self) -> str:
         return level_digest(self.pieces)
+
+    @cached_property
+    def content(self) -> Content:
+        return reduce(Content.plus, map(Content.of, self.pieces()), Content())
 
 
 def _rows(found: Level) -> Level:

@@ -17,19 +17,22 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from attrs import evolve, frozen
 
+from ripplenest.data.content import Content
 from ripplenest.data.naming import array_numbers, row_numbers
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import summed
 from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
 from ripplenest.intake.apply import Outcome, carry_out, is_found
 from ripplenest.intake.given import Given
-from ripplenest.intake.ingest import read_pieces
+from ripplenest.intake.ingest import is_frame, read_pieces
 from ripplenest.intake.loading import load
-from ripplenest.intake.operations import FORMS, Form, Operation, Write, content
+from ripplenest.intake.operations import FORMS, Form, Operation, Write, content, loaded_content
+from ripplenest.intake.operations import LOADS as FORM
+from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
@@ -43,7 +46,12 @@ from ripplenest.state.notes import LOADS, ROLLBACKS, meta_key, note
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
 from ripplenest.state.stored import relation_text
-from ripplenest.store.specs import Applied, Change, Standing
+from ripplenest.store.disk import Disk
+from ripplenest.store.ref import TableRef
+from ripplenest.store.segments import Reader
+from ripplenest.store.snapshot import Snapshot
+from ripplenest.store.specs import Applied, Change, Standing, TableSpec, Written
+from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Fold, Unfolding, folded
 
 LOCAL = "local"
@@ -61,12 +69,29 @@ class Recorded:
     seq: int | None
 
 
+class Tasks(Protocol):
+    """Who loads rows that are with several processes, and stay there (``ripplenest/tasks``)."""
+
+    def takes(self, rows: object) -> bool:
+        """Whether these are such rows."""
+
+    def content(self, rows: object, work: Loading, staging: Staging) -> Content:
+        """What the rows are; nothing is written. Raises what is wrong with their types."""
+
+    def load(
+        self, rows: object, work: Loading, staging: Staging, tables: Mapping[str, int], first: int
+    ) -> tuple[Written, dict[str, int], Content]:
+        """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
+        and what they are. Raises what is wrong with them."""
+
+
 @frozen
 class Commits:
-    """Commits to one state, by its engines."""
+    """Commits to one state, by its engines, and by ``tasks`` if there can be any."""
 
     state: State
     engines: Engines
+    tasks: Callable[[], Tasks] | None = None
 
     @property
     def _declared(self) -> Declared:
@@ -94,19 +119,69 @@ class Commits:
         """Fill an empty relation. Returns the version. Raises AlreadyLoaded."""
         snapshot = self.state.snapshot()
         r = find_relation(self._declared.relations, name)
-        where, room = f"load {name}: rows", self.state.room
-        write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))
-        source, digest = f"{LOADS}{name}", _digest((write,))
+        source = f"{LOADS}{name}"
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
+        tasks = self.tasks() if self.tasks is not None and is_frame(rows) else None
+        if tasks is not None and tasks.takes(rows) and r.parts[name].types and not _is_older(applied):
+            return self._load_by_tasks(tasks, r, rows, snapshot, applied, last + 1)
+        where, room = f"load {name}: rows", self.state.room
+        write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))
+        digest = _digest((write,), FORM)
+        if applied is not None and _is_same(applied, digest, (write,)):
+            return applied.version
+        self._check_none(name, snapshot, applied)
+        return self._load(write, snapshot, source, last + 1, digest)
+
+    def _check_none(self, name: str, snapshot: Unfolding, applied: Applied | None) -> None:
+        """Raises AlreadyLoaded when a relation has been loaded, or has rows."""
         if applied is not None:
-            if _is_same(applied, digest, (write,)):
-                return applied.version
             got = f"version {applied.version}"
             raise AlreadyLoaded("the relation was loaded before", where=f"load {name}", got=got, possible=["batch"])
         if len(snapshot.scan(name).consolidated()):
             raise AlreadyLoaded("the relation has rows already", where=f"load {name}", possible=["batch"])
-        return self._load(write, snapshot, source, last + 1, digest)
+
+    def _load_by_tasks(
+        self, tasks: Tasks, r: Relation, rows: object, snapshot: Unfolding, applied: Applied | None, seq: int
+    ) -> int:
+        """The same of rows that do not come here. What tasks wrote does not depend on what others commit meanwhile,
+        unless rows have numbers of the version."""
+        store, work, ids = self.state.store, *self._loading(r, snapshot)
+        with Staging.begin(store.path) as staging:
+            if applied is not None and _loaded_digest(r, tasks.content(rows, work, staging)) == applied.digest:
+                return applied.version
+            self._check_none(r.name, snapshot, applied)
+            written, sizes, content = tasks.load(rows, work, staging, ids, store.reserved())
+            change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=_loaded_digest(r, content), written=written)
+            for _ in range(TRIES - 1):
+                try:
+                    return self._named(r, snapshot, sizes, change)
+                except Stale:
+                    snapshot = self.state.snapshot()
+                    again = self._declared.relations.get(r.name)
+                    fits = again == r and self._loading(r, snapshot)[0].is_for(work) and not staging.is_numbered
+                    if not fits or (self.state.store.last_seq(f"{LOADS}{r.name}") or 0) >= seq:
+                        raise
+                    self._check_none(r.name, snapshot, None)
+            return self._named(r, snapshot, sizes, change)
+
+    def _loading(self, r: Relation, snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:
+        """A load on top of a version, and what the catalogue calls the tables of the relation."""
+        tables = snapshot.tables
+        assert isinstance(tables, Snapshot)
+        folds = tuple(fold for fold in self._declared.folded if fold.relation == r)
+        names = [*r.parts, *(fold.table for fold in folds)]
+        work = Loading(r, folds, {n: tables.tables[n] for n in names}, snapshot.version + 1)
+        return work, {n: tables.number(n) for n in names}
+
+    def _named(self, r: Relation, snapshot: Unfolding, sizes: Mapping[str, int], change: Change) -> int:
+        """Commit what tasks wrote. It is mapped where a view reads it."""
+        work, written = self._loading(r, snapshot)[0], change.written
+        assert written is not None
+        is_read = any(r.name in view.relations for view in self._declared.views.values())
+        read = sizes.keys() & written.segments.keys() if is_read else ()
+        made = {table: _mapped(work.specs[table], written) for table in sorted(read)}
+        return self._finished(r.name, snapshot, sizes, made, change)
 
     def fill(self, name: str, rows: Given) -> None:
         """Fill an empty relation with the rows of another state, which is no load of this one."""
@@ -128,14 +203,20 @@ class Commits:
         digest: str = "",
     ) -> int:
         stored, sizes = self._loaded(write, snapshot)
-        plan = merged([v.plan for v in self._declared.views.values() if write.relation in v.relations])
-        engine = self.engines.choose(Work(plan, snapshot.size, sizes).full())
         changes = {part: rows for part, rows in stored.items() if part in sizes}  # no view looks into what is folded
-        deltas = {**stored, **recomputed(plan, snapshot, changes, engine.joiner, self.state.room).changed}
-        said = note("load", name=write.relation, **engine.facts)
+        change = Change(stored, source=source, seq=seq, digest=digest)
+        return self._finished(write.relation, snapshot, sizes, changes, change)
+
+    def _finished(
+        self, name: str, snapshot: Unfolding, sizes: Mapping[str, int], changes: Mapping[str, Rows], change: Change
+    ) -> int:
+        """Commit a load, with what ``changes`` of parts, of these ``sizes``, do to views."""
+        plan = merged([v.plan for v in self._declared.views.values() if name in v.relations])
+        engine = self.engines.choose(Work(plan, snapshot.size, sizes).full())
+        deltas = {**change.deltas, **recomputed(plan, snapshot, changes, engine.joiner, self.state.room).changed}
+        said = note("load", name=name, **engine.facts)
         meta = self._declared.left_behind(sizes, snapshot.version)
-        change = Change(deltas, meta=meta, source=source, seq=seq, digest=digest, note=said)
-        return self.state.commit(change, snapshot.version)
+        return self.state.commit(evolve(change, deltas=deltas, meta=meta, note=said), snapshot.version)
 
     def _loaded(self, write: Write, snapshot: Unfolding) -> tuple[dict[str, Rows], dict[str, int]]:
         """What a load stores, and how many rows of each part it has."""
@@ -289,12 +370,32 @@ def _repeated(
 
 
 def _digest(operations: Sequence[Operation], form: Form = FORMS[0]) -> str:
-    return hashlib.sha256(content(operations, form).encode()).hexdigest()
+    return _sealed(content(operations, form), form)
+
+
+def _loaded_digest(r: Relation, content: Content) -> str:
+    """That of a load of these rows."""
+    return _sealed(loaded_content(r.name, content), FORM)
+
+
+def _sealed(text: str, form: Form) -> str:
+    found = hashlib.sha256(text.encode()).hexdigest()
+    return f"{form} {found}" if form == FORM else found
+
+
+def _is_older(applied: Applied | None) -> bool:
+    """Whether a load has a digest of an earlier release, which no sums are compared with."""
+    return applied is not None and not applied.digest.startswith(f"{FORM} ")
 
 
 def _is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> bool:
     """Whether ``operations``, which have ``digest``, were applied, perhaps by a release with digests of its own."""
-    return applied.digest == digest or any(applied.digest == _digest(operations, form) for form in FORMS[1:])
+    return applied.digest == digest or any(applied.digest == _digest(operations, form) for form in FORMS)
+
+
+def _mapped(spec: TableSpec, written: Written) -> Rows:
+    """Rows that tasks wrote, where they are mapped."""
+    return TableRef(spec, written.segments[spec.name]).scan(Reader(Disk(written.folder)))
 
 
 def _signature(r: Relation) -> str:

@@ -4,8 +4,9 @@ A delta segment is also the changelog of its version: it stays when a merge has 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
+from pathlib import Path
 from secrets import token_hex
 from typing import Literal
 
@@ -15,7 +16,7 @@ from attrs import evolve, frozen
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import sum_of
-from ripplenest.nrc.errors import StateError, WrongColumns
+from ripplenest.nrc.errors import LawBroken, StateError, WrongColumns
 from ripplenest.store.catalogue import Born, now
 from ripplenest.store.chain import (
     DROPPED,
@@ -36,8 +37,9 @@ from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.mapped import Mapped, lightened
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
+from ripplenest.store.ref import Segments, sorted_runs
 from ripplenest.store.segments import Pack, Reader, Segment
-from ripplenest.store.specs import Change, Columns, TableSpec, same_columns, unknown_table
+from ripplenest.store.specs import Change, Columns, TableSpec, Written, same_columns, unknown_table
 
 Merge = Literal["due", "all"]
 REMEMBERED = 1 << 15  # bytes of a blob that stays in memory when it was written; larger ones are mapped when asked for
@@ -45,10 +47,11 @@ REMEMBERED = 1 << 15  # bytes of a blob that stays in memory when it was written
 
 @frozen(eq=False)
 class _Part:
-    """A live segment in the making of a version: ``stored`` already, or ``rows`` not yet written."""
+    """Live segments in the making of a version: a sorted run that is ``stored`` already, or ``rows`` that are not yet
+    written, which become one."""
 
     size: int
-    stored: Segment | None = None
+    stored: Segments = ()
     rows: Rows | None = None
     is_delta: bool = False
 
@@ -84,15 +87,19 @@ class Draft:
         self._indexes: list[tuple[int, Columns, Blob]] = []
         schema = extended(head.schema, change, self._n, oldest)
         self._layouts = schema.layouts
+        self.adopted: list[tuple[Path, str]] = []
+        written = self._taken(change.written, schema)
         live = dict(head.live)
         for table in change.dropped:
             self._dead += [segment.id for segment in live.pop(head.schema.ids[table], ())]
-        for table in sorted(schema.tables if merge else {*change.deltas, *change.indexes}):
+        for table in sorted(schema.tables if merge else {*change.deltas, *change.indexes, *written}):
             if table not in schema.tables:
                 raise unknown_table(table, schema.tables)
             delta = _delta(change, schema.tables[table])
+            if delta is not None and table in written:
+                raise LawBroken("rows of a table that come in two ways", where=table)
             before, whole = live.get(schema.ids[table], ()), table in change.merged
-            live[schema.ids[table]] = self._advanced(schema, table, before, delta, whole)
+            live[schema.ids[table]] = (*self._advanced(schema, table, before, delta, whole), *written.get(table, ()))
         sealed = head.version.schema if schema is head.schema else schema.digest
         self.head = Head(self._version(head.version, change, sealed, live), schema, live)
 
@@ -115,6 +122,33 @@ class Draft:
     def packs(self) -> list[Pack]:
         return [pack for pack in (self._deltas, self._merges) if pack]
 
+    def _taken(self, written: Written | None, schema: Schema) -> dict[str, Segments]:
+        """What tasks wrote, as segments of this version in files of its own. Raises StateError for tables that there
+        are not, and LawBroken for what was not made for them."""
+        if written is None:
+            return {}
+        names: dict[str, str] = {}
+        found = {}
+        for table, segments in written.segments.items():
+            if table not in schema.tables:
+                raise unknown_table(table, schema.tables)
+            for s in segments:
+                names.setdefault(s.blob.file, f"{self._n:010d}-{token_hex(8)}.deltas")
+            found[table] = tuple(_renamed(s, names, self._n) for s in segments)
+            self._check_taken(found[table], schema, table)
+        self.adopted = [(written.folder / old, new) for old, new in names.items()]
+        every = [s for segments in found.values() for s in segments]
+        self._born += [(s, None) for s in every]
+        self._indexes += [(s.id, columns, blob) for s in every for columns, blob in s.indexes.items()]
+        self._next = max((s.id + 1 for s in every), default=self._next)
+        return found
+
+    def _check_taken(self, segments: Segments, schema: Schema, table: str) -> None:
+        wanted = (schema.ids[table], True, {*schema.tables[table].indexes})
+        for s in segments:
+            if s.id < self._next or (s.table, s.is_delta, {*s.indexes}) != wanted:
+                raise LawBroken("a segment that was not made for this table", where=table, wanted=wanted, got=s)
+
     def _version(self, old: Version, change: Change, schema: str, live: dict[int, tuple[Segment, ...]]) -> Version:
         changes = segments_digest(s for s, _ in self._born if s.is_delta)
         note = note_text(change.note)
@@ -127,19 +161,20 @@ class Draft:
         """The live segments of ``table`` after ``delta`` was added and tiers were merged, or all of them with
         ``whole``; each with every index."""
         spec, table_id = schema.tables[table], schema.ids[table]
-        before = [_Part(s.rows, stored=s) for s in live]
+        before = [_Part(sum(s.rows for s in run), stored=run) for run in sorted_runs(live)]
         fresh = [] if delta is None else [_Part(len(delta), rows=delta, is_delta=True)]
         after = self._merged(spec, before + fresh, whole)
-        self._dead += [p.stored.id for p in before if p.stored is not None and p not in after]
+        self._dead += [s.id for p in before if p not in after for s in p.stored]
         for part in fresh:
             if part not in after:
                 self._write(part, spec, table_id, died=self._n)
-        return tuple(self._indexed(p.stored, spec) if p.stored else self._write(p, spec, table_id) for p in after)
+        kept = ([self._indexed(s, spec) for s in p.stored] or [self._write(p, spec, table_id)] for p in after)
+        return tuple(s for segments in kept for s in segments)
 
     def _merged(self, spec: TableSpec, parts: list[_Part], whole: bool) -> list[_Part]:
         while places := self._due([p.size for p in parts], whole):
             full = [parts[i] for i in places]
-            tables = (self._table(p) for p in full)
+            tables = (table for p in full for table in self._tables(p))
             rows = sum_of(spec.types, tables, self._room, spec.indexes[0] if spec.indexes else ())
             parts = [p for p in parts if p not in full]
             self.rewritten += len(rows)
@@ -160,17 +195,17 @@ class Draft:
     def _scan(self, segment: Segment) -> pa.Table:
         return self._reader.scan(segment, self._layouts.get(segment.table, ()))
 
-    def _table(self, part: _Part) -> pa.Table:
-        if part.stored is not None:
-            return self._scan(part.stored)
-        assert part.rows is not None
-        return part.rows.arrow()
+    def _tables(self, part: _Part) -> Iterator[pa.Table]:
+        yield from map(self._scan, part.stored)
+        if part.rows is not None:
+            yield part.rows.arrow()
 
     def _write(self, part: _Part, spec: TableSpec, table_id: int, died: int | None = None) -> Segment:
         """Put ``part`` into its pack; one that is dead at birth is never probed and needs no index."""
         pack = self._deltas if part.is_delta else self._merges
         keys = () if died else spec.indexes
-        table, indexes = clustered(self._table(part), keys, self._room)
+        assert part.rows is not None
+        table, indexes = clustered(part.rows.arrow(), keys, self._room)
         blob = self._added(pack, lightened(table), Mapped(table))
         segment = Segment(self._next, table_id, blob, part.size, tier(part.size), self._n, part.is_delta)
         self._next += 1
@@ -198,6 +233,13 @@ class Draft:
         if blob.bytes <= REMEMBERED:
             self.made.append((blob, what))
         return blob
+
+
+def _renamed(s: Segment, names: Mapping[str, str], born: int) -> Segment:
+    """The same segment, its digest too, in the file of another name, and born."""
+    indexes = {columns: evolve(blob, file=names[blob.file]) for columns, blob in s.indexes.items()}
+    blob = evolve(s.blob, file=names[s.blob.file])
+    return Segment(s.id, s.table, blob, s.rows, s.level, born, s.is_delta, indexes)
 
 
 def _delta(change: Change, spec: TableSpec) -> Rows | None:

@@ -119,6 +119,13 @@ class Disk:
             self.remove(new)
         return True
 
+    def adopt(self, made: Path, file: str) -> None:
+        """Give the name ``file`` to a durable file that stands elsewhere on this file system: call ``sync_folder``
+        before anything names it."""
+        with refusals(self.folder / file):
+            self.step("link", file)
+            os.rename(made, self.folder / file)
+
     def remove(self, file: str) -> None:
         """Remove a file that nothing names; that it is gone already is fine."""
         with refusals(self.folder / file), contextlib.suppress(FileNotFoundError):

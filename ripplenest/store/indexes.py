@@ -133,6 +133,12 @@ class KeyIndex:
         return tuple((found + [len(self.hashes)] * 2)[:2])  # type: ignore[return-value]
 
     @property
+    def ends(self) -> tuple[int, int]:
+        """The least stored hash and the greatest, of an index that is in order and has some. Raises CorruptState."""
+        self._touch(np.array([0, len(self.hashes) - 1]))
+        return int(self.hashes[0]), int(self.hashes[-1])
+
+    @property
     def _whole(self) -> bool:
         """Whether nothing has to be checked."""
         return self.blocks is None or self.blocks.whole

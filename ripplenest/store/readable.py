@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from sqlalchemy.engine import Connection
 
 from ripplenest.data.room import Room
+from ripplenest.errors import Stale
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head, Known, Live, Version
@@ -28,6 +29,7 @@ from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Entry, Standing, TableSpec
 
+RESERVED = 1 << 20  # numbers of segments that others may give while tasks are at work
 SOURCES = 64  # of which is kept in memory how far they are
 
 
@@ -152,6 +154,12 @@ class Readable:
         with self._catalogue.transaction() as c:
             return self._catalogue.oldest(c)
 
+    def reserved(self) -> int:
+        """A number from which on segments can be numbered that another commit may come before, or some thousand."""
+        self.check_open()
+        with self._catalogue.transaction() as c:
+            return self._catalogue.tip(c).last_segment + RESERVED
+
     # ------------------------------------------------------------ batches
 
     def applied(self, source: str, seq: int) -> Applied | None:
@@ -229,6 +237,12 @@ class Readable:
         head = seen.head
         changelog = Changelog(self._catalogue, head.version.n, seen.changes)
         return Snapshot(head.version, head.schema, head.live, self._catalogue, self._reader, changelog, seen.oldest)
+
+
+def stale(path: Path, parent: int, newest: int) -> Stale:
+    """What is wrong with a change of ``parent`` when another version is the newest."""
+    what = "another commit came first: this change was computed from an older version"
+    return Stale(what, where=str(path), wanted=f"version {parent}", got=f"version {newest}")
 
 
 def _applied(known: Known) -> Applied:

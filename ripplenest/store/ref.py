@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.data.index import Wanted, asked_for
+from ripplenest.data.index import Keys, Wanted, asked_for
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.chain import types_of, types_text
@@ -22,6 +23,8 @@ from ripplenest.store.layouts import Layout, layout_of
 from ripplenest.store.segments import Reader, Segment
 from ripplenest.store.specs import Columns, TableSpec
 
+Segments = tuple[Segment, ...]
+
 
 @frozen
 class TableRef:
@@ -29,7 +32,7 @@ class TableRef:
     which segments have an index for each access key (None: all)."""
 
     spec: TableSpec
-    segments: tuple[Segment, ...]
+    segments: Segments
     layouts: tuple[Layout, ...] = ()
     complete: frozenset[int] | None = None
 
@@ -55,8 +58,20 @@ class TableRef:
         if not len(keys):
             return Rows.empty(self.spec.types)
         asked = asked_for(columns, keys, tuple(self.spec.types[i] for i in columns))
-        found = [reader.probe(s, asked, self._indexed(s), self.layouts) for s in self.segments]
+        found = [
+            reader.probe(s, own, self._indexed(s), self.layouts)
+            for run in sorted_runs(self.segments)
+            for s, own in self._asked(reader, run, asked)
+        ]
         return self._rows([t for t in found if t is not None])
+
+    def _asked(self, reader: Reader, run: Segments, keys: Keys) -> Iterator[tuple[Segment, Keys]]:
+        """Which segments of a sorted run can have one of ``keys``, and which of these it can have."""
+        if len(run) == 1 or keys.columns != self.clustered:
+            yield from ((s, keys) for s in run)
+            return
+        first, end = reader.spread(run, keys)
+        yield from ((run[i], keys.part(first[i], end[i])) for i in np.flatnonzero(end > first).tolist())
 
     def between(self, reader: Reader, low: int, high: int) -> Rows:
         """The rows whose numbers are low ≤ n < high. Law: those of ranges that make up 0 … RANGE are ``scan``, and no
@@ -85,7 +100,18 @@ class TableRef:
         """The sum of stored tables; a single one is a sum already."""
         if not tables:
             return Rows.empty(self.spec.types)
-        return Rows(self.spec.types, table=pa.concat_tables(tables), summed=len(tables) == 1)
+        summed = len(tables) == 1 or len(sorted_runs(self.segments)) == 1
+        return Rows(self.spec.types, table=pa.concat_tables(tables), summed=summed)
+
+
+def sorted_runs(segments: Segments) -> list[Segments]:
+    """Segments that share no row, together: of what one version adds to a table tasks make several, each with the
+    hashes of a range of its own, and nobody else makes two (``store/ranges.py``). Law: a sorted run is a sum of rows.
+    """
+    found: dict[tuple[bool, int], list[Segment]] = {}
+    for s in segments:
+        found.setdefault((s.is_delta, s.born if s.is_delta else s.id), []).append(s)
+    return [tuple(run) for run in found.values()]
 
 
 def ranges(low: int, high: int, many: int) -> Iterator[tuple[int, int]]:
@@ -98,7 +124,7 @@ def ref_to_json(ref: TableRef) -> dict[str, Any]:
     """As JSON has it. Law: ref_of_json(ref_to_json(r)) = r."""
     spec = ref.spec
     complete = None if ref.complete is None else sorted(ref.complete)
-    segments = [_segment_to_json(s) for s in ref.segments]
+    segments = [segment_to_json(s) for s in ref.segments]
     return {
         "table": [spec.name, types_text(spec.types), [list(columns) for columns in spec.indexes]],
         "segments": segments,
@@ -110,17 +136,18 @@ def ref_to_json(ref: TableRef) -> dict[str, Any]:
 def ref_of_json(found: Mapping[str, Any]) -> TableRef:
     name, types, indexes = found["table"]
     spec = TableSpec(name, types_of(types), tuple(tuple(columns) for columns in indexes))
-    segments = tuple(_segment_of_json(s) for s in found["segments"])
+    segments = tuple(segment_of_json(s) for s in found["segments"])
     complete = None if found["complete"] is None else frozenset(found["complete"])
     return TableRef(spec, segments, tuple(layout_of(plain) for plain in found["layouts"]), complete)
 
 
-def _segment_to_json(s: Segment) -> list[Any]:
+def segment_to_json(s: Segment) -> list[Any]:
+    """As JSON has it. Law: segment_of_json(segment_to_json(s)) = s."""
     indexes = [[list(columns), *_blob_to_json(blob)] for columns, blob in s.indexes.items()]
     return [s.id, s.table, _blob_to_json(s.blob), s.rows, s.level, s.born, s.is_delta, indexes, s.digest]
 
 
-def _segment_of_json(found: list[Any]) -> Segment:
+def segment_of_json(found: list[Any]) -> Segment:
     n, table, blob, rows, level, born, is_delta, indexes, digest = found
     keyed = {tuple(columns): Blob(*own) for columns, *own in indexes}
     return Segment(n, table, Blob(*blob), rows, level, born, is_delta, keyed, digest)

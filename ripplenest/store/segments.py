@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from attrs import Factory, field, frozen
 from cachetools import LRUCache
@@ -158,6 +159,19 @@ class Reader:
         if not len(places):
             return None
         return found if places is candidates else adapted(rows.taken(places), later)  # nearly always all of them are
+
+    def spread(self, run: tuple[Segment, ...], keys: Keys) -> tuple[Places, Places]:
+        """By segment of a sorted run that is ordered by the columns of ``keys``, which of these its hashes are among:
+        the first, and the one after the last. What the least and the greatest hash of each is, is asked once."""
+        columns = keys.columns
+
+        def ends() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+            found = np.array([self.index(s, columns).ends for s in run], np.uint32)
+            return found[:, 0], found[:, 1]
+
+        low, high = self._cached((run[0].blob, run[-1].blob, len(run), columns), ends)
+        asked = keys.hashes >> SHIFT
+        return np.searchsorted(asked, low, "left"), np.searchsorted(asked, high, "right")
 
     def between(
         self, segment: Segment, columns: Columns, low: int, high: int, layouts: Sequence[Layout] = ()

@@ -135,6 +135,10 @@ class Snapshot:
         """The segments that ``table`` is made of, oldest first."""
         return self._live.get(self._table(table).id, ())
 
+    def number(self, table: str) -> int:
+        """What the catalogue calls ``table``."""
+        return self._table(table).id
+
     def _scanned(self, table: Table, segments: Iterable[Segment], since: int | None = None) -> Rows:
         ref = self._ref(table, segments)
         return self._read(lambda: ref.scan(self._reader), since)

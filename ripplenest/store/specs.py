@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -9,6 +11,9 @@ from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.sheet import Sheet, Tabular
 from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
+
+if TYPE_CHECKING:
+    from ripplenest.store.segments import Segment
 
 Columns = tuple[int, ...]  # an access key: positions of columns
 
@@ -42,6 +47,15 @@ class Reshape:
 
 
 @frozen
+class Written:
+    """Rows that are in files already, made by tasks (``store/staging.py``): by table the segments that hold them, in
+    files of ``folder``, of which no two share a row. Their numbers have not been given (``Readable.reserved``)."""
+
+    folder: Path
+    segments: Mapping[str, "tuple[Segment, ...]"]
+
+
+@frozen
 class Change:
     """One commit. ``deltas`` are signed rows by table name; everything in it becomes visible together or not at all.
 
@@ -50,7 +64,7 @@ class Change:
     keep what they have of a dropped table. ``meta`` replaces values by key, and removes those that become None.
     ``(source, seq)`` names the batch, once; ``digest`` is of its content. ``note`` is kept with the version and must
     survive JSON. ``merged`` tables become one segment each, or none: what a delta takes out of a table whole would
-    otherwise stay in it, with its negation.
+    otherwise stay in it, with its negation. What is ``written`` is added, too.
     """
 
     deltas: Mapping[str, Rows] = field(factory=dict)
@@ -64,6 +78,7 @@ class Change:
     merged: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     reshaped: Mapping[str, Reshape] = field(factory=dict)
+    written: Written | None = None
 
 
 Batch = tuple[str, int, str]  # source, seq and digest of a batch that was applied

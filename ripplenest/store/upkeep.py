@@ -7,6 +7,7 @@ from ripplenest.errors import Stale
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.disk import Blob
 from ripplenest.store.specs import Batch, Change, Swept, Usage
+from ripplenest.store.staging import sweep
 from ripplenest.store.writable import Writable
 
 
@@ -38,6 +39,7 @@ class Upkeep(Writable):
             files = sorted(self._disk.list() - self._catalogue.files(c))
             size = sum(map(self._disk.size, files))
             self._remove(files)
+            sweep(self.path)
         return Swept(forgotten, len(files), size)
 
     def batches(self) -> list[Batch]:

@@ -7,14 +7,15 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from ripplenest.data.room import Room
-from ripplenest.errors import BatchConflict, Stale
+from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import RipplenestError, StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head
 from ripplenest.store.commit import Draft, Merge
 from ripplenest.store.disk import Disk
-from ripplenest.store.readable import Newest, Readable, check_batch
+from ripplenest.store.readable import Newest, Readable, check_batch, stale
 from ripplenest.store.specs import Change
+from ripplenest.store.staging import sweep
 
 FORGET = 2  # versions that one commit forgets at most, so that it does not pay for a new setting alone
 
@@ -52,6 +53,9 @@ class Writable(Readable):
                 for pack in draft.packs:
                     written.append(pack.file)
                     pack.write(self._disk)
+                for made, file in draft.adopted:
+                    written.append(file)
+                    self._disk.adopt(made, file)
                 if written:
                     self._disk.sync_folder()
                 self._catalogue.advance(c, head, draft.head, draft.born)
@@ -69,8 +73,7 @@ class Writable(Readable):
 
     def _check_parent(self, c: Connection, head: Head, change: Change, parent: int) -> None:
         if head.version.n != parent:
-            what = "another commit came first: this change was computed from an older version"
-            raise Stale(what, where=str(self.path), wanted=f"version {parent}", got=f"version {head.version.n}")
+            raise stale(self.path, parent, head.version.n)
         if (change.source is None) != (change.seq is None):
             raise StateError("a batch has both a source and a seq or neither", got=(change.source, change.seq))
         if change.source is not None and change.seq is not None:
@@ -81,7 +84,10 @@ class Writable(Readable):
                 raise BatchConflict("this batch was applied before", where=where, got=got)
 
     def _sweep(self, c: Connection) -> None:
-        """Remove what a writer that died has left, once; ``c`` holds the write lock, so no other writer is at work."""
+        """Remove what a writer that died has left, once; ``c`` holds the write lock, so no other writer is at work.
+        What tasks wrote for one that died goes whenever it is seen: others are at work there, and hold locks of their
+        own."""
+        sweep(self.path)
         if not self._swept:
             for file in self._disk.list() - self._catalogue.files(c):
                 self._disk.remove(file)

@@ -218,10 +218,10 @@ def _array(fold: Fold, label: Row, bag: BagValue, old: Row | None, numbers: Numb
     text = to_text(bag, fold.bag)
     if old is not None and old[len(label)] == text:
         return old
-    start = numbers.next
-    for _ in fold.entries(bag, label, numbers):  # which takes as many numbers as there are rows to number
+    below = Numbers(0)
+    for _ in fold.entries(bag, label, below):  # which takes as many numbers as there are rows to number
         pass
-    return (*label, text, start)
+    return (*label, text, numbers.take(below.next).start)
 
 
 def _bag(fold: Fold, label: Row, rows: Mapping[tuple[str, Row], Counter[Row]]) -> BagValue:

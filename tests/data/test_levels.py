@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
+from functools import reduce
 from random import Random
 from typing import Any
 
@@ -14,7 +16,7 @@ from support.laws import law
 from support.schemas import Schema, random_bag, random_schema
 
 from ripplenest.data.columns import from_leaves
-from ripplenest.data.content import level_digest
+from ripplenest.data.content import SEEDS, Content, level_digest
 from ripplenest.data.level_values import nested_type, of_values, values_of
 from ripplenest.data.levels import Level, Printed
 from ripplenest.data.naming import row_numbers
@@ -96,9 +98,9 @@ def test_levels_are_the_bags_that_they_came_as(case: Case) -> None:
     for other in same:
         assert BagValue.of(values_of(other, t)) == bag
         assert BagValue.of(occurrences_of(Printed(other).ordered(), t)) == bag
-    assert len({digest(other) for other in same}) == 1
+    assert len({digest(other) for other in same}) == 1 == len({Content.of(other) for other in same})
     other = of_values(occurrences(case.others), t)
-    assert (digest(other) == digest(level)) == (case.others == bag)
+    assert (digest(other) == digest(level)) == (case.others == bag) == (Content.of(other) == Content.of(level))
     COUNTS["equal" if case.others == bag else "different"] += 1
     COUNTS["nested"] += not is_flat(t)
 
@@ -128,6 +130,36 @@ def test_bags_that_are_nearly_equal_have_other_digests(near: list[list[Any]]) ->
     t = Record((("x", Bag(LONG, True)), ("y", LONG)))
     found = [digest(read_rows([{"x": x, "y": 1} for x in rows], t, "rows").level) for rows in near]
     assert len(set(found)) == len(near)
+    contents = [Content.of(read_rows([{"x": x, "y": 1} for x in rows], t, "rows").level) for rows in near]
+    for i in range(len(SEEDS)):  # by each of its sums, which know nothing of each other
+        assert len({c.sums[i] for c in contents}) == len(near)
+    assert all(len(set(c.sums)) == len(SEEDS) for c in contents)
+
+
+@law(random_case, examples=60)
+def test_contents_are_added_up(case: Case) -> None:
+    """Content.of(a ⊎ b) = Content.of(a).plus(Content.of(b)), wherever the rows are cut."""
+    level = of_values((*case.values, *occurrences(case.others)), case.row)
+    cut = len(level) // 3
+    parts = [level.take(np.arange(cut)), level.take(np.arange(cut, len(level)))]
+    assert Content.of(parts[1]).plus(Content.of(parts[0])) == Content.of(level)
+    assert Content.of(level).rows == len(level) and Content().plus(Content.of(level)) == Content.of(level)
+
+
+PAIRS = [("a", "b"), (Decimal(2**64), Decimal(2**65)), (0.5, None), ("t" * 4096, "t" * 4097)]
+
+
+@pytest.mark.parametrize("swapped", PAIRS)
+def test_values_that_change_rows_have_another_content(swapped: tuple[object, object]) -> None:
+    """The same values in each column, in other rows; and sums are those of columns, however many texts there are."""
+    a, b = swapped
+    table = pa.table({"x": pa.array([a, b]), "n": pa.array([1, 2])})
+    turned = pa.table({"x": pa.array([b, a]), "n": pa.array([1, 2])})
+    one, other = (Content.of(Level(2, [c.combine_chunks() for c in t.columns])) for t in (table, turned))
+    assert all(x != y for x, y in zip(one.sums, other.sums, strict=True))
+    many = Level(40, [pa.array([a] * 40), pa.array(range(40))])
+    singly = [Content.of(many.take(np.array([i]))) for i in range(40)]
+    assert reduce(Content.plus, singly) == Content.of(many)
 
 
 @law(random_case, examples=60)

@@ -109,7 +109,7 @@ def test_texts_that_repeat_themselves_have_hashes_of_their_own():
 
 
 def test_many_texts_are_hashed_without_a_loop_over_them(monkeypatch):
-    monkeypatch.setattr(hashing, "_word_hash", lambda _: pytest.fail("one by one"))
+    monkeypatch.setattr(hashing, "_word_hash", lambda *_: pytest.fail("one by one"))
     monkeypatch.setattr(hashing, "_digest", lambda _: pytest.fail("one by one"))
     assert len(hash_columns([pa.array([f"text {i}" for i in range(200_000)])], 200_000)) == 200_000
 

@@ -1,0 +1,138 @@
+"""Merging by ranges of hashes: what stands in order in several places becomes segments, each on its own.
+
+Whatever is ordered by the hash of its first access key can be merged a range of hashes at a time: runs that tasks have
+just written, and stored segments. Equal rows have equal hashes, so a range is summed without looking at another, and
+each range may be merged by another process, which needs no catalogue: it is told the segments that it reads and the
+number of the one that it makes, and writes it, durable, under a name that no other attempt has.
+
+The segments of one table are a sorted run (``ref.sorted_runs``). How many there are is said by their bytes, and not by
+how many tasks there were: what is asked by the first access key is looked up in those segments alone whose hashes it
+can have, but what is asked by others is looked up in each.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from attrs import frozen
+
+from ripplenest.data.columnar import consolidated
+from ripplenest.data.hashing import U64
+from ripplenest.data.index import index_of
+from ripplenest.data.room import Room, held
+from ripplenest.data.rows import Rows
+from ripplenest.data.sorting import Sorter
+from ripplenest.data.spool import Spool
+from ripplenest.data.sums import rows_level, stored_rows
+from ripplenest.store.clustering import clustered
+from ripplenest.store.disk import Disk
+from ripplenest.store.indexes import RANGE, KeyIndex
+from ripplenest.store.mapped import lightened
+from ripplenest.store.merging import tier
+from ripplenest.store.ref import TableRef, ranges
+from ripplenest.store.segments import Pack, Reader, Segment
+from ripplenest.store.specs import Columns
+from ripplenest.store.staging import file_name
+
+LEAST = 1 << 26  # bytes below which a range is not worth a task
+MOST = 1 << 30  # bytes that a segment has, about: its texts are to be one array
+
+
+@frozen
+class Range:
+    """The rows of ``source`` whose stored hashes are low ≤ h < high, which become segment ``id`` of ``table``."""
+
+    source: TableRef
+    low: int
+    high: int
+    id: int
+    table: int
+
+
+def divided(source: TableRef, tasks: int, first: int, table: int) -> list[Range]:
+    """All rows of ``source``, in as many ranges as ``tasks`` can do at once, if there is enough to do. Segments get
+    numbers from ``first`` on."""
+    size = sum(s.blob.bytes for s in source.segments)
+    many = max(-(-size // MOST), min(tasks, -(-size // LEAST)), 1)
+    found = enumerate(ranges(0, RANGE, many if source.spec.indexes else 1), first)
+    return [Range(source, low, high, i, table) for i, (low, high) in found]
+
+
+def merge(work: Range, reader: Reader, disk: Disk, room: Room) -> Segment | None:
+    """Write the segment of a range; None where the range has no rows. Raises CorruptState, and EvaluationError for a
+    weight beyond 64 bits."""
+    rows = _gathered(work, reader, room)
+    if not len(rows):
+        return None
+    return written([Unwritten(rows, work.source.spec.indexes, work.id, work.table, is_delta=True)], disk, room)[0]
+
+
+@frozen
+class Unwritten:
+    """Rows, each once, that are to be segment ``id`` of ``table``, with an index on each of ``keys``. What is no
+    ``is_delta`` is a sorted run by itself. Which version it is born in, the commit says."""
+
+    rows: Rows
+    keys: Sequence[Columns]
+    id: int
+    table: int = 0
+    is_delta: bool = False
+
+
+def written(rows: Sequence[Unwritten], disk: Disk, room: Room) -> list[Segment]:
+    """Segments in one new file, which is durable but for its name."""
+    pack, found = Pack(file_name(), room), []
+    for d in rows:
+        table, indexes = clustered(d.rows.arrow(), d.keys, room)
+        blob = pack.add(lightened(table))
+        keyed = {c: pack.add(KeyIndex.of(entries, c, d.id).table) for c, entries in indexes.items()}
+        size = table.num_rows
+        found.append(Segment(d.id, d.table, blob, size, tier(size), 0, d.is_delta, keyed))
+    pack.write(disk)
+    return found
+
+
+def windows(source: TableRef, reader: Reader, low: int, high: int, room: Room) -> Iterator[tuple[U64, Rows]]:
+    """What is between ``low`` and ``high``, each row once, in the order of the hashes beside them, some at a time."""
+    size = sum(s.blob.bytes for s in source.segments) * (high - low) // RANGE
+    for start, end in ranges(low, high, max(1, min(-(-size // room.chunk), high - low))):
+        rows = source.between(reader, start, end)
+        if len(rows):
+            yield _ordered(rows, source.clustered)
+        room.release()
+
+
+def _ordered(rows: Rows, columns: Columns) -> tuple[U64, Rows]:
+    hashes, order = index_of(rows.arrow(), columns)
+    if not rows.is_sum and len(hashes) > 1 and (hashes[1:] == hashes[:-1]).any():
+        rows = consolidated({"": rows})[""]
+        hashes, order = index_of(rows.arrow(), columns)
+    table = rows.arrow()
+    if (order[1:] < order[:-1]).any():
+        table = table.take(pa.array(order))
+    return hashes, Rows(rows.types, table=table.combine_chunks(), summed=True)
+
+
+def _gathered(work: Range, reader: Reader, room: Room) -> Rows:
+    """The rows of a range in their order; in a file where they do not fit."""
+    types = work.source.spec.types
+    sorter: Sorter | None = None
+    some: list[tuple[U64, Rows]] = []
+    size = 0
+    for window in windows(work.source, reader, work.low, work.high, room):
+        some.append(window)
+        size += held(window[1].arrow())
+        if size > room.chunk:
+            sorter = sorter or Sorter(room)
+            for hashes, rows in some:
+                sorter.add(rows_level(rows), hashes)
+            some.clear()
+    if sorter is None:
+        tables = [Rows.empty(types).arrow(), *(rows.arrow() for _, rows in some)]
+        return Rows(types, table=pa.concat_tables(tables), summed=True)
+    for hashes, rows in some:
+        sorter.add(rows_level(rows), hashes)
+    assert sorter.extent is not None
+    spool = Spool(room, sorter.extent)
+    for _, level in sorter.windows():
+        spool.append(level)
+    return stored_rows(types, spool.stored())

@@ -1,0 +1,144 @@
+"""What tasks are told and what they answer, as text."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, frozen
+
+from ripplenest.data.content import Content
+from ripplenest.data.room import Room
+from ripplenest.intake.faults import Fault
+from ripplenest.intake.share import Loading, Taken
+from ripplenest.nrc.errors import KEYS
+from ripplenest.state.stored import relation_of, relation_text
+from ripplenest.store.chain import types_of, types_text
+from ripplenest.store.disk import Disk
+from ripplenest.store.ranges import Range
+from ripplenest.store.ref import TableRef, ref_of_json, ref_to_json, segment_of_json, segment_to_json
+from ripplenest.store.segments import Reader, Segment
+from ripplenest.store.specs import TableSpec
+from ripplenest.version.folding import Fold
+
+
+@frozen
+class Place:
+    """Where a task reads and writes, in how much memory, and whether messages show what texts keys are."""
+
+    read: str
+    write: str
+    memory: int
+    keys: str | None = None
+
+    @property
+    def reader(self) -> Reader:
+        """Of what is read."""
+        return _reader(self.read)
+
+    @property
+    def disk(self) -> Disk:
+        """Where it writes."""
+        return Disk(Path(self.write))
+
+    @property
+    def room(self) -> Room:
+        return Room(self.memory, self.disk.scratch)
+
+    @contextmanager
+    def messages(self) -> Iterator[None]:
+        """What goes wrong here is told as the driver would tell it."""
+        before = os.environ.pop(KEYS, None)
+        if self.keys is not None:
+            os.environ[KEYS] = self.keys
+        try:
+            yield
+        finally:
+            os.environ.pop(KEYS, None)
+            if before is not None:
+                os.environ[KEYS] = before
+
+
+@lru_cache(maxsize=4)
+def _reader(folder: str) -> Reader:
+    """What this process has mapped and checked, whichever of its tasks asks."""
+    return Reader(Disk(Path(folder)))
+
+
+def place_of(read: str, write: str, memory: int) -> Place:
+    """That of tasks of this driver."""
+    return Place(read, write, memory, os.environ.get(KEYS))
+
+
+# ---------------------------------------------------------------- a load
+
+
+def loading_text(work: Loading, place: Place) -> str:
+    """Law: loading_of(loading_text(w, p)) = (w, p)."""
+    r = work.relation
+    specs = [[spec.name, types_text(spec.types), list(map(list, spec.indexes))] for spec in work.specs.values()]
+    folds = [fold.root for fold in work.folds]
+    return json.dumps([asdict(place), r.name, relation_text(r), folds, specs, work.version])
+
+
+def loading_of(text: str) -> tuple[Loading, Place]:
+    place, name, relation, folds, specs, version = json.loads(text)
+    r = relation_of(name, relation)
+    found = {n: TableSpec(n, types_of(types), tuple(map(tuple, indexes))) for n, types, indexes in specs}
+    return Loading(r, tuple(Fold(r, root) for root in folds), found, version), Place(**place)
+
+
+def taken_text(taken: Taken) -> str:
+    """Law: taken_of(taken_text(t)) = t."""
+    runs = {table: list(map(segment_to_json, segments)) for table, segments in taken.runs.items()}
+    content = [taken.content.rows, list(taken.content.sums)]
+    wrong = [[asdict(fault) for fault in faults] for faults in (taken.types, taken.inside)]
+    return json.dumps([taken.rows, content, dict(taken.sizes), runs, wrong, taken.is_wrong])
+
+
+def taken_of(text: str) -> Taken:
+    rows, (many, sums), sizes, runs, (types, inside), is_wrong = json.loads(text)
+    found = {table: tuple(map(segment_of_json, segments)) for table, segments in runs.items()}
+    content = Content(many, tuple(sums))
+    return Taken(rows, content, sizes, found, faults_of(types), faults_of(inside), is_wrong)
+
+
+def faults_of(found: Sequence[dict[str, Any]]) -> tuple[Fault, ...]:
+    """What is wrong, of JSON."""
+    return tuple(Fault(**{**f, "possible": None if f["possible"] is None else tuple(f["possible"])}) for f in found)
+
+
+# ---------------------------------------------------------------- ranges
+
+
+def sources_text(place: Place, sources: Sequence[TableRef], more: str = "") -> str:
+    """What ranges are of. Law: sources_of(sources_text(p, s, m)) = (p, s, m)."""
+    return json.dumps([asdict(place), list(map(ref_to_json, sources)), more])
+
+
+def sources_of(text: str) -> tuple[Place, list[TableRef], str]:
+    place, sources, more = json.loads(text)
+    return Place(**place), list(map(ref_of_json, sources)), more
+
+
+def range_text(work: Range, source: int) -> str:
+    """The range, and which of the sources it is of. Law: range_of(range_text(r, i), s) = r where r is of s[i]."""
+    return json.dumps([source, work.low, work.high, work.id, work.table])
+
+
+def range_of(text: str, sources: Sequence[TableRef]) -> Range:
+    source, *rest = json.loads(text)
+    return Range(sources[source], *rest)
+
+
+def segment_text(found: Segment | None) -> str:
+    """Law: segment_of(segment_text(s)) = s."""
+    return json.dumps(None if found is None else segment_to_json(found))
+
+
+def segment_of(text: str) -> Segment | None:
+    found = json.loads(text)
+    return None if found is None else segment_of_json(found)

@@ -1,0 +1,37 @@
+"""A version of which all tables are without rows: what a load of a relation meets that has none."""
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from ripplenest.data.index import Wanted
+from ripplenest.data.rows import Rows
+from ripplenest.store.specs import Columns, TableSpec
+from ripplenest.version.version import AccessKeys
+
+
+@frozen
+class Empty:
+    """The tables ``specs`` at ``version`` (a ``Version``)."""
+
+    version: int
+    specs: Mapping[str, TableSpec]
+
+    @property
+    def access_keys(self) -> AccessKeys:
+        return {name: spec.indexes for name, spec in self.specs.items()}
+
+    def scan(self, table: str) -> Rows:
+        """No row."""
+        return Rows.empty(self.specs[table].types)
+
+    def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:  # noqa: ARG002 - whatever is asked for
+        """No row."""
+        return self.scan(table)
+
+    def size(self, table: str) -> int:  # noqa: ARG002 - of any table
+        return 0
+
+    def delta(self, table: str, since: int) -> Rows:  # noqa: ARG002 - since whenever
+        """No row."""
+        return self.scan(table)

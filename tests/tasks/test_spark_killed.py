@@ -1,0 +1,127 @@
+"""Tasks of a real session that fail and are tried again, and its driver killed in the middle of a load."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ripplenest as rn
+from ripplenest import Bag
+
+MANY = 150_000
+MOMENTS = 6
+
+
+@rn.record
+class Row:
+    id: int
+    tags: Bag[str]
+
+
+DRIVER = """
+import json, os, sys, time
+sys.path.insert(0, {here!r})
+import ripplenest as rn
+from pyspark import TaskContext
+from pyspark.sql import SparkSession, functions as F
+from test_spark_killed import MANY, Row
+from ripplenest.spark.session import MEANING
+
+builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+for setting in MEANING:
+    builder = builder.config(setting.key, setting.wanted[0])
+spark = builder.getOrCreate()
+
+def broken(i):
+    context = TaskContext.get()
+    if context.attemptNumber() == 0 and i % 50_000 == 49_000:
+        if context.partitionId() % 2:
+            os._exit(7)
+        raise ValueError("the first attempt")
+    return i
+
+tags = F.array_repeat(F.lit("t"), (F.col("id") % 3).cast("int")).alias("tags")
+whole = spark.range(0, MANY, 1, 5).select("id", tags)
+lost = whole.select(F.udf(broken, "bigint", useArrow=False)("id").alias("id"), "tags")
+
+def load(name, df):
+    with rn.open({folder!r}, engine="local", memory="16MiB") as db:
+        db.relation(name, Row)
+        start = time.time()
+        print(json.dumps([db.load(name, df), time.time() - start]), flush=True)
+"""
+
+
+def driver(folder: Path, scratch: Path, does: str) -> "subprocess.Popen[str]":
+    code = DRIVER.format(here=str(Path(__file__).parent), folder=str(folder)) + does
+    own = {"TMPDIR": str(scratch), "PYTHONPATH": str(Path(__file__).parent), "PYSPARK_PYTHON": sys.executable}
+    environ = {**os.environ, **own}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": (scratch / "said").open("a"), "text": True}
+    return subprocess.Popen([sys.executable, "-c", code], start_new_session=True, env=environ, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+def check(folder: Path, name: str) -> bool:
+    """Whether the rows are there, each once; and nothing is left of who was killed."""
+    with rn.open(folder, engine="local") as db:
+        with db.batch() as b:  # the next writer
+            b.insert(name, [])
+        found = db.relation(name).count()
+        assert found in (0, MANY) and db.verify().ok and db.check_files() >= 0
+        assert not db.usage.orphans
+    return found == MANY
+
+
+def staged(folder: Path) -> list[str]:
+    return [p.name for p in folder.glob("staging/*")]
+
+
+@pytest.mark.long
+def test_tasks_that_fail_are_tried_again(tmp_path: Path) -> None:
+    """By an error, and by the end of their process: each row is there once, and no file of them stays."""
+    process = driver(tmp_path / "state", tmp_path, 'load("R", lost)\nload("S", whole)\n')
+    assert process.stdout is not None
+    said = [json.loads(line) for line in process.stdout]
+    assert process.wait(60) == 0 and len(said) == 2
+    for name in ("R", "S"):
+        assert check(tmp_path / "state", name)
+    assert not staged(tmp_path / "state")
+    told = (tmp_path / "said").read_text()
+    assert "the first attempt" in told and "exited unexpectedly" in told
+
+
+@pytest.mark.long
+def test_a_driver_that_is_killed(tmp_path: Path) -> None:
+    """At moments spread over a load: the rows are there, or they are not, and the next load is the load."""
+    seed = int(os.environ.get("RIPPLENEST_SEED", random.SystemRandom().randrange(2**32)))
+    chance, folder, lost = random.Random(seed), tmp_path / "state", 0
+    print(f"RIPPLENEST_SEED={seed}")
+    for moment in range(MOMENTS):
+        name = f"R{moment}"
+        does = f'load("W{moment}", whole)\nsys.stdin.readline()\nload("{name}", whole)\n'
+        process = driver(folder, tmp_path, does)
+        assert process.stdin is not None and process.stdout is not None
+        _, seconds = json.loads(process.stdout.readline())
+        process.stdin.write("now\n")
+        process.stdin.flush()
+        time.sleep(min(seconds, 6) * (moment + chance.random()) / MOMENTS)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+        time.sleep(1)  # until the workers have seen it
+        lost += not (name in names(folder) and check(folder, name))
+        again = driver(folder, tmp_path, f'load("{name}", whole)\n')
+        assert again.stdout is not None
+        assert json.loads(again.stdout.readline())[0] > 0
+        assert again.wait(60) == 0 and check(folder, name)
+    assert lost > 0 and not staged(folder)
+
+
+def names(folder: Path) -> Any:
+    with rn.open(folder, engine="local") as db:
+        return db.relations
