@@ -6,6 +6,7 @@ and names what it was told: what other attempts have written goes with the folde
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from pathlib import Path
@@ -71,11 +72,9 @@ class TaskLoads:
         jobs = self.jobs(rows)
         taken = self._shares(jobs, Taking, work, staging)
         _check(work, taken, [f for t in taken.values() for f in t.types])
-        place = self._place(staging)
-        sources = _sources(work, taken)
-        if work.keys.name in sources or any(t.is_wrong for t in taken.values()):
-            again = _again(jobs, work, place, sources[work.keys.name]) if work.relation.key else []
-            _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
+        place, sources = self._place(staging), _sources(work, taken)
+        again = _again(jobs, work, place, sources)
+        _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
         if any(t.is_wrong for t in taken.values()):
             raise LawBroken("rows could not be loaded, and none of them is wrong", where=work.where)
         ranges = []
@@ -84,10 +83,8 @@ class TaskLoads:
             first += len(ranges[-1])
         found = merge_ranges(jobs, place, ranges)
         made = {own[0].source.spec.name: tuple(s) for own, s in zip(ranges, found, strict=True) if s}
-        sizes: dict[str, int] = {}
-        for part, n in (pair for t in taken.values() for pair in t.sizes.items()):
-            sizes[part] = sizes.get(part, 0) + n
-        return Written(staging.folder, made), sizes, _content(taken)
+        sizes = sum((Counter(t.sizes) for t in taken.values()), Counter[str]())
+        return Written(staging.folder, made), dict(sizes), _content(taken)
 
     def _place(self, staging: Staging) -> Place:
         return place_of(str(staging.folder), str(staging.folder), self.memory)
@@ -125,7 +122,11 @@ def _sources(work: Loading, taken: Mapping[int, Taken]) -> dict[str, TableRef]:
     return {table: TableRef(work.sources[table], runs) for table, runs in found.items()}
 
 
-def _again(jobs: Jobs, work: Loading, place: Place, keys: TableRef) -> list[Fault]:
+def _again(jobs: Jobs, work: Loading, place: Place, sources: Mapping[str, TableRef]) -> list[Fault]:
+    """What tasks find of keys that come again, of rows that have keys."""
+    keys = sources.get(work.keys.name)
+    if keys is None:
+        return []
     told = [range_text(piece, 0) for piece in divided(keys, jobs.at_once, 0, 0)]
     common = sources_text(place, [keys], loading_text(work, place))
     said = jobs.on_work(Again, common, told)
