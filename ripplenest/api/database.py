@@ -28,13 +28,14 @@ from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
-from ripplenest.state.commits import Commits, Recorded, Tasks
+from ripplenest.state.commits import Commits, Recorded
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
 from ripplenest.state.pieces import Pieces
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
+from ripplenest.state.tasks import Tasks
 from ripplenest.state.views import HasQuery
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
@@ -144,9 +145,9 @@ class Database:
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
 
-        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. The same load again changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other
-        rows, what is wrong with rows, and EnvironmentProblem for workers that do not have this package or do not see the
-        folder of the state.
+        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. The same load again
+        changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other rows, what is wrong
+        with rows, and EnvironmentProblem for workers that lack this package or do not see the folder of the state.
         """
         version = self._commits.load(name, rows)
         self._publications.catch_up(self._store.seen())

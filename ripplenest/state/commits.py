@@ -17,7 +17,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from attrs import evolve, frozen
 
@@ -46,11 +46,8 @@ from ripplenest.state.notes import LOADS, ROLLBACKS, meta_key, note
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
 from ripplenest.state.stored import relation_text
-from ripplenest.store.disk import Disk
-from ripplenest.store.ref import TableRef
-from ripplenest.store.segments import Reader
-from ripplenest.store.snapshot import Snapshot
-from ripplenest.store.specs import Applied, Change, Standing, TableSpec, Written
+from ripplenest.state.tasks import Tasks, loading, mapped
+from ripplenest.store.specs import Applied, Change, Standing
 from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Fold, Unfolding, folded
 
@@ -67,22 +64,6 @@ class Recorded:
     operations: tuple[Operation, ...]
     source: str | None
     seq: int | None
-
-
-class Tasks(Protocol):
-    """Who loads rows that are with several processes, and stay there (``ripplenest/tasks``)."""
-
-    def takes(self, rows: object) -> bool:
-        """Whether these are such rows."""
-
-    def content(self, rows: object, work: Loading, staging: Staging) -> Content:
-        """What the rows are; nothing is written. Raises what is wrong with their types."""
-
-    def load(
-        self, rows: object, work: Loading, staging: Staging, tables: Mapping[str, int], first: int
-    ) -> tuple[Written, dict[str, int], Content]:
-        """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
-        and what they are. Raises what is wrong with them."""
 
 
 @frozen
@@ -146,7 +127,7 @@ class Commits:
     ) -> int:
         """The same of rows that do not come here. What tasks wrote does not depend on what others commit meanwhile,
         unless rows have numbers of the version."""
-        store, work, ids = self.state.store, *self._loading(r, snapshot)
+        store, work, ids = self.state.store, *loading(r, self._declared.folded, snapshot)
         with Staging.begin(store.path) as staging:
             if applied is not None and _loaded_digest(r, tasks.content(rows, work, staging)) == applied.digest:
                 return applied.version
@@ -158,29 +139,26 @@ class Commits:
                     return self._named(r, snapshot, sizes, change)
                 except Stale:
                     snapshot = self.state.snapshot()
-                    again = self._declared.relations.get(r.name)
-                    fits = again == r and self._loading(r, snapshot)[0].is_for(work) and not staging.is_numbered
-                    if not fits or (self.state.store.last_seq(f"{LOADS}{r.name}") or 0) >= seq:
+                    if staging.is_numbered or not self._fits(work, ids, seq, snapshot):
                         raise
                     self._check_none(r.name, snapshot, None)
             return self._named(r, snapshot, sizes, change)
 
-    def _loading(self, r: Relation, snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:
-        """A load on top of a version, and what the catalogue calls the tables of the relation."""
-        tables = snapshot.tables
-        assert isinstance(tables, Snapshot)
-        folds = tuple(fold for fold in self._declared.folded if fold.relation == r)
-        names = [*r.parts, *(fold.table for fold in folds)]
-        work = Loading(r, folds, {n: tables.tables[n] for n in names}, snapshot.version + 1)
-        return work, {n: tables.number(n) for n in names}
+    def _fits(self, work: Loading, ids: Mapping[str, int], seq: int, snapshot: Unfolding) -> bool:
+        """Whether a load can be named on top of a newer version: its tables are there yet, and no other load is."""
+        r, last = work.relation, self.state.store.last_seq(f"{LOADS}{work.relation.name}") or 0
+        if self._declared.relations.get(r.name) != r or last >= seq:
+            return False
+        again, same = loading(r, self._declared.folded, snapshot)
+        return again.is_for(work) and same == ids
 
     def _named(self, r: Relation, snapshot: Unfolding, sizes: Mapping[str, int], change: Change) -> int:
         """Commit what tasks wrote. It is mapped where a view reads it."""
-        work, written = self._loading(r, snapshot)[0], change.written
+        work, written = loading(r, self._declared.folded, snapshot)[0], change.written
         assert written is not None
         is_read = any(r.name in view.relations for view in self._declared.views.values())
         read = sizes.keys() & written.segments.keys() if is_read else ()
-        made = {table: _mapped(work.specs[table], written) for table in sorted(read)}
+        made = {table: mapped(work.specs[table], written) for table in sorted(read)}
         return self._finished(r.name, snapshot, sizes, made, change)
 
     def fill(self, name: str, rows: Given) -> None:
@@ -392,10 +370,6 @@ def _is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> 
     """Whether ``operations``, which have ``digest``, were applied, perhaps by a release with digests of its own."""
     return applied.digest == digest or any(applied.digest == _digest(operations, form) for form in FORMS)
 
-
-def _mapped(spec: TableSpec, written: Written) -> Rows:
-    """Rows that tasks wrote, where they are mapped."""
-    return TableRef(spec, written.segments[spec.name]).scan(Reader(Disk(written.folder)))
 
 
 def _signature(r: Relation) -> str:

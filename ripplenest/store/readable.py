@@ -29,7 +29,7 @@ from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Entry, Standing, TableSpec
 
-RESERVED = 1 << 20  # numbers of segments that others may give while tasks are at work
+AHEAD = 1 << 20  # numbers of segments that others may give while tasks are at work
 SOURCES = 64  # of which is kept in memory how far they are
 
 
@@ -158,7 +158,7 @@ class Readable:
         """A number from which on segments can be numbered that another commit may come before, or some thousand."""
         self.check_open()
         with self._catalogue.transaction() as c:
-            return self._catalogue.tip(c).last_segment + RESERVED
+            return self._catalogue.tip(c).last_segment + AHEAD
 
     # ------------------------------------------------------------ batches
 

@@ -26,7 +26,7 @@ from ripplenest.version.folding import Fold
 
 
 @frozen
-class Place:
+class Surroundings:
     """Where a task reads and writes, in how much memory, and whether messages show what texts keys are."""
 
     read: str
@@ -68,27 +68,27 @@ def _reader(folder: str) -> Reader:
     return Reader(Disk(Path(folder)))
 
 
-def place_of(read: str, write: str, memory: int) -> Place:
+def surroundings(read: str, write: str, memory: int) -> Surroundings:
     """That of tasks of this driver."""
-    return Place(read, write, memory, os.environ.get(KEYS))
+    return Surroundings(read, write, memory, os.environ.get(KEYS))
 
 
 # ---------------------------------------------------------------- a load
 
 
-def loading_text(work: Loading, place: Place) -> str:
+def loading_text(work: Loading, here: Surroundings) -> str:
     """Law: loading_of(loading_text(w, p)) = (w, p)."""
     r = work.relation
     specs = [[spec.name, types_text(spec.types), list(map(list, spec.indexes))] for spec in work.specs.values()]
     folds = [fold.root for fold in work.folds]
-    return json.dumps([asdict(place), r.name, relation_text(r), folds, specs, work.version])
+    return json.dumps([asdict(here), r.name, relation_text(r), folds, specs, work.version])
 
 
-def loading_of(text: str) -> tuple[Loading, Place]:
-    place, name, relation, folds, specs, version = json.loads(text)
+def loading_of(text: str) -> tuple[Loading, Surroundings]:
+    here, name, relation, folds, specs, version = json.loads(text)
     r = relation_of(name, relation)
     found = {n: TableSpec(n, types_of(types), tuple(map(tuple, indexes))) for n, types, indexes in specs}
-    return Loading(r, tuple(Fold(r, root) for root in folds), found, version), Place(**place)
+    return Loading(r, tuple(Fold(r, root) for root in folds), found, version), Surroundings(**here)
 
 
 def taken_text(taken: Taken) -> str:
@@ -114,14 +114,14 @@ def faults_of(found: Sequence[dict[str, Any]]) -> tuple[Fault, ...]:
 # ---------------------------------------------------------------- ranges
 
 
-def sources_text(place: Place, sources: Sequence[TableRef], more: str = "") -> str:
+def sources_text(here: Surroundings, sources: Sequence[TableRef], more: str = "") -> str:
     """What ranges are of. Law: sources_of(sources_text(p, s, m)) = (p, s, m)."""
-    return json.dumps([asdict(place), list(map(ref_to_json, sources)), more])
+    return json.dumps([asdict(here), list(map(ref_to_json, sources)), more])
 
 
-def sources_of(text: str) -> tuple[Place, list[TableRef], str]:
-    place, sources, more = json.loads(text)
-    return Place(**place), list(map(ref_of_json, sources)), more
+def sources_of(text: str) -> tuple[Surroundings, list[TableRef], str]:
+    here, sources, more = json.loads(text)
+    return Surroundings(**here), list(map(ref_of_json, sources)), more
 
 
 def range_text(work: Range, source: int) -> str:

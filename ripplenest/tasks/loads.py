@@ -6,6 +6,7 @@ and names what it was told: what other attempts have written goes with the folde
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from pathlib import Path
@@ -28,15 +29,15 @@ from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Written
 from ripplenest.store.staging import Shared, Staging
 from ripplenest.tasks.handed import (
-    Place,
+    Surroundings,
     faults_of,
     loading_of,
     loading_text,
-    place_of,
     range_of,
     range_text,
     sources_of,
     sources_text,
+    surroundings,
     taken_of,
     taken_text,
 )
@@ -71,30 +72,26 @@ class TaskLoads:
         jobs = self.jobs(rows)
         taken = self._shares(jobs, Taking, work, staging)
         _check(work, taken, [f for t in taken.values() for f in t.types])
-        place = self._place(staging)
-        sources = _sources(work, taken)
-        if work.keys.name in sources or any(t.is_wrong for t in taken.values()):
-            again = _again(jobs, work, place, sources[work.keys.name]) if work.relation.key else []
-            _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
+        here, sources = self._here(staging), _sources(work, taken)
+        again = _again(jobs, work, here, sources)
+        _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
         if any(t.is_wrong for t in taken.values()):
             raise LawBroken("rows could not be loaded, and none of them is wrong", where=work.where)
         ranges = []
         for table in sorted(sources.keys() & tables.keys()):
             ranges.append(divided(sources[table], jobs.at_once, first, tables[table]))
             first += len(ranges[-1])
-        found = merge_ranges(jobs, place, ranges)
+        found = merge_ranges(jobs, here, ranges)
         made = {own[0].source.spec.name: tuple(s) for own, s in zip(ranges, found, strict=True) if s}
-        sizes: dict[str, int] = {}
-        for part, n in (pair for t in taken.values() for pair in t.sizes.items()):
-            sizes[part] = sizes.get(part, 0) + n
-        return Written(staging.folder, made), sizes, _content(taken)
+        sizes = sum((Counter(t.sizes) for t in taken.values()), Counter[str]())
+        return Written(staging.folder, made), dict(sizes), _content(taken)
 
-    def _place(self, staging: Staging) -> Place:
-        return place_of(str(staging.folder), str(staging.folder), self.memory)
+    def _here(self, staging: Staging) -> Surroundings:
+        return surroundings(str(staging.folder), str(staging.folder), self.memory)
 
     def _shares(self, jobs: Jobs, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
         """What came of each share. Raises WrongColumns for columns of no rows, and EnvironmentProblem."""
-        said = jobs.on_rows(job, loading_text(work, self._place(staging)), staging)
+        said = jobs.on_rows(job, loading_text(work, self._here(staging)), staging)
         if UNSEEN in said.values():
             raise EnvironmentProblem(
                 "the workers of Spark do not see the folder of the state",
@@ -125,9 +122,13 @@ def _sources(work: Loading, taken: Mapping[int, Taken]) -> dict[str, TableRef]:
     return {table: TableRef(work.sources[table], runs) for table, runs in found.items()}
 
 
-def _again(jobs: Jobs, work: Loading, place: Place, keys: TableRef) -> list[Fault]:
+def _again(jobs: Jobs, work: Loading, here: Surroundings, sources: Mapping[str, TableRef]) -> list[Fault]:
+    """What tasks find of keys that come again, of rows that have keys."""
+    keys = sources.get(work.keys.name)
+    if keys is None:
+        return []
     told = [range_text(piece, 0) for piece in divided(keys, jobs.at_once, 0, 0)]
-    common = sources_text(place, [keys], loading_text(work, place))
+    common = sources_text(here, [keys], loading_text(work, here))
     said = jobs.on_work(Again, common, told)
     return [fault for text in said for fault in faults_of(json.loads(text))]
 
@@ -156,21 +157,21 @@ class Again(OnWork):
 
     @staticmethod
     def do(common: str, own: str) -> str:
-        place, sources, more = sources_of(common)
+        here, sources, more = sources_of(common)
         (work, _), piece = loading_of(more), range_of(own, sources)
-        with place.messages():
-            found = keys_again(work, piece.source, place.reader, piece.low, piece.high, place.room)
+        with here.messages():
+            found = keys_again(work, piece.source, here.reader, piece.low, piece.high, here.room)
         return json.dumps([asdict(fault) for fault in found])
 
 
 def _share(text: str, share: int, batches: Batches, writes: bool) -> str:
-    work, place = loading_of(text)
-    if not Path(place.write).is_dir():
+    work, here = loading_of(text)
+    if not Path(here.write).is_dir():
         return UNSEEN
-    room, disk = place.room, place.disk
+    room, disk = here.room, here.disk
     numbers = Shared.of_rows(disk.folder, work.version), Shared.of_arrays(disk.folder, work.version)
     write = partial(written, disk=disk, room=room) if writes else None
-    with place.messages():
+    with here.messages():
         return taken_text(Share(work, share, numbers, write, room).take(_gathered(batches, room)))
 
 

@@ -156,12 +156,17 @@ def tracks(other: Database) -> None:
     other._state.index({"R": ((0, 1),)}, {"kind": "track", "name": "R"})
 
 
-def makes_anew(other: Database) -> None:
+def makes_another(other: Database) -> None:
     other.drop("R")
     other.relation("R", Order)
 
 
-@pytest.mark.parametrize("happens", [loads, inserts, tracks, makes_anew])
+def makes_anew(other: Database) -> None:
+    other.drop("R")
+    other.relation("R", Order, key="order")
+
+
+@pytest.mark.parametrize("happens", [loads, inserts, tracks, makes_another, makes_anew])
 def test_another_commit_that_the_load_does_not_fit(tmp_path: Path, happens: Any) -> None:
     """The relation has rows by then, or other tables: the load is refused."""
     with after_another(tmp_path / "s", "order", happens) as db:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -139,7 +140,7 @@ def test_what_spark_says_of_its_rows_stays(spark: SparkSession, tmp_path: Path) 
 def test_workers_that_do_not_see_the_folder(spark: SparkSession, tmp_path: Path) -> None:
     with declared(tmp_path / "s") as db, pytest.MonkeyPatch.context() as patch:
         gone = str(tmp_path / "gone")
-        patch.setattr(loads.TaskLoads, "_place", lambda *_: loads.place_of(gone, gone, 1 << 24))
+        patch.setattr(loads.TaskLoads, "_here", lambda *_: loads.surroundings(gone, gone, 1 << 24))
         with pytest.raises(EnvironmentProblem, match="do not see the folder") as refused:
             db.load("R", orders(spark, 10))
         assert "toArrow" in str(refused.value) and db.version == 1
@@ -151,3 +152,12 @@ def test_rows_that_the_driver_has_are_no_job(spark: SparkSession, tmp_path: Path
     with declared(tmp_path / "s") as db, pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs.SparkJobs, "on_rows", lambda *_: pytest.fail("a job"))
         assert db.load("R", local) == 2 and len(db.relation("R").rows()) == 10
+
+
+def test_workers_without_this_package() -> None:
+    """What Spark says of it is said as what is missing, and where; all else stays what it is."""
+    with pytest.raises(EnvironmentProblem, match="do not have this package") as told, jobs._without_us():
+        raise PythonException("ModuleNotFoundError: No module named 'ripplenest'")
+    assert "df.toArrow()" in str(told.value)
+    with pytest.raises(PythonException, match="somebody_elses"), jobs._without_us():
+        raise PythonException("ModuleNotFoundError: No module named 'somebody_elses'")
