@@ -7,7 +7,7 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 PROGRAMS = sorted(p.stem for p in EXAMPLES.glob("*.py") if "__main__" in p.read_text(encoding="utf-8"))
-ON_SPARK = {"tables"}
+ON_SPARK, SLOW = {"tables", "jobs"}, {"jobs"}  # a stream takes as long as fifty tests
 
 
 def run(name: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +26,9 @@ def test_in_this_process(
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("name", sorted(ON_SPARK))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in sorted(ON_SPARK)]
+)
 def test_on_spark(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -34,4 +36,5 @@ def test_on_spark(
 
 
 def test_each_has_its_output() -> None:
-    assert {p.stem for p in EXAMPLES.glob("*.expected")} == set(PROGRAMS) >= {"films", "orders", "deep", "tables"}
+    with_output = {p.stem for p in EXAMPLES.glob("*.expected")}
+    assert with_output == set(PROGRAMS) >= {"films", "orders", "deep", "tables", "jobs"}
