@@ -35,7 +35,7 @@ from ripplenest.state.notes import note
 from ripplenest.state.pieces import Pieces
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.state.tasks import Tasks
+from ripplenest.state.tasks import Builds, Tasks
 from ripplenest.state.views import HasQuery
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
@@ -62,7 +62,7 @@ class Database:
         self._declared = self._state.declared
         self._engines = Engines(engine, self._spark_joiner, store.room)
         self._commits = Commits(self._state, self._engines, self._tasks)
-        self._definitions = Definitions(self._state, self._engines)
+        self._definitions = Definitions(self._state, self._engines, self._builds)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
         self._report: Report | None = None
@@ -375,6 +375,11 @@ class Database:
         from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
 
         return TaskLoads(self._store.room.memory)
+
+    def _builds(self) -> Builds:
+        from ripplenest.tasks.builds import TaskBuilds  # noqa: PLC0415 - Spark starts when it is needed
+
+        return TaskBuilds(self.spark, self._store.room.memory)
 
     def _spark_joiner(self) -> Joiner:
         from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed

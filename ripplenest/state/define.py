@@ -8,12 +8,13 @@ once: versions that are kept keep the tables of the names that they knew (``stor
 view showed then, so that nothing is lost before the versions that have it are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import NameTaken, QueryError, StateError, UnknownView
 from ripplenest.nrc.renaming import with_relation
+from ripplenest.plan.planned import Plan
 from ripplenest.run.build import build
 from ripplenest.run.engines import Engines
 from ripplenest.run.policy import Work
@@ -23,20 +24,25 @@ from ripplenest.state.declared import Declared
 from ripplenest.state.notes import Kind, meta_key, note
 from ripplenest.state.state import State
 from ripplenest.state.stored import StoredPast, relation_text, stored_shape, write
+from ripplenest.state.tasks import Builds
 from ripplenest.state.views import OTHER_PROGRAM, Kept, Waiting, compiled, stored_text
 from ripplenest.store.layouts import grown
 from ripplenest.store.specs import Change, TableSpec
+from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Unfolding, unfolded
 
 Meta = dict[str, str | None]
+ALONE = 200_000  # rows of work that the driver hands to Spark and takes back sooner than tasks begin to write
 
 
 @frozen
 class Definitions:
-    """Definitions of one state, whose maps its engines build."""
+    """Definitions of one state, whose maps its engines build: on Spark, what is not little by ``builds``, so that it
+    stays where tasks write it."""
 
     state: State
     engines: Engines
+    builds: Callable[[], Builds] | None = None
 
     @property
     def _declared(self) -> Declared:
@@ -157,19 +163,31 @@ class Definitions:
             raise NameTaken("the name is in use", where=taken[0], possible=["another name"])
         indexes, unfold = view.plan.indexes, self._declared.looked_into(view)
         plan = view.plan.only(fresh)
-        engine = self.engines.choose(Work(plan, lambda t: snapshot.size(t) if t in stored else 0, {}).full())
+        work = Work(plan, lambda t: snapshot.size(t) if t in stored else 0, {}).full()
+        place = self.engines.place(work)
         change = Change(
-            {**build(plan, snapshot, engine.joiner), **unfolded(unfold, snapshot)},
+            unfolded(unfold, snapshot),
             tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in fresh.values()),
             {table: found for table, found in indexes.items() if table not in fresh},
             {**self._meta(view, old, snapshot), **self._declared.unfolding(unfold)},
-            note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept), **engine.facts),
+            note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept), **place.facts),
             merged=tuple(fold.table for fold in unfold),
             dropped=tuple(sorted(dropped)),
         )
-        version = self.state.commit(change, snapshot.version)
+        version = self._built(change, plan, snapshot, work)
         self._declared.know(view)
         return version
+
+    def _built(self, change: Change, plan: Plan, snapshot: Unfolding, work: float) -> int:
+        """Commit ``change`` with the maps of ``plan``, which are about so much ``work``."""
+        engine = self.engines.choose(work)
+        if engine.name == "spark" and work > ALONE and self.builds is not None:
+            store, specs = self.state.store, {spec.name: spec for spec in change.tables}
+            with Staging.begin(store.path) as staging:
+                written = self.builds().build(plan, specs, snapshot, staging, store.reserved())
+                return self.state.commit(evolve(change, written=written), snapshot.version)
+        made = build(plan, snapshot, engine.joiner)
+        return self.state.commit(evolve(change, deltas={**made, **change.deltas}), snapshot.version)
 
     def _reusable(self, view: Kept, old: Kept | Waiting | None, stored: Mapping[str, TableSpec]) -> set[str]:
         """The maps of ``view`` that are stored as it wants them: auxiliary maps that batches keep fresh for others, and

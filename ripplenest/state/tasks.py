@@ -1,4 +1,5 @@
-"""Loads of rows that are with several processes, and stay there: what a state wants of who does them."""
+"""Loads of rows that are with several processes, and stay there, and builds of views by such: what a state wants of who
+does them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -6,6 +7,7 @@ from typing import Protocol
 from ripplenest.data.content import Content
 from ripplenest.data.rows import Rows
 from ripplenest.intake.share import Loading
+from ripplenest.plan.planned import Plan
 from ripplenest.schema.relation import Relation
 from ripplenest.store.disk import Disk
 from ripplenest.store.ref import TableRef
@@ -30,6 +32,15 @@ class Tasks(Protocol):
     ) -> tuple[Written, dict[str, int], Content]:
         """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
         and what they are. Raises what is wrong with them."""
+
+
+class Builds(Protocol):
+    """Who builds maps in several processes (``ripplenest/tasks``)."""
+
+    def build(
+        self, plan: Plan, specs: Mapping[str, TableSpec], version: Unfolding, staging: Staging, first: int
+    ) -> Written:
+        """The segments of every map of ``plan`` that has rows, numbered from ``first`` on. Raises EvaluationError."""
 
 
 def loading(r: Relation, folded: Iterable[Fold], snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:

@@ -88,6 +88,7 @@ class Draft:
         schema = extended(head.schema, change, self._n, oldest)
         self._layouts = schema.layouts
         self.adopted: list[tuple[Path, str]] = []
+        self._made = {spec.name for spec in change.tables}
         written = self._taken(change.written, schema)
         live = dict(head.live)
         for table in change.dropped:
@@ -134,7 +135,8 @@ class Draft:
                 raise unknown_table(table, schema.tables)
             for s in segments:
                 names.setdefault(s.blob.file, f"{self._n:010d}-{token_hex(8)}.deltas")
-            found[table] = tuple(_renamed(s, names, self._n) for s in segments)
+            number = schema.ids[table] if table in self._made else None
+            found[table] = tuple(_renamed(s, names, self._n, number) for s in segments)
             self._check_taken(found[table], schema, table)
         self.adopted = [(written.folder / old, new) for old, new in names.items()]
         every = [s for segments in found.values() for s in segments]
@@ -235,11 +237,12 @@ class Draft:
         return blob
 
 
-def _renamed(s: Segment, names: Mapping[str, str], born: int) -> Segment:
-    """The same segment, its digest too, in the file of another name, and born."""
+def _renamed(s: Segment, names: Mapping[str, str], born: int, table: int | None) -> Segment:
+    """The same segment, its digest too, in the file of another name, and born; of a table that is made now, with the
+    number that it gets."""
     indexes = {columns: evolve(blob, file=names[blob.file]) for columns, blob in s.indexes.items()}
     blob = evolve(s.blob, file=names[s.blob.file])
-    return Segment(s.id, s.table, blob, s.rows, s.level, born, s.is_delta, indexes)
+    return Segment(s.id, s.table if table is None else table, blob, s.rows, s.level, born, s.is_delta, indexes)
 
 
 def _delta(change: Change, spec: TableSpec) -> Rows | None:

@@ -8,7 +8,7 @@ this package; ``DataFrame.mapInArrow`` would do the same, and wants pandas.
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +28,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from ripplenest.data.room import Room
 from ripplenest.errors import EnvironmentProblem
 from ripplenest.store.disk import Disk
 from ripplenest.store.staging import Staging, file_name
@@ -36,6 +37,7 @@ Batches = Iterator[pa.RecordBatch]
 Options = MutableMapping[str, str]
 ANSWER = StructType([StructField("task", LongType()), StructField("said", StringType())])
 COMMON, WORKS, FOLDER, FILE = "common", "works", "folder", "file"  # options
+UNSEEN = "null"  # what a task says that does not see the folder
 MISSING = "No module named 'ripplenest"
 
 
@@ -174,6 +176,31 @@ class _Reader(DataSourceReader):
         said = self.job.do(self.options[COMMON], partition.own)
         columns = [pa.array([partition.task], pa.int64()), pa.array([said], pa.string())]
         yield pa.RecordBatch.from_arrays(columns, ANSWER.names)
+
+
+def gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
+    """Batches of Spark, which are small, as tables of what is worked on at once."""
+    some: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        some.append(batch)
+        size += batch.nbytes
+        if size > room.chunk // 2:
+            yield pa.Table.from_batches(some)
+            some, size = [], 0
+    if some:
+        yield pa.Table.from_batches(some)
+
+
+def check_seen(said: Collection[str], staging: Staging) -> None:
+    """Raises EnvironmentProblem when a task did not see the folder."""
+    if UNSEEN in said:
+        raise EnvironmentProblem(
+            "the workers of Spark do not see the folder of the state",
+            where=str(staging.disk.folder.parent),
+            wanted="a folder that every worker has under this path",
+            possible=["load(name, df.toArrow())"],
+        )
 
 
 @contextmanager

@@ -7,18 +7,15 @@ and names what it was told: what other attempts have written goes with the folde
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from attrs import asdict, frozen
 from pyspark.sql import DataFrame
 
 from ripplenest.data.content import Content
-from ripplenest.data.room import Room
-from ripplenest.errors import EnvironmentProblem
 from ripplenest.intake.faults import Fault, first_faults
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.share import Loading, Share, Taken, keys_again
@@ -41,10 +38,8 @@ from ripplenest.tasks.handed import (
     taken_of,
     taken_text,
 )
-from ripplenest.tasks.jobs import Batches, Jobs, OnRows, OnWork, SparkJobs
+from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, OnWork, SparkJobs, check_seen, gathered
 from ripplenest.tasks.merging import merge_ranges
-
-UNSEEN = "null"  # what a task says that does not see the folder
 
 
 @frozen
@@ -92,13 +87,7 @@ class TaskLoads:
     def _shares(self, jobs: Jobs, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
         """What came of each share. Raises WrongColumns for columns of no rows, and EnvironmentProblem."""
         said = jobs.on_rows(job, loading_text(work, self._here(staging)), staging)
-        if UNSEEN in said.values():
-            raise EnvironmentProblem(
-                "the workers of Spark do not see the folder of the state",
-                where=str(staging.disk.folder.parent),
-                wanted="a folder that every worker has under this path",
-                possible=["load(name, df.toArrow())"],
-            )
+        check_seen(said.values(), staging)
         taken = {share: taken_of(text) for share, text in said.items()}
         if not any(t.rows for t in taken.values()):
             read_rows(jobs.schema.empty_table(), work.relation.row, work.rows)
@@ -172,18 +161,4 @@ def _share(text: str, share: int, batches: Batches, writes: bool) -> str:
     numbers = Shared.of_rows(disk.folder, work.version), Shared.of_arrays(disk.folder, work.version)
     write = partial(written, disk=disk, room=room) if writes else None
     with here.messages():
-        return taken_text(Share(work, share, numbers, write, room).take(_gathered(batches, room)))
-
-
-def _gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
-    """Batches of Spark, which are small, as tables of what is worked on at once."""
-    some: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        some.append(batch)
-        size += batch.nbytes
-        if size > room.chunk // 2:
-            yield pa.Table.from_batches(some)
-            some, size = [], 0
-    if some:
-        yield pa.Table.from_batches(some)
+        return taken_text(Share(work, share, numbers, write, room).take(gathered(batches, room)))

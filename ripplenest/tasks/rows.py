@@ -1,0 +1,62 @@
+"""Stored rows as DataFrames of columns c0…, w: tasks read them, each a range of hashes; no row passes the driver."""
+
+import json
+from collections.abc import Iterator, MutableMapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from ripplenest.data.rows import arrow_schema
+from ripplenest.run.passing import support
+from ripplenest.store.indexes import RANGE
+from ripplenest.store.ref import TableRef, ranges
+from ripplenest.tasks.handed import Surroundings, sources_of, sources_text
+
+TOLD = "told"  # the option: where, and of which segments
+TASK = 1 << 19  # entries that a task reads, about
+WINDOW = 1 << 17  # entries at once, about
+SUPPORT, ALL = "support", "all"
+
+
+def stored(spark: SparkSession, here: Surroundings, ref: TableRef, only_support: bool) -> DataFrame:
+    """The rows of ``ref``, each once; those of a map that passes on as statements see them, ``only_support``."""
+    spark.dataSource.register(Stored)
+    told = sources_text(here, [ref], SUPPORT if only_support else ALL)
+    return spark.read.format(Stored.name()).option(TOLD, told).load()
+
+
+class Stored(DataSource):
+    """The rows of one table."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ripplenest.stored"
+
+    def schema(self) -> StructType:
+        _, (ref,), _ = sources_of(self.options[TOLD])
+        return from_arrow_schema(arrow_schema(ref.spec.types))
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is the one that we gave
+        return _Reader(self.options)
+
+
+class _Reader(DataSourceReader):
+    """What is told stays text, which goes to tasks as it is."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        self.told = options[TOLD]
+
+    def partitions(self) -> Sequence[InputPartition]:
+        _, (ref,), _ = sources_of(self.told)
+        many = max(-(-ref.size // TASK), 1) if ref.spec.types else 1
+        return [InputPartition(json.dumps(piece)) for piece in ranges(0, RANGE, many)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        here, (ref,), shown = sources_of(self.told)
+        low, high = json.loads(partition.value)
+        for rows in ref.windows(here.reader, low, high, WINDOW):
+            seen = support(rows) if shown == SUPPORT else rows
+            yield from seen.arrow().combine_chunks().to_batches()
