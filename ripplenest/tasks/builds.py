@@ -33,7 +33,8 @@ from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import Staging
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text, surroundings
-from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, SparkJobs, check_seen, gathered
+from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, SparkJobs, check_seen, gathered
+from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
 from ripplenest.tasks.rows import stored
 from ripplenest.version.folding import Unfolding
@@ -136,21 +137,18 @@ class _Build:
         return surroundings(read, str(self.staging.folder), self.memory)
 
 
-class Summing(OnRows):
-    """Rows of a map become sorted runs of it."""
-
-    @staticmethod
-    def do(common: str, share: int, batches: Batches) -> str:
-        here, (ref,), _ = sources_of(common)
-        if not Path(here.write).is_dir():
-            return UNSEEN
-        segments: list[Segment] = []
-        heaviest = 0
-        for rows in _rows(ref.spec, batches, here):
-            number = numbered(share) + len(segments) + 1
-            segments += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room)
-            heaviest += rows.heaviest() * len(rows)
-        return json.dumps([list(map(segment_to_json, segments)), heaviest])
+def sum_up(common: str, share: int, batches: Batches) -> str:
+    """In a task: leave runs of the rows of a map, and say which, and how often a row of it may be there."""
+    here, (ref,), _ = sources_of(common)
+    if not Path(here.write).is_dir():
+        return UNSEEN
+    segments: list[Segment] = []
+    heaviest = 0
+    for rows in _rows(ref.spec, batches, here):
+        number = numbered(share) + len(segments) + 1
+        segments += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room)
+        heaviest += rows.heaviest() * len(rows)
+    return json.dumps([list(map(segment_to_json, segments)), heaviest])
 
 
 def _rows(spec: TableSpec, batches: Batches, here: Surroundings) -> Iterator[Rows]:

@@ -11,7 +11,8 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from secrets import token_hex
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from attrs import frozen
@@ -30,8 +31,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from ripplenest.data.room import Room
 from ripplenest.errors import EnvironmentProblem
-from ripplenest.store.disk import Disk
-from ripplenest.store.staging import Staging, file_name
+
+if TYPE_CHECKING:
+    from ripplenest.store.staging import Staging
 
 Batches = Iterator[pa.RecordBatch]
 Options = MutableMapping[str, str]
@@ -87,7 +89,7 @@ class Jobs(Protocol):
     def at_once(self) -> int:
         """How many tasks may be done at once."""
 
-    def on_rows(self, job: type[OnRows], common: str, staging: Staging) -> dict[int, str]:
+    def on_rows(self, job: type[OnRows], common: str, staging: "Staging") -> dict[int, str]:
         """By partition of the rows, what ``job`` says of them."""
 
     def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
@@ -109,15 +111,14 @@ class SparkJobs:
         """As many as its user has a shuffle have."""
         return max(int(self.rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "1") or 1), 1)
 
-    def on_rows(self, job: type[OnRows], common: str, staging: Staging) -> dict[int, str]:
+    def on_rows(self, job: type[OnRows], common: str, staging: "Staging") -> dict[int, str]:
         self.rows.sparkSession.dataSource.register(job)
-        file = file_name()
+        file = token_hex(16)
         told = {COMMON: common, FOLDER: str(staging.folder), FILE: file}
         with _without_us():
             self.rows.write.format(job.name()).mode("append").options(**told).save()
-        found = Disk(staging.folder).read_bytes(file)
-        assert found is not None, "Spark says that it has committed"
-        return {int(share): said for share, said in json.loads(found).items()}
+        found = json.loads((staging.folder / file).read_bytes())
+        return {int(share): said for share, said in found.items()}
 
     def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
         spark = self.rows.sparkSession
@@ -151,6 +152,8 @@ class _Writer(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         said = {m.share: m.said for m in messages if isinstance(m, _Said)}
+        from ripplenest.store.disk import Disk  # noqa: PLC0415 - not where jobs are planned
+
         Disk(Path(self.options[FOLDER])).write_bytes(self.options[FILE], [json.dumps(said).encode()])
 
 
@@ -192,7 +195,7 @@ def gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(some)
 
 
-def check_seen(said: Collection[str], staging: Staging) -> None:
+def check_seen(said: Collection[str], staging: "Staging") -> None:
     """Raises EnvironmentProblem when a task did not see the folder."""
     if UNSEEN in said:
         raise EnvironmentProblem(

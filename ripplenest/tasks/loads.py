@@ -38,7 +38,8 @@ from ripplenest.tasks.handed import (
     taken_of,
     taken_text,
 )
-from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, OnWork, SparkJobs, check_seen, gathered
+from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, SparkJobs, check_seen, gathered
+from ripplenest.tasks.kinds import Again, Looking, Taking
 from ripplenest.tasks.merging import merge_ranges
 
 
@@ -125,35 +126,17 @@ def _again(jobs: Jobs, work: Loading, here: Surroundings, sources: Mapping[str, 
 # ---------------------------------------------------------------- in tasks
 
 
-class Taking(OnRows):
-    """Rows become runs."""
-
-    @staticmethod
-    def do(common: str, share: int, batches: Batches) -> str:
-        return _share(common, share, batches, True)
-
-
-class Looking(OnRows):
-    """Rows are looked at: what they are."""
-
-    @staticmethod
-    def do(common: str, share: int, batches: Batches) -> str:
-        return _share(common, share, batches, False)
+def find_again(common: str, own: str) -> str:
+    """The keys of a range that come again."""
+    here, sources, more = sources_of(common)
+    (work, _), piece = loading_of(more), range_of(own, sources)
+    with here.messages():
+        found = keys_again(work, piece.source, here.reader, piece.low, piece.high, here.room)
+    return json.dumps([asdict(fault) for fault in found])
 
 
-class Again(OnWork):
-    """Keys of a range that come again."""
-
-    @staticmethod
-    def do(common: str, own: str) -> str:
-        here, sources, more = sources_of(common)
-        (work, _), piece = loading_of(more), range_of(own, sources)
-        with here.messages():
-            found = keys_again(work, piece.source, here.reader, piece.low, piece.high, here.room)
-        return json.dumps([asdict(fault) for fault in found])
-
-
-def _share(text: str, share: int, batches: Batches, writes: bool) -> str:
+def take(text: str, share: int, batches: Batches, writes: bool) -> str:
+    """What becomes of the rows of a share, which are written or only looked at."""
     work, here = loading_of(text)
     if not Path(here.write).is_dir():
         return UNSEEN

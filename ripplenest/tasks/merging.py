@@ -13,7 +13,8 @@ from ripplenest.tasks.handed import (
     sources_of,
     sources_text,
 )
-from ripplenest.tasks.jobs import Jobs, OnWork
+from ripplenest.tasks.jobs import Jobs
+from ripplenest.tasks.kinds import Merging
 
 
 def merge_ranges(jobs: Jobs, here: Surroundings, work: Sequence[Sequence[Range]]) -> list[list[Segment]]:
@@ -25,10 +26,7 @@ def merge_ranges(jobs: Jobs, here: Surroundings, work: Sequence[Sequence[Range]]
     return [[s for _ in own if (s := segment_of(next(said))) is not None] for own in work]
 
 
-class Merging(OnWork):
-    """A range becomes a segment."""
-
-    @staticmethod
-    def do(common: str, own: str) -> str:
-        here, sources, _ = sources_of(common)
-        return segment_text(merge(range_of(own, sources), here.reader, here.disk, here.room))
+def merge_range(common: str, own: str) -> str:
+    """The segment that a range becomes."""
+    here, sources, _ = sources_of(common)
+    return segment_text(merge(range_of(own, sources), here.reader, here.disk, here.room))

@@ -1,0 +1,54 @@
+"""The kinds of jobs. Spark plans each of them in processes of its own, which need to know no more than their names;
+what does the work is imported by who does it."""
+
+from ripplenest.tasks.jobs import Batches, OnRows, OnWork
+
+
+class Taking(OnRows):
+    """Rows become runs."""
+
+    @staticmethod
+    def do(common: str, share: int, batches: Batches) -> str:
+        from ripplenest.tasks.loads import take  # noqa: PLC0415 - in tasks alone
+
+        return take(common, share, batches, True)
+
+
+class Looking(OnRows):
+    """Rows are looked at: what they are."""
+
+    @staticmethod
+    def do(common: str, share: int, batches: Batches) -> str:
+        from ripplenest.tasks.loads import take  # noqa: PLC0415 - in tasks alone
+
+        return take(common, share, batches, False)
+
+
+class Summing(OnRows):
+    """Rows of a map become runs of it."""
+
+    @staticmethod
+    def do(common: str, share: int, batches: Batches) -> str:
+        from ripplenest.tasks.builds import sum_up  # noqa: PLC0415 - in tasks alone
+
+        return sum_up(common, share, batches)
+
+
+class Again(OnWork):
+    """Keys of a range that come again."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.loads import find_again  # noqa: PLC0415 - in tasks alone
+
+        return find_again(common, own)
+
+
+class Merging(OnWork):
+    """A range becomes a segment."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.merging import merge_range  # noqa: PLC0415 - in tasks alone
+
+        return merge_range(common, own)
