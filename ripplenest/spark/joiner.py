@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 
+from attrs import field, frozen
+from cachetools import LRUCache
 from pyspark.errors import (
     ArithmeticException,
     DateTimeException,
@@ -21,6 +24,7 @@ from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
 
 FEW_JOINS = 12  # in one task of a session whose pages are as large as Spark makes them: a 16th of a core's memory
 MANY_JOINS = 240  # in one of a session with small pages
+PREPARED = 128  # sets of targets that are remembered: which maps a batch changes last depends on the parts it changes
 QUERY_LOG = "DataFrameQueryContextLogger"  # where pyspark writes what went wrong in a query, on stderr
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
@@ -30,8 +34,8 @@ class SparkJoiner:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self._layouts: dict[object, Layout] = {}
-        self._joins: dict[tuple[int, str, int], Join] = {}
+        self._prepared: LRUCache[object, _Prepared] = LRUCache(PREPARED)
+        self._lock = Lock()
         self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) == SMALL_PAGE else FEW_JOINS
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
@@ -43,31 +47,40 @@ class SparkJoiner:
 
     def _joined(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """The same, not consolidated."""
-        shared = self._layout(targets)
+        prepared = self._of(targets)
         small = few(rows for t in tasks for rows in t.inputs)
         inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
         frames = {key: frame(self.spark, rows) for key, rows in inputs.items()}
         products = [
-            self._join(t, shared).frame(self.spark, [frames[id(rows)] for rows in t.inputs], small) for t in tasks
+            prepared.join(t).frame(self.spark, [frames[id(rows)] for rows in t.inputs], small) for t in tasks
         ]
         jobs = 1
         with evaluation():
-            answer = (together(products) if small else summed(products, shared)).toArrow()
+            answer = (together(products) if small else summed(products, prepared.layout)).toArrow()
             if small and answer.num_rows > SMALL_ROWS:
-                jobs, answer = 2, summed(products, shared).toArrow()
-        return Joined({t.name: rows_of(answer, t, shared) for t in targets}, jobs)
+                jobs, answer = 2, summed(products, prepared.layout).toArrow()
+        return Joined({t.name: rows_of(answer, t, prepared.layout) for t in targets}, jobs)
 
-    def _layout(self, targets: Sequence[Target]) -> Layout:
+    def _of(self, targets: Sequence[Target]) -> "_Prepared":
         key = tuple((t.name, t.types) for t in targets)
-        if key not in self._layouts:
-            self._layouts[key] = layout(targets)
-        return self._layouts[key]
+        with self._lock:
+            if key not in self._prepared:
+                self._prepared[key] = _Prepared(layout(targets))
+            return self._prepared[key]
 
-    def _join(self, t: Task, shared: Layout) -> Join:
+
+@frozen
+class _Prepared:
+    """The columns of some targets and of their products, which are made once and used by every batch."""
+
+    layout: Layout
+    _joins: dict[tuple[int, str], Join] = field(factory=dict)
+
+    def join(self, t: Task) -> Join:
         """By identity: plans live as long as their database, and what is kept here keeps them and their identity."""
-        key = (id(t.product), t.target, id(shared))  # equal products of several targets are one object
+        key = (id(t.product), t.target)  # equal products of several targets are one object
         if key not in self._joins:
-            self._joins[key] = join_of(t.product, t.target, shared)
+            self._joins[key] = join_of(t.product, t.target, self.layout)
         return self._joins[key]
 
 

@@ -135,6 +135,17 @@ def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
             joiner.join([Task("m", p, (left, right))], [made("m", (LONG,))])
 
 
+def test_what_is_prepared_is_forgotten_and_made_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which targets are asked for at once depends on what a batch changes; few such sets are remembered."""
+    monkeypatch.setattr(joiner_module, "PREPARED", 1)
+    joiner, rows = SparkJoiner(spark), Rows.of_counts((LONG, STRING), {(1, "a"): 2})
+    p, targets = copy((LONG, STRING)), [made(name, (LONG, STRING)) for name in "abc"]
+    for asked in (targets, targets[1:], targets[::-1], targets):
+        found = joiner.join([Task(t.name, p, (rows,)) for t in asked], asked)
+        assert {name: own.counts() for name, own in found.items()} == {t.name: {(1, "a"): 2} for t in asked}
+        assert len(joiner._prepared) == 1
+
+
 def test_few_rows_that_make_many_are_summed_there(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as inputs of one task may have come back as they are; more than that are a job more, which sums them."""
     monkeypatch.setattr(frames, "SMALL_ROWS", 5)
