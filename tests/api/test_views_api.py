@@ -43,13 +43,19 @@ def shown(df):
     return [r["value"] for r in rows] if df.columns == ["value"] else rows
 
 
+def local(df):
+    """The same rows, which the driver has."""
+    return df.sparkSession.createDataFrame(df.toArrow())
+
+
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory, spark):
     """Views after two batches on Spark, and what was there after each. Most are built in Python: it is faster."""
     folder = tmp_path_factory.mktemp("spark")
     with opened(folder, spark=spark, engine="spark") as db:
-        db.load("C", spark.createDataFrame([_struct(ANN), _struct(BOB)], CUSTOMERS))
-        db.load("M", spark.createDataFrame(FILMS, "name string, gen string, dir string").select("dir", "gen", "name"))
+        db.load("C", local(spark.createDataFrame([_struct(ANN), _struct(BOB)], CUSTOMERS)))
+        films = spark.createDataFrame(FILMS, "name string, gen string, dir string")
+        db.load("M", local(films.select("dir", "gen", "name")))
         for view in ON_SPARK[:2]:
             db.create(view)
     with opened(folder) as db:

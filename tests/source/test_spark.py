@@ -49,10 +49,10 @@ def read(spark: SparkSession, folder: Path, **options: object) -> DataFrame:
     return spark.read.format("ripplenest").options(**options).load(str(folder))
 
 
-LONG = [pytest.param(view, marks=pytest.mark.long) for view in (passed_or_made, the_same_everywhere)]
+LONG = [pytest.param(view, marks=pytest.mark.long) for view in (parts, passed_or_made, the_same_everywhere)]
 
 
-@pytest.mark.parametrize("view", [odd_names, parts, *LONG], ids=lambda v: v.name)
+@pytest.mark.parametrize("view", [odd_names, *LONG], ids=lambda v: v.name)
 def test_tasks_read_what_the_driver_reads(shop: Any, view: rn.View, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names, types and rows of nested rows, of flat ones and of dictionaries are the same, whoever reads them."""
     db, _ = shop

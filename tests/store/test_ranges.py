@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.choices import Choices
 from support.laws import law
+from support.sizes import many
 from support.states import MEMORY
 
 from ripplenest.data.room import Room
@@ -52,7 +53,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "LEAST", 1 << 10)
 
 
-@law(examples=60)
+@law(examples=many(30, 60))
 def test_ranges_of_runs_are_a_table(c: Choices) -> None:
     """What runs hold, summed; found by each key; in memory or in files; with what was there, and what comes later."""
     memory, spec = c.pick((1 << 10, 1 << 24)), c.pick((SPEC, TableSpec("T", TYPES)))
@@ -175,6 +176,6 @@ def test_windows_are_in_order(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     given = Rows.of_pairs(TYPES, [((i % 97, f"t{i}"), 1) for i in range(2000)]).consolidated()
     (run,) = written([Unwritten(given, SPEC.indexes[:1], 0)], disk, Room())
-    found = [*windows(TableRef(SPEC, (run,)), Reader(disk), 0, RANGE, Room(1 << 14))]
+    found = [*windows(TableRef(SPEC, (run,)), Reader(disk), 0, RANGE, Room(1 << 13))]
     hashes = [h for own, _ in found for h in own.tolist()]
     assert len(found) > 10 and hashes == sorted(hashes) and len(hashes) == 2000

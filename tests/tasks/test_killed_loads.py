@@ -60,7 +60,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "LEAST", 1 << 12)
 
 
-@pytest.mark.parametrize("key", [None, "order"])
+@pytest.mark.parametrize("key", [pytest.param(None, marks=pytest.mark.long), "order"])
 def test_a_load_that_is_killed_at_any_step(tmp_path: Path, key: str | None) -> None:
     folder = tmp_path / "state"
 

@@ -66,7 +66,10 @@ KEYS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("keys", KEYS, ids=["keys", "arrays", "none"])
+LONG = pytest.param(KEYS[0], marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("keys", [LONG, *KEYS[1:]], ids=["keys", "arrays", "none"])
 def test_tasks_load_what_the_driver_loads(spark: SparkSession, tmp_path: Path, keys: dict[str, Any]) -> None:
     """The same version, digest and rows; views, too; and again it is the same load, whoever has the rows."""
     df = orders(spark, 101)
@@ -110,6 +113,7 @@ def test_tasks_find_what_the_driver_finds(spark: SparkSession, tmp_path: Path, s
         assert db.version == 1 and left(tmp_path / "s") == [] and not db.usage.orphans
 
 
+@pytest.mark.long
 def test_a_task_that_fails_at_first(spark: SparkSession, tmp_path: Path) -> None:
     """Its files are nobody's, and its rows come once. (A local session does not try again, so both are tried here.)"""
     df = orders(spark, 60)

@@ -93,15 +93,14 @@ def _nested_of_parts(spark: SparkSession, folder: Path) -> DataFrame:
     names = ("flat", "dictionary-orders", "dictionary-items")
     flat, orders, items = (spark.read.parquet(str(folder / name)) for name in names)
     bags = _by_label(items, ("part", "qty"), "items")
-    with_items = orders.select(F.col("label").alias("own"), "date", F.col("items").alias("label"), "_multiplicity")
-    mine = _held(with_items, bags, "items").select(F.col("own").alias("label"), "date", "items", "_multiplicity")
-    owners = flat.select("name", F.col("orders").alias("label"), "_multiplicity")
-    held = _held(owners, _by_label(mine, ("date", "items"), "orders"), "orders")
+    with_items = _held(orders.withColumnsRenamed({"label": "own", "items": "label"}), bags, "items")
+    mine = with_items.drop("label").withColumnRenamed("own", "label")
+    held = _held(flat.withColumnRenamed("orders", "label"), _by_label(mine, ("date", "items"), "orders"), "orders")
     return _repeated(held).select("name", "orders")
 
 
 def _repeated(rows: DataFrame) -> DataFrame:
-    return rows.withColumn("_", F.explode(F.sequence(F.lit(1), F.col("_multiplicity"))))
+    return rows.withColumn("_", F.explode(F.sequence(F.lit(1), "_multiplicity")))
 
 
 def _by_label(rows: DataFrame, fields: tuple[str, ...], bag: str) -> DataFrame:
