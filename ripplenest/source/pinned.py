@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.level_values import nested_type
@@ -67,11 +67,12 @@ class Pinned:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the layout; of changes, with their multiplicity."""
+        """The columns of the layout; of changes, with their multiplicity. Nothing is read for it."""
         if self._changes:
             return _signed(self.shape, BagValue({})).schema
         layout = self.shape.dictionary(self.site).stored if self.layout == "dictionary" else self.shape.flat.row
-        return self._show()(Rows.empty(base_types(layout))).schema
+        empty = evolve(self, tables=self.tables.emptied, folds=())
+        return empty._show()(Rows.empty(base_types(layout))).schema
 
     def pieces(self, task: int = TASK) -> list[Piece]:
         """All rows, about ``task`` entries at a time. Rows that stand in arrays are pieces of their own: a label's are

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.index import Wanted
 from ripplenest.data.rows import Rows
@@ -27,6 +27,11 @@ class Detached:
     refs: Mapping[str, TableRef]
     since: int | None = None
     deltas: Mapping[str, TableRef] = {}
+
+    @property
+    def emptied(self) -> "Detached":
+        """The same tables without rows."""
+        return evolve(self, refs={name: evolve(ref, segments=()) for name, ref in self.refs.items()})
 
     @property
     def reader(self) -> Reader:

@@ -84,6 +84,19 @@ def test_every_layout(shop: Any, name: str, task: int, window: int) -> None:
             assert sum(found.values()) == len(shown.tables.scan(d.table).counts())
 
 
+@pytest.mark.parametrize("name", [*(v.name for v in VIEWS), "C"])
+def test_the_columns_are_known_without_a_row(shop: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for them may have little memory; tasks read."""
+    db, folder = shop
+    wanted = pinned(db._state.shown(name), str(folder), "nested")
+    batches = [batch for piece in wanted.pieces() for batch in wanted.batches(piece)]
+    for read in ("scan", "part", "between", "probe"):
+        monkeypatch.setattr(Reader, read, lambda *_: pytest.fail("rows are read"))
+    assert {batch.schema for batch in batches} == {wanted.schema}
+    for d in wanted.shape.dictionaries:
+        assert pinned(db._state.shown(name), str(folder), "dictionary", d.site.name).schema.names[0] == "label"
+
+
 @pytest.mark.parametrize("name", [v.name for v in VIEWS])
 def test_changes(shop: Any, name: str) -> None:
     """Nested rows with their multiplicity, and those of the tables; also after several versions."""

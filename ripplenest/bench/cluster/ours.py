@@ -9,7 +9,7 @@ JSON object. Batches insert rows, which go again; each engine has a process of i
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -56,11 +56,12 @@ def measure(spark: SparkSession, folder: Path, data: Data, rounds: int) -> Ours:
         size = db.usage.bytes
         writing = step("write", lambda: _write(db, folder / "nested"))
         _write_parts(db, folder)
-    batches: list[Engine] = []
-    step("batches", lambda: batches.extend(_batches(spark, state, data, rows, rounds)))
+    items = Items(data, made=rows)
+    step("batches", lambda: _few(spark, state, items, rounds))
+    batches = tuple(_batches(spark, state, data, items, rounds))
     _leave_changed(spark, folder, data)
     floors = {n: _floors(spark, folder, data, n, rounds) for n in _sizes(data)}
-    return Ours(rows, loading, creating, writing, size, peaks, tuple(batches), floors)
+    return Ours(rows, loading, creating, writing, size, peaks, batches, floors)
 
 
 def _write(db: rn.Database, path: Path) -> None:
@@ -91,20 +92,23 @@ def _sizes(data: Data) -> list[int]:
     return sorted({n for n in (FEW, *(items // share for share in SHARES)) if n <= items // min(SHARES)})
 
 
-def _batches(spark: SparkSession, state: Path, data: Data, rows: int, rounds: int) -> Sequence[Engine]:
-    found: list[Engine] = []
-    items = Items(data, made=rows)
-    for name in get_args(EngineName):
-        with rn.open(state, engine=name, spark=spark) as db:
-            for n in _sizes(data):
-                policy: Literal["incremental", "auto"] = "auto" if name == "auto" else "incremental"
-                times = 1 + (rounds if n <= FEW else 1)
-                reports = [_there_and_back(db, items.fresh(n), policy) for _ in range(times)][n <= FEW or 0 :]
-                found.append(_engine(name, n, reports))
-            if name == "spark":
-                n = max(_sizes(data))
-                found.append(_engine(name, n, [_there_and_back(db, items.fresh(n), "full")]))
-    return found
+def _batches(spark: SparkSession, state: Path, data: Data, items: Items, rounds: int) -> Iterator[Engine]:
+    """Each engine in turn on each size; the first batch of each is not counted."""
+    for n in _sizes(data):
+        times = rounds if n <= FEW else 1
+        for name in get_args(EngineName):
+            policy: Literal["incremental", "auto"] = "auto" if name == "auto" else "incremental"
+            with rn.open(state, engine=name, spark=spark) as db:
+                yield _engine(name, n, [_there_and_back(db, items.fresh(n), policy) for _ in range(1 + times)][1:])
+    with rn.open(state, engine="local") as db:  # Spark takes whole tables from the driver for it, and gives them back
+        yield _engine("local", n, [_there_and_back(db, items.fresh(n), "full")])
+
+
+def _few(spark: SparkSession, state: Path, items: Items, rounds: int) -> None:
+    """Small batches on Spark alone, whose memory is measured."""
+    with rn.open(state, engine="spark", spark=spark) as db:
+        for _ in range(rounds):
+            _there_and_back(db, items.fresh(FEW), "incremental")
 
 
 def _there_and_back(

@@ -58,7 +58,10 @@ def _whole(scales: Sequence[Scale]) -> Section:
 
 def _memory(scales: Sequence[Scale]) -> Section:
     rows = tuple((f"{s.scale:g}", *(short(s.ours.peaks[p] / 1e6) for p in PHASES)) for s in scales)
-    notes = ("MB that the driver's Python process held at most; its tasks and the JVM are processes of their own.",)
+    notes = (
+        "MB that the driver's Python process held at most; its tasks and the JVM are processes of their own. Batches "
+        "are those of 1k rows on Spark.",
+    )
     return Section("Memory of the driver", ("scale", *PHASES), rows, notes)
 
 
