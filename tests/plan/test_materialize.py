@@ -26,7 +26,7 @@ from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import At, Call, Elem, Expr, Flatten, For, Pred, Proj, Query, Rel, Sng, Tuple, Var
 from ripplenest.nrc.types import LONG, Bag, Base, Record, Type
 
-SEEN: Counter[str] = Counter()
+COUNTS: Counter[str] = Counter()
 
 
 def joins(c: Choices, schema: Schema) -> Expr:
@@ -81,14 +81,14 @@ def join_cases(batches: int) -> Callable[[Choices], Case]:
 def see(stages: Stages, case: Case) -> None:
     """What a case is good for."""
     kept = {m.name for m in stages.program.of_kind(MapKind.AUXILIARY)}
-    SEEN["cases"] += 1
-    SEEN["kept"] += bool(kept)
-    SEEN["joined maps"] += any(len(m.products[0].generators) > 1 for m in stages.program.of_kind(MapKind.AUXILIARY))
-    SEEN["maps that read maps"] += any(s.map in kept and kept & set(s.reads) for s in stages.program.statements)
-    SEEN["shared"] += any(len(c.candidate.uses) > 1 for c in stages.choices if c.kept)
-    SEEN["several parts"] += any(len(batch.parts) > 1 for batch in case.batches)
+    COUNTS["cases"] += 1
+    COUNTS["kept"] += bool(kept)
+    COUNTS["joined maps"] += any(len(m.products[0].generators) > 1 for m in stages.program.of_kind(MapKind.AUXILIARY))
+    COUNTS["maps that read maps"] += any(s.map in kept and kept & set(s.reads) for s in stages.program.statements)
+    COUNTS["shared"] += any(len(c.candidate.uses) > 1 for c in stages.choices if c.kept)
+    COUNTS["several parts"] += any(len(batch.parts) > 1 for batch in case.batches)
     reads = [rel for s in stages.program.statements for c in s.products for _, rel in c.generators if rel.name in kept]
-    SEEN["after its own part"] += any(rel.at is At.NEW for rel in reads)
+    COUNTS["after its own part"] += any(rel.at is At.NEW for rel in reads)
 
 
 def law_6(case: Case, mode: Materialize) -> None:
@@ -185,7 +185,7 @@ def test_another_mode_is_refused() -> None:
 
 def test_coverage() -> None:
     """The laws above saw what they are about."""
-    if SEEN["cases"] < 50:
+    if COUNTS["cases"] < 50:
         pytest.skip("the tests of this module did not all run")
     for kind in ("kept", "joined maps", "maps that read maps", "shared", "several parts", "after its own part"):
-        assert SEEN[kind] >= SEEN["cases"] / 20, f"{kind}: {SEEN}"
+        assert COUNTS[kind] >= COUNTS["cases"] / 20, f"{kind}: {COUNTS}"
