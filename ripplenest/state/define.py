@@ -17,6 +17,7 @@ from ripplenest.nrc.renaming import with_relation
 from ripplenest.plan.planned import Plan
 from ripplenest.run.build import build
 from ripplenest.run.engines import Engines
+from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Work
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import keys_of
@@ -164,30 +165,32 @@ class Definitions:
         indexes, unfold = view.plan.indexes, self._declared.looked_into(view)
         plan = view.plan.only(fresh)
         work = Work(plan, lambda t: snapshot.size(t) if t in stored else 0, {}).full()
-        place = self.engines.place(work)
+        engine = self.engines.choose(work)
         change = Change(
             unfolded(unfold, snapshot),
             tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in fresh.values()),
             {table: found for table, found in indexes.items() if table not in fresh},
             {**self._meta(view, old, snapshot), **self._declared.unfolding(unfold)},
-            note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept), **place.facts),
+            note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept), **engine.facts),
             merged=tuple(fold.table for fold in unfold),
             dropped=tuple(sorted(dropped)),
         )
-        version = self._built(change, plan, snapshot, work)
+        builds = self.builds if engine.name == "spark" and work > ALONE else None
+        version = self._built(change, plan, snapshot, engine.joiner, builds)
         self._declared.know(view)
         return version
 
-    def _built(self, change: Change, plan: Plan, snapshot: Unfolding, work: float) -> int:
-        """Commit ``change`` with the maps of ``plan``, which are about so much ``work``."""
-        engine = self.engines.choose(work)
-        if engine.name == "spark" and work > ALONE and self.builds is not None:
-            store, specs = self.state.store, {spec.name: spec for spec in change.tables}
-            with Staging.begin(store.path) as staging:
-                written = self.builds().build(plan, specs, snapshot, staging, store.reserved())
-                return self.state.commit(evolve(change, written=written), snapshot.version)
-        made = build(plan, snapshot, engine.joiner)
-        return self.state.commit(evolve(change, deltas={**made, **change.deltas}), snapshot.version)
+    def _built(
+        self, change: Change, plan: Plan, snapshot: Unfolding, joiner: Joiner, builds: Callable[[], Builds] | None
+    ) -> int:
+        """Commit ``change`` with the maps of ``plan``, which the ``joiner`` joins, or those who do ``builds``."""
+        if builds is None:
+            made = build(plan, snapshot, joiner)
+            return self.state.commit(evolve(change, deltas={**made, **change.deltas}), snapshot.version)
+        store, specs = self.state.store, {spec.name: spec for spec in change.tables}
+        with Staging.begin(store.path) as staging:
+            written = builds().build(plan, specs, snapshot, staging, store.reserved())
+            return self.state.commit(evolve(change, written=written), snapshot.version)
 
     def _reusable(self, view: Kept, old: Kept | Waiting | None, stored: Mapping[str, TableSpec]) -> set[str]:
         """The maps of ``view`` that are stored as it wants them: auxiliary maps that batches keep fresh for others, and

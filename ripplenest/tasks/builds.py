@@ -56,7 +56,7 @@ class TaskBuilds:
 
 @define
 class _Build:
-    """One build; ``made`` are the maps that are there."""
+    """One build; ``made`` are the maps that are there, and ``read`` the tables as products read them, planned once."""
 
     spark: SparkSession
     memory: int
@@ -66,6 +66,7 @@ class _Build:
     staging: Staging
     first: int
     made: dict[str, TableRef] = field(factory=dict)
+    read: dict[str, DataFrame] = field(factory=dict)
 
     def done(self) -> Written:
         for level in self.plan.levels:
@@ -116,9 +117,11 @@ class _Build:
     def _products(self, m: PlannedMap, products: Sequence[Product]) -> DataFrame:
         shared = layout([m.whole])
         columns = [F.col(slot).alias(f"c{i}") for i, slot in enumerate(shared.slots[m.name])]
-        tables = {s.table: self._table(s.table) for p in products for s in p.sources}
+        for table in {s.table: None for p in products for s in p.sources if s.table not in self.read}:
+            self.read[table] = self._table(table)
         frames = (
-            join_of(p, m.name, shared).frame(self.spark, [tables[s.table] for s in p.sources], False) for p in products
+            join_of(p, m.name, shared).frame(self.spark, [self.read[s.table] for s in p.sources], False)
+            for p in products
         )
         return reduce(DataFrame.unionAll, frames).select(*columns, WEIGHT)
 

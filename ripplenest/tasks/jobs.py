@@ -43,12 +43,16 @@ UNSEEN = "null"  # what a task says that does not see the folder
 MISSING = "No module named 'ripplenest"
 
 
-class OnRows(DataSource):
-    """What each partition of a DataFrame is given to."""
+class Job(DataSource):
+    """What Spark knows by the name of its class."""
 
     @classmethod
     def name(cls) -> str:
         return f"ripplenest.{cls.__name__.lower()}"
+
+
+class OnRows(Job):
+    """What each partition of a DataFrame is given to."""
 
     @staticmethod
     @abstractmethod
@@ -59,12 +63,8 @@ class OnRows(DataSource):
         return _Writer(type(self), dict(self.options))
 
 
-class OnWork(DataSource):
+class OnWork(Job):
     """What does pieces of work, a task each."""
-
-    @classmethod
-    def name(cls) -> str:
-        return f"ripplenest.{cls.__name__.lower()}"
 
     @staticmethod
     @abstractmethod
