@@ -13,6 +13,7 @@ from support.choices import Choices, recorded, replayed
 from support.laws import law
 from support.schemas import random_database, random_schema
 from support.shop import ANN, BOB, Customer, customer, customers, item, order, parts, tags
+from support.sizes import many
 from support.states import MEMORY, refused, unchanged
 
 import ripplenest as rn
@@ -83,7 +84,7 @@ def check(db: rn.Database, rows: list[dict[str, Any]]) -> None:
             assert db.view(view.name).rows() == view(C=rows), view.name
 
 
-@law(examples=15, tries=300)
+@law(examples=many(9, 25), tries=300)
 def test_arrays_or_not_views_have_the_same_rows(c):
     """Random inserts, deletes and upserts, with and without a key, and views created before and after."""
     key = c.pick(["custkey", None])

@@ -13,6 +13,7 @@ from attrs import frozen
 from support.choices import Choices, recorded
 from support.correlated import correlated_case
 from support.laws import law
+from support.sizes import many
 from support.strategies import Case, random_case
 
 SEEDS = (1, 2, 3)
@@ -172,7 +173,7 @@ MAKERS: dict[str, Callable[[Choices, int], Case]] = {"random": random_case, "cor
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@law(examples=12, shown=lambda c, kind: MAKERS[kind](c, 2))
+@law(examples=many(8, 12), shown=lambda c, kind: MAKERS[kind](c, 2))
 def test_plans_and_digests_of_state_are_the_same(asked: Asked, kind: str, c: Choices) -> None:
     """For random views: fingerprints, plans, stored rows."""
     noted, made = recorded(c.number)

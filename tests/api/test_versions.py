@@ -26,6 +26,7 @@ from support.shop import (
     related,
     tags,
 )
+from support.sizes import many
 from support.states import refused, state
 
 import ripplenest as rn
@@ -109,13 +110,13 @@ def test_changed_rows_lead_from_any_version_to_any_other(past):
     """rows(v) = rows(since) − went + came; and only rows that changed, or changed inside, are named."""
     db, seen = past
     touched = 0
-    for since, upto in combinations(seen, 2):
+    for since, upto in [*combinations(seen, 2)][:: many(2, 1)]:
         for h in names(db):
             went, came = (counted(rows) for rows in h.as_of(upto).changed_rows(since))
             old, new = counted(seen[since][h.name]), counted(seen[upto][h.name])
             assert old - new == went and new - old == came, (h.name, since, upto)
             touched += sum(went.values())
-    assert touched > 100
+    assert touched > many(50, 100)
 
 
 @pytest.mark.parametrize("tracked", [True, False])

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 from support.choices import Choices
 from support.laws import law
 from support.schemas import Schema, random_bag, random_schema
+from support.sizes import many
 
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.content import SEEDS, Content, level_digest
@@ -83,7 +84,7 @@ def digest(level: Level) -> str:
     return level_digest(lambda: [ordered])
 
 
-@law(random_case, examples=150)
+@law(random_case, examples=many(90, 150))
 def test_levels_are_the_bags_that_they_came_as(case: Case) -> None:
     """From values, lists and Arrow; their digest says whether two bags are equal, in whatever order."""
     t, bag = case.row, BagValue.of(case.values)

@@ -250,7 +250,7 @@ def random_batches(batch: Callable[[Choices, list[Document]], list[Operation]]) 
 
 
 @pytest.mark.parametrize("key", [None, "a"])
-@law(random_batches(flat_batch), examples=many(18, 60))
+@law(random_batches(flat_batch), examples=many(10, 60))
 def test_flat_rows_by_columns_as_by_rows(key: str | None, batches: Life) -> None:
     def opened(folder: str) -> Database:
         db = rn.open(folder, engine="local")
@@ -287,9 +287,9 @@ def test_enough_was_met() -> None:
     verbs = ("insert ", "delete ", "upsert ", "delete_key ")
     paths = ("orders", "items", "notes", "all items", "labelled", "seen", "set date", "set by date")
     done_at = {path: sum(n for what, n in COUNTS.items() if what.endswith(f" {path}")) for path in paths}
-    assert all(COUNTS[verb] > 20 for verb in verbs) and all(done_at.values()), (COUNTS, done_at)
+    assert all(COUNTS[verb] > many(10, 20) for verb in verbs) and all(done_at.values()), (COUNTS, done_at)
     assert all(COUNTS[e] > 20 for e in ("DuplicateKey", "RowNotThere", "UnknownKey")) and COUNTS["rows"] > 500, COUNTS
-    assert COUNTS["by columns"] > 250, COUNTS
+    assert COUNTS["by columns"] > many(120, 250), COUNTS
 
 
 def test_operations_of_one_shape_that_see_each_other() -> None:
@@ -330,7 +330,7 @@ def test_operations_of_one_shape_that_see_each_other() -> None:
     assert said(swapped, 0) == said(swapped, NEVER)
 
 
-@law(random_batches(nested_batch), examples=many(4, 20))
+@law(random_batches(nested_batch), examples=many(3, 20))
 def test_documents_that_look_alike(batches: Life) -> None:
     """Numbers that are equal for all rows, whatever is in them, make no other rows."""
 

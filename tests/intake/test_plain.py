@@ -73,8 +73,9 @@ ARROW = [
 
 def arrow_columns(t: pa.DataType) -> list[pa.Array]:
     """Columns of this type, with whatever values can be in it."""
+    values = [*ODD, *(v for edges in EDGES.values() for v in edges)]
     found = []
-    for v in [*ODD, *(v for edges in EDGES.values() for v in edges)]:
+    for v in {(type(v), repr(v)): v for v in values}.values():
         try:
             found.append(pa.array([v], t))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):

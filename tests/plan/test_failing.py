@@ -80,7 +80,7 @@ def count(level: Level) -> None:
     COUNTS[f"levels {level.levels}"] += 1
 
 
-@law(examples=many(185, 400))
+@law(examples=many(110, 400))
 def test_a_batch_is_refused_exactly_where_the_view_has_no_value(c: Choices) -> None:
     """Building, and recomputing a batch: accepted ⟺ the view has a value, in the widest reading; so wherever the
     reference interpreter has one of the term as it is written.
@@ -171,7 +171,7 @@ def step(c: Choices, db: Database, b: Any) -> Database:
 
 
 @pytest.mark.parametrize("policy", ["auto", "incremental"])
-@pytest.mark.parametrize("seed", range(many(42, 90)))
+@pytest.mark.parametrize("seed", range(many(32, 90)))
 def test_through_a_database(tmp_path: Path, seed: int, policy: Any) -> None:
     """As above, batch by batch; a batch that is refused changes nothing, and later ones go on from there."""
     c = seeded(seed)
@@ -198,8 +198,8 @@ def test_coverage() -> None:
     """Enough of both answers, in all depths, and readings that hardly ever differ."""
     if COUNTS["views"] < ENOUGH:
         pytest.skip("the tests of this module did not all run")
-    assert min(COUNTS[f"levels {n}"] for n in (1, 2, 3)) >= 50, COUNTS
+    assert min(COUNTS[f"levels {n}"] for n in (1, 2, 3)) >= many(25, 50), COUNTS
     for what in ("build", "triggers", "auto", "incremental"):
-        assert min(COUNTS[f"{what}: accepted"], COUNTS[f"{what}: refused"]) >= 20, COUNTS
+        assert min(COUNTS[f"{what}: accepted"], COUNTS[f"{what}: refused"]) >= many(12, 20), COUNTS
     assert COUNTS["recomputed"] >= 1, COUNTS
     assert COUNTS["the readings differ"] < COUNTS["meanings"] / 5, COUNTS

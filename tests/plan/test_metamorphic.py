@@ -55,7 +55,7 @@ def negated(delta: Parts) -> Parts:
     }
 
 
-@law(examples=many(50, 100))
+@law(examples=many(32, 100))
 def test_law_8(c: Choices) -> None:
     """One batch = any split of it; a batch and its negation = nothing; two batches commute, and are one: same maps."""
     schema = random_schema(c)
