@@ -34,6 +34,7 @@ from ripplenest.nrc.syntax import (
     Expr,
     Flatten,
     For,
+    Group,
     InL,
     IsSite,
     Let,
@@ -126,6 +127,11 @@ def _bag(e: Expr, env: _Env) -> BagCost:
             return sup(_bag(left, env), _bag(right, env))
         case Neg(of):                               # C[[⊖e]] = C[[e]]
             return _bag(of, env)
+        case Group(_, var, of, keys):               # C[[γ(x ∈ e; k; f)]] = C_o[[e]]{⟨C[[k]], 1, …⟩}
+            rows = _bag(of, env)
+            around = env.with_var(var, rows.inner)
+            columns = (*((n, _elem(k, around)) for n, k in keys or ()), *((f.name, ONE) for f in e.folds))
+            return BagCost(rows.count, record_cost(columns))
         case Empty(row):                            # C[[∅]] = 1_Bag(B)
             return bottom(Bag(row))
         case Apply(dictionary, _):                  # C[[d(l)]], the same for every l

@@ -26,6 +26,7 @@ from ripplenest.nrc.syntax import (
     Expr,
     Flatten,
     For,
+    Group,
     Let,
     LetVar,
     Neg,
@@ -84,6 +85,10 @@ def _deg(e: Expr, parts: frozenset[str], phi: Phi) -> float:
             return again(left) + again(right)
         case Plus(left, right):                     # deg(e₁ ⊎ e₂) = max(deg(e₁), deg(e₂))
             return max(again(left), again(right))
+        case Group(site, _, of):                    # deg(γ(e)) = 0, e input-independent
+            if again(of) > 0:
+                raise QueryError(f"only terms that are cut have a degree, and the group {site} depends on the database")
+            return 0
         case Empty():                               # δ(∅) = ∅, of every order
             return NOTHING
         case Apply(dictionary, _):                  # deg(d(l)) = deg(d)

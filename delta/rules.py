@@ -34,6 +34,7 @@ from ripplenest.nrc.syntax import (
     Expr,
     Flatten,
     For,
+    Group,
     Let,
     LetVar,
     Neg,
@@ -119,6 +120,10 @@ def _delta(e: Expr, s: Scope) -> Expr:
             if not isinstance(simplify(_delta(body, s), s.gamma, s.pi), Empty):
                 raise QueryError(f"the change of the inner bag {site} is a deep one: shred the term first")
             return _nothing(e, s)
+        case Group(site, _, of):                    # δ(γ(e)) = ∅, e input-independent
+            if not isinstance(simplify(_delta(of, s), s.gamma, s.pi), Empty):
+                raise QueryError(f"the change of the group {site} is not that of its rows: cut the term first")
+            return _nothing(e, s)
         case Flatten(of):                           # δ(flatten(e)) = flatten(δ(e))
             return Flatten(_delta(of, s))
         case Product(left, right):                  # δ(e₁) × e₂ ⊎ e₁⁺ × δ(e₂)
@@ -173,7 +178,7 @@ def _after(e: Expr, change: Expr, s: Scope) -> Expr:
 
 def rel_at_new(r: Rel, parts: Changed) -> Rel:
     """R ⟶ R⁺ for ``parts``; updates and what is read after the batch already stay."""
-    return Rel(r.name, r.row, At.NEW) if r.name in parts and r.at is At.OLD else r
+    return evolve(r, at=At.NEW) if r.name in parts and r.at is At.OLD else r
 
 
 def at_new(e: Expr, parts: Changed, lets: frozenset[str] = frozenset()) -> Expr:

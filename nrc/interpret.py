@@ -4,11 +4,11 @@ Plain Python over bags as maps value → multiplicity, small enough to be believ
 of parts (``M``, ``ΔM``, ``M⁺``) to a BagValue, or for a dictionary to a map LabelValue → BagValue.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from ripplenest.nrc import scalars
+from ripplenest.nrc import folds, scalars
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value, checked, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import (
@@ -24,7 +24,10 @@ from ripplenest.nrc.syntax import (
     Empty,
     Expr,
     Flatten,
+    Fold,
     For,
+    Group,
+    GroupRel,
     InL,
     IsSite,
     Let,
@@ -110,6 +113,8 @@ def _bag(e: Expr, db: Database, gamma: Bags, pi: Env) -> BagValue:
             return EMPTY
         case Apply(dictionary, label):              # ⟦d⟧(l), {} outside the support
             return look_up(dictionary, elem(label, pi), db, gamma, pi) or EMPTY
+        case Group():                               # one row ⟨k, f⟩ for each k among the k(v), v ∈ ⟦e⟧
+            return _grouped(e, _bag(e.of, db, gamma, pi), pi)
         case _:
             assert_never(e)
 
@@ -121,7 +126,10 @@ def look_up(d: DictExpr, label: Value, db: Database, gamma: Bags, pi: Env) -> Ba
     match d:
         case DictRel():
             part = db[d.key]
-            return part.get(label) if isinstance(part, Mapping) else None
+            found = part.get(label) if isinstance(part, Mapping) else None
+            if found is None and isinstance(d, GroupRel) and d.nothing is not None and label.site == d.name:
+                return BagValue({elem(d.nothing, {}): 1})
+            return found
         case DictLit(site, var, body):              # [(ι,Π) ↦ e]⟨ι',ε'⟩ = if ι = ι' then ρ_ε'(e) else {}
             return _bag(body, db, gamma, {**pi, var: label}) if label.site == site.name else None
         case DictPlus(left, right):                 # (d₁ ⊎ d₂)(l) = d₁(l) ⊎ d₂(l)
@@ -145,6 +153,23 @@ def _part(value: "BagValue | Dictionary") -> BagValue:
     return BagValue.weighted(
         ((("label", label), ("row", row)), n) for label, bag in value.items() for row, n in bag
     )
+
+
+def _grouped(g: Group, rows: BagValue, pi: Env) -> BagValue:
+    """⟦γ_α(x ∈ e; k; f)⟧, and ⟦φ_α(x ∈ e; f)⟧: one row, whatever e is. Raises EvaluationError for a row that is there
+    less than 0 times."""
+    groups: dict[tuple[tuple[str, Value], ...], list[tuple[Env, int]]] = {} if g.keys else {(): []}
+    for value, n in rows:
+        if n < 0:
+            raise EvaluationError("a group of a row that is there less than 0 times", where=g.site, got=n)
+        inner = {**pi, g.var: value}
+        groups.setdefault(tuple((name, elem(k, inner)) for name, k in g.keys or ()), []).append((inner, n))
+    found = ((*key, *(_folded(f, members) for f in g.folds)) for key, members in groups.items())
+    return BagValue(dict.fromkeys(found, 1))
+
+
+def _folded(f: Fold, members: Sequence[tuple[Env, int]]) -> tuple[str, Value]:
+    return f.name, folds.answer(f.fn, [(tuple(elem(a, pi) for a in f.args), n) for pi, n in members], f.type)
 
 
 def _for(var: str, source: BagValue, body: Expr, db: Database, gamma: Bags, pi: Env) -> Iterator[tuple[Value, int]]:

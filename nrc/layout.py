@@ -12,6 +12,7 @@ from ripplenest.nrc.pretty import (
     Condition,
     definition,
     for_clause,
+    group_columns,
     inside,
     left_summands,
     level,
@@ -34,6 +35,7 @@ from ripplenest.nrc.syntax import (
     Expr,
     Flatten,
     For,
+    Group,
     InL,
     Let,
     LetVar,
@@ -46,7 +48,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
 )
-from ripplenest.nrc.text import let_variable, path
+from ripplenest.nrc.text import let_variable, path, variable
 
 WIDTH = 100  # columns, unless told otherwise
 
@@ -84,8 +86,21 @@ def layout(e: Expr, width: int = WIDTH, around: Around = NOWHERE) -> list[str]:
             return _hang("", layout_dict(dictionary, width, around), f"({show_elem(label, around)})")
         case Rel() | LetVar() | Pred() | Empty():
             return [line]
+        case Group():
+            return _group_lines(e, width, around)
         case _:
             assert_never(e)
+
+
+def _group_lines(g: Group, width: int, around: Around) -> list[str]:
+    """What is grouped, and a key and a fold per line."""
+    word, keys, folds = group_columns(g, around.rows(g.var, g.of))
+    source = _bracketed(g.of, width - 12, around, (For, Let))
+    lines = _hang(f"{word}[{path(g.site)}]({variable(g.var)} in ", source)
+    for mark, columns in (("by ", keys), ("of ", folds)):
+        if columns:
+            lines += _indent(_rows(mark, [[c] for c in columns], ",", ""), 2)
+    return [*lines[:-1], lines[-1] + ")"]
 
 
 def layout_dict(d: DictExpr, width: int = WIDTH, around: Around = NOWHERE) -> list[str]:

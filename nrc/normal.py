@@ -39,6 +39,8 @@ from ripplenest.nrc.syntax import (
     Expr,
     Flatten,
     For,
+    Group,
+    GroupRel,
     IsSite,
     Let,
     LetVar,
@@ -52,12 +54,13 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Total,
     Tuple,
     Var,
     dict_row,
 )
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base, Label, Type
+from ripplenest.nrc.types import Base, Label, Type, may_be_null, nullable
 from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
 
 CHAIN = 32  # summands that are added one by one
@@ -157,6 +160,8 @@ def _normal(e: Expr, scope: _Scope, hint: str = "x") -> Iterator[Comprehension]:
             return
         case Apply(dictionary, label):
             yield from _apply(dictionary, scope.elem(label), scope, hint)
+        case Group():
+            raise QueryError("a group has no normal form: cut the term first", got=e.site)
         case SngBag() | Flatten():
             raise QueryError("only shredded terms have a normal form", got=type(e).__name__)
         case _:
@@ -217,10 +222,28 @@ def _look_up(d: DictRel, label: Elem, scope: _Scope, hint: str) -> Comprehension
     """R(l) = for ⟨l', x⟩ in R where l' = l union sng(x): labels of one site are equal when all parameters are."""
     var, site = scope.names.fresh(hint), d.site
     stored = Proj(Var(var), "label")
-    pairs = ((OutL(stored, site, p), simplify_elem(OutL(label, site, p))) for p, _ in site.params)
+    pairs = ((OutL(stored, site, p), simplify_elem(OutL(label, site, p)), t) for p, t in site.params)
     here = simplify_elem(IsSite(label, site.name))
     rows = Rel(d.name, dict_row(d.row, d.name, d.params), d.at, d.order)
-    return Comprehension(((var, rows),), (here, *(Call("eq", pair) for pair in pairs)), Proj(Var(var), "row"))
+    if isinstance(d, GroupRel) and d.nothing is not None:
+        rows = Total(rows.name, rows.row, rows.at, rows.order, nothing=d.nothing)
+    equal = (t for a, b, kind in pairs for t in _equal(a, b, kind))
+    return Comprehension(((var, rows),), (here, *equal), Proj(Var(var), "row"))
+
+
+def _equal(a: Elem, b: Elem, t: Type) -> Iterator[Elem]:
+    """a = b of what a label is made of, NULL being a value like others: of values one comparison, of labels one for
+    each site and for each of its parameters."""
+    match t:
+        case Label(sites):
+            for site in sites:
+                if not t.only(site.name):
+                    yield Call("same", (IsSite(a, site.name), simplify_elem(IsSite(b, site.name))))
+                for p, kind in site.params:
+                    other = simplify_elem(OutL(b, site, p))
+                    yield from _equal(OutL(a, site, p), other, kind if t.only(site.name) else nullable(kind))
+        case _:
+            yield Call("same" if may_be_null(t) else "eq", (a, b))
 
 
 def _substitute(d: DictLit, label: Elem, scope: _Scope) -> Iterator[Comprehension]:

@@ -17,7 +17,7 @@ same text on several lines, for people. What the notation has for it:
 
 from typing import assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.nrc.around import NOWHERE, Around
 from ripplenest.nrc.syntax import (
@@ -34,6 +34,7 @@ from ripplenest.nrc.syntax import (
     Expr,
     Flatten,
     For,
+    Group,
     InL,
     IsSite,
     Let,
@@ -165,13 +166,18 @@ def show(e: Expr, around: Around = NOWHERE) -> str:
             return f"∅[{show_type(row)}]"
         case Apply(dictionary, label):
             return f"{show_dict(dictionary, around)}({show_elem(label, around)})"
+        case Group(site, var, of):
+            word, keys, folds = group_columns(e, around.rows(var, of))
+            by = f" by {', '.join(keys)}" if keys else ""
+            made = f" of {', '.join(folds)}" if folds else ""
+            return f"{word}[{path(site)}]({variable(var)} in {generated(of, around)}{by}{made})"
         case _:
             assert_never(e)
 
 
 def _for(e: For, around: Around) -> str:
     clause = for_clause(e, around)
-    generator = f"for {clause.var} in {_source(e, around)} " if clause.var else ""
+    generator = f"for {clause.var} in {generated(e.source, around)} " if clause.var else ""
     conditions = "".join(f"{c} " for c in clause.conditions)
     return f"{generator}{conditions}union {show(clause.body, clause.around)}"
 
@@ -219,9 +225,17 @@ def _where_word(e: For) -> str:
     return "where" + digits.translate(_SUBSCRIPTS) if anonymous and isinstance(e.source, Pred) else ""
 
 
-def _source(e: For, around: Around) -> str:
-    nested = isinstance(e.source, For | Let)
-    return f"({show(e.source, around)})" if nested else show(e.source, around)
+def generated(source: Expr, around: Around) -> str:
+    """What a variable ranges over."""
+    text = show(source, around)
+    return f"({text})" if isinstance(source, For | Let) else text
+
+
+def group_columns(g: Group, inner: Around) -> tuple[str, list[str], list[str]]:
+    """``group`` or ``fold``, the keys and the folds as ``name: term``; ``inner`` is what is bound around these."""
+    keys = [f"{path(name)}: {show_elem(t, inner)}" for name, t in g.keys or ()]
+    folds = [f"{path(f.name)}: {f.fn}({', '.join(show_elem(a, inner) for a in f.args)})" for f in g.folds]
+    return "fold" if g.keys is None else "group", keys, folds
 
 
 # ---------------------------------------------------------------- dictionaries
@@ -260,7 +274,7 @@ def open_definition(d: DictLit) -> tuple[tuple[str, ...], Expr]:
     """Π as short names, apart from every variable of the body, and the body reading them as variables."""
     found = list(nodes(d.body))
     taken = {n.name for n in found if isinstance(n, Var | LetVar | Rel)}
-    taken |= {n.var for n in found if isinstance(n, For | DictLit)}
+    taken |= {n.var for n in found if isinstance(n, For | DictLit | Group)}
     names = Names(frozenset(taken))
     last = {p: p.rsplit(".", maxsplit=1)[-1] for p, _ in d.site.params}
     short = {p: names.fresh(name if variable(name) == name else "p") for p, name in last.items()}
@@ -276,6 +290,8 @@ def open_definition(d: DictLit) -> tuple[tuple[str, ...], Expr]:
         match e:
             case For(var, source, body) if var == d.var:  # another l
                 return For(var, expr(source), body)
+            case Group(_, var, of) if var == d.var:
+                return evolve(e, of=expr(of))
             case _:
                 return rebuild(e, expr, elem, lambda inner: inner)  # which have parameters of their own
 

@@ -131,6 +131,14 @@ class Rel(Node):
 
 
 @frozen
+class Total(Rel):
+    """α of a fold without keys, once it is cut: for the labels of all places a row, ``nothing`` where none is stored.
+    So it is no finite bag, and is read only where its labels are equated with what is read before; Δα is finite."""
+
+    nothing: "Elem" = field(kw_only=True)
+
+
+@frozen
 class LetVar(Node):
     """X, bound by ``let`` (context Γ)."""
 
@@ -222,7 +230,30 @@ class Apply(Node):
     label: Elem
 
 
-Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus | Neg | Empty | Apply
+@frozen
+class Fold:
+    """fn(t₁, …) of the rows of a group: an entry of the table of folds (``nrc/folds.py``), called ``name``. Its answer
+    is a ``type``. Several arguments are ⊗-factors."""
+
+    name: str
+    fn: str
+    args: tuple[Elem, ...]
+    type: Base
+
+
+@frozen
+class Group(Node):
+    """γ_α(x ∈ e; k; f): one row ⟨k…, f…⟩ for each key that rows of e have; without ``keys`` φ_α(x ∈ e; f), exactly one
+    row, also of nothing. α is unique among the sites of a query; no row of e may be there less than 0 times."""
+
+    site: str
+    var: str
+    of: "Expr"
+    keys: tuple[tuple[str, Elem], ...] | None
+    folds: tuple[Fold, ...]
+
+
+Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus | Neg | Empty | Apply | Group
 
 # ---------------------------------------------------------------- dictionaries
 
@@ -245,6 +276,14 @@ class DictRel(Node):
     @property
     def key(self) -> str:
         return self.at.show(self.name, self.order)
+
+
+@frozen
+class GroupRel(DictRel):
+    """The map of a group as a dictionary: from what its place is made of to its rows. ``nothing`` is the row that every
+    other label has, of a fold without keys."""
+
+    nothing: Elem | None = None
 
 
 @frozen

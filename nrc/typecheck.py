@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
+from ripplenest.nrc.folds import result_type as fold_type
 from ripplenest.nrc.scalars import result_type
 from ripplenest.nrc.syntax import (
     Apply,
@@ -21,7 +22,9 @@ from ripplenest.nrc.syntax import (
     Empty,
     Expr,
     Flatten,
+    Fold,
     For,
+    Group,
     InL,
     IsSite,
     Let,
@@ -39,7 +42,7 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.types import UNIT, Bag, Base, Dict, Label, Record, Site, Type, join, nullable
+from ripplenest.nrc.types import UNIT, Bag, Base, Dict, Label, Record, Site, Type, is_flat, join, nullable
 
 Context = Mapping[str, Type]
 
@@ -103,6 +106,9 @@ def expr_type(e: Expr, gamma: Context, pi: Context) -> Bag:
         case Apply(dictionary, label):
             _label(elem_type(label, pi))
             return Bag(dict_type(dictionary, gamma, pi).row)
+        case Group(_, var, of, keys, folds):        # e : Bag(A), x:A ⊢ kᵢ, f  ⟹  γ(x ∈ e; k; f) : Bag(⟨kᵢ, f⟩)
+            inner = {**pi, var: expr_type(of, gamma, pi).row}
+            return Bag(_group_row(keys, folds, inner))
         case _:
             assert_never(e)
 
@@ -122,6 +128,31 @@ def dict_type(d: DictExpr, gamma: Context, pi: Context) -> Dict:
             return both
         case _:
             assert_never(d)
+
+
+def _group_row(keys: tuple[tuple[str, Elem], ...] | None, folds: tuple[Fold, ...], pi: Context) -> Record:
+    """⟨k…, f…⟩"""
+    found = [(name, _key(name, elem_type(t, pi))) for name, t in keys or ()]
+    found += [(f.name, _fold(f, pi)) for f in folds]
+    names = [name for name, _ in found]
+    if len(set(names)) < len(names):
+        raise TypeMismatch("two columns of a group have one name", got=names)
+    if keys == () or not (keys or folds):
+        raise TypeMismatch("a group has a key, or folds", possible=["a fold of all rows, which has no keys"])
+    return Record(tuple(found))
+
+
+def _fold(f: Fold, pi: Context) -> Base:
+    t = fold_type(f.fn, [_base(elem_type(a, pi), f.fn) for a in f.args])
+    if t != f.type:
+        raise TypeMismatch("a fold with an answer of another type than it says", where=f.name, wanted=t, got=f.type)
+    return t
+
+
+def _key(name: str, t: Type) -> Type:
+    if not is_flat(t):
+        raise TypeMismatch("rows are told apart by what holds no bag", where=name, wanted="a key without bags", got=t)
+    return t
 
 
 def check(e: Expr, gamma: Context | None = None, pi: Context | None = None) -> Bag:

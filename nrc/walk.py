@@ -24,7 +24,10 @@ from ripplenest.nrc.syntax import (
     Empty,
     Expr,
     Flatten,
+    Fold,
     For,
+    Group,
+    GroupRel,
     InL,
     IsSite,
     Let,
@@ -40,6 +43,7 @@ from ripplenest.nrc.syntax import (
     Sng,
     SngBag,
     Term,
+    Total,
     Tuple,
     Var,
 )
@@ -101,8 +105,17 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
             return Neg(f(of))
         case Apply(dictionary, label):
             return Apply(d(dictionary), t(label))
+        case Group():
+            return rebuild_group(e, f, t)
         case _:
             assert_never(e)
+
+
+def rebuild_group(g: Group, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem]) -> Group:
+    """``g`` with ``f`` applied to what is grouped, and ``t`` to its keys and the arguments of its folds, which read its
+    variable."""
+    keys = None if g.keys is None else tuple((n, t(k)) for n, k in g.keys)
+    return Group(g.site, g.var, f(g.of), keys, tuple(evolve(x, args=tuple(map(t, x.args))) for x in g.folds))
 
 
 def rebuild_dict(e: DictExpr, f: Callable[[Expr], Expr], d: Callable[[DictExpr], DictExpr]) -> DictExpr:
@@ -128,21 +141,23 @@ def children(term: Term) -> tuple[Term, ...]:
     found: list[Term] = []
     for name in fields:
         value = getattr(term, name)
-        if type(value) is tuple:  # of terms, with names or without
-            found += [member[1] if type(member) is tuple else member for member in value]
-        else:
+        if type(value) is tuple:  # of terms, with names or without, or of folds
+            for member in value:
+                found += member.args if type(member) is Fold else [member[1] if type(member) is tuple else member]
+        elif value is not None:
             found.append(value)
     return tuple(found)
 
 
 def _holds_terms(hint: object) -> bool:
     """Whether a field of this type has terms in it."""
-    return hint in get_args(Term) or any(map(_holds_terms, get_args(hint)))
+    return hint is Fold or hint in get_args(Term) or any(map(_holds_terms, get_args(hint)))
 
 
 _FIELDS = {
     kind: tuple(name for name, hint in get_type_hints(kind).items() if _holds_terms(hint)) for kind in get_args(Term)
 }
+_FIELDS |= {Total: (), GroupRel: ()}  # constants that are no part of the term
 
 
 def nodes(term: Term) -> Iterator[Term]:
@@ -168,6 +183,9 @@ def replace(e: Expr, env: Mapping[str, Elem]) -> Expr:
         case For(var, _, _):
             inner = {n: t for n, t in env.items() if n != var}
             return For(var, replace(e.source, env), replace(e.body, inner))
+        case Group(_, var):
+            inner = {n: t for n, t in env.items() if n != var}
+            return rebuild_group(e, lambda c: replace(c, env), lambda t: replace_elem(t, inner))
         case _:
             return rebuild(e, lambda c: replace(c, env), lambda t: replace_elem(t, env), lambda d: replace_dict(d, env))
 
@@ -213,6 +231,9 @@ def _free_vars(term: Term) -> frozenset[str]:
             return frozenset((name,))
         case For(var, source, body):
             return free_vars(source) | (free_vars(body) - {var})
+        case Group(_, var, of):
+            inner = (free_vars(c) for c in children(term) if c is not of)
+            return free_vars(of) | (frozenset().union(*inner) - {var})
         case DictLit(_, var, body):
             return free_vars(body) - {var}
         case _:
@@ -283,6 +304,10 @@ class _Apart:
                 return Let(name, self.expr(bound), evolve(self, gamma={**self.gamma, old: name}).expr(body))
             case LetVar(old):
                 return LetVar(self.gamma.get(old, old))
+            case Group():
+                name = self.names.fresh(e.var)
+                inside = rebuild_group(e, self.expr, self.bind(e.var, name).elem)
+                return evolve(inside, var=name)
             case _:
                 return rebuild(e, self.expr, self.elem, self.dictionary)
 

@@ -12,16 +12,15 @@ from typing import assert_never
 
 from attrs import evolve, field, frozen
 
-from ripplenest.nrc.paths import Leaf, map_columns, path_name
 from ripplenest.nrc.syntax import (
     Apply,
     Call,
-    DictLit,
     Elem,
     Empty,
     Expr,
     Flatten,
     For,
+    Group,
     InL,
     IsSite,
     Keys,
@@ -40,9 +39,10 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.typecheck import elem_type, expr_type
-from ripplenest.nrc.types import Site, Type
-from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, rebuild, unique_binders
+from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.types import Type
+from ripplenest.nrc.walk import Names, free_vars, unique_binders
+from ripplenest.shred.close import close
 from ripplenest.shred.contexts import (
     BagContext,
     Context,
@@ -119,7 +119,8 @@ def _shred(e: Expr, env: _Env) -> Shredded:
             return Shredded(e, _elem_context(elem, env))
         case SngBag(site, body):                    # inL_{ι,Π}(ε)                      ⟨[(ι,Π) ↦ e^F], e^Γ⟩
             inner = _shred(body, env)
-            label, dictionary = _close(site, inner.flat, env)
+            lets = {name: bound.flat for name, (_, bound) in env.gamma.items()}
+            label, dictionary = close(site, inner.flat, env.pi_types, lets)
             return Shredded(Sng(label), BagContext(dictionary, inner.context))
         case Flatten(of):                           # for l in e^F union e^Γ₁(l)        e^Γ₂
             inner = _shred(of, env)
@@ -137,6 +138,13 @@ def _shred(e: Expr, env: _Env) -> Shredded:
             return Shredded(Neg(inner.flat), inner.context)
         case Empty(row):                            # ∅                                 ∅_{B^Γ}
             return Shredded(Empty(empty_row(row)), empty_context(row))
+        case Group(_, var, of, keys):               # γ(x^F ∈ e^F; k^F; f)              ⟨k^Γ, ⟨⟩⟩
+            one = _shred(of, env)
+            row = expr_type(one.flat, env.gamma_types, env.pi_types).row
+            around = evolve(env, pi={**env.pi, var: (row, one.context)})
+            contexts = [(name, _elem_context(k, around)) for name, k in keys or ()]
+            answers = [(f.name, NoContext()) for f in e.folds]
+            return Shredded(evolve(e, of=one.flat), RecordContext((*contexts, *answers)))
         case Apply():
             raise AssertionError("a term is shredded once: dictionary applications come from shredding")
         case _:
@@ -157,58 +165,3 @@ def _elem_context(t: Elem, env: _Env) -> Context:
             return NoContext()
         case _:
             assert_never(t)
-
-
-# ---------------------------------------------------------------- labels
-
-
-def _close(site_name: str, flat: Expr, env: _Env) -> tuple[InL, DictLit]:
-    """The label ⟨ι, ε⟩ of a singleton and its closed definition [(ι,Π) ↦ e^F], with only the variables it uses."""
-    body = _with_lets(flat, env)
-    params = _Parameters(env.pi_types, Names(), {})
-    params.collect(body, free_vars(body))
-    site = Site(site_name, tuple((name, elem_type(path, env.pi_types)) for path, name in params.names.items()))
-    label = InL(site_name, tuple((name, path) for path, name in params.names.items()))
-    binders = frozenset(node.var for node in nodes(body) if isinstance(node, For))  # they would capture outL(l).p
-    var = Names(frozenset(env.pi) | free_vars(body) | binders).fresh("l")
-    return label, DictLit(site, var, params.abstract(body, free_vars(body), site, var))
-
-
-def _with_lets(flat: Expr, env: _Env) -> Expr:
-    """``flat`` inside the lets that it uses, so that it stands for the same bag outside their scope."""
-    for name in sorted(free_lets(flat)):
-        if name in env.gamma:
-            flat = Let(name, _with_lets(env.gamma[name][1].flat, env), flat)
-    return flat
-
-
-@frozen
-class _Parameters:
-    """Π of one site: the paths x.f.g of base or label type that a body uses, in order of first use."""
-
-    types: dict[str, Type]
-    taken: Names
-    names: dict[Elem, str]
-
-    def collect(self, e: Expr, free: frozenset[str]) -> None:
-        """Names every used path of the variables ``free``."""
-        self._walk(e, free, self._add)
-
-    def abstract(self, e: Expr, free: frozenset[str], site: Site, var: str) -> Expr:
-        """``e`` with each used path read from the label ``var``: x.f ⟶ outL_ι(var).p"""
-        return self._walk(e, free, lambda path: OutL(Var(var), site, self.names[path]))
-
-    def _add(self, path: Elem) -> Elem:
-        if path not in self.names:
-            self.names[path] = self.taken.fresh(path_name(path))
-        return path
-
-    def _walk(self, e: Expr, free: frozenset[str], leaf: Leaf) -> Expr:
-        match e:
-            case For(var, source, body):
-                return For(var, self._walk(source, free, leaf), self._walk(body, free - {var}, leaf))
-            case _:  # dictionaries are closed, so no free path is inside them
-                return rebuild(e, lambda c: self._walk(c, free, leaf), lambda t: self._elem(t, free, leaf), lambda d: d)
-
-    def _elem(self, t: Elem, free: frozenset[str], leaf: Leaf) -> Elem:
-        return map_columns(t, free, self.types, leaf)

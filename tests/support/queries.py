@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve, field, frozen
 
+from ripplenest.nrc.folds import EXACT_KINDS, result_type
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
     Empty,
     Expr,
     Flatten,
+    Fold,
     For,
+    Group,
     Let,
     LetVar,
     Lit,
@@ -81,11 +84,13 @@ def has_bag_leaf(t: Type) -> bool:
 class Queries:
     """One query in the making. Sites are numbered, so that each occurrence of ``sng_ι`` has its own."""
 
-    def __init__(self, c: Choices, schema: Schema) -> None:
+    def __init__(self, c: Choices, schema: Schema, groups: bool = False) -> None:
         self.c = c
+        self.groups = groups
         self.schema = schema
         self.sites = 0
         self.steps = 0
+        self.positive = 0  # inside how many groups: what is grouped has no ⊖
 
     def spend(self, fuel: int) -> int:
         """The fuel that is left: none once the whole term has become large."""
@@ -138,7 +143,8 @@ class Queries:
             return self.pick(options)
         options += [lambda: self.comprehension(t, scope, fuel)] * 8
         options += [lambda: Plus(self.bag(t, scope, fuel // 2), self.bag(t, scope, fuel // 2))] * 2
-        options += [lambda: Neg(self.bag(t, scope, fuel - 1))]
+        if not self.positive:
+            options += [lambda: Neg(self.bag(t, scope, fuel - 1))]
         options += [lambda: Empty(t) if self.c.one_in(4) else Plus(Empty(t), self.bag(t, scope, fuel - 1))]
         options += [lambda: Flatten(self.bag(Bag(t, self.c.number(2) == 1), scope, fuel - 1))]
         options += [lambda: self.let(lambda inner, left: self.bag(t, inner, left), scope, fuel)]
@@ -150,7 +156,7 @@ class Queries:
     def stored(self, t: Type, scope: Scope) -> list[Expr]:
         """Relations, let-variables and inner bags of variables whose rows fit."""
         found: list[Expr] = [Rel(name, row) for name, row in self.schema.relations if join(row, t) == t]
-        found += [LetVar(name) for name, bag in scope.gamma.items() if join(bag.row, t) == t]
+        found += [LetVar(name) for name, bag in self.lets(scope).items() if join(bag.row, t) == t]
         return found + [Flatten(Sng(path)) for path in scope.fitting(Bag(t, True))]
 
     def comprehension(self, t: Type, scope: Scope, fuel: int) -> Expr:
@@ -207,7 +213,7 @@ class Queries:
         options: list[Callable[[], Expr]] = [lambda r=r: Rel(*r) for r in self.schema.relations]  # type: ignore[misc]
         inner = [path for path, t in scope.paths() if isinstance(t, Bag)]
         options += [lambda p=p: Flatten(Sng(p)) for p in inner[:4]] * 3
-        options += [lambda n=n: LetVar(n) for n in scope.gamma] * 2
+        options += [lambda n=n: LetVar(n) for n in self.lets(scope)] * 2
         if fuel <= 0:
             return self.pick(options)
         options *= 3
@@ -215,8 +221,40 @@ class Queries:
         options += [lambda: self.filtered(scope, fuel), lambda: self.doubled(scope, fuel)]
         options += [lambda: self.let(self.source, scope, fuel)]
         options += [lambda: SngBag(self.site(), self.source(scope, fuel - 1))]
+        options += [lambda: self.group(scope, fuel)] * (4 if self.groups else 0)
         options += [lambda: self.bag(record_type(self.c, 1, 2), scope, fuel // 2)]
         return self.pick(options)
+
+    def lets(self, scope: Scope) -> dict[str, Bag]:
+        """The let-variables that may stand here: those outside of a group may have negative rows."""
+        return {} if self.positive else scope.gamma
+
+    def group(self, scope: Scope, fuel: int) -> Expr:
+        """γ or φ over rows that are there, by up to two of their values"""
+        var, site = self.variable(), self.site()
+        self.positive += 1
+        of = self.source(scope, fuel // 2)
+        self.positive -= 1
+        inner = scope.bind(var, expr_type(of, scope.gamma, scope.pi).row)
+        paths = inner.base_paths()
+        keys = None
+        if paths and self.c.number(2):
+            keys = tuple((f"k{i}", self.c.pick(paths)[0]) for i in range(1 + self.c.number(2)))
+        return Group(site, var, of, keys, self.folds(paths, 0 if keys else 1))
+
+    def folds(self, paths: list[tuple[Elem, Base]], least: int) -> tuple[Fold, ...]:
+        numbers = [path for path in paths if path[1].kind in EXACT_KINDS]
+        found = []
+        for i in range(least + self.c.number(2)):
+            args: list[tuple[Elem, Base]] = []
+            fn = "sum" if numbers and self.c.number(3) else "count"
+            if fn == "sum":
+                args = [self.c.pick(numbers) for _ in range(1 + self.c.one_in(3))]
+            elif paths and self.c.number(2):
+                args = [self.c.pick(paths)]
+            t = result_type(fn, [t for _, t in args])
+            found.append(Fold(f"f{i}", fn, tuple(a for a, _ in args), t))
+        return tuple(found)
 
     def filtered(self, scope: Scope, fuel: int) -> Expr:
         """for x in e where p union sng(x)"""
@@ -298,8 +336,8 @@ def _root(t: Elem) -> Elem:
     return t
 
 
-def random_query(c: Choices, schema: Schema, fuel: int = FUEL) -> Expr:
-    """A closed term over ``schema`` whose result nests at most 3 deep."""
-    make = Queries(c, schema)
+def random_query(c: Choices, schema: Schema, fuel: int = FUEL, groups: bool = False) -> Expr:
+    """A closed term over ``schema`` whose result nests at most 3 deep; with ``groups``, perhaps some."""
+    make = Queries(c, schema, groups)
     row = make.row(c.number(MAX_DEPTH))
     return make.comprehension(row, Scope(schema), fuel) if c.number(4) else make.bag(row, Scope(schema), fuel)

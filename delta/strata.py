@@ -1,0 +1,178 @@
+"""The cut: groups become maps of their own, so that what is below them and what is above them is linear again.
+
+A group is not linear: the change of a sum is no sum of changes of rows that are there. So it is kept apart, as inner
+bags are. What a group is made of is a function of its place, of the values around it that it uses: a *definition*,
+closed like that of an inner bag (``shred/close.py``), whose rows ⟨k: keys, v: arguments⟩ are linear in what it reads.
+Its map folds these rows, by place and key. What stands in the place of the group is the dictionary of that map, applied
+to the place: ``γ_α(x ∈ e; k; f) ⟶ α⟨Π⟩``. A fold without keys has a row for every place (``syntax.Total``).
+
+Law (cut): ⟦h⟧ = ⟦cut h⟧ over the maps of its groups. Groups inside of groups are cut first, so definitions are flat
+linear terms over parts and the maps of earlier groups; theorems, deltas, factors and plans are those of such terms.
+"""
+
+from collections.abc import Mapping
+
+from attrs import evolve, field, frozen
+
+from ripplenest.nrc import folds
+from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.syntax import (
+    Apply,
+    DictExpr,
+    DictLit,
+    Elem,
+    Expr,
+    For,
+    Group,
+    GroupRel,
+    Let,
+    Lit,
+    OutL,
+    Sng,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.types import Base, Record, Type
+from ripplenest.nrc.walk import Names, nodes, rebuild, rebuild_dict, rebuild_elem
+from ripplenest.shred.close import close
+
+KEY, VALUES = "k", "v"  # the fields of the rows that a definition makes
+
+
+@frozen
+class Answer:
+    """A fold of a group over the arguments that stand at ``args`` among the values of its definition."""
+
+    name: str
+    fn: str
+    args: tuple[int, ...]
+    type: Base
+
+
+@frozen
+class Cut:
+    """A group in its own map ``name``: the definition of what it is made of, for each place, and what its rows answer.
+
+    ``row``: ⟨k…, f…⟩, what readers see. ``total``: every place has a row.
+    """
+
+    name: str
+    definition: DictLit
+    row: Record
+    answers: tuple[Answer, ...]
+    total: bool
+
+
+@frozen
+class _Around:
+    """The types of the variables, and the lets with their types, at one place of a term."""
+
+    pi: Mapping[str, Type] = field(factory=dict)
+    lets: Mapping[str, Expr] = field(factory=dict)
+    gamma: Mapping[str, Type] = field(factory=dict)
+
+
+@frozen
+class Cutter:
+    """Cuts the terms of one ``view``; ``found`` are the groups, inner ones first."""
+
+    view: str
+    found: dict[str, Cut] = field(factory=dict)
+
+    def term(self, e: Expr) -> Expr:
+        """A closed term without groups; they are the same in a term that is met again."""
+        return simplify(self._expr(e, _Around())) if _has_groups(e) else e
+
+    def definition(self, d: DictLit) -> DictLit:
+        """A closed definition without groups."""
+        if not _has_groups(d.body):
+            return d
+        cut = simplify_dict(self._opened(d))
+        assert isinstance(cut, DictLit)
+        return cut
+
+    def _expr(self, e: Expr, around: _Around) -> Expr:
+        match e:
+            case For(var, source, body):
+                inner = self._expr(source, around)
+                row = expr_type(inner, around.gamma, around.pi).row
+                return For(var, inner, self._expr(body, evolve(around, pi={**around.pi, var: row})))
+            case Let(name, bound, body):
+                inner = self._expr(bound, around)
+                lets = {**around.lets, name: inner}
+                gamma = {**around.gamma, name: expr_type(inner, around.gamma, around.pi)}
+                return Let(name, inner, self._expr(body, evolve(around, lets=lets, gamma=gamma)))
+            case Group():
+                return self._group(evolve(e, of=self._expr(e.of, around)), around)
+            case _:
+                return rebuild(e, lambda c: self._expr(c, around), lambda t: t, self._dictionary)
+
+    def _dictionary(self, d: DictExpr) -> DictExpr:
+        if isinstance(d, DictLit):
+            return self._opened(d)
+        return rebuild_dict(d, lambda c: c, self._dictionary)
+
+    def _opened(self, d: DictLit) -> DictLit:
+        """Inside of a definition its parameters are variables: so a place is made of them, and not of their label."""
+        taken = Names(frozenset(n.name for n in nodes(d.body) if isinstance(n, Var)) | _binders(d.body))
+        names = {p: taken.fresh(p) for p, _ in d.site.params}
+        types = {names[p]: t for p, t in d.site.params}
+        body = self._expr(_opened(d, names), _Around(types))
+        return evolve(d, body=_closed(d, {name: p for p, name in names.items()}, body))
+
+    def _group(self, g: Group, around: _Around) -> Expr:
+        """α⟨Π⟩"""
+        name = f"{self.view}/G[{g.site}]"
+        values = tuple(dict.fromkeys(a for f in g.folds for a in f.args))
+        keys = Tuple(tuple(g.keys or ()))
+        made = Tuple(((KEY, keys), (VALUES, Tuple(tuple((f"a{i}", a) for i, a in enumerate(values))))))
+        contributions = For(g.var, g.of, Sng(made))
+        label, definition = close(name, contributions, around.pi, around.lets)
+        answers = tuple(Answer(f.name, f.fn, tuple(values.index(a) for a in f.args), f.type) for f in g.folds)
+        row = expr_type(g, around.gamma, around.pi).row
+        assert isinstance(row, Record)
+        self.found.setdefault(name, Cut(name, definition, row, answers, g.keys is None))
+        nothing = Tuple(tuple((a.name, Lit(folds.answer(a.fn, (), a.type), a.type)) for a in answers))
+        rows = GroupRel(name, row, params=definition.site.params, nothing=nothing if g.keys is None else None)
+        return Apply(rows, label)
+
+
+def _has_groups(e: Expr) -> bool:
+    return any(isinstance(n, Group) for n in nodes(e))
+
+
+def _binders(e: Expr) -> frozenset[str]:
+    return frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | DictLit))
+
+
+def _opened(d: DictLit, names: Mapping[str, str]) -> Expr:
+    """The body of ``d``, which reads its parameters as variables."""
+
+    def elem(t: Elem) -> Elem:
+        match t:
+            case OutL(Var(var), site, param) if var == d.var and site == d.site:
+                return Var(names[param])
+            case _:
+                return rebuild_elem(t, elem)
+
+    def expr(e: Expr) -> Expr:
+        return rebuild(e, expr, elem, lambda inner: inner)  # which are closed
+
+    return expr(d.body)
+
+
+def _closed(d: DictLit, params: Mapping[str, str], body: Expr) -> Expr:
+    """``body``, which reads the parameters of ``d`` from its label again."""
+
+    def elem(t: Elem) -> Elem:
+        match t:
+            case Var(name) if name in params:
+                return OutL(Var(d.var), d.site, params[name])
+            case _:
+                return rebuild_elem(t, elem)
+
+    def expr(e: Expr) -> Expr:
+        return rebuild(e, expr, elem, lambda inner: inner)
+
+    return expr(body)

@@ -1,0 +1,110 @@
+"""The folds: what a group makes of its rows, in one table with the type rule and the reference meaning of each.
+
+A fold takes elements of a row, one for each ⊗-factor, and sees each row as often as it is there. Meanings are written
+over values, not over the columns in which engines keep them, so that the oracle shares no accumulator with what it is
+to judge. What they have in common: a row of which an argument is NULL adds nothing; nothing added is NULL, but a count
+of nothing is 0; integers and decimals are exact however large they become on the way, and only an answer can be outside
+its type, which is an EvaluationError.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from attrs import frozen
+
+from ripplenest.nrc.errors import EvaluationError, TypeMismatch, UnknownName
+from ripplenest.nrc.signatures import maybe_null
+from ripplenest.nrc.types import LONG, Base
+from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, in_range
+
+Occurrences = Iterable[tuple[tuple[Any, ...], int]]  # the arguments of a row, and how often it is there
+EXACT_KINDS = ("int", "long", "decimal")
+ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spark
+
+
+@frozen
+class FoldFunction:
+    """One fold. ``rule`` gives the type of the answer, or None when the arguments do not fit ``takes``."""
+
+    name: str
+    takes: tuple[str, ...]
+    rule: Callable[[Sequence[Base]], Base | None]
+    meaning: Callable[[Occurrences, Base], object]
+
+
+def result_type(fn: str, args: Sequence[Base]) -> Base:
+    """The type of the answer of ``fn`` over arguments of these types. Raises UnknownName, TypeMismatch."""
+    fold = _look_up(fn)
+    found = fold.rule(args)
+    if found is None:
+        got = f"({', '.join(map(str, args))})"
+        raise TypeMismatch(f"{fn} of a group does not take these types", got=got, possible=list(fold.takes))
+    return found
+
+
+def answer(fn: str, rows: Occurrences, t: Base) -> object:
+    """What ``fn`` makes of rows, none of which is there less than 0 times, as a ``t``. Raises EvaluationError for an
+    answer beyond its type."""
+    return _look_up(fn).meaning(rows, t)
+
+
+def _look_up(fn: str) -> FoldFunction:
+    if fn not in FOLDS:
+        raise UnknownName("there is no such fold", got=ascii(fn), possible=FOLDS)
+    return FOLDS[fn]
+
+
+# ---------------------------------------------------------------- the table
+
+
+def _count_type(args: Sequence[Base]) -> Base | None:
+    return LONG if len(args) <= 1 else None
+
+
+def _count(rows: Occurrences, t: Base) -> object:
+    return _within(sum(n for args, n in rows if None not in args), t)
+
+
+def _sum_type(args: Sequence[Base]) -> Base | None:
+    """long of integers; else a decimal with the scale of the product and room for its digits, at most 38."""
+    if not args or any(t.kind not in EXACT_KINDS for t in args):
+        return None
+    if all(t.kind != "decimal" for t in args):
+        return maybe_null(LONG, True)
+    digits = sum(t.precision if t.kind == "decimal" else _DIGITS[t.kind] for t in args)
+    scale = sum(t.scale for t in args)
+    return Base("decimal", True, min(MAX_DIGITS, digits + ROOM), scale) if scale <= MAX_DIGITS else None
+
+
+_DIGITS = {"int": 10, "long": 20}
+
+
+def _sum(rows: Occurrences, t: Base) -> object:
+    added = [n * prod(map(Fraction, args)) for args, n in rows if None not in args]
+    if not added:
+        return None
+    total = int(sum(added) * 10**t.scale)  # the scales of the factors are that of the answer
+    return _within(total, t) if t.kind == "long" else _decimal(total, t)
+
+
+def _decimal(n: int, t: Base) -> Decimal:
+    if abs(n) >= 10**t.precision:
+        raise EvaluationError("a sum beyond its type", wanted=f"at most {t.precision} digits: {t}")
+    return Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -t.scale))
+
+
+def _within(n: int, t: Base) -> int:
+    if not in_range(n, t.kind):
+        raise EvaluationError(f"{t.kind} overflow", wanted=f"an integer of {INT_BITS[t.kind]} bits")
+    return n
+
+
+_ENTRIES = (
+    FoldFunction("count", ("nothing, for every row", "anything, for rows where it is not NULL"), _count_type, _count),
+    FoldFunction("sum", ("int, long or decimal, and factors like it",), _sum_type, _sum),
+)
+
+FOLDS: dict[str, FoldFunction] = {entry.name: entry for entry in _ENTRIES}
