@@ -17,6 +17,7 @@ from attrs import field, frozen
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.materialize import Choice, Materialize, decision, materialize
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
+from ripplenest.delta.strata import Cut, Cutter
 from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import definitions, normal, term
@@ -26,7 +27,7 @@ from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, parts_of, stored_parts
-from ripplenest.shred.sites import KeptDictionary, defined, domain_row, keep, labels_made, must_be_held
+from ripplenest.shred.sites import KeptDictionary, defined, domain_row, keep, labels_made, must_be_held, places_asked
 from ripplenest.shred.terms import Shredded, shred
 
 Sizes = tuple[tuple[str, int], ...]
@@ -71,7 +72,9 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     """
     nested, row = _typed(query)
     shredded, sites = _shredded(nested, query.keys)
-    maps = _maps(query.name, shredded, sites, options.force_domain)
+    cutter = Cutter(query.name)
+    flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
+    maps = _maps(query.name, flat, closed, tuple(cutter.found.values()), options.force_domain)
     parts = parts_of(query)
     turns = (*sorted(parts), *(m.name for m in maps if m.kind.passes_on))
     by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
@@ -155,25 +158,47 @@ def domain_name(view: str, site: str) -> str:
     return f"{view}/Dom[{site}]"
 
 
-def _maps(view: str, shredded: Shredded, sites: tuple[DictLit, ...], force_domain: bool) -> tuple[Map, ...]:
-    flat_row = check(shredded.flat).row
-    products = normal(shredded.flat)
+def _maps(
+    view: str, h: Expr, sites: tuple[DictLit, ...], cuts: tuple[Cut, ...], force_domain: bool
+) -> tuple[Map, ...]:
+    """The maps of the flat term ``h``, of definitions and of groups; those that pass on in the order of their turns."""
+    flat_row = check(h).row
+    products = normal(h)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
-    bodies = {d.site.name: defined(d) for d in sites}
+    bodies = {d.site.name: defined(d) for d in (*sites, *(c.definition for c in cuts))}
     held_only = must_be_held(tuple(bodies.values()))
-    kept = {site: keep(d, domain_name(view, site), force_domain, held_only.get(site)) for site, d in bodies.items()}
+    kept = {
+        site: keep(d, domain_name(view, site), force_domain, held_only.get(site), null_safe=bool(cuts))
+        for site, d in bodies.items()
+    }
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
+    groups = [_group(c, kept[c.name]) for c in cuts]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
-    return (flat, *_inner_last(domains), *tables)
+    domains += [_places(view, c, [flat, *tables, *groups]) for c in cuts if kept[c.name].domain]
+    return (flat, *_inner_last([*domains, *groups]), *tables)
 
 
-def _inner_last(domains: list[Map]) -> list[Map]:
-    """Domains behind those that they read: a dictionary that has a domain can hold labels of another."""
+def _inner_last(passing: list[Map]) -> list[Map]:
+    """Maps behind those that they read: a dictionary that has a domain can hold labels of another, and groups are made
+    of what others answer."""
     graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(m.name for m in domains)
-    graph.add_edges_from((read, m.name) for m in domains for read in m.reads if read in graph)
-    by_name = {m.name: m for m in domains}
+    graph.add_nodes_from(m.name for m in passing)
+    graph.add_edges_from((read, m.name) for m in passing for read in m.reads if read in graph)
+    by_name = {m.name: m for m in passing}
     return [by_name[name] for name in nx.topological_sort(graph)]
+
+
+def _group(c: Cut, kept: KeptDictionary) -> Map:
+    made = term(kept.products, c.made)
+    return Map(c.name, MapKind.GROUP, c.visible, made, kept.products, c.site, kept.why, c)
+
+
+def _places(view: str, c: Cut, readers: list[Map]) -> Map:
+    """Dom_α: the places that products ask the group for, with a count."""
+    products = tuple(asked for m in readers for p in m.products for asked in places_asked(p, c.site))
+    row = domain_row(c.site)
+    why = f"the places of {c.name} in use"
+    return Map(domain_name(view, c.name), MapKind.DOMAIN, row, term(products, row), products, c.site, why)
 
 
 def _dictionary(view: str, d: DictLit, kept: KeptDictionary) -> Map:

@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.normal import Comprehension, is_total, term
 from ripplenest.nrc.paths import map_columns
-from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Tuple, Var
+from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Record, Type
 from ripplenest.nrc.walk import Names, free_vars, rebuild_elem, replace_elem
@@ -40,8 +40,12 @@ class Factor:
 
 
 def factors(c: Comprehension, part: str) -> Iterator[Factor]:
-    """The components of a delta's product for ``part`` that say less than a stored part does; none is ``mixed``."""
+    """The components of a delta's product for ``part`` that say less than a stored part does; none is ``mixed``. None
+    reads a fold that has a row for every place: it would have no end."""
+    totals = {var for var, rel in c.generators if isinstance(rel, Total)}
     for component in components(c):
+        if component & totals:
+            continue
         moment = next((rel.at for var, rel in c.generators if var in component and rel.name == part), At.OLD)
         found = _factor(c, component, moment)
         if found is not None:

@@ -126,7 +126,7 @@ def _held(m: Map, program: TriggerProgram) -> bool:
             return all(_held(holder, program) for holder in _holders(m, program))
         case MapKind.DICTIONARY:
             return any(d.site == m.site and _held(d, program) for d in program.of_kind(MapKind.DOMAIN))
-        case MapKind.AUXILIARY:
+        case MapKind.AUXILIARY | MapKind.GROUP:
             return False
         case _:
             assert_never(m.kind)

@@ -15,6 +15,7 @@ from functools import cached_property
 import networkx as nx
 from attrs import frozen
 
+from ripplenest.delta.strata import Cut
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
 from ripplenest.nrc.syntax import Expr, Keys
@@ -25,26 +26,29 @@ from ripplenest.shred.contexts import Relations
 
 class MapKind(Enum):
     """FLAT: the view's flat part. DICTIONARY: rows ⟨label, row⟩ of one site. DOMAIN: labels in use, with a count.
-    AUXILIARY: what is left of a delta when its updates are taken out, kept so that statements need not join it."""
+    AUXILIARY: what is left of a delta when its updates are taken out, kept so that statements need not join it. GROUP:
+    what rows of a definition fold to, by place and key."""
 
     FLAT = "flat"
     DICTIONARY = "dictionary"
     DOMAIN = "domain"
     AUXILIARY = "auxiliary"
+    GROUP = "group"
 
     @property
     def passes_on(self) -> bool:
         """Whether statements see something else of such a map than its stored rows. It takes a turn like a part, and
         passes on how what they see changes: ``ripplenest/run/passing.py`` has the rule of each kind."""
-        return self is MapKind.DOMAIN
+        return self in (MapKind.DOMAIN, MapKind.GROUP)
 
 
 @frozen
 class Map:
     """A stored bag that the program keeps: ``name`` = ``term``, a flat bag with rows ``row``.
 
-    A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once. ``why``
-    says why it is kept as it is.
+    A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once. ``term``
+    of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see. ``why`` says why
+    it is kept as it is.
     """
 
     name: str
@@ -54,6 +58,12 @@ class Map:
     products: tuple[Comprehension, ...]
     site: Site | None = None
     why: str = ""
+    group: Cut | None = None
+
+    @property
+    def made(self) -> Type:
+        """The rows of ``term``."""
+        return self.row if self.group is None else self.group.made
 
     @property
     def reads(self) -> tuple[str, ...]:

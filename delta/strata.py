@@ -31,9 +31,10 @@ from ripplenest.nrc.syntax import (
     Sng,
     Tuple,
     Var,
+    dict_row,
 )
-from ripplenest.nrc.typecheck import expr_type
-from ripplenest.nrc.types import Base, Record, Type
+from ripplenest.nrc.typecheck import dict_type, expr_type
+from ripplenest.nrc.types import Base, Record, Site, Type
 from ripplenest.nrc.walk import Names, nodes, rebuild, rebuild_dict, rebuild_elem
 from ripplenest.shred.close import close
 
@@ -62,6 +63,22 @@ class Cut:
     row: Record
     answers: tuple[Answer, ...]
     total: bool
+
+    @property
+    def site(self) -> Site:
+        """The places that there are rows for."""
+        return self.definition.site
+
+    @property
+    def visible(self) -> Record:
+        """⟨label, row: ⟨k…, f…⟩⟩"""
+        return dict_row(self.row, self.name, self.site.params)
+
+    @property
+    def made(self) -> Record:
+        """⟨label, row: ⟨k: ⟨…⟩, v: ⟨…⟩⟩⟩"""
+        rows = dict_type(self.definition, {}, {}).row
+        return dict_row(rows, self.name, self.site.params)
 
 
 @frozen

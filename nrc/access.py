@@ -20,10 +20,11 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from ripplenest.nrc.disjoint import disjoint
+from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.syntax import At, Call, Elem, IsSite, Rel
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Rel, Total
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, nullable
 from ripplenest.nrc.walk import free_vars
@@ -63,6 +64,7 @@ class Read:
     ``equated`` are all equations with constants or with what is read before, one a column; some cannot be looked up.
     ``ready``: the conditions to ask here, in the order of the product: those that cannot fail as soon as all that they
     read is known, and those that say what the keys are. ``guarded``: the others, about what fulfils those of all reads.
+    ``place``: of a fold that has a row for every place, the one that is read.
     Law: each condition that reads generators is asked at one read of the order, where all that it reads is known.
     """
 
@@ -73,6 +75,7 @@ class Read:
     equated: tuple[Equation, ...] = ()
     ready: tuple[Elem, ...] = ()
     guarded: tuple[Elem, ...] = ()
+    place: InL | None = None
 
     @property
     def how(self) -> How:
@@ -84,7 +87,7 @@ class Read:
 
         A table without columns does not: all of its rows are one.
         """
-        by_change = self.how == "change" or any(not e.constant for e in self.keys)
+        by_change = self.how == "change" or any(not e.constant for e in self.keys) or self.place is not None
         return not by_change and self.rel.row != UNIT
 
 
@@ -123,11 +126,23 @@ class Join:
         usable = _by_others(e for e in self.equations if e.usable and not (cautious and e.condition in self.partial))
         while left:
             seen = [r.var for r in found]
-            steps = [self._best(var, rel, seen, usable.get(var, {})) for var, rel in left]
+            steps = [self._best(var, rel, seen, usable.get(var, {})) for var, rel in left if self._can(var, seen)]
             step = max(steps, key=lambda r: (r.via is not None, len(r.keys)))
             found.append(step)
             left.remove((step.var, step.rel))
         return self._asked(found)
+
+    def _can(self, var: str, seen: Sequence[str]) -> bool:
+        """Whether it can be read behind what is ``seen``: of a fold that has a row for every place, all must be known
+        that says which."""
+        place = self._places.get(var)
+        return place is None or free_vars(place) <= {*seen, *self.free}
+
+    @cached_property
+    def _places(self) -> dict[str, InL]:
+        """By generator, the place for which a fold is read that has a row for every place."""
+        generators = self.product.generators
+        return {v: place_asked(self.product, v, r) for v, r in generators if isinstance(r, Total)}
 
     def sources(self, t: Elem) -> frozenset[str]:
         """The generators that ``t`` reads."""
@@ -143,7 +158,7 @@ class Join:
         probes = [(_by_column(usable[other]), via) for via in seen if (other := frozenset((via,))) in usable]
         constant: tuple[tuple[Equation, ...], str | None] = (_by_column(usable.get(frozenset(), ())), None)
         keys, via = max(probes, key=lambda probe: len(probe[0]), default=constant)
-        return Read(var, rel, keys, via, equated)
+        return Read(var, rel, keys, via, equated, place=self._places.get(var))
 
     def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
         """``order`` with every condition that reads generators at the place where it is asked."""

@@ -65,7 +65,7 @@ def _count_type(args: Sequence[Base]) -> Base | None:
 
 
 def _count(rows: Occurrences, t: Base) -> object:
-    return _within(sum(n for args, n in rows if None not in args), t)
+    return within(sum(n for args, n in rows if None not in args), t)
 
 
 def _sum_type(args: Sequence[Base]) -> Base | None:
@@ -87,16 +87,20 @@ def _sum(rows: Occurrences, t: Base) -> object:
     if not added:
         return None
     total = int(sum(added) * 10**t.scale)  # the scales of the factors are that of the answer
-    return _within(total, t) if t.kind == "long" else _decimal(total, t)
+    return unscaled(total, t)
 
 
-def _decimal(n: int, t: Base) -> Decimal:
+def unscaled(n: int, t: Base) -> int | Decimal:
+    """The sum of type ``t`` whose digits without a point are ``n``. Raises EvaluationError beyond the type."""
+    if t.kind == "long":
+        return within(n, t)
     if abs(n) >= 10**t.precision:
         raise EvaluationError("a sum beyond its type", wanted=f"at most {t.precision} digits: {t}")
     return Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -t.scale))
 
 
-def _within(n: int, t: Base) -> int:
+def within(n: int, t: Base) -> int:
+    """``n``. Raises EvaluationError when it is no ``t``."""
     if not in_range(n, t.kind):
         raise EvaluationError(f"{t.kind} overflow", wanted=f"an integer of {INT_BITS[t.kind]} bits")
     return n

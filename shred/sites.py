@@ -19,14 +19,14 @@ is refused exactly where the view has no value afterwards; triggers also ask abo
 The sum of products of a definition is asked for several times, and can be long: it is made once, by ``defined``.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.normal import Comprehension, failing, normal, of_another_site
+from ripplenest.nrc.equations import EQUALITIES, equations, place_asked
+from ripplenest.nrc.normal import Comprehension, failing, is_total, normal, of_another_site
 from ripplenest.nrc.simplify import simplify_elem
-from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Tuple, Var
+from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
 from ripplenest.nrc.walk import Names, free_vars, rebuild_elem
@@ -59,14 +59,19 @@ class KeptDictionary:
 
 
 def keep(
-    definition: Definition, domain_name: str, force_domain: bool = False, held_only: str | None = None
+    definition: Definition,
+    domain_name: str,
+    force_domain: bool = False,
+    held_only: str | None = None,
+    null_safe: bool = False,
 ) -> KeptDictionary:
     """The materialisation of a dictionary; ``domain_name`` is what its domain is called if it needs one.
 
-    ``held_only``: why it must have one, if it must (``must_be_held``).
+    ``held_only``: why it must have one, if it must (``must_be_held``). ``null_safe``: <=> says what a parameter is, as
+    = does; NULL is a value then. Only views with groups ask so, whose places can be NULL.
     """
     d, products = definition.d, definition.products
-    bound = [_bindings(c, d) for c in products]
+    bound = [_bindings(c, d, null_safe) for c in products]
     loose = sorted({p for p, _ in d.site.params if any(p not in b for b in bound)})
     if loose:
         held_only = held_only or f"not equated with a column in every product: {', '.join(loose)}"
@@ -111,32 +116,19 @@ def _types(c: Comprehension, d: DictLit) -> dict[str, Type]:
     return {**c.variables(), d.var: Label((d.site,))}
 
 
-def _bindings(c: Comprehension, d: DictLit) -> dict[str, Elem]:
-    """parameter ↦ the column that the product equates it with."""
+def _bindings(c: Comprehension, d: DictLit, null_safe: bool) -> dict[str, Elem]:
+    """parameter ↦ the column that the product equates it with. One of a fold that has a row for every place is none:
+    what it is equated with must be known before."""
     found: dict[str, Elem] = {}
     types = c.variables()
-    for left, right in _equations(c):
+    unbound = frozenset({d.var, *(var for var, rel in c.generators if isinstance(rel, Total))})
+    for left, right in equations(c, EQUALITIES if null_safe else EQUALITIES[:1]):
         name = _parameter(left, d)
-        if name is not None and name not in found and d.var not in free_vars(right):
+        if name is not None and name not in found and not unbound & free_vars(right):
             wanted = dict(d.site.params)[name]
             if _same_kind(wanted, elem_type(right, types)):
                 found[name] = right
     return found
-
-
-def _equations(c: Comprehension) -> Iterator[tuple[Elem, Elem]]:
-    same: dict[tuple[Elem, Elem, Site], set[str]] = defaultdict(set)
-    for cond in c.conditions:
-        match cond:
-            case Call("eq", (a, b)):
-                yield a, b
-                yield b, a
-                if isinstance(a, OutL) and isinstance(b, OutL) and (a.site, a.param) == (b.site, b.param):
-                    same[a.label, b.label, a.site].add(a.param)
-    for (a, b, site), equated in same.items():
-        if equated == {name for name, _ in site.params}:  # labels of one site are equal when all their parameters are
-            yield a, b
-            yield b, a
 
 
 def _parameter(t: Elem, d: DictLit) -> str | None:
@@ -165,6 +157,8 @@ def _key_bound(c: Comprehension, d: DictLit, columns: Mapping[str, Elem]) -> Com
             case Call("eq", (a, b)) if a == b:  # x = x is "x is not NULL"
                 if may_be_null(elem_type(a, types)):
                     conditions.append(Call("not", (Call("is_null", (a,)),)))
+            case Call("same", (a, b)) if a == b:
+                continue
             case IsSite(a, site) if isinstance(made := elem_type(a, types), Label) and made.only(site):
                 continue
             case _:
@@ -197,6 +191,33 @@ def _read(t: Elem, d: DictLit, columns: Mapping[str, Elem]) -> Elem:
     if name is not None:
         return columns[name]
     return simplify_elem(rebuild_elem(t, lambda a: _read(a, d, columns)))
+
+
+def places_asked(c: Comprehension, site: Site) -> Iterator[Comprehension]:
+    """The places for which the product ``c`` reads the map of the group at ``site``, as rows of its domain.
+
+    What does not say which places these are is left out of the product, and what can fail: a place too many is
+    harmless, as a label is.
+    """
+    for var, rel in c.generators:
+        if rel.name == site.name:
+            place = place_asked(c, var, rel)
+            kept = _binding(c, free_vars(place))
+            types = {v: r.row for v, r in kept.items()}
+            asked = (t for t in c.conditions if free_vars(t) <= kept.keys() and is_total(t, types))
+            yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
+
+
+def _binding(c: Comprehension, needed: frozenset[str]) -> dict[str, Rel]:
+    """The generators ``needed``, and those that say for which places of a group these are read."""
+    rels, todo, found = dict(c.generators), [*needed], set(needed)
+    while todo:
+        var = todo.pop()
+        if isinstance(rel := rels[var], Total):
+            more = free_vars(place_asked(c, var, rel)) - found
+            found |= more
+            todo += more
+    return {var: rel for var, rel in c.generators if var in found}
 
 
 def domain_row(site: Site) -> Record:

@@ -115,6 +115,8 @@ def _mermaid_shape(kind: Kind) -> tuple[str, str]:
             return "(", ")"
         case MapKind.AUXILIARY:
             return "{{", "}}"
+        case MapKind.GROUP:
+            return "[/", "/]"
         case _:
             assert_never(kind)
 
@@ -147,6 +149,8 @@ def _dot_shape(kind: Kind) -> str:
             return "ellipse"
         case MapKind.AUXILIARY:
             return "hexagon"
+        case MapKind.GROUP:
+            return "doubleoctagon"
         case _:
             assert_never(kind)
 

@@ -53,6 +53,8 @@ def _stands_for(m: Map, view: str) -> str:
             return f"the labels of ι[{site}] in use, each with a count"
         case MapKind.AUXILIARY:
             return "a part of deltas, kept so that statements need not join it"
+        case MapKind.GROUP:
+            return f"what the rows of {site} come to, by place and key"
         case _:
             assert_never(m.kind)
 

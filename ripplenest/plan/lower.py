@@ -61,17 +61,25 @@ def _product(join: Join, row: Type) -> Product | None:
         tuple(kept[t] for t in c.conditions if t in kept),
         _leaves(_elem(c.head, env), row),
         c.weight,
-        tuple(_step(r, place, kept) for r in join.reads()),
-        tuple(_step(r, place, kept) for r in join.reads(cautious=True)),
+        tuple(_step(r, place, kept, env) for r in join.reads()),
+        tuple(_step(r, place, kept, env) for r in join.reads(cautious=True)),
         tuple(kept[t] for t in join.partial if t in kept),
     )
 
 
-def _step(r: Read, place: Mapping[str, int], lowered: Mapping[Elem, Scalar]) -> Step:
+def _step(r: Read, place: Mapping[str, int], lowered: Mapping[Elem, Scalar], env: Mapping[str, Lowered]) -> Step:
     source, via = place[r.var], None if r.via is None else place[r.via]
     keys = sorted((_key(lowered[e.condition], source) for e in r.keys), key=lambda k: k.column)
     ready, guarded = (tuple(lowered[t] for t in ts if t in lowered) for ts in (r.ready, r.guarded))
+    if r.place is not None:
+        asked = _leaves(_elem(r.place, env), _label_type(r.rel.row))
+        return Step(source, tuple(Key(i, s, True) for i, s in enumerate(asked)), None, ready, guarded, True)
     return Step(source, tuple(keys), via, ready, guarded)
+
+
+def _label_type(row: Type) -> Type:
+    assert isinstance(row, Record)
+    return dict(row.fields)["label"]
 
 
 def _key(equality: Scalar, source: int) -> Key:

@@ -11,6 +11,7 @@ from ripplenest.data.columns import base_types
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.types import Base, Type
+from ripplenest.plan.groups import Folding, folding
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 
@@ -36,11 +37,17 @@ class PlannedMap:
     types: tuple[Base, ...]
     build: tuple[Product, ...]
     triggers: tuple[tuple[str, tuple[Product, ...]], ...]
+    folding: Folding | None = None
 
     @cached_property
     def whole(self) -> Target:
-        """The map as one target."""
-        return Target(self.name, self.types, self.name)
+        """The map as one target; of a group what is folded."""
+        return Target(self.name, self.types if self.folding is None else self.folding.made, self.name)
+
+    @property
+    def own_key(self) -> Index:
+        """The columns that tell stored rows of a map that passes on apart: of a group its key, else all."""
+        return tuple(range(len(self.types) if self.folding is None else self.folding.keys))
 
     @cached_property
     def targets(self) -> dict[str, Target]:
@@ -139,15 +146,17 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
     for table, index in _probes(levels):
         found.setdefault(table, {})[index] = None
     for m in (m for level in levels for m in level if m.kind.passes_on):
-        # What a row was before the batch is looked up by the whole row; one without columns is all there is.
-        if m.types:
-            found.setdefault(m.name, {})[tuple(range(len(m.types)))] = None
+        # What a row was before the batch is looked up by what tells it apart; one without columns is all there is.
+        if own := m.own_key:
+            found.setdefault(m.name, {})[own] = None
     return {table: tuple(indexes) for table, indexes in found.items()}
 
 
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:
-    triggers = tuple((s.part, _products(s.products, m.row)) for s in program.statements_of(m.name))
-    return PlannedMap(m.name, m.kind, base_types(m.row), _products(m.products, m.row), triggers)
+    triggers = tuple((s.part, _products(s.products, m.made)) for s in program.statements_of(m.name))
+    own = None if m.group is None else folding(m.group)
+    types = base_types(m.row) if own is None else own.types
+    return PlannedMap(m.name, m.kind, types, _products(m.products, m.made), triggers, own)
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:

@@ -65,7 +65,8 @@ class Key:
 class Step:
     """Read ``source``: the whole change, a probe with ``keys`` computed from the rows of ``via``, or a scan.
 
-    Keys without ``via`` are constants. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
+    Keys without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
+    by all that was read before. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
     ``nrc/access.py`` has them.
     """
 
@@ -74,6 +75,7 @@ class Step:
     via: int | None = None
     ready: tuple[Scalar, ...] = ()
     guarded: tuple[Scalar, ...] = ()
+    place: bool = False
 
     @property
     def columns(self) -> tuple[int, ...]:

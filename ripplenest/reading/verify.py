@@ -177,6 +177,8 @@ def _called(m: Map, view: str) -> str:
             what = f"labels of ι[{site}] in use, each with a count"
         case MapKind.AUXILIARY:
             what = "auxiliary map"
+        case MapKind.GROUP:
+            what = f"what rows of {site} come to"
         case _:
             assert_never(m.kind)
     return f"view {part(view)}, {what}"

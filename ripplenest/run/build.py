@@ -10,6 +10,7 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.plan.planned import Plan
+from ripplenest.run import groups
 from ripplenest.run.counts import check_counts, check_most
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
@@ -29,7 +30,8 @@ def _built(plan: Plan, reader: Tables, joiner: Joiner) -> Run:
         tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
         for target, rows in summed(joiner, tasks, [m.whole for m in level], run.jobs):
             check_most(target.map, [rows.heaviest()])
-            run.built[target.map] = rows
+            m, f = plan.by_name[target.map], plan.by_name[target.map].folding
+            run.built[target.map] = rows if f is None else groups.folded(m, f, rows, Rows.empty(m.types))
     return run
 
 

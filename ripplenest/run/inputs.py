@@ -12,12 +12,15 @@ from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
+from ripplenest.data import columnar
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
+from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Product, Scalar, Step, sources_of
+from ripplenest.run import groups
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
@@ -26,6 +29,7 @@ from ripplenest.vector.binding import Binding, Input
 from ripplenest.version.version import Tables
 
 NO_KEYS = Rows.empty(())
+NO_PLACE = Rows.of_counts((), {(): 1})  # of what does not depend on what is around it
 Found = TypeVar("Found", Rows, Rows | None)
 
 
@@ -60,9 +64,10 @@ class Run:
         found: dict[int, Rows] = {}
         steps: list[Step] = []
         for step in p.steps:
-            if step.via is None and p.sources[step.source].at is not At.DELTA and not _possible(p, steps, found):
+            apart = step.via is None and not step.place and p.sources[step.source].at is not At.DELTA
+            if apart and not _possible(p, steps, found):
                 return None
-            looked_up = self._keys(p, step, found)
+            looked_up = self._places(p, steps, step, found) if step.place else self._keys(p, step, found)
             if looked_up is None:
                 product = p.cautious()
             steps.append(evolve(step, keys=(), via=None) if looked_up is None else step)
@@ -72,9 +77,16 @@ class Run:
         return Task(target, product, tuple(found[i] for i in range(len(p.sources))))
 
     def scan(self, p: Product) -> Iterator[Rows]:
-        """Every source whole."""
-        for s in p.sources:
-            yield self._once(s.table, None, partial(self._whole, s.table))
+        """Every source whole; of a fold that has a row for every place, those that the others ask for."""
+        found: dict[int, Rows] = {}
+        read: list[Step] = []
+        for step in p.steps:
+            table = p.sources[step.source].table
+            rows = self._once(table, None, partial(self._whole, table))
+            places = self._places(p, read, step, found) if step.place else NO_KEYS
+            found[step.source] = self._completed(table, rows, places)
+            read.append(step)
+        return (found[i] for i in range(len(p.sources)))
 
     def _source(self, p: Product, step: Step, keys: Rows, part: str) -> Rows:
         source = p.sources[step.source]
@@ -89,9 +101,26 @@ class Run:
             self.read.append(len(rows))
             if turn is not None:
                 return reduce(Rows.plus, self._passed(source.table, turn, source.at), rows)
-            return rows.plus(change) if source.at is At.NEW and change is not None else rows
+            before = self._completed(source.table, rows, keys)  # whose change says when it gets a row of its own
+            return before.plus(change) if source.at is At.NEW and change is not None else before
 
         return self._once(asked, keys, read)
+
+    def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
+        """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
+        inputs = [Input(found[own.source].consolidated()) for own in read]
+        keys, asking = join.keys_of(join.combinations(p, read, inputs), step.keys)
+        if not keys:
+            return NO_PLACE if len(asking) else NO_KEYS
+        types = tuple(nullable_base(k.scalar.type) for k in step.keys)
+        return columnar.each_once(Rows.of_columns(types, keys).consolidated())
+
+    def _completed(self, table: str, rows: Rows, places: Rows) -> Rows:
+        """What is read of a map, also of a fold that has a row for every place."""
+        m = self.plan.passing.get(table)
+        if m is None or m.folding is None or m.folding.nothing is None:
+            return rows
+        return groups.completed(m.folding, rows, places)
 
     def _keys(self, p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
         """The keys that the rows of the source already read ask for, or the constants. None when one has no value."""

@@ -10,12 +10,15 @@ import pyarrow as pa
 from ripplenest.data.columnar import each_once, places_in, positive
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.plan.planned import PlannedMap
+from ripplenest.run import groups
 from ripplenest.run.sizes import are_few
 from ripplenest.version.version import Tables
 
 
 def visible(m: PlannedMap | None, rows: Rows) -> Rows:
     """What statements see of the stored ``rows`` of a table; of a part, and of a map that passes nothing on, all."""
+    if m is not None and m.folding is not None:
+        return groups.seen(m.folding, rows)
     return support(rows) if m is not None and m.kind.passes_on else rows
 
 
@@ -29,8 +32,10 @@ def support(rows: Rows) -> Rows:
 def visible_change(m: PlannedMap, change: Rows, before: Rows) -> Rows:
     """How what is seen of ``m`` changes: +1 for rows whose count leaves 0, -1 for those whose count reaches it.
 
-    ``before`` are the stored rows that ``change`` changes (``stored_before``).
+    ``before`` are the stored rows that ``change`` changes (``stored_before``); of a group its change says it all.
     """
+    if m.folding is not None:
+        return groups.seen_change(m.folding, change)
     if are_few([change, before]):
         held = before.counts()
         moved = ((row, (held.get(row, 0) + n > 0) - (held.get(row, 0) > 0)) for row, n in change.counts().items())
@@ -54,5 +59,7 @@ def _moved(m: PlannedMap, change: Rows, before: Rows) -> Rows:
 
 def stored_before(m: PlannedMap, change: Rows, tables: Tables) -> Rows:
     """The stored rows that ``change`` changes, as they were."""
-    columns = tuple(range(len(m.types)))
+    if m.folding is not None:
+        return Rows.empty(m.types)
+    columns = m.own_key
     return tables.probe(m.name, columns, change) if columns else tables.scan(m.name)

@@ -16,6 +16,7 @@ from attrs import frozen
 
 from ripplenest.data.rows import Rows
 from ripplenest.plan.planned import Plan, PlannedMap
+from ripplenest.run import groups
 from ripplenest.run.counts import check_counts
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
@@ -79,9 +80,20 @@ def _engine(run: Run, tasks: Sequence[Task], joiner: Joiner, here: Joiner | None
 def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> None:
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
     for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs):
+        if (m := run.plan.by_name[target.map]).folding is not None:
+            out[target.map] = _folded(run, m, rows)
+            continue
         out[target.map] = out[target.map].plus(rows).consolidated() if target.map in out else rows
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
+
+
+def _folded(run: Run, m: PlannedMap, made: Rows) -> Rows:
+    """What contributions change in the rows of a group."""
+    assert m.folding is not None
+    before = groups.stored_before(m, made, run.reader)
+    run.read.append(len(before))
+    return groups.folded(m, m.folding, made, before)
 
 
 def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:

@@ -20,10 +20,16 @@ from ripplenest.vector.column import Column, either, mask, nulls
 def possible(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> bool:
     """Whether some combination of the sources that ``steps`` read, whose rows ``inputs`` are, fulfils every condition
     on these sources alone that cannot fail."""
+    return len(combinations(p, steps, inputs)) > 0
+
+
+def combinations(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> Binding:
+    """Those of the sources that ``steps`` read, for which the conditions on these sources alone are true that cannot
+    fail."""
     binding = Binding.nothing_read()
     for step, rows in zip(steps, inputs, strict=True):
         binding = fulfilling(extended(binding, step, rows), [c for c in step.ready if c not in p.partial])
-    return len(binding) > 0
+    return binding
 
 
 def fulfilling(binding: Binding, conditions: Iterable[Scalar]) -> Binding:

@@ -1,0 +1,53 @@
+"""What the conditions of a product equate, and for which place it reads the map of a group."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.syntax import TRUE, Call, Elem, InL, IsSite, OutL, Proj, Rel, Var
+from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.nrc.walk import free_vars
+
+EQUALITIES = ("eq", "same")
+
+
+def equations(c: Comprehension, equal: Sequence[str]) -> Iterator[tuple[Elem, Elem]]:
+    """Pairs that are equal wherever the product has a row, each from both of its sides, by the functions ``equal``."""
+    same: dict[tuple[Elem, Elem, Site], set[str]] = defaultdict(set)
+    for cond in c.conditions:
+        match cond:
+            case Call(fn, (a, b)) if fn in equal:
+                yield a, b
+                yield b, a
+                if isinstance(a, OutL) and isinstance(b, OutL) and (a.site, a.param) == (b.site, b.param):
+                    same[a.label, b.label, a.site].add(a.param)
+    for (a, b, site), equated in same.items():
+        if equated == {name for name, _ in site.params}:  # labels of one site are equal when all their parameters are
+            yield a, b
+            yield b, a
+
+
+def place_asked(c: Comprehension, var: str, rel: Rel) -> InL:
+    """The label for which ``c`` reads the map of a group, whose rows are ``var`` there: of what is known without it."""
+    site = _site(rel)
+    own = Proj(Var(var), "label")
+    known = {a: b for a, b in equations(c, EQUALITIES) if var in free_vars(a) and var not in free_vars(b)}
+    return InL(site.name, tuple((p, _place(OutL(own, site, p), t, known)) for p, t in site.params))
+
+
+def _site(rel: Rel) -> Site:
+    assert isinstance(rel.row, Record)
+    label = rel.row.get("label")
+    assert isinstance(label, Label)
+    (site,) = label.sites
+    return site
+
+
+def _place(own: Elem, t: Type, known: Mapping[Elem, Elem]) -> Elem:
+    """What ``own``, a part of a place, is equated with; of a label perhaps its parameters, one by one."""
+    if own in known:
+        return known[own]
+    assert isinstance(t, Label)
+    made = (site for site in t.sites if t.only(site.name) or known.get(IsSite(own, site.name)) == TRUE)
+    site = next(made)
+    return InL(site.name, tuple((p, _place(OutL(own, site, p), inner, known)) for p, inner in site.params))

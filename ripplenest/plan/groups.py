@@ -1,0 +1,82 @@
+"""How the rows of a group are folded, said in columns.
+
+What products make of a group, its *contributions*, are rows label, k…, v…; what is kept of them is a row for each
+label and key that has some: label, k…, the answers, how many rows there are, and the accumulators. So what readers see
+are the first columns of what is stored, and both begin with the key. An accumulator is a sum over the rows in which its
+arguments are not NULL: of 1, or of the product of the arguments, as integers without a point, whose scale is known.
+"""
+
+from attrs import frozen
+
+from ripplenest.data.columns import base_types
+from ripplenest.data.labels import width
+from ripplenest.delta.strata import KEY, VALUES, Cut
+from ripplenest.nrc import folds
+from ripplenest.nrc.types import LONG, Base, Label, Record, may_be_null
+from ripplenest.nrc.values import MAX_DIGITS
+
+UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
+
+
+@frozen
+class Accumulator:
+    """The sum over rows of 1, or with ``adds`` of the product of the columns ``args`` of contributions; of rows in
+    which none of these is NULL."""
+
+    args: tuple[int, ...]
+    adds: bool
+
+    @property
+    def type(self) -> Base:
+        return UNSCALED if self.adds else LONG
+
+
+@frozen
+class Answered:
+    """A fold as a function of the accumulators: how many rows it is about, and of a sum what they come to."""
+
+    type: Base
+    count: int
+    total: int | None
+
+
+@frozen
+class Folding:
+    """How contributions become rows. ``keys`` columns of both are the key, of which ``places`` are the label; the first
+    accumulator says how many rows there are. ``nothing`` are the answers of a place without a stored row, of a fold
+    that has a row for every place."""
+
+    places: int
+    keys: int
+    answers: tuple[Answered, ...]
+    accumulators: tuple[Accumulator, ...]
+    made: tuple[Base, ...]
+    types: tuple[Base, ...]
+    nothing: tuple[object, ...] | None
+
+    @property
+    def visible(self) -> tuple[Base, ...]:
+        """The types of what readers see: the key and the answers."""
+        return self.types[: self.keys + len(self.answers)]
+
+
+def folding(cut: Cut) -> Folding:
+    """The columns of the map of a group."""
+    made, visible = base_types(cut.made), base_types(cut.visible)
+    keys = len(visible) - len(cut.answers)
+    row = cut.made.get("row")
+    assert isinstance(row, Record)
+    values = row.get(VALUES)
+    assert isinstance(values, Record) and isinstance(row.get(KEY), Record)
+    accumulators: dict[Accumulator, int] = {Accumulator((), False): 0}
+    answers = []
+    for a in cut.answers:
+        args = tuple(keys + i for i in a.args)
+        asked = tuple(sorted({c for c in args if may_be_null(made[c])}))
+        count = accumulators.setdefault(Accumulator(asked, False), len(accumulators))
+        total = accumulators.setdefault(Accumulator(args, True), len(accumulators)) if a.fn == "sum" else None
+        answers.append(Answered(a.type, count, total))
+    types = (*visible, *(a.type for a in accumulators))
+    nothing = tuple(folds.answer(a.fn, (), a.type) for a in cut.answers) if cut.total else None
+    places = width(Label((cut.site,)))
+    return Folding(places, keys, tuple(answers), tuple(accumulators), made, types, nothing)

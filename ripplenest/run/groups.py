@@ -1,0 +1,112 @@
+"""The per-key step: contributions by key, the stored row of each key, ⊖old ⊎ new.
+
+What contributions add up to does not depend on their order, nor on how a batch is split: accumulators are sums of
+integers. A key is there while rows of it are, whatever they come to. Law (fold_any_order), and the rows of a key are
+those of the fold's own meaning over all rows of it (``nrc/folds.py``).
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from math import prod
+from typing import Any
+
+from ripplenest.data.rows import Row, Rows
+from ripplenest.nrc import folds
+from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.meanings import EXACT
+from ripplenest.plan.groups import Accumulator, Folding
+from ripplenest.plan.planned import PlannedMap
+from ripplenest.version.version import Tables
+
+
+def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
+    """The change of the rows of a group by contributions, of whose keys the rows ``stored`` are there. Raises
+    EvaluationError for an answer beyond its type, and LawBroken for rows that are there less than 0 times."""
+    return _by_rows(m, f, made, stored)
+
+
+def stored_before(m: PlannedMap, made: Rows, tables: Tables) -> Rows:
+    """The stored rows of the keys that have contributions."""
+    key = m.own_key
+    return tables.probe(m.name, key, made.select(key)) if key else tables.scan(m.name)
+
+
+def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
+    before = {row[: f.keys]: row for row in stored.consolidated().counts()}
+    sums = {key: _ints(row[len(f.visible) :]) for key, row in before.items()}
+    touched: dict[Row, list[int]] = {}
+    for row, n in made.counts().items():
+        own = touched.setdefault(row[: f.keys], [0] * len(f.accumulators))
+        for i, a in enumerate(f.accumulators):
+            own[i] += n * _added(a, row, f)
+    pairs: list[tuple[Row, int]] = []
+    for key, change in touched.items():
+        after = [a + b for a, b in zip(sums.get(key, [0] * len(change)), change, strict=True)]
+        pairs += [(before[key], -1)] if key in before else []
+        pairs += [((*key, *answers(f, after), *_kept(f, after)), 1)] if _there(m, after) else []
+    return Rows.of_pairs(m.types, pairs).consolidated()
+
+
+def _ints(values: Sequence[Any]) -> list[int]:
+    return [int(x) for x in values]
+
+
+def _there(m: PlannedMap, sums: Sequence[int]) -> bool:
+    if sums[0] < 0:
+        raise LawBroken("a group of rows that are there less than 0 times", where=m.name, got=sums[0])
+    return sums[0] > 0
+
+
+def _added(a: Accumulator, row: Row, f: Folding) -> int:
+    """What a row adds, once."""
+    values: Sequence[Any] = [row[i] for i in a.args]
+    if any(v is None for v in values):
+        return 0
+    return prod(_digits(v, f.made[i].scale) for i, v in zip(a.args, values, strict=True)) if a.adds else 1
+
+
+def _digits(value: Any, scale: int) -> int:
+    return int(value.scaleb(scale, EXACT))  if isinstance(value, Decimal) else int(value)
+
+
+def answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
+    """The answers of a key whose accumulators are ``sums``. Raises EvaluationError for one beyond its type."""
+    for a in f.answers:
+        if a.total is None:
+            yield folds.within(sums[a.count], a.type)
+        else:
+            yield None if sums[a.count] == 0 else folds.unscaled(sums[a.total], a.type)
+
+
+def _kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:
+    """Accumulators as they are stored. Raises EvaluationError for one of more digits than that holds."""
+    for a, n in zip(f.accumulators, sums, strict=True):
+        yield folds.unscaled(n, a.type)
+
+
+def seen(f: Folding, rows: Rows) -> Rows:
+    """What readers see of stored rows, or of their change."""
+    return Rows(f.visible, table=rows.select(range(len(f.visible))).arrow())
+
+
+def seen_change(f: Folding, change: Rows) -> Rows:
+    """How what readers see changes. A place that gets its first row had the answers of nothing before."""
+    visible = seen(f, change)
+    return (visible if f.nothing is None else visible.plus(_ghosts(f, change))).consolidated()
+
+
+def _ghosts(f: Folding, change: Rows) -> Rows:
+    """The answers of nothing that places lose, which get a row, and get back, which lose theirs."""
+    there: dict[Row, int] = {}
+    for row, n in change.consolidated().counts().items():
+        there[row[: f.keys]] = there.get(row[: f.keys], 0) + n
+    assert f.nothing is not None
+    return Rows.of_pairs(f.visible, [((*place, *f.nothing), -n) for place, n in there.items() if n])
+
+
+def completed(f: Folding, rows: Rows, places: Rows) -> Rows:
+    """Visible ``rows`` with the answers of nothing for those of ``places`` that have none."""
+    assert f.nothing is not None
+    held = {row[: f.places] for row in rows.consolidated().counts()}
+    absent = [place for place in places.counts() if place not in held]
+    return rows.plus(Rows.of_pairs(f.visible, [((*place, *f.nothing), 1) for place in absent]))

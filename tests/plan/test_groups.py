@@ -1,0 +1,33 @@
+"""Views with groups: incremental = recompute after every batch."""
+
+from support.choices import Choices
+from support.counts import Counts
+from support.laws import law
+from support.programs import Running, planned, query_of
+from support.queries import random_query
+from support.schemas import random_schema
+from support.strategies import Case, case_of
+
+from ripplenest.nrc.interpret import evaluate
+
+BATCHES = 3
+COUNTS = Counts()
+
+
+def grouped_case(c: Choices) -> Case:
+    schema = random_schema(c)
+    return case_of(c, schema, random_query(c, schema, groups=True), BATCHES)
+
+
+@law(grouped_case, examples=300)
+def test_law_6_with_groups(case: Case) -> None:
+    query = query_of(case.schema, case.query)
+    _, program = planned(query)
+    running = Running.start(program, case.parts)
+    assert running.nested() == evaluate(query.body, case.db)
+    for i, (parts, batch) in enumerate(case.steps()):
+        running = running.apply(batch.delta)
+        wanted = evaluate(query.body, batch.nested_after(case.schema, parts))
+        assert running.nested() == wanted, f"batch {i}"
+        COUNTS.batch(batch)
+        COUNTS.result(wanted)
