@@ -40,6 +40,7 @@ from ripplenest.nrc.syntax import (
     Flatten,
     For,
     Group,
+    Grouped,
     GroupRel,
     IsSite,
     Let,
@@ -225,8 +226,9 @@ def _look_up(d: DictRel, label: Elem, scope: _Scope, hint: str) -> Comprehension
     pairs = ((OutL(stored, site, p), simplify_elem(OutL(label, site, p)), t) for p, t in site.params)
     here = simplify_elem(IsSite(label, site.name))
     rows = Rel(d.name, dict_row(d.row, d.name, d.params), d.at, d.order)
-    if isinstance(d, GroupRel) and d.nothing is not None:
-        rows = Total(rows.name, rows.row, rows.at, rows.order, nothing=d.nothing)
+    if isinstance(d, GroupRel):
+        place = (d.name, rows.row, d.at, d.order)
+        rows = Grouped(*place) if d.nothing is None else Total(*place, nothing=d.nothing)
     equal = (t for a, b, kind in pairs for t in _equal(a, b, kind))
     return Comprehension(((var, rows),), (here, *equal), Proj(Var(var), "row"))
 

@@ -131,7 +131,12 @@ class Rel(Node):
 
 
 @frozen
-class Total(Rel):
+class Grouped(Rel):
+    """α, once it is cut: the rows ⟨label, row⟩ of the map of a group, which has those of the places that are asked."""
+
+
+@frozen
+class Total(Grouped):
     """α of a fold without keys, once it is cut: for the labels of all places a row, ``nothing`` where none is stored.
     So it is no finite bag, and is read only where its labels are equated with what is read before; Δα is finite."""
 

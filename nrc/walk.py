@@ -27,6 +27,7 @@ from ripplenest.nrc.syntax import (
     Fold,
     For,
     Group,
+    Grouped,
     GroupRel,
     InL,
     IsSite,
@@ -157,7 +158,7 @@ def _holds_terms(hint: object) -> bool:
 _FIELDS = {
     kind: tuple(name for name, hint in get_type_hints(kind).items() if _holds_terms(hint)) for kind in get_args(Term)
 }
-_FIELDS |= {Total: (), GroupRel: ()}  # constants that are no part of the term
+_FIELDS |= {Grouped: (), Total: (), GroupRel: ()}  # constants that are no part of the term
 
 
 def nodes(term: Term) -> Iterator[Term]:

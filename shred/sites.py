@@ -26,7 +26,7 @@ from attrs import evolve, frozen
 from ripplenest.nrc.equations import EQUALITIES, equations, place_asked
 from ripplenest.nrc.normal import Comprehension, failing, is_total, normal, of_another_site
 from ripplenest.nrc.simplify import simplify_elem
-from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.syntax import Call, DictLit, Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
 from ripplenest.nrc.walk import Names, free_vars, rebuild_elem
@@ -117,11 +117,11 @@ def _types(c: Comprehension, d: DictLit) -> dict[str, Type]:
 
 
 def _bindings(c: Comprehension, d: DictLit, null_safe: bool) -> dict[str, Elem]:
-    """parameter ↦ the column that the product equates it with. One of a fold that has a row for every place is none:
-    what it is equated with must be known before."""
+    """parameter ↦ the column that the product equates it with. One of a group that is read for a place is none: the
+    place must be known before, perhaps by this parameter."""
     found: dict[str, Elem] = {}
     types = c.variables()
-    unbound = frozenset({d.var, *(var for var, rel in c.generators if isinstance(rel, Total))})
+    unbound = {d.var, *(var for var, rel in c.generators if isinstance(rel, Grouped) and place_asked(c, var, rel).args)}
     for left, right in equations(c, EQUALITIES if null_safe else EQUALITIES[:1]):
         name = _parameter(left, d)
         if name is not None and name not in found and not unbound & free_vars(right):

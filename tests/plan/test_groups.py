@@ -6,6 +6,7 @@ from support.laws import law
 from support.programs import Running, planned, query_of
 from support.queries import random_query
 from support.schemas import random_schema
+from support.sizes import many
 from support.strategies import Case, case_of
 
 from ripplenest.nrc.interpret import evaluate
@@ -19,7 +20,7 @@ def grouped_case(c: Choices) -> Case:
     return case_of(c, schema, random_query(c, schema, groups=True), BATCHES)
 
 
-@law(grouped_case, examples=300)
+@law(grouped_case, examples=many(150, 2500))
 def test_law_6_with_groups(case: Case) -> None:
     query = query_of(case.schema, case.query)
     _, program = planned(query)
