@@ -53,16 +53,26 @@ def stored_sizes(
     return sizes
 
 
-def derived_sizes(sizes: Sizes, terms: Mapping[str, Expr], changes: Mapping[str, Sequence[Expr]]) -> dict[str, BagCost]:
+def derived_sizes(
+    sizes: Sizes,
+    terms: Mapping[str, Expr],
+    changes: Mapping[str, Sequence[Expr]],
+    groups: Mapping[str, Type] | None = None,
+) -> dict[str, BagCost]:
     """``sizes``, and those of stored maps: a map costs what its term does, its change what the largest of ``changes``.
 
-    ``terms`` are in an order in which each reads parts and earlier maps only.
+    ``terms`` are in an order in which each reads parts and earlier maps only. Of ``groups``, by the rows that readers
+    see: at most one for each row of the term, and for each row of a change one that goes and one that comes.
     """
     found = dict(sizes)
     for name, term in terms.items():
-        found[name] = cost(term, found)
-        least = BagCost(1, found[name].inner)  # a flat row costs the same everywhere
-        found[At.DELTA.show(name)] = reduce(sup, (cost(change, found) for change in changes.get(name, ())), least)
+        made = cost(term, found)
+        rows = made.inner if groups is None or name not in groups else bottom(groups[name])
+        found[name] = BagCost(made.count, rows)
+        least = BagCost(1, made.inner)  # a flat row costs the same everywhere
+        change = reduce(sup, (cost(change, found) for change in changes.get(name, ())), least)
+        twice = change.count if rows is made.inner else change.count * 2
+        found[At.DELTA.show(name)] = BagCost(twice, rows)
     return found
 
 

@@ -22,7 +22,7 @@ from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import definitions, normal, term
 from ripplenest.nrc.simplify import simplify, simplify_dict
-from ripplenest.nrc.syntax import DictLit, Elem, Expr, Keys, Proj, Query, SngBag, Tuple
+from ripplenest.nrc.syntax import DictLit, Elem, Expr, Group, Keys, Proj, Query, SngBag, Tuple
 from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
@@ -82,7 +82,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     _check_apart(query.name, parts, (*maps, *made.maps))
     every = (*maps, *made.maps)
     program = TriggerProgram(query.name, row, parts, every, made.statements, turns, query.relations, query.keys)
-    return Stages(nested, row, shredded, sites, program, made.choices)
+    return Stages(nested, row, Shredded(flat, shredded.context), closed, program, made.choices)
 
 
 def _typed(query: Query) -> tuple[Expr, Type]:
@@ -119,9 +119,9 @@ def _check_names(query: Query) -> None:
         what = "the view has the name of a relation, or of inner bags, that it reads"
         raise NameTaken(what, where=f"view {query.name}", possible=["another name"])
     for node in nodes(query.body):
-        if isinstance(node, SngBag):
+        if isinstance(node, SngBag | Group):
             if node.site in taken:
-                raise QueryError("the site of an inner bag has a name of its own", where=query.name, got=node.site)
+                raise QueryError("the site of an inner bag or group has a name of its own", where=query.name, got=node.site)
             taken.add(node.site)
 
 

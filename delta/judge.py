@@ -108,7 +108,9 @@ def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
     dictionaries = {name: row for name, row in program.parts.items() if name not in relations}
     maps = list(_in_order(program))
     changes = {m.name: [s.term for s in program.statements_of(m.name)] for m in maps}
-    return derived_sizes(stored_sizes(bags, dictionaries, rows, largest), {m.name: m.term for m in maps}, changes)
+    groups = {m.name: m.row for m in maps if m.group is not None}
+    terms = {m.name: m.term for m in maps}
+    return derived_sizes(stored_sizes(bags, dictionaries, rows, largest), terms, changes, groups)
 
 
 def _called(program: TriggerProgram) -> Called:

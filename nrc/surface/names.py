@@ -1,6 +1,8 @@
 """The names inside of a finished term: every binder and every site apart."""
 
-from ripplenest.nrc.syntax import Expr, SngBag
+from attrs import evolve
+
+from ripplenest.nrc.syntax import Expr, Group, SngBag
 from ripplenest.nrc.walk import Names, rebuild, unique_binders
 
 
@@ -13,7 +15,9 @@ def name_apart(e: Expr) -> Expr:
 
 
 def _sites(e: Expr, names: Names) -> Expr:
-    if isinstance(e, SngBag):
-        site = names.fresh(e.site)
-        return SngBag(site, _sites(e.body, names))
+    match e:
+        case SngBag(site, body):
+            return SngBag(names.fresh(site), _sites(body, names))
+        case Group(site):
+            e = evolve(e, site=names.fresh(site))
     return rebuild(e, lambda c: _sites(c, names), lambda t: t, lambda d: d)

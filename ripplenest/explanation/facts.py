@@ -224,7 +224,7 @@ class Facts:
 
     def joins(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How each join of a statement reads its sources."""
-        return tuple(join for c in s.products for join in accesses(c, m.row))
+        return tuple(join for c in s.products for join in accesses(c, m.made))
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], Verdict]:

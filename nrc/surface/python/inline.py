@@ -11,11 +11,12 @@ from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
+from ripplenest.nrc.surface.aggregates import folded
 from ripplenest.nrc.surface.python import functions, hints, scalars
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
-from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit, is_bag
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Flatten
 from ripplenest.nrc.types import Bag
@@ -43,6 +44,8 @@ def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Eleme
 
 
 def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
+    if function is sum or function is len:
+        return _fold(node, function, scope)
     for known, op in scalars.FUNCTIONS:
         if function is known:
             return scalars.call(function, op, _positional(node, scope, known.__name__))
@@ -60,6 +63,24 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if isinstance(function, FunctionType) and not hints.is_chance(function):
         return _helper(node, function, scope)
     raise hints.of_call(function)
+
+
+FOLDS: dict[object, str] = {sum: "sum", len: "count"}
+
+
+def _fold(node: ast.Call, function: object, scope: Scope) -> Reading:
+    """sum(t for x in xs if p), len(xs); len of a string is a scalar."""
+    name = getattr(function, "__name__", "")
+    match node:
+        case ast.Call(_, [ast.GeneratorExp(elt, generators) as found], []):
+            given: list[Reading] = [scope.read(ast.copy_location(ast.ListComp(elt, generators), found))]
+        case _:
+            given = _positional(node, scope, name)
+    if len(given) == 1 and is_bag(given[0]):
+        return folded(FOLDS[function], as_bag(given[0]), scope.site, scope.session.names)
+    if function is len:
+        return scalars.call(len, "length", given)
+    raise hints.unsupported(f"{name} of {', '.join(map(describe, given)) or 'nothing'}", f"`{name}(x.n for x in xs)`")
 
 
 def _flatten(args: list[Reading]) -> BagTerm:
