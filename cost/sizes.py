@@ -61,19 +61,25 @@ def derived_sizes(
 ) -> dict[str, BagCost]:
     """``sizes``, and those of stored maps: a map costs what its term does, its change what the largest of ``changes``.
 
-    ``terms`` are in an order in which each reads parts and earlier maps only. Of ``groups``, by the rows that readers
-    see: at most one for each row of the term, and for each row of a change one that goes and one that comes.
+    ``terms`` are in an order in which each reads parts and earlier maps only. ``groups`` are given by the rows that
+    readers see: at most one for each row of the term, and for each row of a change one that goes and one that comes.
+    Where rows are not counted, a group is a part of a size of its own, of which a batch changes less.
     """
     found = dict(sizes)
     for name, term in terms.items():
-        made = cost(term, found)
-        rows = made.inner if groups is None or name not in groups else bottom(groups[name])
-        found[name] = BagCost(made.count, rows)
-        least = BagCost(1, made.inner)  # a flat row costs the same everywhere
-        change = reduce(sup, (cost(change, found) for change in changes.get(name, ())), least)
-        twice = change.count if rows is made.inner else change.count * 2
-        found[At.DELTA.show(name)] = BagCost(twice, rows)
+        found[name] = cost(term, found)
+        least = BagCost(1, found[name].inner)  # a flat row costs the same everywhere
+        found[At.DELTA.show(name)] = reduce(sup, (cost(change, found) for change in changes.get(name, ())), least)
+        if groups is not None and name in groups:
+            found |= _group_sizes(name, groups[name], found[name], found[At.DELTA.show(name)])
     return found
+
+
+def _group_sizes(name: str, row: Type, made: BagCost, change: BagCost) -> dict[str, BagCost]:
+    delta = At.DELTA.show(name)
+    if isinstance(made.count, int) and isinstance(change.count, int):
+        return {name: BagCost(made.count, bottom(row)), delta: BagCost(2 * change.count, bottom(row))}
+    return {at.show(name): BagCost(symbol(name, at, total=False), bottom(row)) for at in (At.OLD, At.DELTA)}
 
 
 @frozen
