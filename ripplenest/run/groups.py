@@ -10,19 +10,34 @@ from decimal import Decimal
 from math import prod
 from typing import Any
 
-from ripplenest.data.rows import Row, Rows
+import pyarrow as pa
+
+from ripplenest.data import columnar
+from ripplenest.data.rows import Row, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.meanings import EXACT
 from ripplenest.plan.groups import Accumulator, Folding
 from ripplenest.plan.planned import PlannedMap
+from ripplenest.run.sizes import are_few
+from ripplenest.vector import folding
 from ripplenest.version.version import Tables
 
 
 def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
     """The change of the rows of a group by contributions, of whose keys the rows ``stored`` are there. Raises
     EvaluationError for an answer beyond its type, and LawBroken for rows that are there less than 0 times."""
-    return _by_rows(m, f, made, stored)
+    if are_few([made, stored]):
+        return _by_rows(m, f, made, stored)
+    summed = made.consolidated()
+    if summed.is_empty:
+        return Rows.empty(m.types)
+    found = folding.sums(f, summed, stored.consolidated())
+    if found is None:
+        return _by_rows(m, f, made, stored)
+    keys, sums = found
+    _there(m, [int(sums[0].min(initial=0))])
+    return folding.rows(f, keys, sums).plus(stored.negated()).consolidated()
 
 
 def stored_before(m: PlannedMap, made: Rows, tables: Tables) -> Rows:
@@ -97,16 +112,26 @@ def seen_change(f: Folding, change: Rows) -> Rows:
 
 def _ghosts(f: Folding, change: Rows) -> Rows:
     """The answers of nothing that places lose, which get a row, and get back, which lose theirs."""
-    there: dict[Row, int] = {}
-    for row, n in change.consolidated().counts().items():
-        there[row[: f.keys]] = there.get(row[: f.keys], 0) + n
-    assert f.nothing is not None
-    return Rows.of_pairs(f.visible, [((*place, *f.nothing), -n) for place, n in there.items() if n])
+    there = change.select(range(f.keys)).consolidated()
+    return _of_nothing(f, there.negated())
 
 
 def completed(f: Folding, rows: Rows, places: Rows) -> Rows:
     """Visible ``rows`` with the answers of nothing for those of ``places`` that have none."""
+    if places.is_empty:
+        return rows
+    held = columnar.each_once(rows.consolidated()).select(range(f.keys))
+    types = held.types
+    asked = Rows(types, table=places.arrow().cast(arrow_schema(types)))
+    absent = columnar.positive(asked.plus(held.negated()).consolidated())
+    return rows.plus(_of_nothing(f, absent))
+
+
+def _of_nothing(f: Folding, places: Rows) -> Rows:
+    """The answers of nothing for ``places``."""
     assert f.nothing is not None
-    held = {row[: f.places] for row in rows.consolidated().counts()}
-    absent = [place for place in places.counts() if place not in held]
-    return rows.plus(Rows.of_pairs(f.visible, [((*place, *f.nothing), 1) for place in absent]))
+    table = places.arrow()
+    types = map(arrow_type, f.visible[f.keys :])
+    answers = [pa.repeat(pa.scalar(v, t), len(places)) for v, t in zip(f.nothing, types, strict=True)]
+    columns = [*table.columns[:-1], *answers, table.columns[-1]]
+    return Rows(f.visible, table=pa.Table.from_arrays(columns, schema=arrow_schema(f.visible)))

@@ -1,0 +1,117 @@
+"""The per-key step over columns: contributions are added up by key with the accumulators that are stored.
+
+Arrow's sums wrap, so it is done where no sum can leave 62 bits, whatever cancels; what is larger is added up row by
+row (``run/groups.py``), where integers have no end. Law: both make the same rows.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.types import Base
+from ripplenest.plan.groups import Accumulator, Answered, Folding
+
+SAFE = float(2**62)
+NARROW = 18  # digits of decimals that 64 bits hold
+Ints = np.typing.NDArray[np.int64]
+Doubles = np.typing.NDArray[np.float64]
+
+
+def sums(f: Folding, made: Rows, stored: Rows) -> tuple[pa.Table, list[Ints]] | None:
+    """The keys of ``made`` and ``stored``, each once, and by accumulator what each comes to; None where a sum could
+    leave 62 bits."""
+    new, old = made.arrow().combine_chunks(), stored.arrow().combine_chunks()
+    weights = new.column(WEIGHT).to_numpy()
+    added = [_added(a, f, new, weights) for a in f.accumulators]
+    held = [_digits(old.column(len(f.visible) + i), a.type) for i, a in enumerate(f.accumulators)]
+    columns = []
+    for a, b in zip(added, held, strict=True):
+        if a is None or b is None or float(np.abs(a[1]).sum() + np.abs(b.astype(np.float64)).sum()) >= SAFE:
+            return None
+        columns.append(np.concatenate([a[0], b]))
+    names = [f"k{i}" for i in range(f.keys)]
+    keys = [pa.chunked_array([*new.column(i).chunks, *old.column(i).chunks]) for i in range(f.keys)]
+    sources = [f"s{i}" for i in range(len(columns))]
+    table = pa.Table.from_arrays([*keys, *map(pa.array, columns)], names=[*names, *sources])
+    found = table.group_by(names, use_threads=False).aggregate([(s, "sum") for s in sources])
+    return found.select(names), [found.column(f"{s}_sum").to_numpy() for s in sources]
+
+
+def rows(f: Folding, keys: pa.Table, sums: Sequence[Ints]) -> Rows:
+    """The stored rows of keys whose accumulators are ``sums``, of those that are there. Raises EvaluationError for an
+    answer beyond its type."""
+    there = pa.array(sums[0] > 0)
+    kept = [s[sums[0] > 0] for s in sums]
+    answers = [_answer(a, kept) for a in f.answers]
+    accumulators = [_column(s, a.type) for s, a in zip(kept, f.accumulators, strict=True)]
+    columns = [*keys.filter(there).columns, *answers, *accumulators]
+    once = pa.repeat(pa.scalar(1, pa.int64()), len(kept[0]))
+    schema = arrow_schema(f.types)
+    cast = [c if c.type == t else c.cast(t) for c, t in zip([*columns, once], schema.types, strict=True)]
+    return Rows(f.types, table=pa.Table.from_arrays(cast, schema=schema), summed=True)
+
+
+def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[Ints, Doubles] | None:
+    """What each row adds, and about how much that is; None where it does not fit."""
+    valid = reduce(np.logical_and, (_valid(table.column(i)) for i in a.args), np.ones(len(table), np.bool_))
+    found = np.where(valid, weights, 0)
+    about = found.astype(np.float64)
+    if a.adds:
+        for i in a.args:
+            digits = _digits(table.column(i), f.made[i])
+            if digits is None:
+                return None
+            about = about * digits
+            if len(about) and float(np.abs(about).max()) >= SAFE:
+                return None
+            found = found * digits
+    return found, about
+
+
+def _valid(column: pa.ChunkedArray) -> np.typing.NDArray[np.bool_]:
+    found: np.typing.NDArray[np.bool_] = column.is_valid().to_numpy()
+    return found
+
+
+def _digits(column: pa.ChunkedArray, t: Base) -> Ints | None:
+    """Integers, and decimals without their point; 0 for NULL. None for what 64 bits may not hold."""
+    if t.kind != "decimal":
+        found: Ints = pc.fill_null(column, 0).cast(pa.int64()).to_numpy()
+        return found
+    words = [_words(chunk) for chunk in column.chunks]
+    low = np.concatenate([w[:, 0] for w in words]) if words else np.empty(0, np.int64)
+    high = np.concatenate([w[:, 1] for w in words]) if words else np.empty(0, np.int64)
+    valid = _valid(column)
+    return None if (((low >> 63) != high) & valid).any() else np.where(valid, low, 0)
+
+
+def _words(chunk: pa.Array) -> Ints:
+    """The two halves of each decimal, the lower one first."""
+    buffer = chunk.buffers()[1]
+    halves = np.frombuffer(buffer, np.int64) if buffer is not None else np.empty(0, np.int64)
+    return halves.reshape(-1, 2)[chunk.offset : chunk.offset + len(chunk)]
+
+
+def _answer(a: Answered, kept: Sequence[Ints]) -> pa.Array:
+    if a.total is None:
+        return pa.array(kept[a.count])
+    nothing = kept[a.count] == 0
+    if a.type.kind == "decimal" and (np.abs(kept[a.total].astype(np.float64)) >= float(10**a.type.precision)).any():
+        raise EvaluationError("a sum beyond its type", wanted=f"at most {a.type.precision} digits: {a.type}")
+    return _column(kept[a.total], a.type, nothing)
+
+
+def _column(values: Ints, t: Base, nulls: np.typing.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Integers as a column; of decimals they are the digits without the point."""
+    if t.kind != "decimal":
+        return pa.array(values, mask=nulls)
+    halves = np.stack([values, values >> 63], axis=1)
+    mask = None if nulls is None else pa.array(~nulls).buffers()[1]
+    return pa.Array.from_buffers(
+        pa.decimal128(t.precision, t.scale), len(values), [mask, pa.py_buffer(np.ascontiguousarray(halves))]
+    )
