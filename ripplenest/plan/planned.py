@@ -112,7 +112,8 @@ class Plan:
         for m in self.maps:
             read = [[found.get(s.table, s.table) for s in p.sources] for p in m.build]
             products = [(tables, p.conditions, p.head, p.weight) for tables, p in zip(read, m.build, strict=True)]
-            text = repr((m.kind.value, m.types, sorted(map(repr, products))))
+            own = () if m.folding is None else (m.folding,)
+            text = repr((m.kind.value, m.types, sorted(map(repr, products)), *own))
             found[m.name] = hashlib.sha256(text.encode()).hexdigest()
         return found
 

@@ -1,0 +1,32 @@
+"""Groups in the calculus: types, meaning, text, and what cannot be one."""
+
+from support.choices import Choices
+from support.laws import law
+from support.queries import random_query
+from support.schemas import Schema, random_schema
+from support.sizes import many
+
+from ripplenest.nrc.layout import layout
+from ripplenest.nrc.pretty import show
+from ripplenest.nrc.serial import query_from_json, query_to_json
+from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.surface.text.environment import environment_of
+from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Expr, Query
+from ripplenest.nrc.walk import unique_binders
+
+
+def made(c: Choices) -> tuple[Schema, Expr]:
+    schema = random_schema(c)
+    return schema, random_query(c, schema, groups=True)
+
+
+@law(made, examples=many(100, 1000))
+def test_law_7_with_groups(found: tuple[Schema, Expr]) -> None:
+    """parse(show(e)) = e, also of its lines, and of its JSON."""
+    schema, e = found
+    for term in (e, simplify(e), unique_binders(e)):
+        for text in (show(term), *("\n".join(layout(term, width)) for width in (30, 60, 100))):
+            assert parse_expr(text, environment_of(term)) == term, text
+        query = Query("V", term, schema.relations)
+        assert query_from_json(query_to_json(query)) == query
