@@ -1,5 +1,4 @@
-"""The kinds of jobs. Spark plans each of them in processes of its own, which need to know no more than their names;
-what does the work is imported by who does it."""
+"""The kinds of jobs. Spark tells tasks their names; what does the work is imported by who does it."""
 
 from ripplenest.tasks.jobs import Batches, OnRows, OnWork
 
