@@ -43,6 +43,16 @@ class Again(OnWork):
         return find_again(common, own)
 
 
+class Settling(OnWork):
+    """A range of what was loaded becomes a segment, unless keys come again in it."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.loads import settle_range  # noqa: PLC0415 - in tasks alone
+
+        return settle_range(common, own)
+
+
 class Merging(OnWork):
     """A range becomes a segment."""
 
