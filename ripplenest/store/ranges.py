@@ -84,8 +84,9 @@ class Unwritten:
     is_delta: bool = False
 
 
-def written(rows: Sequence[Unwritten], disk: Disk, room: Room) -> list[Segment]:
-    """Segments in one new file, which is durable but for its name."""
+def written(rows: Sequence[Unwritten], disk: Disk, room: Room, lasts: bool = True) -> list[Segment]:
+    """Segments in one new file, which is durable but for its name. What is merged before anything is named does not
+    need to last: it goes with the staging folder, whoever dies."""
     pack, found = Pack(file_name(), room), []
     for d in rows:
         table, indexes = clustered(d.rows.arrow(), d.keys, room)
@@ -93,7 +94,7 @@ def written(rows: Sequence[Unwritten], disk: Disk, room: Room) -> list[Segment]:
         keyed = {c: pack.add(KeyIndex.of(entries, c, d.id).table) for c, entries in indexes.items()}
         size = table.num_rows
         found.append(Segment(d.id, d.table, blob, size, tier(size), 0, d.is_delta, keyed))
-    pack.write(disk)
+    pack.write(disk, lasts)
     return found
 
 

@@ -149,7 +149,7 @@ def sum_up(common: str, share: int, batches: Batches) -> str:
     heaviest = 0
     for rows in _rows(ref.spec, batches, here):
         number = numbered(share) + len(segments) + 1
-        segments += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room)
+        segments += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room, lasts=False)
         heaviest += rows.heaviest() * len(rows)
     return json.dumps([list(map(segment_to_json, segments)), heaviest])
 

@@ -164,6 +164,6 @@ def take(text: str, share: int, batches: Batches, writes: bool) -> str:
         return UNSEEN
     room, disk = here.room, here.disk
     numbers = Shared.of_rows(disk.folder, work.version), Shared.of_arrays(disk.folder, work.version)
-    write = partial(written, disk=disk, room=room) if writes else None
+    write = partial(written, disk=disk, room=room, lasts=False) if writes else None
     with here.messages():
         return taken_text(Share(work, share, numbers, write, room).take(gathered(batches, room)))
