@@ -88,8 +88,8 @@ def _polynomials_of_texts(column: pa.Array) -> U64:
 
 
 def mix(x: U64) -> U64:
-    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that spreads every bit. Of many numbers a block
-    at a time, which stays in the cache of a processor: they take a third of the time."""
+    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that spreads every bit. Many
+    numbers are mixed a block at a time, which stays in the cache of a processor: they take a third of the time."""
     if x.ndim != 1 or len(x) <= BLOCK:
         return _mixed_block(x)
     found = np.empty_like(x)
