@@ -10,7 +10,7 @@ how many tasks there were: what is asked by the first access key is looked up in
 can have, but what is asked by others is looked up in each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from attrs import frozen
@@ -23,6 +23,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Spool
 from ripplenest.data.sums import rows_level, stored_rows
+from ripplenest.nrc.types import Base
 from ripplenest.store.clustering import clustered
 from ripplenest.store.disk import Disk
 from ripplenest.store.indexes import RANGE, KeyIndex
@@ -60,7 +61,12 @@ def divided(source: TableRef, tasks: int, first: int, table: int) -> list[Range]
 def merge(work: Range, reader: Reader, disk: Disk, room: Room) -> Segment | None:
     """Write the segment of a range; None where the range has no rows. Raises CorruptState, and EvaluationError for a
     weight beyond 64 bits."""
-    rows = _gathered(work, reader, room)
+    found = windows(work.source, reader, work.low, work.high, room)
+    return settled(work, gathered(work.source.spec.types, found, room), disk, room)
+
+
+def settled(work: Range, rows: Rows, disk: Disk, room: Room) -> Segment | None:
+    """Write ``rows``, which are those of a range, as its segment; None where there are none."""
     if not len(rows):
         return None
     return written([Unwritten(rows, work.source.spec.indexes, work.id, work.table, is_delta=True)], disk, room)[0]
@@ -78,8 +84,9 @@ class Unwritten:
     is_delta: bool = False
 
 
-def written(rows: Sequence[Unwritten], disk: Disk, room: Room) -> list[Segment]:
-    """Segments in one new file, which is durable but for its name."""
+def written(rows: Sequence[Unwritten], disk: Disk, room: Room, lasts: bool = True) -> list[Segment]:
+    """Segments in one new file, which is durable but for its name. What is merged before anything is named does not
+    need to last: it goes with the staging folder, whoever dies."""
     pack, found = Pack(file_name(), room), []
     for d in rows:
         table, indexes = clustered(d.rows.arrow(), d.keys, room)
@@ -87,7 +94,7 @@ def written(rows: Sequence[Unwritten], disk: Disk, room: Room) -> list[Segment]:
         keyed = {c: pack.add(KeyIndex.of(entries, c, d.id).table) for c, entries in indexes.items()}
         size = table.num_rows
         found.append(Segment(d.id, d.table, blob, size, tier(size), 0, d.is_delta, keyed))
-    pack.write(disk)
+    pack.write(disk, lasts)
     return found
 
 
@@ -112,13 +119,12 @@ def _ordered(rows: Rows, columns: Columns) -> tuple[U64, Rows]:
     return hashes, Rows(rows.types, table=table.combine_chunks(), summed=True)
 
 
-def _gathered(work: Range, reader: Reader, room: Room) -> Rows:
-    """The rows of a range in their order; in a file where they do not fit."""
-    types = work.source.spec.types
+def gathered(types: tuple[Base, ...], found: Iterable[tuple[U64, Rows]], room: Room) -> Rows:
+    """The rows of all windows of a range, as ``windows`` has them, in their order; in a file where they do not fit."""
     sorter: Sorter | None = None
     some: list[tuple[U64, Rows]] = []
     size = 0
-    for window in windows(work.source, reader, work.low, work.high, room):
+    for window in found:
         some.append(window)
         size += held(window[1].arrow())
         if size > room.chunk:

@@ -108,7 +108,7 @@ class _Build:
         jobs, here = SparkJobs(self._products(m, products)), self._here(str(self.staging.folder))
         common = sources_text(here, [TableRef(self.specs[m.name], ())])
         with evaluation():
-            said = jobs.on_rows(Summing, common, self.staging)
+            said = jobs.on_rows(Summing, common)
         check_seen(said.values(), self.staging)
         found = [json.loads(said[share]) for share in sorted(said)]
         runs = tuple(segment_of_json(s) for segments, _ in found for s in segments)
@@ -149,7 +149,7 @@ def sum_up(common: str, share: int, batches: Batches) -> str:
     heaviest = 0
     for rows in _rows(ref.spec, batches, here):
         number = numbered(share) + len(segments) + 1
-        segments += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room)
+        segments += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room, lasts=False)
         heaviest += rows.heaviest() * len(rows)
     return json.dumps([list(map(segment_to_json, segments)), heaviest])
 

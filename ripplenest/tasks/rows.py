@@ -5,7 +5,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -14,7 +14,6 @@ from ripplenest.run.passing import support
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text
-from ripplenest.tasks.jobs import Job
 
 TOLD = "told"  # the option: where, and of which segments
 TASK = 1 << 19  # entries that a task reads, about
@@ -29,8 +28,12 @@ def stored(spark: SparkSession, here: Surroundings, ref: TableRef, only_support:
     return spark.read.format(Stored.name()).option(TOLD, told).load()
 
 
-class Stored(Job):
+class Stored(DataSource):
     """The rows of one table."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ripplenest.stored"
 
     def schema(self) -> StructType:
         _, (ref,), _ = sources_of(self.options[TOLD])
