@@ -1,21 +1,26 @@
-"""Loads of rows that are with several processes, and stay there, and builds of views by such: what a state wants of who
-does them."""
+"""What a state wants of those who work for it in several processes (``ripplenest/tasks``): loads of rows that are there,
+and stay there; maps built of what is stored, and what changed of it, a range at a time."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
+
+from attrs import field, frozen
 
 from ripplenest.data.content import Content
 from ripplenest.data.rows import Rows
 from ripplenest.intake.share import Loading
 from ripplenest.plan.planned import Plan
+from ripplenest.run.engines import Place
 from ripplenest.schema.relation import Relation
 from ripplenest.store.disk import Disk
-from ripplenest.store.ref import TableRef
+from ripplenest.store.ref import Segments, TableRef
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Fold, Unfolding
+
+ALONE = 200_000  # rows of work that the driver hands to Spark and takes back sooner than tasks begin to write
 
 
 class Tasks(Protocol):
@@ -34,13 +39,37 @@ class Tasks(Protocol):
         and what they are. Raises what is wrong with them."""
 
 
+@frozen
+class Base:
+    """What maps are built over: a ``version``, and on top of it signed rows, which are here (``changes``) or in files of
+    the same piece of work (``staged``). ``made`` are the maps that are not stored yet."""
+
+    version: Unfolding
+    changes: Mapping[str, Rows] = field(factory=dict)
+    staged: Mapping[str, Segments] = field(factory=dict)
+    made: Mapping[str, TableSpec] = field(factory=dict)
+
+
+@frozen
+class Built:
+    """What tasks wrote: by table the segments that change it. ``rows_read`` of stored tables, in so many ``jobs``."""
+
+    written: Written
+    rows_read: int
+    jobs: int
+
+
 class Builds(Protocol):
     """Who builds maps in several processes (``ripplenest/tasks``)."""
 
-    def build(
-        self, plan: Plan, specs: Mapping[str, TableSpec], version: Unfolding, staging: Staging, first: int
-    ) -> Written:
-        """The segments of every map of ``plan`` that has rows, numbered from ``first`` on. Raises EvaluationError."""
+    def build(self, plan: Plan, over: Base, staging: Staging, first: int) -> Built:
+        """The change of every map of ``plan`` from what it holds, which is nothing if it is made, to what its definition
+        gives; in segments that are numbered from ``first`` on. Raises EvaluationError."""
+
+
+def is_by_tasks(place: Place, rows: float) -> bool:
+    """Whether work of about so many rows stays with tasks."""
+    return place.name == "spark" and rows > ALONE
 
 
 def loading(r: Relation, folded: Iterable[Fold], snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:

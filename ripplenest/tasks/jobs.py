@@ -8,14 +8,14 @@ this package; ``DataFrame.mapInArrow`` would do the same, and wants pandas.
 
 import json
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import asdict, frozen
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -30,7 +30,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from ripplenest.data.room import Room
-from ripplenest.errors import EnvironmentProblem
+from ripplenest.errors import CorruptState, EnvironmentProblem, EvaluationError
 
 if TYPE_CHECKING:
     from ripplenest.store.staging import Staging
@@ -40,6 +40,7 @@ Options = MutableMapping[str, str]
 ANSWER = StructType([StructField("task", LongType()), StructField("said", StringType())])
 COMMON, WORKS, FOLDER, FILE = "common", "works", "folder", "file"  # options
 UNSEEN = "null"  # what a task says that does not see the folder
+WELL, WRONG = "+", "-"  # what comes before an answer, and before an error
 MISSING = "No module named 'ripplenest"
 
 
@@ -118,7 +119,7 @@ class SparkJobs:
         with _without_us():
             self.rows.write.format(job.name()).mode("append").options(**told).save()
         found = json.loads((staging.folder / file).read_bytes())
-        return {int(share): said for share, said in found.items()}
+        return {int(share): _heard(said) for share, said in found.items()}
 
     def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
         spark = self.rows.sparkSession
@@ -127,7 +128,27 @@ class SparkJobs:
         with _without_us():
             found = spark.read.format(job.name()).options(**told).load().toArrow()
         said = dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
-        return [said[i] for i in range(len(works))]
+        return [_heard(said[i]) for i in range(len(works))]
+
+
+def _said(do: Callable[[], str]) -> str:
+    """In a task: what ``do`` says. What its rows are to blame for is said, too: Spark would try it again, and tell it in
+    words of its own."""
+    from ripplenest.intake.faults import Fault  # noqa: PLC0415 - not where jobs are planned
+
+    try:
+        return WELL + do()
+    except (CorruptState, EvaluationError) as error:
+        return WRONG + json.dumps(asdict(Fault.of(error)))
+
+
+def _heard(said: str) -> str:
+    """What a task has said. Raises what it was wrong with."""
+    if said.startswith(WELL):
+        return said.removeprefix(WELL)
+    from ripplenest.intake.faults import Fault  # noqa: PLC0415 - not where jobs are planned
+
+    raise Fault(**json.loads(said.removeprefix(WRONG))).at(None)
 
 
 class _Said(WriterCommitMessage):
@@ -148,7 +169,7 @@ class _Writer(DataSourceArrowWriter):
         context = TaskContext.get()
         assert context is not None
         share = context.partitionId()
-        return _Said(share, self.job.do(self.options[COMMON], share, iterator))
+        return _Said(share, _said(lambda: self.job.do(self.options[COMMON], share, iterator)))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         said = {m.share: m.said for m in messages if isinstance(m, _Said)}
@@ -176,7 +197,7 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Batches:
         assert isinstance(partition, _Piece)
-        said = self.job.do(self.options[COMMON], partition.own)
+        said = _said(lambda: self.job.do(self.options[COMMON], partition.own))
         columns = [pa.array([partition.task], pa.int64()), pa.array([said], pa.string())]
         yield pa.RecordBatch.from_arrays(columns, ANSWER.names)
 
@@ -198,12 +219,17 @@ def gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
 def check_seen(said: Collection[str], staging: "Staging") -> None:
     """Raises EnvironmentProblem when a task did not see the folder."""
     if UNSEEN in said:
-        raise EnvironmentProblem(
-            "the workers of Spark do not see the folder of the state",
-            where=str(staging.disk.folder.parent),
-            wanted="a folder that every worker has under this path",
-            possible=["load(name, df.toArrow())"],
-        )
+        raise unseen(staging.disk.folder.parent)
+
+
+def unseen(state: Path) -> EnvironmentProblem:
+    """The error for workers that do not see the folder of a state."""
+    return EnvironmentProblem(
+        "the workers of Spark do not see the folder of the state",
+        where=str(state),
+        wanted="a folder that every worker has under this path",
+        possible=["load(name, df.toArrow())", 'engine="local"'],
+    )
 
 
 @contextmanager
