@@ -61,7 +61,7 @@ class Database:
         self._state = State(store)
         self._declared = self._state.declared
         self._engines = Engines(engine, self._spark_joiner, store.room)
-        self._commits = Commits(self._state, self._engines, self._tasks)
+        self._commits = Commits(self._state, self._engines, self._tasks, self._builds)
         self._definitions = Definitions(self._state, self._engines, self._builds)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)

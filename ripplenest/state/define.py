@@ -25,7 +25,7 @@ from ripplenest.state.declared import Declared
 from ripplenest.state.notes import Kind, meta_key, note
 from ripplenest.state.state import State
 from ripplenest.state.stored import StoredPast, relation_text, stored_shape, write
-from ripplenest.state.tasks import Base, Builds, is_by_tasks
+from ripplenest.state.tasks import Builds, Pending, is_by_tasks
 from ripplenest.state.views import OTHER_PROGRAM, Kept, Waiting, compiled, stored_text
 from ripplenest.store.layouts import grown
 from ripplenest.store.specs import Change, TableSpec
@@ -188,7 +188,7 @@ class Definitions:
             return self.state.commit(evolve(change, deltas={**made, **change.deltas}), snapshot.version)
         store, specs = self.state.store, {spec.name: spec for spec in change.tables}
         with Staging.begin(store.path) as staging:
-            found = builds().build(plan, Base(snapshot, made=specs), staging, store.reserved())
+            found = builds().build(plan, Pending(snapshot, made=specs), staging, store.reserved())
             return self.state.commit(evolve(change, written=found.written), snapshot.version)
 
     def _reusable(self, view: Kept, old: Kept | Waiting | None, stored: Mapping[str, TableSpec]) -> set[str]:

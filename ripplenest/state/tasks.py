@@ -1,5 +1,5 @@
-"""What a state wants of those who work for it in several processes (``ripplenest/tasks``): loads of rows that are there,
-and stay there; maps built of what is stored, and what changed of it, a range at a time."""
+"""Loads of rows that are with several processes, and stay there, and maps that such build of what is stored: what a
+state wants of who does them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -40,9 +40,9 @@ class Tasks(Protocol):
 
 
 @frozen
-class Base:
-    """What maps are built over: a ``version``, and on top of it signed rows, which are here (``changes``) or in files of
-    the same piece of work (``staged``). ``made`` are the maps that are not stored yet."""
+class Pending:
+    """A ``version`` and what a commit is to change in its parts: signed rows, which are here (``changes``) or in files
+    of the same piece of work (``staged``). ``made`` are maps that are not stored yet."""
 
     version: Unfolding
     changes: Mapping[str, Rows] = field(factory=dict)
@@ -62,9 +62,9 @@ class Built:
 class Builds(Protocol):
     """Who builds maps in several processes (``ripplenest/tasks``)."""
 
-    def build(self, plan: Plan, over: Base, staging: Staging, first: int) -> Built:
-        """The change of every map of ``plan`` from what it holds, which is nothing if it is made, to what its definition
-        gives; in segments that are numbered from ``first`` on. Raises EvaluationError."""
+    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
+        """The change of every map of ``plan`` from what it holds, which is nothing if it is made, to what its
+        definition gives; in segments that are numbered from ``first`` on. Raises EvaluationError."""
 
 
 def is_by_tasks(place: Place, rows: float) -> bool:
@@ -82,6 +82,6 @@ def loading(r: Relation, folded: Iterable[Fold], snapshot: Unfolding) -> tuple[L
     return work, {n: tables.number(n) for n in names}
 
 
-def mapped(spec: TableSpec, written: Written) -> Rows:
+def mapped(spec: TableSpec, staging: Staging, segments: Segments) -> Rows:
     """Rows of a table that tasks wrote, where they are mapped."""
-    return TableRef(spec, written.segments[spec.name]).scan(Reader(Disk(written.folder)))
+    return TableRef(spec, segments).scan(Reader(Disk(staging.folder)))

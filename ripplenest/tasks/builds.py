@@ -16,7 +16,6 @@ from attrs import define, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ripplenest.data.room import Room
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.data.sums import summed
 from ripplenest.intake.faults import numbered
@@ -26,8 +25,7 @@ from ripplenest.plan.product import Product
 from ripplenest.run.passing import visible
 from ripplenest.spark.frames import frame, join_of, layout
 from ripplenest.spark.joiner import evaluation
-from ripplenest.state.tasks import Base, Built
-from ripplenest.store.disk import Disk
+from ripplenest.state.tasks import Built, Pending
 from ripplenest.store.folder import SEGMENTS
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ranges import LEAST, Range, Unwritten, divided, merge, written
@@ -50,7 +48,7 @@ class TaskBuilds:
     spark: SparkSession
     memory: int
 
-    def build(self, plan: Plan, over: Base, staging: Staging, first: int) -> Built:
+    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
         """The change of every map of ``plan``, in segments that are numbered from ``first`` on. Raises
         EvaluationError."""
         return _Build(Differences(self.spark, self.memory, over, staging, first), plan).done()
@@ -62,7 +60,7 @@ class Differences:
 
     spark: SparkSession
     memory: int
-    over: Base
+    over: Pending
     staging: Staging
     first: int
     changed: dict[str, Segments] = field(factory=dict)

@@ -125,14 +125,14 @@ def sources_of(text: str) -> tuple[Surroundings, list[TableRef], str]:
 
 
 def range_text(work: Range, source: int, minus: int | None = None) -> str:
-    """The range, and which of the sources it is of. Law: range_of(range_text(r, i, j), s) = r where r is of s[i] without
-    s[j]."""
+    """The range, and which of the sources it is of. Law: range_of(range_text(r, i, j), s) = r where r is of s[i]
+    without s[j]."""
     return json.dumps([source, work.low, work.high, work.id, work.table, minus])
 
 
 def range_of(text: str, sources: Sequence[TableRef]) -> Range:
-    source, *rest, minus = json.loads(text)
-    return Range(sources[source], *rest, None if minus is None else sources[minus])
+    source, low, high, number, table, minus = json.loads(text)
+    return Range(sources[source], low, high, number, table, None if minus is None else sources[minus])
 
 
 def merged_text(found: Merged) -> str:

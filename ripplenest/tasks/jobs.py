@@ -132,7 +132,7 @@ class SparkJobs:
 
 
 def _said(do: Callable[[], str]) -> str:
-    """In a task: what ``do`` says. What its rows are to blame for is said, too: Spark would try it again, and tell it in
+    """In a task: what ``do`` says. What rows are to blame for is said, too: Spark would try it again, and tell it in
     words of its own."""
     from ripplenest.intake.faults import Fault  # noqa: PLC0415 - not where jobs are planned
 

@@ -1,4 +1,4 @@
-"""Ranges of hashes that tasks merge (``store/ranges.py``): segments and runs to segments, and what differs to changes."""
+"""Ranges of hashes that tasks merge (``store/ranges.py``): runs to segments, and what differs to changes."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,0 +1,73 @@
+"""Maps built anew for a commit: here, or by tasks, whose rows do not come here (``tasks.Builds``)."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from attrs import field, frozen
+
+from ripplenest.data.rows import Rows
+from ripplenest.plan.planned import Plan
+from ripplenest.run.build import recomputed
+from ripplenest.run.counts import check_counts
+from ripplenest.run.engines import Chosen
+from ripplenest.run.propagate import Propagation
+from ripplenest.state.state import State
+from ripplenest.state.tasks import Builds, Built, Pending, is_by_tasks, mapped
+from ripplenest.store.specs import Written
+from ripplenest.store.staging import Staging
+
+
+@frozen
+class Found:
+    """What a commit does to maps: signed rows that are here, or what tasks have ``written``. By map how many ``rows``
+    change; how many stored ones were read for it, in so many ``jobs``."""
+
+    rows: Mapping[str, int]
+    rows_read: int
+    jobs: int
+    deltas: Mapping[str, Rows] = field(factory=dict)
+    written: Written | None = None
+
+    @classmethod
+    def of(cls, done: Propagation) -> "Found":
+        """What was found here."""
+        return cls({name: len(rows) for name, rows in done.changed.items()}, done.rows_read, done.jobs, done.changed)
+
+    @classmethod
+    def of_tasks(cls, built: Built) -> "Found":
+        """What tasks wrote."""
+        rows = {name: sum(s.rows for s in found) for name, found in built.written.segments.items()}
+        return cls(rows, built.rows_read, built.jobs, written=built.written)
+
+
+@frozen
+class Recomputing:
+    """Recomputation for commits to one state; ``builds`` are there where there is Spark."""
+
+    state: State
+    builds: Callable[[], Builds] | None
+
+    def found(
+        self,
+        plan: Plan,
+        pending: Pending,
+        engine: Chosen,
+        rows: float,
+        held: ExitStack,
+        staging: Staging | None = None,
+    ) -> Found:
+        """The change of each map of ``plan`` when parts change as is ``pending``: work of about so many ``rows``. What
+        tasks write stays until ``held`` ends, beside what is in ``staging`` already. Raises EvaluationError."""
+        if self.builds is None or not is_by_tasks(engine, rows):
+            changes = {**pending.changes, **self._mapped(pending, staging)}
+            return Found.of(recomputed(plan, pending.version, changes, engine.joiner, self.state.room))
+        check_counts(pending.version, pending.changes)
+        place = held.enter_context(Staging.begin(self.state.store.path)) if staging is None else staging
+        taken = [s.id + 1 for segments in pending.staged.values() for s in segments]
+        return Found.of_tasks(self.builds().build(plan, pending, place, max(self.state.store.reserved(), *taken, 0)))
+
+    def _mapped(self, pending: Pending, staging: Staging | None) -> dict[str, Rows]:
+        if staging is None:
+            return {}
+        tables = self.state.store.tables()
+        return {table: mapped(tables[table], staging, segments) for table, segments in pending.staged.items()}
