@@ -14,8 +14,7 @@ nothing to fence.
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
@@ -37,17 +36,18 @@ from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
-from ripplenest.run.engines import Chosen, Engines
+from ripplenest.run.engines import Chosen, Engines, Place
 from ripplenest.run.policy import Decision, Policy, Work, after_failure, decide
 from ripplenest.run.propagate import propagate
 from ripplenest.schema.relation import Relation, find_relation
+from ripplenest.state.back import Undoing
 from ripplenest.state.declared import Declared
 from ripplenest.state.notes import LOADS, ROLLBACKS, meta_key, note
 from ripplenest.state.recomputing import Found, Recomputing
-from ripplenest.state.report import Report
+from ripplenest.state.report import Laps, Report
 from ripplenest.state.state import State
 from ripplenest.state.stored import relation_text
-from ripplenest.state.tasks import Builds, Pending, Tasks, loading
+from ripplenest.state.tasks import Builds, Pending, Tasks, is_by_tasks, loading
 from ripplenest.store.specs import Applied, Change, Standing, Written
 from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Fold, Unfolding, folded
@@ -307,17 +307,27 @@ class Commits:
 
     def _rollback(self, policy: Policy, to: int) -> int:
         snapshot = self.state.snapshot()
-        parts = [part for r in self._declared.relations.values() for part in r.parts]
-        back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in parts}
-        changes = {part: rows for part, rows in back.items() if len(rows)}
+        undoing = Undoing(self._declared, snapshot, to)
+        how: Policy = policy if policy == "full" else "auto"
+        decision = decide(how, self._declared.plan(), snapshot.size, undoing.sizes)
+        most, place = undoing.most(decision), self.engines.place(undoing.most(decision))
         with ExitStack() as held:
-            _, engine, found = self._changed(policy if policy == "full" else "auto", snapshot, changes, held)
+            if self.builds is not None and is_by_tasks(place, most):
+                found = self._recomputing.back(self._declared.plan(), undoing.back, held)
+                return self._back(undoing, place, undoing.parts(found.rows), Change(written=found.written))
+            back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in undoing.relations}
+            changes = {part: rows for part, rows in back.items() if len(rows)}
+            _, engine, found = self._changed(how, snapshot, changes, held)
             stored = folded(changes, snapshot, self._declared.folded)
-            undone = [*self.state.rollbacks(), [snapshot.version + 1, to]]
-            meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changes, snapshot.version)}
-            said = note("rollback", to=to, **engine.facts)
-            change = Change({**stored, **found.deltas}, meta=meta, note=said, written=found.written)
-            return self.state.commit(change, snapshot.version)
+            return self._back(undoing, engine, changes, Change({**stored, **found.deltas}, written=found.written))
+
+    def _back(self, undoing: Undoing, place: Place, changed: Collection[str], change: Change) -> int:
+        """Commit a rollback, which changes these parts."""
+        snapshot, to = undoing.version, undoing.to
+        undone = [*self.state.rollbacks(), [snapshot.version + 1, to]]
+        meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changed, snapshot.version)}
+        said = note("rollback", to=to, **place.facts)
+        return self.state.commit(evolve(change, meta=meta, note=said), snapshot.version)
 
 
 def _with_written(change: Change, maps: Written | None) -> Change:
@@ -326,24 +336,6 @@ def _with_written(change: Change, maps: Written | None) -> Change:
         return change
     parts = {} if change.written is None else change.written.segments
     return evolve(change, written=evolve(maps, segments={**parts, **maps.segments}))
-
-
-class Laps:
-    """Seconds by phase, of phases that follow one another."""
-
-    def __init__(self) -> None:
-        self.spent: dict[str, float] = {}
-        self._since = time.perf_counter()
-
-    def end(self, phase: str) -> None:
-        """What passed since the last phase is of this one."""
-        now = time.perf_counter()
-        self.spent[phase], self._since = now - self._since, now
-
-    @property
-    def total(self) -> float:
-        """Of the phases that have ended."""
-        return sum(self.spent.values())
 
 
 def _noted(report: Report) -> dict[str, object]:

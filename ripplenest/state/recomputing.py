@@ -12,7 +12,7 @@ from ripplenest.run.counts import check_counts
 from ripplenest.run.engines import Chosen
 from ripplenest.run.propagate import Propagation
 from ripplenest.state.state import State
-from ripplenest.state.tasks import Builds, Built, Pending, is_by_tasks, mapped
+from ripplenest.state.tasks import Back, Builds, Built, Pending, is_by_tasks, mapped
 from ripplenest.store.specs import Written
 from ripplenest.store.staging import Staging
 
@@ -62,9 +62,18 @@ class Recomputing:
             changes = {**pending.changes, **self._mapped(pending, staging)}
             return Found.of(recomputed(plan, pending.version, changes, engine.joiner, self.state.room))
         check_counts(pending.version, pending.changes)
-        place = held.enter_context(Staging.begin(self.state.store.path)) if staging is None else staging
+        place = self._begun(held) if staging is None else staging
         taken = [s.id + 1 for segments in pending.staged.values() for s in segments]
         return Found.of_tasks(self.builds().build(plan, pending, place, max(self.state.store.reserved(), *taken, 0)))
+
+    def back(self, plan: Plan, back: Back, held: ExitStack) -> Found:
+        """The change of tables to what they were, and of each map of ``plan`` with it, by tasks. Raises
+        EvaluationError."""
+        assert self.builds is not None
+        return Found.of_tasks(self.builds().back(plan, back, self._begun(held), self.state.store.reserved()))
+
+    def _begun(self, held: ExitStack) -> Staging:
+        return held.enter_context(Staging.begin(self.state.store.path))
 
     def _mapped(self, pending: Pending, staging: Staging | None) -> dict[str, Rows]:
         if staging is None:

@@ -1,7 +1,7 @@
 """Loads of rows that are with several processes, and stay there, and maps that such build of what is stored: what a
 state wants of who does them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from attrs import field, frozen
@@ -51,6 +51,17 @@ class Pending:
 
 
 @frozen
+class Back:
+    """A ``version`` whose ``tables`` are to be what they were in version ``to``. Bags ``unfolded`` may have been arrays
+    then."""
+
+    version: Unfolding
+    to: int
+    tables: Sequence[str]
+    unfolded: Sequence[Fold] = ()
+
+
+@frozen
 class Built:
     """What tasks wrote: by table the segments that change it. ``rows_read`` of stored tables, in so many ``jobs``."""
 
@@ -65,6 +76,9 @@ class Builds(Protocol):
     def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
         """The change of every map of ``plan`` from what it holds, which is nothing if it is made, to what its
         definition gives; in segments that are numbered from ``first`` on. Raises EvaluationError."""
+
+    def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
+        """The change of tables to what they were, and of every map of ``plan`` with it. Raises EvaluationError."""
 
 
 def is_by_tasks(place: Place, rows: float) -> bool:

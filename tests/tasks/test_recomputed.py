@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from support.shapes import JARHEAD, SHAPES, both, the_same_everywhere
-from support.shop import ANN, BOB, FILMS, VIEWS, item, movie, opened, order
+from support.shop import ANN, BOB, FILMS, VIEWS, Customer, Movie, customer, item, movie, order, parts
 
 import ripplenest as rn
 from ripplenest import Database
+from ripplenest.plan.planned import Plan
+from ripplenest.run import build
 from ripplenest.state import recomputing, tasks
 
 MORE = [*FILMS, *FILMS[:1], movie("Up", None)]
@@ -21,16 +23,24 @@ def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "ALONE", 0)
 
 
-def not_here(*_: Any) -> Any:
-    raise AssertionError("a map is computed in the driver")
+def nothing_here(plan: Plan, *args: Any) -> Any:
+    assert not plan.maps, "a map is computed in the driver"
+    return build.recomputed(plan, *args)
+
+
+def declared(folder: Path, immutable: tuple[str, ...], **options: Any) -> Database:
+    db = rn.open(folder, **options)
+    db.relation("C", Customer, key="custkey", immutable=immutable)
+    db.relation("M", Movie)
+    return db
 
 
 class Pair:
     """One state that is worked on here, and one by tasks."""
 
-    def __init__(self, spark: SparkSession, folder: Path, *views: rn.View) -> None:
-        self.here = opened(folder / "here", engine="local")
-        self.there = opened(folder / "there", engine="spark", spark=spark)
+    def __init__(self, spark: SparkSession, folder: Path, *views: rn.View, immutable: tuple[str, ...] = ()) -> None:
+        self.here = declared(folder / "here", immutable, engine="local")
+        self.there = declared(folder / "there", immutable, engine="spark", spark=spark)
         self.folder = folder / "there"
         for db in (self.here, self.there):
             for view in views:
@@ -41,10 +51,11 @@ class Pair:
         since = [db.version for db in (self.here, self.there)]
         do(self.here)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(recomputing, "recomputed", not_here)
+            patch.setattr(recomputing, "recomputed", nothing_here)
             do(self.there)
         assert self.changed(self.there, since[1]) == self.changed(self.here, since[0])
-        assert self.there.verify().ok
+        with rn.open(self.folder, engine="local") as db:
+            assert db.verify().ok
         assert not list(self.folder.glob("staging/*")) and not self.there.usage.orphans
 
     def changed(self, db: Database, since: int) -> dict[str, Any]:
@@ -88,3 +99,44 @@ def test_a_batch_recomputes_what_it_does_here(spark: SparkSession, tmp_path: Pat
 @pytest.mark.parametrize("view", [*VIEWS, *SHAPES], ids=lambda v: v.name)
 def test_a_batch_recomputes_other_views(view: rn.View, spark: SparkSession, tmp_path: Path) -> None:
     recomputed_alike([view], spark, tmp_path)
+
+
+def test_what_a_batch_changed_goes_back(spark: SparkSession, tmp_path: Path) -> None:
+    """To before a batch, to before loads, and to nothing; a view that was made since is right, too."""
+    pair = Pair(spark, tmp_path, both)
+    empty = pair.here.version
+    assert pair.there.version == empty
+    pair.both(filled)
+    full = pair.here.version
+    pair.both(edited)
+    pair.both(lambda db: db.create(the_same_everywhere))
+    for to in (full, full + 1, empty):
+        pair.both(lambda db, to=to: db.rollback(to))
+    pair.both(lambda db: db.load("M", FILMS))
+
+
+IMMUTABLE = ("orders", "orders.items")
+
+
+def test_arrays_go_back(spark: SparkSession, tmp_path: Path) -> None:
+    """As arrays, as long as they are; as rows, where a view has been made that reads them."""
+    pair = Pair(spark, tmp_path, the_same_everywhere, immutable=IMMUTABLE)
+    pair.both(lambda db: db.load("C", [ANN, BOB]))
+    loaded = pair.here.version
+    pair.both(replaced)
+    assert pair.there._store.snapshot().size("C.orders/arrays") and not pair.there._store.snapshot().size("C.orders")
+    pair.both(lambda db: db.rollback(loaded))
+    assert pair.there.relation("C").rows() == pair.here.relation("C").rows()
+    pair.both(replaced)
+    pair.both(lambda db: db.create(parts))
+    assert pair.there._store.snapshot().size("C.orders") and not pair.there._store.snapshot().size("C.orders/arrays")
+    pair.both(lambda db: db.rollback(loaded))
+    assert pair.there.relation("C").rows() == pair.here.relation("C").rows()
+    assert pair.there.view("parts").rows() == pair.here.view("parts").rows()
+
+
+def replaced(db: Database) -> None:
+    """Ann has other orders, Bob none, and there is another customer."""
+    with db.batch() as b:
+        b.delete("C", [ANN, BOB])
+        b.insert("C", [{**ANN, "orders": [order(11, item(9, 1))]}, {**BOB, "orders": None}, customer(10, "Up", [])])
