@@ -6,15 +6,17 @@ from contextlib import ExitStack
 from attrs import field, frozen
 
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import summed
 from ripplenest.plan.planned import Plan
-from ripplenest.run.build import recomputed
+from ripplenest.run.build import build, recomputed
 from ripplenest.run.counts import check_counts
 from ripplenest.run.engines import Chosen
 from ripplenest.run.propagate import Propagation
 from ripplenest.state.state import State
 from ripplenest.state.tasks import Back, Builds, Built, Pending, is_by_tasks, mapped
-from ripplenest.store.specs import Written
+from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import Staging
+from ripplenest.version.folding import Unfolding
 
 
 @frozen
@@ -38,6 +40,11 @@ class Found:
         """What tasks wrote."""
         rows = {name: sum(s.rows for s in found) for name, found in built.written.segments.items()}
         return cls(rows, built.rows_read, built.jobs, written=built.written)
+
+
+Differing = Callable[[Plan, Mapping[str, Rows]], Mapping[str, Rows]]
+"""For maps of a plan, of which these rows are stored, the change to what their definitions give. Raises
+EvaluationError."""
 
 
 @frozen
@@ -71,6 +78,26 @@ class Recomputing:
         EvaluationError."""
         assert self.builds is not None
         return Found.of_tasks(self.builds().back(plan, back, self._begun(held), self.state.store.reserved()))
+
+    def differing(self, version: Unfolding, engine: Chosen, rows: float, held: ExitStack) -> Differing:
+        """What compares maps of ``version`` with what their definitions give: work of about so many ``rows``. What
+        differs is few, or stays in files until ``held`` ends."""
+        room = self.state.room
+
+        def here(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:
+            fresh = build(plan, version, engine.joiner)
+            return {name: summed(fresh[name].plus(rows.negated()), room) for name, rows in stored.items()}
+
+        def by_tasks(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:
+            staging = self._begun(held)
+            assert self.builds is not None
+            found = self.builds().build(plan, Pending(version), staging, self.state.store.reserved()).written.segments
+            return {
+                name: mapped(TableSpec(name, rows.types), staging, found.get(name, ())).consolidated()
+                for name, rows in stored.items()
+            }
+
+        return by_tasks if self.builds is not None and is_by_tasks(engine, rows) else here
 
     def _begun(self, held: ExitStack) -> Staging:
         return held.enter_context(Staging.begin(self.state.store.path))

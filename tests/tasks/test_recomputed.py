@@ -11,9 +11,12 @@ from support.shop import ANN, BOB, FILMS, VIEWS, Customer, Movie, customer, item
 
 import ripplenest as rn
 from ripplenest import Database
+from ripplenest.data.rows import Rows
 from ripplenest.plan.planned import Plan
+from ripplenest.reading.verification import Verification
 from ripplenest.run import build
 from ripplenest.state import recomputing, tasks
+from ripplenest.store.specs import Change
 
 MORE = [*FILMS, *FILMS[:1], movie("Up", None)]
 
@@ -140,3 +143,30 @@ def replaced(db: Database) -> None:
     with db.batch() as b:
         b.delete("C", [ANN, BOB])
         b.insert("C", [{**ANN, "orders": [order(11, item(9, 1))]}, {**BOB, "orders": None}, customer(10, "Up", [])])
+
+
+def test_verify_finds_what_it_finds_here(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows that a map has too often, and rows that it lacks, and what the next level makes of it."""
+    with declared(tmp_path / "s", (), engine="local") as db:
+        db.load("M", MORE)
+        db.create(both)
+        assert by_tasks(db, spark).ok
+        store = db._store
+        maps = [m.name for m in db._declared.views["both"].plan.maps]
+        for name in maps:
+            held = store.snapshot().scan(name).consolidated()
+            row, n = held.pairs()[0]
+            spoilt = Rows.of_pairs(held.types, [(row, 1 - 2 * n)])
+            store.commit(Change({name: spoilt}), store.version)
+            here, there = db.verify(), by_tasks(db, spark)
+            assert there.to_dict() == here.to_dict() and not there.ok
+            assert [d.table for d in here.differences if "not what" in d.what].count(name) == 1
+
+
+def by_tasks(db: Database, spark: SparkSession) -> Verification:
+    def nothing_here(*_: Any) -> Any:
+        raise AssertionError("a map is computed in the driver")
+
+    with rn.open(db._store.path, engine="spark", spark=spark) as other, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recomputing, "build", nothing_here)
+        return other.verify()
