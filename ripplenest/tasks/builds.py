@@ -35,6 +35,7 @@ from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.arrays import shredded
+from ripplenest.tasks.faulty import told
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text, surroundings
 from ripplenest.tasks.jobs import UNSEEN, Batches, SparkJobs, check_seen, gathered
 from ripplenest.tasks.kinds import Summing
@@ -44,34 +45,6 @@ from ripplenest.version.folding import Fold
 
 JOINS = 24  # tables that the products of one job read, about
 Products = Mapping[str, tuple[Product, ...]]
-
-
-@define
-class TaskBuilds:
-    """Builds in ``spark``, whose tasks may take ``memory`` each (``state.tasks.Builds``)."""
-
-    spark: SparkSession
-    memory: int
-
-    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
-        """The change of every map of ``plan``, in segments that are numbered from ``first`` on. Raises
-        EvaluationError."""
-        return _Build(Differences(self.spark, self.memory, over, staging, first), plan).done()
-
-    def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
-        """The change of tables to what they were, and of every map of ``plan`` with it (``Builds``)."""
-        found = Differences(self.spark, self.memory, Pending(back.version), staging, first)
-        since = {table: found.since(table, back.to) for table in back.tables}
-        for fold in back.unfolded:
-            changes, gone = found.since(fold.table, back.to)
-            came, went = found.shredded(fold, changes), found.shredded(fold, gone)
-            for part in fold.parts:
-                of, was = since[part]
-                since[part] = found.more(of, came.get(part, ())), found.more(was, went.get(part, ()))
-        found.differ({table: (gone, changes) for table, (changes, gone) in since.items()})
-        built = _Build(found, plan).done()
-        parts = found.written(back.tables)
-        return evolve(built, written=evolve(parts, segments={**parts.segments, **built.written.segments}))
 
 
 @define
@@ -168,6 +141,41 @@ class Differences:
     def staged(self, segments: Sequence[Segment]) -> Segments:
         """Segments of this piece of work, as tasks read them."""
         return TableRef(TableSpec("", ()), tuple(segments)).under(f"{FOLDER}/{self.staging.token}").segments
+
+
+@define
+class TaskBuilds:
+    """Builds in ``spark``, whose tasks may take ``memory`` each (``state.tasks.Builds``)."""
+
+    spark: SparkSession
+    memory: int
+
+    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
+        """The change of every map of ``plan``, in segments that are numbered from ``first`` on. Raises
+        EvaluationError."""
+        found = Differences(self.spark, self.memory, over, staging, first)
+        with told(staging, found.tables):
+            return _Build(found, plan).done()
+
+    def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
+        """The change of tables to what they were, and of every map of ``plan`` with it (``Builds``)."""
+        found = Differences(self.spark, self.memory, Pending(back.version), staging, first)
+        found.tables.check_kept(back.to)
+        with told(staging, found.tables):
+            return self._back(found, plan, back)
+
+    def _back(self, found: Differences, plan: Plan, back: Back) -> Built:
+        since = {table: found.since(table, back.to) for table in back.tables}
+        for fold in back.unfolded:
+            changes, gone = found.since(fold.table, back.to)
+            came, went = found.shredded(fold, changes), found.shredded(fold, gone)
+            for part in fold.parts:
+                of, was = since[part]
+                since[part] = found.more(of, came.get(part, ())), found.more(was, went.get(part, ()))
+        found.differ({table: (gone, changes) for table, (changes, gone) in since.items()})
+        built = _Build(found, plan).done()
+        parts = found.written(back.tables)
+        return evolve(built, written=evolve(parts, segments={**parts.segments, **built.written.segments}))
 
 
 @define

@@ -14,6 +14,7 @@ from ripplenest.data.sums import summed
 from ripplenest.run.passing import support
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
+from ripplenest.tasks.faulty import noted
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text
 from ripplenest.tasks.jobs import Job
 
@@ -54,7 +55,10 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         here, (ref,), shown = sources_of(self.told)
-        low, high = json.loads(partition.value)
+        with noted(here):
+            yield from self._read(here, ref, shown, *json.loads(partition.value))
+
+    def _read(self, here: Surroundings, ref: TableRef, shown: str, low: int, high: int) -> Iterator[pa.RecordBatch]:
         windows = ref.windows(here.reader, low, high, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
         for rows in windows:
             seen = support(rows) if shown == SUPPORT else rows
