@@ -1,5 +1,5 @@
-"""What is wrong with stored rows that a task reads for Spark, which would tell it as its own: it is noted beside what the
-tasks write, and the driver looks there."""
+"""What is wrong with stored rows that a task reads for Spark, which would tell it as its own: it is noted beside what
+the tasks write, and the driver looks there."""
 
 import json
 from collections.abc import Iterator
