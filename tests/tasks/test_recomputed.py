@@ -88,13 +88,13 @@ class Pair:
 
 def films_edited(db: Database) -> None:
     with db.batch(policy="full") as b:
-        b.insert("M", [movie("Heat", "Ann"), JARHEAD])
+        b.insert("M", [movie("Heat", "Ann"), JARHEAD, JARHEAD])
         b.delete("M", FILMS[:1])
 
 
 def edited(db: Database) -> None:
     with db.batch(policy="full") as b:
-        b.insert("M", [movie("Heat", "Ann"), JARHEAD])
+        b.insert("M", [movie("Heat", "Ann"), JARHEAD, JARHEAD])
         b.delete("M", FILMS[:1])
         b.at("C", custkey=7).orders.insert([order(20, item(1, 5, ("z",)))])
 
