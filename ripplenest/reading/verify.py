@@ -151,10 +151,9 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
     """Every map of a view; auxiliary ones that an earlier view shares were looked at there."""
     maps = {m.name: m for m in view.program.maps if m.name not in seen}
     found = {name: run.read(name, _called(m, view.name), m.row) for name, m in maps.items()}
-    levels = tuple(tuple(m for m in level if m.name in maps) for level in view.plan.levels)
     differences: Mapping[str, Rows] = {}
     try:
-        differences = run.differing(evolve(view.plan, levels=levels), {name: t.rows for name, t in found.items()})
+        differences = run.differing(view.plan.only(maps), {name: t.rows for name, t in found.items()})
     except EvaluationError as error:
         what = f"the view cannot be computed: {error.what}"
         yield Difference(view.name, f"view {part(view.name)}", what)
