@@ -161,9 +161,11 @@ class Commits:
     def _named(
         self, r: Relation, snapshot: Unfolding, sizes: Mapping[str, int], change: Change, staging: Staging
     ) -> int:
-        """Commit what tasks wrote, and what it does to views."""
+        """Commit what tasks wrote, and what it does to views; nothing is read where none reads it."""
         assert change.written is not None
-        staged = {table: segments for table, segments in change.written.segments.items() if table in sizes}
+        is_read = any(r.name in view.relations for view in self._declared.views.values())
+        parts = sizes.keys() if is_read else ()
+        staged = {table: segments for table, segments in change.written.segments.items() if table in parts}
         return self._finished(r.name, sizes, Pending(snapshot, staged=staged), change, staging)
 
     def fill(self, name: str, rows: Given) -> None:

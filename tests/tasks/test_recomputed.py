@@ -19,7 +19,9 @@ from ripplenest.plan.planned import Plan
 from ripplenest.reading.verification import Verification
 from ripplenest.run import build
 from ripplenest.state import recomputing, tasks
+from ripplenest.store import ranges
 from ripplenest.store.specs import Change
+from ripplenest.tasks import builds, jobs
 
 MORE = [*FILMS, *FILMS[:1], movie("Up", None)]
 
@@ -263,3 +265,65 @@ def differing(db: Database, spark: SparkSession) -> Verification:
     with rn.open(db._store.path, engine="spark", spark=spark) as other, pytest.MonkeyPatch.context() as patch:
         patch.setattr(recomputing, "build", nothing_here)
         return other.verify()
+
+
+def test_what_no_view_reads_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Neither here nor by tasks, by whoever asks."""
+    with rn.open(tmp_path / "s", engine="local") as db, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recomputing, "mapped", lambda *_: pytest.fail("the driver reads what tasks wrote"))
+        db.relation("R", Note)
+        db.load("R", notes(spark, 20))
+        assert len(db.relation("R").rows()) == 20
+
+
+@pytest.mark.long
+def test_a_task_of_a_build_that_fails_at_first(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are nobody's. (A local session does not try again, so all tasks are done twice here, and of some the
+    first attempt counts, of others the second.)"""
+    monkeypatch.setattr(jobs.SparkJobs, "on_rows", twice(jobs.SparkJobs.on_rows))
+    monkeypatch.setattr(jobs.SparkJobs, "on_work", twice(jobs.SparkJobs.on_work))
+    monkeypatch.setattr(ranges, "LEAST", 1 << 10)
+    pair = Pair(spark, tmp_path, both, the_same_everywhere, prepared=filled)
+    before = pair.here.version
+    pair.both(edited)
+    pair.alike()
+    pair.both(lambda db: db.rollback(before))
+
+
+def twice(done: Any) -> Any:
+    def both_times(*args: Any) -> Any:
+        first, second = done(*args), done(*args)
+        if isinstance(first, dict):
+            return {share: (first if share % 2 else second)[share] for share in second}
+        return [pair[i % 2] for i, pair in enumerate(zip(first, second, strict=True))]
+
+    return both_times
+
+
+@pytest.mark.long
+def test_a_version_that_goes_meanwhile_is_worked_on_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where few versions are kept, files go while tasks read: the batch is computed from the newest one then."""
+    with rn.open(tmp_path / "s", engine="local") as other:
+        other.relation("M", Movie)
+        other.load("M", MORE)
+        other.create(movies)
+        build, met = builds._Build.done, []
+
+        def overtaken(self: Any) -> Any:
+            if not met:
+                with other.batch() as b:
+                    b.insert("M", [movie("Alien")])
+                other.compact(everything=True)
+                met.append(other.vacuum(keep=0))
+            return build(self)
+
+        monkeypatch.setattr(builds._Build, "done", overtaken)
+        with rn.open(tmp_path / "s", engine="spark", spark=spark) as db, db.batch(policy="full") as b:
+            b.insert("M", [movie("Heat")])
+        assert met[0].files > 0 and other.verify().ok
+        assert {m["name"] for m in other.view("movies").rows()} >= {"Alien", "Heat"}
+        assert not list((tmp_path / "s").glob("staging/*"))
