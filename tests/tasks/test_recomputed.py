@@ -327,3 +327,25 @@ def test_a_version_that_goes_meanwhile_is_worked_on_again(
         assert met[0].files > 0 and other.verify().ok
         assert {m["name"] for m in other.view("movies").rows()} >= {"Alien", "Heat"}
         assert not list((tmp_path / "s").glob("staging/*"))
+
+
+@pytest.mark.long
+def test_a_catalogue_in_postgresql_is_asked_by_the_driver_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """Workers need no way to it."""
+    from support.postgres import running  # noqa: PLC0415 - it skips whoever imports it without a driver of PostgreSQL
+
+    with running() as server:
+        url = server.create("recomputed")
+        with rn.open(tmp_path / "s", engine="local", catalogue=url) as db:
+            db.relation("M", Movie)
+            db.load("M", MORE)
+            db.create(both)
+            before = db.version
+        with rn.open(tmp_path / "s", engine="spark", spark=spark, catalogue=url) as db:
+            with db.batch(policy="full") as b:
+                b.insert("M", [JARHEAD, JARHEAD])
+            assert b.report.jobs == 4
+            db.rollback(before)
+            assert db.verify().ok
+        with rn.open(tmp_path / "s", engine="local", catalogue=url) as db:
+            assert db.verify().ok and len(db.relation("M").rows()) == len(MORE)
