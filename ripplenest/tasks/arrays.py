@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from ripplenest.intake.faults import numbered
 from ripplenest.state.stored import relation_of, relation_text
 from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.ranges import Range, Unwritten, divided, written
@@ -55,7 +56,8 @@ def _runs(fold: Fold, work: Range, specs: Mapping[str, TableSpec], here: Surroun
     for low, high in ranges(work.low, work.high, max(size * PART // here.memory, 1)):
         arrays = work.source.between(here.reader, low, high)
         for part, rows in fold.rows(arrays, specs).items():
-            draft = Unwritten(rows.consolidated(), specs[part].indexes, work.id)
+            number = numbered(work.id + 1) + len(found[part])  # runs of one number would be taken for one run
+            draft = Unwritten(rows.consolidated(), specs[part].indexes, number)
             found[part] += written([draft], here.disk, here.room) if len(draft.rows) else ()
         here.room.release()
     return found
