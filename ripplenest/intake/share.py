@@ -201,7 +201,7 @@ def settle(work: Loading, piece: Range, reader: Reader, disk: Disk, room: Room) 
     """The segment that a range of the runs of all shares becomes, or the first rows in it whose keys came before: then
     there is none, nor of keys that have runs of their own."""
     if piece.source.spec != work.numbered:
-        return merge(piece, reader, disk, room), []
+        return merge(piece, reader, disk, room).segment, []
     again = _Again(work, piece.source)
     found = again.passed(windows(piece.source, reader, piece.low, piece.high, room))
     if again.spec.name not in work.specs:

@@ -11,16 +11,19 @@ partition, and of that one all that there is to say. So that Spark need not keep
 stands in a thread of its own: rows are handed on to it, and answered at once.
 """
 
+import json
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from queue import Queue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import asdict, frozen
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
@@ -30,7 +33,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType
 
 from ripplenest.data.room import Room
-from ripplenest.errors import EnvironmentProblem
+from ripplenest.errors import CorruptState, EnvironmentProblem, EvaluationError
+from ripplenest.intake.faults import Fault
 
 if TYPE_CHECKING:
     from ripplenest.store.staging import Staging
@@ -39,6 +43,7 @@ Batches = Iterator[pa.RecordBatch]
 Columns = Iterator[tuple[pa.Array, ...]]
 AHEAD = 4  # batches that are handed on before they are asked for
 UNSEEN = "null"  # what a task says that does not see the folder
+WELL, WRONG = "+", "-"  # what comes before an answer, and before an error
 MISSING = "No module named 'ripplenest"
 
 
@@ -101,13 +106,21 @@ class SparkJobs:
         said = _function(_on_rows(job, common, names))
         frame = self.rows.toDF(*places).select(said(*places).alias("said"))
         found = [text.partition(" ") for text in _answers(frame.filter(F.col("said").isNotNull()))]
-        return {int(share): text for share, _, text in found}
+        return {int(share): _heard(text) for share, _, text in found}
 
     def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
         if not works:
             return []
         said = _function(_on_work(job, common, works))
-        return _answers(self.rows.sparkSession.range(0, len(works), 1, len(works)).select(said("id").alias("said")))
+        pieces = self.rows.sparkSession.range(0, len(works), 1, len(works))
+        return list(map(_heard, _answers(pieces.select(said("id").alias("said")))))
+
+
+def _heard(said: str) -> str:
+    """What a task has said. Raises what it was wrong with."""
+    if said.startswith(WELL):
+        return said.removeprefix(WELL)
+    raise Fault(**json.loads(said.removeprefix(WRONG))).at(None)
 
 
 def _function(asked: Callable[..., Any]) -> Callable[..., Column]:
@@ -135,7 +148,7 @@ def _on_rows(job: type[OnRows], common: str, names: Sequence[str]) -> Callable[[
 
 def _on_work(job: type[OnWork], common: str, works: Sequence[str]) -> Callable[[pa.Array], pa.Array]:
     def asked(ids: pa.Array) -> pa.Array:
-        return pa.array([job.do(common, works[i]) for i in ids.to_pylist()], pa.string())
+        return pa.array([_said(partial(job.do, common, works[i])) for i in ids.to_pylist()], pa.string())
 
     return asked
 
@@ -146,7 +159,7 @@ def said_of_rows(job: type[OnRows], common: str, names: Sequence[str], columns: 
     assert context is not None
     share = context.partitionId()
     last = 0
-    with Beside(lambda batches: job.do(common, share, batches)) as beside:
+    with Beside(lambda batches: _said(lambda: job.do(common, share, batches))) as beside:
         for arrays in columns:
             own = [arrays] if len(names) == 1 else arrays  # of one column Spark hands on no tuple
             beside.take(pa.RecordBatch.from_arrays(list(own), names))
@@ -155,6 +168,15 @@ def said_of_rows(job: type[OnRows], common: str, names: Sequence[str], columns: 
         if last:
             answer = pa.array([f"{share} {beside.said()}"], pa.string())
             yield pa.concat_arrays([pa.nulls(last - 1, pa.string()), answer])
+
+
+def _said(do: Callable[[], str]) -> str:
+    """In a task: what ``do`` says. What rows are to blame for is said, too: Spark would try it again, and tell it in
+    words of its own."""
+    try:
+        return WELL + do()
+    except (CorruptState, EvaluationError) as error:
+        return WRONG + json.dumps(asdict(Fault.of(error)))
 
 
 class Beside:
@@ -231,12 +253,17 @@ def gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
 def check_seen(said: Collection[str], staging: "Staging") -> None:
     """Raises EnvironmentProblem when a task did not see the folder."""
     if UNSEEN in said:
-        raise EnvironmentProblem(
-            "the workers of Spark do not see the folder of the state",
-            where=str(staging.disk.folder.parent),
-            wanted="a folder that every worker has under this path",
-            possible=["load(name, df.toArrow())"],
-        )
+        raise unseen(staging.disk.folder.parent)
+
+
+def unseen(state: Path) -> EnvironmentProblem:
+    """The error for workers that do not see the folder of a state."""
+    return EnvironmentProblem(
+        "the workers of Spark do not see the folder of the state",
+        where=str(state),
+        wanted="a folder that every worker has under this path",
+        possible=["load(name, df.toArrow())", 'engine="local"'],
+    )
 
 
 @contextmanager

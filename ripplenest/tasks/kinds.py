@@ -53,6 +53,16 @@ class Settling(OnWork):
         return settle_range(common, own)
 
 
+class Shredding(OnWork):
+    """Arrays of a range become rows of parts."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.arrays import shred_range  # noqa: PLC0415 - in tasks alone
+
+        return shred_range(common, own)
+
+
 class Merging(OnWork):
     """A range becomes a segment."""
 
