@@ -11,7 +11,6 @@ many is harmless.
 
 from collections.abc import Mapping, Sequence
 
-import networkx as nx
 from attrs import field, frozen
 
 from ripplenest.delta.choice import by_cost
@@ -181,6 +180,8 @@ def _maps(
 def _inner_last(passing: list[Map]) -> list[Map]:
     """Maps behind those that they read: a dictionary that has a domain can hold labels of another, and groups are made
     of what others answer."""
+    import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
+
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(m.name for m in passing)
     graph.add_edges_from((read, m.name) for m in passing for read in m.reads if read in graph)

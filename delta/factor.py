@@ -13,7 +13,6 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from itertools import groupby, islice, permutations, product
 
-import networkx as nx
 from attrs import evolve, frozen
 
 from ripplenest.delta.program import Map, MapKind
@@ -73,6 +72,8 @@ def _reading(c: Comprehension, var: str, at: At) -> Comprehension:
 
 def components(c: Comprehension) -> list[frozenset[str]]:
     """The connected components of the join graph without updates, in the order of the generators."""
+    import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
+
     stored = [var for var, rel in c.generators if rel.at is not At.DELTA]
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(stored)

@@ -11,8 +11,8 @@ of auxiliary maps are therefore kept apart by the part that caused them.
 import hashlib
 from enum import Enum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import networkx as nx
 from attrs import frozen
 
 from ripplenest.delta.strata import Cut
@@ -22,6 +22,9 @@ from ripplenest.nrc.syntax import Expr, Keys
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Site, Type
 from ripplenest.shred.contexts import Relations
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 class MapKind(Enum):
@@ -113,6 +116,8 @@ class TriggerProgram:
     @cached_property
     def graph(self) -> "nx.DiGraph[str]":
         """Edges from what is read, by its definition or by a statement of it, to the map."""
+        import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
+
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from([*self.parts, *self.by_name])
         graph.add_edges_from((read, m.name) for m in self.maps for read in m.reads)
@@ -122,6 +127,8 @@ class TriggerProgram:
     @cached_property
     def levels(self) -> tuple[tuple[Map, ...], ...]:
         """The maps in the order in which they run; maps of one level do not read each other."""
+        import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
+
         generations = nx.topological_generations(self.graph)
         named = ([m for m in self.maps if m.name in set(g)] for g in generations)
         return tuple(tuple(level) for level in named if level)

@@ -7,6 +7,7 @@ or nothing (``commits``).
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
 from ripplenest.state.pieces import Pieces
+from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
 from ripplenest.state.tasks import Builds, Tasks
@@ -61,7 +63,7 @@ class Database:
         self._state = State(store)
         self._declared = self._state.declared
         self._engines = Engines(engine, self._spark_joiner, store.room)
-        self._commits = Commits(self._state, self._engines, self._tasks)
+        self._commits = Commits(self._state, self._engines, self._tasks, self._builds)
         self._definitions = Definitions(self._state, self._engines, self._builds)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
@@ -244,8 +246,11 @@ class Database:
         One version is looked at whole, and nothing changes. Raises CorruptState for bytes that have changed.
         """
         snapshot = self._state.snapshot()
-        engine = self._engines.choose(Work(self._declared.plan(), snapshot.size, {}).full())
-        return verify(self._declared, snapshot, engine.joiner, self._store.room, flag(deep, "verify: deep"))
+        flag(deep, "verify: deep")
+        rows = Work(self._declared.plan(), snapshot.size, {}).full()
+        with ExitStack() as held:
+            found = Recomputing(self._state, self._builds).differing(snapshot, self._engines.choose(rows), rows, held)
+            return verify(self._declared, snapshot, found, self._store.room, deep)
 
     # ------------------------------------------------------------ versions
 

@@ -8,7 +8,13 @@ from typing import Any
 
 
 class ProcessFailed(Exception):
-    """It ended without an answer; the last line that it said, or how it ended."""
+    """It ended without an answer; the last line that it said and that is no place in a trace, or how it ended."""
+
+
+def why(said: str) -> str:
+    """The last line of an error; the places below it are indented, as Python and Java have them."""
+    lines = [line for line in said.splitlines() if line[:1].strip()]
+    return lines[-1] if lines else ""
 
 
 def answered(module: str, *arguments: object, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -19,6 +25,6 @@ def answered(module: str, *arguments: object, environ: Mapping[str, str] | None 
         command, capture_output=True, check=False, text=True, env=environ
     )
     if done.returncode:
-        raise ProcessFailed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
+        raise ProcessFailed(why(done.stderr) or f"it ended with {done.returncode}")
     found: dict[str, Any] = json.loads(done.stdout)
     return found

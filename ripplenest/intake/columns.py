@@ -61,6 +61,12 @@ class ColumnChanges:
         self._add({part.name: old.negated()})
         self._add({part.name: new})
 
+    def fill(self, level: Level) -> None:
+        """Insert rows into the relation, which has none. Raises Culprit for what is in their bags; whether their own
+        keys differ is seen where the rows of all pieces of a load meet."""
+        new = self._shredded(self.relation.parts[self.relation.name], (), level, self._anew)
+        self._add({name: self._once(name, rows) for name, rows in new.items()})
+
     def changes(self) -> dict[str, Rows]:
         """The signed rows of the parts that change."""
         found = {name: rows.consolidated() for name, rows in self._pending.items()}

@@ -51,6 +51,11 @@ class Fault:
         if n >= 0:
             share, own = n >> SHARE, n & (numbered(1) - 1)
             where = f"{rows}[{starts[share] + own}]" + where[len(f"{rows}[{n}]") :]
+        return self.at(where)
+
+    def at(self, where: str | None) -> RipplenestError:
+        """The error, found at ``where``, or where it was found."""
+        where = self.where if where is None else where
         kind: Any = getattr(errors, self.kind, None) if self.kind in errors.__all__ else None
         if kind is None:
             raise LawBroken("an error of no kind that there is", where=where, got=self.kind)

@@ -4,10 +4,12 @@ Theory of operation. A share is checked and shredded in pieces, as ``loading.py`
 sorted run of each part, in files. All parts of a share are written by one attempt, so labels that are numbers are the
 same in all of them, whichever attempt counts; numbers are taken from those of the version (``store/staging.py``), so
 that shares have others. What shares have in common is looked at when runs are merged by ranges of hashes: equal rows
-are summed (``store/ranges.py``), and of keys, which are a run of their own beside the number of the row, equal ones
-meet.
+are summed (``store/ranges.py``), and equal keys meet. Beside each key stands the number of its row, so that it can be
+said which row is wrong: in the run of the table whose rows have the keys, if that is in their order, else in a run of
+its own.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -16,11 +18,12 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from ripplenest.data.content import Content
+from ripplenest.data.hashing import U64
 from ripplenest.data.level_values import values_of
 from ripplenest.data.levels import Level
 from ripplenest.data.naming import Numbers
 from ripplenest.data.room import Room
-from ripplenest.data.rows import Rows, python_column
+from ripplenest.data.rows import Rows, arrow_schema, python_column
 from ripplenest.intake.columns import ColumnChanges, Culprit
 from ripplenest.intake.faults import Fault, numbered
 from ripplenest.intake.ingest import read_tables
@@ -30,7 +33,8 @@ from ripplenest.intake.shredding import placed
 from ripplenest.nrc.errors import MOST, RipplenestError
 from ripplenest.nrc.types import LONG
 from ripplenest.schema.relation import Relation
-from ripplenest.store.ranges import Unwritten, windows
+from ripplenest.store.disk import Disk
+from ripplenest.store.ranges import Range, Unwritten, gathered, merge, settled, windows
 from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Reader, Segment
 from ripplenest.store.specs import TableSpec
@@ -65,16 +69,22 @@ class Loading:
         return f"{self.where}: rows"
 
     @property
-    def keys(self) -> TableSpec:
-        """The keys of rows, each beside the number of its row: a table that is never stored."""
-        part = self.relation.parts[self.relation.name]
-        types = (*(part.types[c] for c in part.key_columns), LONG)
-        return TableSpec(f"{self.relation.name}/keys", types, (tuple(range(len(part.key_columns))),))
+    def numbered(self) -> TableSpec | None:
+        """The runs in which rows stand in the order of their keys, and last the number of each: of the table that has
+        the keys, or of these alone, which are never stored. None where rows have no keys."""
+        r = self.relation
+        if not r.key:
+            return None
+        columns, spec = r.parts[r.name].key_columns, self.specs[r.name]
+        if spec.indexes[:1] == (columns,):
+            return TableSpec(r.name, (*spec.types, LONG), (columns,))
+        types = (*(spec.types[c] for c in columns), LONG)
+        return TableSpec(f"{r.name}/keys", types, (tuple(range(len(columns))),))
 
     @property
     def sources(self) -> Mapping[str, TableSpec]:
-        """What there are runs of: tables, and keys if rows have some."""
-        return {**self.specs, self.keys.name: self.keys} if self.relation.key else self.specs
+        """What there are runs of: tables, and what is numbered."""
+        return dict(self.specs) if self.numbered is None else {**self.specs, self.numbered.name: self.numbered}
 
 
 @frozen
@@ -143,38 +153,41 @@ class Share:
         self._content = self._content.plus(Content.of(level))
         if self._write is None:
             return
-        runs = [*self._keys(level, start)]
-        if not self._is_wrong:
-            runs += self._shredded(level)
+        tables = {} if self._is_wrong else self._shredded(level)
         if self._is_wrong:
             self._inside += islice(self._wrong_inside(level, start), MOST)
-        for (table, _), segment in zip(runs, self._write([run for _, run in runs]), strict=True):
+        if self._work.numbered is not None:
+            tables[self._work.numbered.name] = self._numbered(self._work.numbered, level, start, tables)
+        runs = [self._run(rows, self._work.sources[table]) for table, rows in tables.items()]
+        for table, segment in zip(tables, self._write(runs), strict=True):
             self._runs.setdefault(table, []).append(segment)
-
-    def _keys(self, level: Level, start: int) -> Iterator[tuple[str, Unwritten]]:
-        r = self._work.relation
-        if r.key:
-            part, spec = r.parts[r.name], self._work.keys
-            columns = placed(part, (), level.columns)
-            numbers = pa.array(np.arange(start, start + level.size))
-            rows = Rows.of_columns(spec.types, [*(columns[c] for c in part.key_columns), numbers])
-            yield spec.name, self._run(rows, spec)
 
     def _run(self, rows: Rows, spec: TableSpec) -> Unwritten:
         self._last += 1
         return Unwritten(rows, spec.indexes[:1], self._last)
 
-    def _shredded(self, level: Level) -> list[tuple[str, Unwritten]]:
+    def _numbered(self, spec: TableSpec, level: Level, start: int, tables: Mapping[str, Rows]) -> Rows:
+        """Rows that have the keys, and their numbers. Once something is wrong, all else in them does not matter."""
+        r, numbers = self._work.relation, pa.array(np.arange(start, start + level.size))
+        part = r.parts[r.name]
+        if spec.name in tables:
+            return Rows.of_columns(spec.types, [*tables[spec.name].arrow().columns[:-1], numbers])
+        shown = range(len(part.types)) if spec.name == r.name else part.key_columns
+        columns = placed(part, (), level.columns)
+        types = arrow_schema(part.types).types
+        found = (columns[c] if c in columns else pa.nulls(level.size, types[c]) for c in shown)
+        return Rows.of_columns(spec.types, [*found, numbers])
+
+    def _shredded(self, level: Level) -> dict[str, Rows]:
         """The rows of each table; none once something is wrong."""
         try:
             found = inserted(ColumnChanges(self._work.relation, self._before, self._numbers), level)
         except Culprit:
             self._is_wrong = True
-            return []
+            return {}
         for part, rows in found.items():
             self._sizes[part] = self._sizes.get(part, 0) + len(rows)
-        stored = folded(found, self._before, self._work.folds, self._arrays)
-        return [(table, self._run(rows, self._work.specs[table])) for table, rows in stored.items()]
+        return folded(found, self._before, self._work.folds, self._arrays)
 
     def _wrong_inside(self, level: Level, start: int) -> Iterator[Fault]:
         r = self._work.relation
@@ -184,18 +197,63 @@ class Share:
                 yield from map(Fault.of, faults)
 
 
-def keys_again(work: Loading, source: TableRef, reader: Reader, low: int, high: int, room: Room) -> list[Fault]:
-    """The first rows whose keys came before, of those whose keys have hashes from ``low`` to before ``high``."""
-    part, found = work.relation.parts[work.relation.name], dict[int, Fault]()
-    for hashes, rows in windows(source, reader, low, high, room):
-        if (hashes[1:] == hashes[:-1]).any():
-            columns = [column.combine_chunks() for column in rows.arrow().columns[:-1]]
-            numbers = columns[-1].to_numpy()
-            again = sorted(n for n, _ in later(Level(len(rows), columns)))[:MOST]
-            places = pa.array(np.flatnonzero(np.isin(numbers, again)))
-            keys = [python_column(t, c.take(places)) for t, c in zip(source.spec.types[:-1], columns[:-1], strict=True)]
-            for n, *values in zip(numbers[places.to_numpy()].tolist(), *keys, strict=True):
-                value = tuple(zip(part.key, values, strict=True))
-                found[n] = Fault.of(key_again(part, value, f"{work.rows}[{n}]"))
-            found = {n: found[n] for n in sorted(found)[:MOST]}
-    return list(found.values())
+def settle(work: Loading, piece: Range, reader: Reader, disk: Disk, room: Room) -> tuple[Segment | None, list[Fault]]:
+    """The segment that a range of the runs of all shares becomes, or the first rows in it whose keys came before: then
+    there is none, nor of keys that have runs of their own."""
+    if piece.source.spec != work.numbered:
+        return merge(piece, reader, disk, room).segment, []
+    again = _Again(work, piece.source)
+    found = again.passed(windows(piece.source, reader, piece.low, piece.high, room))
+    if again.spec.name not in work.specs:
+        deque(found, 0)
+        return None, again.faults
+    spec = work.specs[again.spec.name]
+    rows = gathered(spec.types, ((hashes, _unnumbered(rows, spec)) for hashes, rows in found), room)
+    own = evolve(piece, source=evolve(piece.source, spec=spec))
+    return (None, again.faults) if again.faults else (settled(own, rows, disk, room), [])
+
+
+def keys_again(work: Loading, piece: Range, reader: Reader, room: Room) -> list[Fault]:
+    """The first rows of a range whose keys came before."""
+    again = _Again(work, piece.source)
+    deque(again.passed(windows(piece.source, reader, piece.low, piece.high, room)), 0)
+    return again.faults
+
+
+def _unnumbered(rows: Rows, spec: TableSpec) -> Rows:
+    *columns, _, weights = rows.arrow().columns
+    table = pa.Table.from_arrays([*columns, weights], schema=arrow_schema(spec.types))
+    return Rows(spec.types, table=table, summed=True)
+
+
+class _Again:
+    """Rows whose keys came before, among numbered ones that pass by in the order of the hashes of their keys."""
+
+    def __init__(self, work: Loading, source: TableRef) -> None:
+        self._work, self.spec = work, source.spec
+        self._found: dict[int, Fault] = {}
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What was found so far."""
+        return list(self._found.values())
+
+    def passed(self, found: Iterable[tuple[U64, Rows]]) -> Iterator[tuple[U64, Rows]]:
+        """The same rows, looked at."""
+        for hashes, rows in found:
+            if (hashes[1:] == hashes[:-1]).any():
+                self._look(rows)
+            yield hashes, rows
+
+    def _look(self, rows: Rows) -> None:
+        columns, *_ = self.spec.indexes
+        part, table = self._work.relation.parts[self._work.relation.name], rows.arrow()
+        keys, numbers = [table.column(c).combine_chunks() for c in columns], table.columns[-2].to_numpy()
+        again = sorted(n for n, _ in later(Level(len(rows), [*keys, pa.array(numbers)])))[:MOST]
+        places = pa.array(np.flatnonzero(np.isin(numbers, again)))
+        types = [self.spec.types[c] for c in columns]
+        values = [python_column(t, c.take(places)) for t, c in zip(types, keys, strict=True)]
+        for n, *own in zip(numbers[places.to_numpy()].tolist(), *values, strict=True):
+            value = tuple(zip(part.key, own, strict=True))
+            self._found[n] = Fault.of(key_again(part, value, f"{self._work.rows}[{n}]"))
+        self._found = {n: self._found[n] for n in sorted(self._found)[:MOST]}

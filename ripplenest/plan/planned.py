@@ -65,11 +65,13 @@ class PlannedMap:
 @frozen(slots=False)
 class Plan:
     """How the maps of ``programs``, one view's or those of several, are kept: ``levels`` in the order in which they
-    run; ``indexes`` by table: the columns that probes look up."""
+    run; ``indexes`` by table: the columns that probes look up; ``others`` are maps that these read, and that somebody
+    else keeps."""
 
     programs: tuple[TriggerProgram, ...]
     levels: tuple[tuple[PlannedMap, ...], ...]
     indexes: dict[str, tuple[Index, ...]]
+    others: tuple[PlannedMap, ...] = ()
 
     @property
     def program(self) -> TriggerProgram:
@@ -87,8 +89,8 @@ class Plan:
 
     @cached_property
     def passing(self) -> dict[str, PlannedMap]:
-        """The maps that pass on a visible change (``MapKind.passes_on``)."""
-        return {m.name: m for m in self.maps if m.kind.passes_on}
+        """The maps that pass on a visible change (``MapKind.passes_on``), whoever keeps them."""
+        return {m.name: m for m in (*self.maps, *self.others) if m.kind.passes_on}
 
     @cached_property
     def auxiliaries(self) -> frozenset[str]:
@@ -119,7 +121,8 @@ class Plan:
 
     def only(self, names: Collection[str]) -> "Plan":
         """The part of the plan that keeps the maps ``names``."""
-        return evolve(self, levels=tuple(tuple(m for m in level if m.name in names) for level in self.levels))
+        levels = tuple(tuple(m for m in level if m.name in names) for level in self.levels)
+        return evolve(self, levels=levels, others=tuple(m for m in self.maps if m.name not in names))
 
 
 def plan(program: TriggerProgram) -> Plan:

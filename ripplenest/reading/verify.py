@@ -32,19 +32,19 @@ from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Record, Type
 from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.verification import Difference, Sample, Table, Verification
-from ripplenest.run.build import build
-from ripplenest.run.joiner import Joiner
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import Entry, gather, nest
 from ripplenest.state.declared import Declared
+from ripplenest.state.recomputing import Differing
 from ripplenest.state.views import Kept
 from ripplenest.store.specs import Columns
 from ripplenest.version.version import Version
 
 
-def verify(declared: Declared, snapshot: Version, joiner: Joiner, room: Room, deep: bool) -> Verification:
-    """Everything that ``snapshot`` holds of what is ``declared``. Raises CorruptState for bytes that have changed."""
-    run = _Run(snapshot, joiner, room)
+def verify(declared: Declared, snapshot: Version, differing: Differing, room: Room, deep: bool) -> Verification:
+    """Everything that ``snapshot`` holds of what is ``declared``. ``differing`` compares maps with what their
+    definitions give. Raises CorruptState for bytes that have changed."""
+    run = _Run(snapshot, differing, room)
     for r in declared.relations.values():
         run.differences.extend(_relation(run, r))
     seen: set[str] = set()
@@ -82,7 +82,7 @@ class _Run:
     """One verification at work."""
 
     snapshot: Version
-    joiner: Joiner
+    differing: Differing
     room: Room
     tables: list[Table] = field(factory=list)
     differences: list[Difference] = field(factory=list)
@@ -151,17 +151,16 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
     """Every map of a view; auxiliary ones that an earlier view shares were looked at there."""
     maps = {m.name: m for m in view.program.maps if m.name not in seen}
     found = {name: run.read(name, _called(m, view.name), m.row) for name, m in maps.items()}
-    levels = tuple(tuple(m for m in level if m.name in maps) for level in view.plan.levels)
+    differences: Mapping[str, Rows] = {}
     try:
-        fresh = build(evolve(view.plan, levels=levels), run.snapshot, run.joiner)
+        differences = run.differing(view.plan.only(maps), {name: t.rows for name, t in found.items()})
     except EvaluationError as error:
         what = f"the view cannot be computed: {error.what}"
         yield Difference(view.name, f"view {part(view.name)}", what)
-        fresh = {}
     for name, m in maps.items():
         yield from _sound(found[name], signed=any(c.weight < 0 for c in m.products))
-        if name in fresh:
-            yield from _compared(found[name], fresh[name], run.room)
+        if name in differences:
+            yield from _compared(found[name], differences[name])
     yield from _output(view, found)
 
 
@@ -184,11 +183,10 @@ def _called(m: Map, view: str) -> str:
     return f"view {part(view)}, {what}"
 
 
-def _compared(t: _Seen, fresh: Rows, room: Room) -> Iterator[Difference]:
-    """Law 6: what is stored is what the definition gives."""
-    change = summed(t.rows.plus(fresh.negated()), room)
-    missing = columnar.negative(change).negated()
-    yield from t.differs("not what its definition gives on the relations", columnar.positive(change), missing)
+def _compared(t: _Seen, change: Rows) -> Iterator[Difference]:
+    """Law 6: what is stored is what the definition gives, so that the ``change`` to that is nothing."""
+    too_many = columnar.negative(change).negated()
+    yield from t.differs("not what its definition gives on the relations", too_many, columnar.positive(change))
 
 
 def _output(view: Kept, found: Mapping[str, _Seen]) -> Iterator[Difference]:

@@ -8,6 +8,9 @@ Options: ``path`` of the state (or ``load(path)``); ``view`` or ``relation``; ``
 dictionary, with its ``site``; ``asOf``: a version, or ``source:seq``; ``since``: what changed after a version, with
 ``_multiplicity``, or "start" for all that is there, with it; ``catalogue``: the URL of one in PostgreSQL, else that in
 RIPPLENEST_CATALOGUE.
+
+All rows are read, and Spark filters them. A reader that has ``pushFilters`` is asked once for a DataFrame and not for
+each use of it (Spark 4.3): whatever reads the DataFrame again gets what another query's filters have left.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence

@@ -14,8 +14,8 @@ nothing to fence.
 
 import hashlib
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
@@ -36,18 +36,19 @@ from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
-from ripplenest.run.build import recomputed
-from ripplenest.run.engines import Chosen, Engines
+from ripplenest.run.engines import Chosen, Engines, Place
 from ripplenest.run.policy import Decision, Policy, Work, after_failure, decide
-from ripplenest.run.propagate import Propagation, propagate
+from ripplenest.run.propagate import propagate
 from ripplenest.schema.relation import Relation, find_relation
+from ripplenest.state.back import Undoing
 from ripplenest.state.declared import Declared
 from ripplenest.state.notes import LOADS, ROLLBACKS, meta_key, note
-from ripplenest.state.report import Report
+from ripplenest.state.recomputing import Found, Recomputing
+from ripplenest.state.report import Laps, Report
 from ripplenest.state.state import State
 from ripplenest.state.stored import relation_text
-from ripplenest.state.tasks import Tasks, loading, mapped
-from ripplenest.store.specs import Applied, Change, Standing
+from ripplenest.state.tasks import Builds, Pending, Tasks, is_by_tasks, loading
+from ripplenest.store.specs import Applied, Change, Standing, Written
 from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Fold, Unfolding, folded
 
@@ -68,15 +69,20 @@ class Recorded:
 
 @frozen
 class Commits:
-    """Commits to one state, by its engines, and by ``tasks`` if there can be any."""
+    """Commits to one state, by its engines, and by ``tasks`` and ``builds`` if there can be any."""
 
     state: State
     engines: Engines
     tasks: Callable[[], Tasks] | None = None
+    builds: Callable[[], Builds] | None = None
 
     @property
     def _declared(self) -> Declared:
         return self.state.declared
+
+    @property
+    def _recomputing(self) -> Recomputing:
+        return Recomputing(self.state, self.builds)
 
     # ------------------------------------------------------------ relations and views
 
@@ -136,13 +142,13 @@ class Commits:
             change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=_loaded_digest(r, content), written=written)
             for _ in range(TRIES - 1):
                 try:
-                    return self._named(r, snapshot, sizes, change)
+                    return self._named(r, snapshot, sizes, change, staging)
                 except Stale:
                     snapshot = self.state.snapshot()
                     if staging.is_numbered or not self._fits(work, ids, seq, snapshot):
                         raise
                     self._check_none(r.name, snapshot, None)
-            return self._named(r, snapshot, sizes, change)
+            return self._named(r, snapshot, sizes, change, staging)
 
     def _fits(self, work: Loading, ids: Mapping[str, int], seq: int, snapshot: Unfolding) -> bool:
         """Whether a load can be named on top of a newer version: its tables are there yet, and no other load is."""
@@ -152,14 +158,15 @@ class Commits:
         again, same = loading(r, self._declared.folded, snapshot)
         return again.is_for(work) and same == ids
 
-    def _named(self, r: Relation, snapshot: Unfolding, sizes: Mapping[str, int], change: Change) -> int:
-        """Commit what tasks wrote. It is mapped where a view reads it."""
-        work, written = loading(r, self._declared.folded, snapshot)[0], change.written
-        assert written is not None
+    def _named(
+        self, r: Relation, snapshot: Unfolding, sizes: Mapping[str, int], change: Change, staging: Staging
+    ) -> int:
+        """Commit what tasks wrote, and what it does to views; nothing is read where none reads it."""
+        assert change.written is not None
         is_read = any(r.name in view.relations for view in self._declared.views.values())
-        read = sizes.keys() & written.segments.keys() if is_read else ()
-        made = {table: mapped(work.specs[table], written) for table in sorted(read)}
-        return self._finished(r.name, snapshot, sizes, made, change)
+        parts = sizes.keys() if is_read else ()
+        staged = {table: segments for table, segments in change.written.segments.items() if table in parts}
+        return self._finished(r.name, sizes, Pending(snapshot, staged=staged), change, staging)
 
     def fill(self, name: str, rows: Given) -> None:
         """Fill an empty relation with the rows of another state, which is no load of this one."""
@@ -183,18 +190,27 @@ class Commits:
         stored, sizes = self._loaded(write, snapshot)
         changes = {part: rows for part, rows in stored.items() if part in sizes}  # no view looks into what is folded
         change = Change(stored, source=source, seq=seq, digest=digest)
-        return self._finished(write.relation, snapshot, sizes, changes, change)
+        return self._finished(write.relation, sizes, Pending(snapshot, changes), change)
 
     def _finished(
-        self, name: str, snapshot: Unfolding, sizes: Mapping[str, int], changes: Mapping[str, Rows], change: Change
+        self,
+        name: str,
+        sizes: Mapping[str, int],
+        pending: Pending,
+        change: Change,
+        staging: Staging | None = None,
     ) -> int:
-        """Commit a load, with what ``changes`` of parts, of these ``sizes``, do to views."""
+        """Commit a load, with what is ``pending`` in parts, of these ``sizes``, and what that does to views."""
+        snapshot = pending.version
         plan = merged([v.plan for v in self._declared.views.values() if name in v.relations])
-        engine = self.engines.choose(Work(plan, snapshot.size, sizes).full())
-        deltas = {**change.deltas, **recomputed(plan, snapshot, changes, engine.joiner, self.state.room).changed}
+        rows = Work(plan, snapshot.size, sizes).full()
+        engine = self.engines.choose(rows)
         said = note("load", name=name, **engine.facts)
         meta = self._declared.left_behind(sizes, snapshot.version)
-        return self.state.commit(evolve(change, deltas=deltas, meta=meta, note=said), snapshot.version)
+        with ExitStack() as held:
+            found = self._recomputing.found(plan, pending, engine, rows, held, staging)
+            change = evolve(change, deltas={**change.deltas, **found.deltas}, meta=meta, note=said)
+            return self.state.commit(_with_written(change, found.written), snapshot.version)
 
     def _loaded(self, write: Write, snapshot: Unfolding) -> tuple[dict[str, Rows], dict[str, int]]:
         """What a load stores, and how many rows of each part it has."""
@@ -234,29 +250,30 @@ class Commits:
         applied = self._carried_out(snapshot, named)
         changes = applied.changes
         laps.end("intake")
-        decision, engine, done = self._changed(policy, snapshot, changes)
-        laps.end("views")
-        report = Report(
-            snapshot.version + 1,
-            source,
-            seq,
-            {part: len(rows) for part, rows in changes.items()},
-            {name: len(rows) for name, rows in done.changed.items()},
-            applied.read + done.rows_read,
-            done.jobs,
-            laps.total,
-            decision.how,
-            decision.why,
-            waiting=tuple(view.name for view in self._declared.waits_for(changes)),
-            engine=engine.name,
-            engine_why=engine.why,
-        )
-        stored = folded(changes, snapshot, self._declared.folded)
-        meta = self._declared.left_behind(changes, snapshot.version)
-        said, found_by = note("batch", **_noted(report)), applied.missed
-        change = Change({**stored, **done.changed}, (), found_by, meta, source, seq, digest, said)
-        self.state.commit(change, snapshot.version)
-        laps.end("commit")
+        with ExitStack() as held:
+            decision, engine, found = self._changed(policy, snapshot, changes, held)
+            laps.end("views")
+            report = Report(
+                snapshot.version + 1,
+                source,
+                seq,
+                {part: len(rows) for part, rows in changes.items()},
+                found.rows,
+                applied.read + found.rows_read,
+                found.jobs,
+                laps.total,
+                decision.how,
+                decision.why,
+                waiting=tuple(view.name for view in self._declared.waits_for(changes)),
+                engine=engine.name,
+                engine_why=engine.why,
+            )
+            stored = folded(changes, snapshot, self._declared.folded)
+            meta = self._declared.left_behind(changes, snapshot.version)
+            said, found_by = note("batch", **_noted(report)), applied.missed
+            change = Change({**stored, **found.deltas}, (), found_by, meta, source, seq, digest, said)
+            self.state.commit(evolve(change, written=found.written), snapshot.version)
+            laps.end("commit")
         return evolve(report, seconds=laps.total, phases=laps.spent)
 
     def _carried_out(self, snapshot: Unfolding, named: Sequence[tuple[Operation, str]]) -> Outcome:
@@ -264,9 +281,10 @@ class Commits:
         return carry_out(relations, lambda: self.state.overlay(snapshot), version, named)
 
     def _changed(
-        self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows]
-    ) -> tuple[Decision, Chosen, Propagation]:
-        """What a batch that changes parts does to every map, and how and where that was found."""
+        self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows], held: ExitStack
+    ) -> tuple[Decision, Chosen, Found]:
+        """What a batch that changes parts does to every map, and how and where that was found. What tasks wrote of it
+        is there until ``held`` ends."""
         if policy == "strict":
             self._declared.check_strict(changes)
         plan, sizes = self._declared.plan(), {part: len(rows) for part, rows in changes.items()}
@@ -275,12 +293,13 @@ class Commits:
         if decision.how == "incremental":
             try:
                 done = propagate(plan, snapshot, changes, engine.joiner, engine.here)
-                return decision, engine.told(done.here), done
+                return decision, engine.told(done.here), Found.of(done)
             except EvaluationError as error:
                 # Triggers also ask about rows that were and rows that came together, which no state holds.
                 decision = after_failure(policy, error, Work(plan, snapshot.size, sizes))
                 engine = self.engines.choose(decision.rows)
-        return decision, engine, recomputed(plan, snapshot, changes, engine.joiner, self.state.room)
+        found = self._recomputing.found(plan, Pending(snapshot, changes), engine, decision.rows, held)
+        return decision, engine, found
 
     # ------------------------------------------------------------ back
 
@@ -290,33 +309,35 @@ class Commits:
 
     def _rollback(self, policy: Policy, to: int) -> int:
         snapshot = self.state.snapshot()
-        parts = [part for r in self._declared.relations.values() for part in r.parts]
-        back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in parts}
-        changes = {part: rows for part, rows in back.items() if len(rows)}
-        _, engine, done = self._changed(policy if policy == "full" else "auto", snapshot, changes)
-        stored = folded(changes, snapshot, self._declared.folded)
+        undoing = Undoing(self._declared, snapshot, to)
+        how: Policy = policy if policy == "full" else "auto"
+        decision = decide(how, self._declared.plan(), snapshot.size, undoing.sizes)
+        most, place = undoing.most(decision), self.engines.place(undoing.most(decision))
+        with ExitStack() as held:
+            if self.builds is not None and is_by_tasks(place, most):
+                found = self._recomputing.back(self._declared.plan(), undoing.back, held)
+                return self._back(undoing, place, undoing.parts(found.rows), Change(written=found.written))
+            back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in undoing.relations}
+            changes = {part: rows for part, rows in back.items() if len(rows)}
+            _, engine, found = self._changed(how, snapshot, changes, held)
+            stored = folded(changes, snapshot, self._declared.folded)
+            return self._back(undoing, engine, changes, Change({**stored, **found.deltas}, written=found.written))
+
+    def _back(self, undoing: Undoing, place: Place, changed: Collection[str], change: Change) -> int:
+        """Commit a rollback, which changes these parts."""
+        snapshot, to = undoing.version, undoing.to
         undone = [*self.state.rollbacks(), [snapshot.version + 1, to]]
-        meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changes, snapshot.version)}
-        change = Change({**stored, **done.changed}, meta=meta, note=note("rollback", to=to, **engine.facts))
-        return self.state.commit(change, snapshot.version)
+        meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changed, snapshot.version)}
+        said = note("rollback", to=to, **place.facts)
+        return self.state.commit(evolve(change, meta=meta, note=said), snapshot.version)
 
 
-class Laps:
-    """Seconds by phase, of phases that follow one another."""
-
-    def __init__(self) -> None:
-        self.spent: dict[str, float] = {}
-        self._since = time.perf_counter()
-
-    def end(self, phase: str) -> None:
-        """What passed since the last phase is of this one."""
-        now = time.perf_counter()
-        self.spent[phase], self._since = now - self._since, now
-
-    @property
-    def total(self) -> float:
-        """Of the phases that have ended."""
-        return sum(self.spent.values())
+def _with_written(change: Change, maps: Written | None) -> Change:
+    """With what tasks wrote of maps, beside what they may have written of parts."""
+    if maps is None:
+        return change
+    parts = {} if change.written is None else change.written.segments
+    return evolve(change, written=evolve(maps, segments={**parts, **maps.segments}))
 
 
 def _noted(report: Report) -> dict[str, object]:

@@ -25,7 +25,7 @@ from ripplenest.state.declared import Declared
 from ripplenest.state.notes import Kind, meta_key, note
 from ripplenest.state.state import State
 from ripplenest.state.stored import StoredPast, relation_text, stored_shape, write
-from ripplenest.state.tasks import Builds
+from ripplenest.state.tasks import Builds, Pending, is_by_tasks
 from ripplenest.state.views import OTHER_PROGRAM, Kept, Waiting, compiled, stored_text
 from ripplenest.store.layouts import grown
 from ripplenest.store.specs import Change, TableSpec
@@ -33,7 +33,6 @@ from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Unfolding, unfolded
 
 Meta = dict[str, str | None]
-ALONE = 200_000  # rows of work that the driver hands to Spark and takes back sooner than tasks begin to write
 
 
 @frozen
@@ -175,7 +174,7 @@ class Definitions:
             merged=tuple(fold.table for fold in unfold),
             dropped=tuple(sorted(dropped)),
         )
-        builds = self.builds if engine.name == "spark" and work > ALONE else None
+        builds = self.builds if is_by_tasks(engine, work) else None
         version = self._built(change, plan, snapshot, engine.joiner, builds)
         self._declared.know(view)
         return version
@@ -189,8 +188,8 @@ class Definitions:
             return self.state.commit(evolve(change, deltas={**made, **change.deltas}), snapshot.version)
         store, specs = self.state.store, {spec.name: spec for spec in change.tables}
         with Staging.begin(store.path) as staging:
-            written = builds().build(plan, specs, snapshot, staging, store.reserved())
-            return self.state.commit(evolve(change, written=written), snapshot.version)
+            found = builds().build(plan, Pending(snapshot, made=specs), staging, store.reserved())
+            return self.state.commit(evolve(change, written=found.written), snapshot.version)
 
     def _reusable(self, view: Kept, old: Kept | Waiting | None, stored: Mapping[str, TableSpec]) -> set[str]:
         """The maps of ``view`` that are stored as it wants them: auxiliary maps that batches keep fresh for others, and

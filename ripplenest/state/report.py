@@ -1,5 +1,6 @@
 """What a batch did: the report that ``with db.batch() as b`` leaves in ``b.report``."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,3 +77,21 @@ class Report(Tabular):
 
 def _counted(rows: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {part(name)}" for name, n in rows.items()) or "nothing"
+
+
+class Laps:
+    """Seconds by phase, of phases that follow one another."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def end(self, phase: str) -> None:
+        """What passed since the last phase is of this one."""
+        now = time.perf_counter()
+        self.spent[phase], self._since = now - self._since, now
+
+    @property
+    def total(self) -> float:
+        """Of the phases that have ended."""
+        return sum(self.spent.values())

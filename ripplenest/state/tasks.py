@@ -1,21 +1,26 @@
-"""Loads of rows that are with several processes, and stay there, and builds of views by such: what a state wants of who
-does them."""
+"""Loads of rows that are with several processes, and stay there, and maps that such build of what is stored: what a
+state wants of who does them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
+
+from attrs import field, frozen
 
 from ripplenest.data.content import Content
 from ripplenest.data.rows import Rows
 from ripplenest.intake.share import Loading
 from ripplenest.plan.planned import Plan
+from ripplenest.run.engines import Place
 from ripplenest.schema.relation import Relation
 from ripplenest.store.disk import Disk
-from ripplenest.store.ref import TableRef
+from ripplenest.store.ref import Segments, TableRef
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Fold, Unfolding
+
+ALONE = 200_000  # rows of work that the driver hands to Spark and takes back sooner than tasks begin to write
 
 
 class Tasks(Protocol):
@@ -34,13 +39,51 @@ class Tasks(Protocol):
         and what they are. Raises what is wrong with them."""
 
 
+@frozen
+class Pending:
+    """A ``version`` and what a commit is to change in its parts: signed rows, which are here (``changes``) or in files
+    of the same piece of work (``staged``). ``made`` are maps that are not stored yet."""
+
+    version: Unfolding
+    changes: Mapping[str, Rows] = field(factory=dict)
+    staged: Mapping[str, Segments] = field(factory=dict)
+    made: Mapping[str, TableSpec] = field(factory=dict)
+
+
+@frozen
+class Back:
+    """A ``version`` whose ``tables`` are to be what they were in version ``to``. Bags ``unfolded`` may have been arrays
+    then."""
+
+    version: Unfolding
+    to: int
+    tables: Sequence[str]
+    unfolded: Sequence[Fold] = ()
+
+
+@frozen
+class Built:
+    """What tasks wrote: by table the segments that change it. ``rows_read`` of stored tables, in so many ``jobs``."""
+
+    written: Written
+    rows_read: int
+    jobs: int
+
+
 class Builds(Protocol):
     """Who builds maps in several processes (``ripplenest/tasks``)."""
 
-    def build(
-        self, plan: Plan, specs: Mapping[str, TableSpec], version: Unfolding, staging: Staging, first: int
-    ) -> Written:
-        """The segments of every map of ``plan`` that has rows, numbered from ``first`` on. Raises EvaluationError."""
+    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
+        """The change of every map of ``plan`` from what it holds, which is nothing if it is made, to what its
+        definition gives; in segments that are numbered from ``first`` on. Raises EvaluationError."""
+
+    def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
+        """The change of tables to what they were, and of every map of ``plan`` with it. Raises EvaluationError."""
+
+
+def is_by_tasks(place: Place, rows: float) -> bool:
+    """Whether work of about so many rows stays with tasks."""
+    return place.name == "spark" and rows > ALONE
 
 
 def loading(r: Relation, folded: Iterable[Fold], snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:
@@ -53,6 +96,6 @@ def loading(r: Relation, folded: Iterable[Fold], snapshot: Unfolding) -> tuple[L
     return work, {n: tables.number(n) for n in names}
 
 
-def mapped(spec: TableSpec, written: Written) -> Rows:
+def mapped(spec: TableSpec, staging: Staging, segments: Segments) -> Rows:
     """Rows of a table that tasks wrote, where they are mapped."""
-    return TableRef(spec, written.segments[spec.name]).scan(Reader(Disk(written.folder)))
+    return TableRef(spec, segments).scan(Reader(Disk(staging.folder)))

@@ -15,11 +15,32 @@ names them: the only moment of visibility. ``store.py`` begins with the theory o
    chain.py      the digests that tie rows together    tables.py     the tables of the catalogue
    folder.py     what is in a state directory          disk.py       every operation on a file, each a step to fail at
    layouts.py    tables whose columns change           place.py      where a state lives, and not its copies
+
+Each name is imported when it is first used: tasks of Spark read and write segments without a catalogue.
 """
 
-from ripplenest.store.disk import Disk
-from ripplenest.store.snapshot import Snapshot
-from ripplenest.store.specs import Applied, Change, TableSpec
-from ripplenest.store.store import Store
+from pkgutil import resolve_name  # noqa: TID251 - of names in the table below
+from typing import TYPE_CHECKING
 
 __all__ = ["Applied", "Change", "Disk", "Snapshot", "Store", "TableSpec"]
+
+if TYPE_CHECKING:
+    from ripplenest.store.disk import Disk
+    from ripplenest.store.snapshot import Snapshot
+    from ripplenest.store.specs import Applied, Change, TableSpec
+    from ripplenest.store.store import Store
+else:
+    _HOMES = {  # the imports above as data
+        "Applied": "ripplenest.store.specs:Applied",
+        "Change": "ripplenest.store.specs:Change",
+        "Disk": "ripplenest.store.disk:Disk",
+        "Snapshot": "ripplenest.store.snapshot:Snapshot",
+        "Store": "ripplenest.store.store:Store",
+        "TableSpec": "ripplenest.store.specs:TableSpec",
+    }
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = resolve_name(_HOMES[name])
+        return found

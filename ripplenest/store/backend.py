@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
@@ -45,6 +46,10 @@ class Backend(ABC):
     @abstractmethod
     def make(self, c: Connection) -> None:
         """Make what the tables of a new catalogue are in, in the transaction that makes them."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Make durable what is read as committed: who committed it may have died before that was done."""
 
     @abstractmethod
     def damage(self, c: Connection) -> str | None:
@@ -95,6 +100,17 @@ class Sqlite(Backend):
 
     def make(self, c: Connection) -> None:
         """The file is enough."""
+
+    def settle(self) -> None:
+        """That the journal is of no transaction any longer is the last thing that a commit makes durable. Of a process
+        that dies just before, all others read what it committed, until the power fails."""
+        journal = self._folder / f"{FILE}-journal"
+        with refusals(journal), suppress(FileNotFoundError):
+            own = os.open(journal, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(own)
+            finally:
+                os.close(own)
 
     def damage(self, c: Connection) -> str | None:
         found = c.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
@@ -173,6 +189,9 @@ class Postgres(Backend):
             raise self.explained(e) from e
         finally:
             self.engine.dispose()
+
+    def settle(self) -> None:
+        """What can be read is durable there."""
 
     def damage(self, c: Connection) -> str | None:  # noqa: ARG002 - PostgreSQL checks its pages as it reads them
         return None

@@ -108,6 +108,10 @@ class Catalogue(Records):
         """Let go of connections."""
         self._backend.engine.dispose()
 
+    def settle(self) -> None:
+        """Make durable what is read as committed."""
+        self._backend.settle()
+
     @contextmanager
     def transaction(self, write: bool = False) -> Iterator[Connection]:
         """One transaction: a consistent view, and with ``write`` the only writer. Rolled back by any exception.

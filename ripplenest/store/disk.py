@@ -91,10 +91,13 @@ class Disk:
                     if os.path.ismount(path):
                         break
 
-    def write_bytes(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
-        """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it."""
+    def write_bytes(
+        self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer], lasts: bool = True
+    ) -> None:
+        """Write a file that does not exist, durable but for its name: call ``sync_folder`` before anything names it.
+        One that only this piece of work reads does not need to last."""
         with refusals(self.folder / file):
-            self._write(file, chunks)
+            self._write(file, chunks, lasts)
 
     def sync_folder(self) -> None:
         """Make the names of all files written so far durable."""
@@ -134,7 +137,7 @@ class Disk:
 
     # ------------------------------------------------------------ what only a local folder needs
 
-    def _write(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer]) -> None:
+    def _write(self, file: str, chunks: Iterable[bytes | memoryview | pa.Buffer], lasts: bool) -> None:
         self.step("create", file)
         fd = os.open(self.folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -143,8 +146,9 @@ class Disk:
                 rest = memoryview(chunk)
                 while rest:  # the system may write less than it is given
                     rest = rest[os.write(fd, rest) :]
-            self.step("sync", file)
-            os.fsync(fd)
+            if lasts:
+                self.step("sync", file)
+                os.fsync(fd)
         finally:
             os.close(fd)
 

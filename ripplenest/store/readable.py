@@ -226,9 +226,11 @@ class Readable:
             return self._look(c, self._catalogue.tip(c)).head
 
     def _look(self, c: Connection, tip: Tip) -> Newest:
-        """The newest version; ``tip`` is of this transaction."""
+        """The newest version; ``tip`` is of this transaction. One that somebody else has made is durable from now on,
+        before anything is answered from it or made of it."""
         seen = self._seen
         if seen is None or (seen.head.version.n, seen.head.version.state) != (tip.n, tip.state):
+            self._catalogue.settle()
             seen = Newest(self._catalogue.head(c, tip), tip.oldest)
         self._seen = seen if seen.oldest == tip.oldest else evolve(seen, oldest=tip.oldest)
         return self._seen

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.index import Keys, Wanted, asked_for
 from ripplenest.data.rows import Rows
@@ -45,6 +45,15 @@ class TableRef:
     def clustered(self) -> Columns:
         """The columns by whose hash ``between`` divides: those that segments are ordered by, or all of them."""
         return self.spec.indexes[0] if self.spec.indexes else tuple(range(len(self.spec.types)))
+
+    def under(self, folder: str) -> "TableRef":
+        """The same, whose files are named from the folder above ``folder``: so tables of several folders are read by
+        one reader."""
+        return evolve(self, segments=tuple(_under(s, folder) for s in self.segments))
+
+    def with_change(self, segments: Segments, version: int) -> "TableRef":
+        """With ``segments`` that are no version's yet on top, as ``version`` will have them."""
+        return evolve(self, segments=(*self.segments, *(evolve(s, born=version) for s in segments)))
 
     def scan(self, reader: Reader) -> Rows:
         """All rows. Raises CorruptState, as all that reads here."""
@@ -112,6 +121,11 @@ def sorted_runs(segments: Segments) -> list[Segments]:
     for s in segments:
         found.setdefault((s.is_delta, s.born if s.is_delta else s.id), []).append(s)
     return [tuple(run) for run in found.values()]
+
+
+def _under(s: Segment, folder: str) -> Segment:
+    indexes = {columns: evolve(blob, file=f"{folder}/{blob.file}") for columns, blob in s.indexes.items()}
+    return evolve(s, blob=evolve(s.blob, file=f"{folder}/{s.blob.file}"), indexes=indexes)
 
 
 def ranges(low: int, high: int, many: int) -> Iterator[tuple[int, int]]:

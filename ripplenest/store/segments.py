@@ -85,8 +85,9 @@ class Pack:
         self._size += blob.bytes + len(padding)
         return blob
 
-    def write(self, disk: Disk) -> None:
-        disk.write_bytes(self.file, self._parts(self._chunks))
+    def write(self, disk: Disk, lasts: bool = True) -> None:
+        """Into one file, which is durable but for its name if it ``lasts``."""
+        disk.write_bytes(self.file, self._parts(self._chunks), lasts)
 
     def _parts(self, chunks: Sequence[bytes | pa.Buffer]) -> Iterator[memoryview]:
         """``chunks``, large ones in parts, each of which is let go of when the next is wanted."""

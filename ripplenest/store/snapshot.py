@@ -78,24 +78,33 @@ class Snapshot:
 
     def delta(self, table: str, since: int) -> Rows:
         """The changes of ``table`` in the versions (since, version], so that scan(since) ⊎ delta(since) = scan."""
+        changes, gone = self.difference(table, since)
+        rows = self._read(lambda: changes.scan(self._reader), since)
+        return rows.plus(self._read(lambda: gone.scan(self._reader), since).negated()) if gone.segments else rows
+
+    def difference(self, table: str, since: int) -> tuple[TableRef, TableRef]:
+        """What ``delta`` reads: the changes, and the rows at ``since`` of another table that had the name then, which
+        went. Raises StateError when it had other columns."""
         self._check(since)
         found = self._table(table)
-        segments = self._changelog.since(since).get(found.id, ())
-        rows = self._scanned(found, segments, since)
-        return rows if found.born <= since else rows.plus(self._before(found, since).negated())
+        changes = self._ref(found, self._changelog.since(since).get(found.id, ()))
+        return changes, TableRef(found.spec, ()) if found.born <= since else self._before(found, since)
 
-    def _before(self, table: Table, since: int) -> Rows:
-        """The rows at ``since`` of the table that had the name of ``table`` then; none where there was no such table.
-        Raises StateError when it had other columns."""
+    def check_kept(self, since: int | None = None) -> None:
+        """Raises NotKept when this version, or ``since``, is no longer kept."""
+        with self._catalogue.transaction() as c:
+            self._catalogue.check_kept(self.version if since is None else since, self._catalogue.tip(c))
+
+    def _before(self, table: Table, since: int) -> TableRef:
         spec, old = table.spec, self._schema.table(table.spec.name, since)
         if old is None:
-            return Rows.empty(spec.types)
+            return TableRef(spec, ())
         if not same_columns(old.spec.types, spec.types):
             what = f"the table was made anew with other columns in version {table.born}"
             raise StateError(what, where=spec.name, wanted=f"changes since version {table.born} or later", got=since)
         with self._catalogue.transaction() as c:
             live = self._catalogue.live(c, self._catalogue.version(c, since))
-        return self._scanned(old, live.get(old.id, ()), since)
+        return self._ref(old, live.get(old.id, ()))
 
     def born(self, table: str) -> int:
         """The version that made ``table``."""
@@ -139,10 +148,6 @@ class Snapshot:
         """What the catalogue calls ``table``."""
         return self._table(table).id
 
-    def _scanned(self, table: Table, segments: Iterable[Segment], since: int | None = None) -> Rows:
-        ref = self._ref(table, segments)
-        return self._read(lambda: ref.scan(self._reader), since)
-
     def _ref(self, table: Table, segments: Iterable[Segment]) -> TableRef:
         return TableRef(table.spec, tuple(segments), self._schema.layouts.get(table.id, ()), self._complete)
 
@@ -160,8 +165,7 @@ class Snapshot:
         try:
             return read()
         except CorruptState:
-            with self._catalogue.transaction() as c:
-                self._catalogue.check_kept(self.version if since is None else since, self._catalogue.tip(c))
+            self.check_kept(since)
             raise
 
     def _check(self, version: int) -> None:

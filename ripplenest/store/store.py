@@ -55,6 +55,7 @@ class Store(Upkeep):
             found.prepare(files.folder.is_dir, formats)
             files.create()
             root.sync_folder()  # names that a process made which died before it did this
+            found.settle()
             there = files.list()  # first: a writer may go on meanwhile
             store._check_files(there, store.version)
             if retain is not None:

@@ -1,43 +1,146 @@
 """Maps that are built by Spark, and stay where its tasks write them: what ``run/build.py`` does for what is large.
 
-Level by level, the products of a map are DataFrame joins over stored tables, which tasks read (``rows.py``). Who has
-rows of a map sums them a piece at a time and leaves sorted runs, which are merged by ranges of hashes into the segments
-of the map (``store/ranges.py``): so Spark groups nothing, and the driver is told names. What later levels read of a map
-is read from there.
+Level by level, the products of a map are DataFrame joins over stored tables and what a commit changes in them, which
+tasks read (``rows.py``). Who has rows of a map sums them a piece at a time and leaves sorted runs. Those count against
+what is stored by ranges of hashes, and what differs becomes segments: the change of the map (``store/ranges.py``). So
+Spark groups nothing, the driver is told names, and a map that nobody has stored differs in all that it holds. What
+later levels read of a map is what is stored, and its change.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
-from attrs import define, field
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import define, evolve, field
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.data.sums import summed
 from ripplenest.intake.faults import numbered
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
-from ripplenest.run.counts import MOST, check_most
-from ripplenest.run.passing import visible
-from ripplenest.spark.frames import frame, join_of, layout
+from ripplenest.spark.frames import Layout, join_of, layout
 from ripplenest.spark.joiner import evaluation
-from ripplenest.store.disk import Disk
+from ripplenest.state.tasks import Back, Built, Pending
 from ripplenest.store.folder import SEGMENTS
-from ripplenest.store.ranges import Unwritten, divided, written
-from ripplenest.store.ref import TableRef, segment_of_json, segment_to_json
-from ripplenest.store.segments import Reader, Segment
+from ripplenest.store.indexes import RANGE
+from ripplenest.store.ranges import LEAST, Range, Unwritten, divided, merge, written
+from ripplenest.store.ref import Segments, TableRef, segment_of_json, segment_to_json
+from ripplenest.store.segments import Segment
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
-from ripplenest.store.staging import Staging
+from ripplenest.store.staging import FOLDER, Staging
+from ripplenest.tasks.arrays import shredded
+from ripplenest.tasks.faulty import told
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text, surroundings
-from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, SparkJobs, check_seen, gathered
+from ripplenest.tasks.jobs import UNSEEN, Batches, SparkJobs, check_seen, gathered
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
 from ripplenest.tasks.rows import stored
-from ripplenest.version.folding import Unfolding
+from ripplenest.version.folding import Fold
+
+JOINS = 24  # tables that the products of one job read, about
+Products = Mapping[str, tuple[Product, ...]]
+
+
+@define
+class Differences:
+    """Tables of a version with what changes in them, in ``changed``: by table segments of this piece of work."""
+
+    spark: SparkSession
+    memory: int
+    over: Pending
+    staging: Staging
+    first: int
+    changed: dict[str, Segments] = field(factory=dict)
+    jobs: int = 0
+
+    @property
+    def tables(self) -> Snapshot:
+        """The stored tables."""
+        found = self.over.version.tables
+        assert isinstance(found, Snapshot)
+        return found
+
+    @property
+    def here(self) -> Surroundings:
+        """Tasks read the tables and what is on top of them, and write the latter."""
+        return surroundings(str(self.staging.disk.folder.parent), str(self.staging.folder), self.memory)
+
+    def before(self, table: str) -> TableRef:
+        """What is stored of a table; nothing where it is made."""
+        if table in self.over.made:
+            return TableRef(self.over.made[table], ())
+        return self.tables.table(table).under(SEGMENTS)
+
+    def now(self, table: str) -> TableRef:
+        """With what changed."""
+        return self.more(self.before(table), self.changed.get(table, ()))
+
+    def since(self, table: str, version: int) -> tuple[TableRef, TableRef]:
+        """What changed after ``version``, and what there was then of another table of this name."""
+        changes, gone = self.tables.difference(table, version)
+        return changes.under(SEGMENTS), gone.under(SEGMENTS)
+
+    def shredded(self, fold: Fold, arrays: TableRef) -> dict[str, Segments]:
+        """By part the runs of what signed ``arrays`` stand for."""
+        if not arrays.segments:
+            return {}
+        self.jobs += 1
+        specs = {part: self.before(part).spec for part in fold.parts}
+        return shredded(SparkJobs(self.spark.range(0)), self.here, fold, arrays, specs)
+
+    def more(self, ref: TableRef, runs: Segments) -> TableRef:
+        """The rows of both, in the columns of this version."""
+        return ref.with_change(self.staged(runs), self.over.version.version + 1)
+
+    def stage(self, table: str, rows: Rows) -> None:
+        """Write a change that is here, for tasks to read."""
+        here = self.here
+        spec = self.before(table).spec
+        draft = Unwritten(summed(rows, here.room), spec.indexes[:1], self.first, is_delta=True)
+        self.first += 1
+        self.changed[table] = tuple(written([draft], here.disk, here.room)) if len(draft.rows) else ()
+
+    def differ(self, given: Mapping[str, tuple[TableRef, TableRef]]) -> None:
+        """Change each table by the rows of the first of both, without those of the second. One job."""
+        jobs, work = SparkJobs(self.spark.range(0)), []
+        for table, (source, minus) in given.items():
+            number, spec = 0 if table in self.over.made else self.tables.number(table), self.before(table).spec
+            if source.segments or minus.segments:
+                gone = evolve(minus, spec=spec) if minus.segments else None
+                work.append(divided(evolve(source, spec=spec), jobs.at_once, self.first, number, gone))
+                self.first += len(work[-1])
+        self.changed.update(dict.fromkeys(given, ()))
+        if not work:
+            return
+        self.jobs += 1
+        with evaluation():
+            merged = merge_ranges(jobs, self.here, work)
+        for own, found in zip(work, merged, strict=True):
+            self.changed[own[0].source.spec.name] = self._together(own[0], found)
+
+    def written(self, tables: Iterable[str]) -> Written:
+        """What changes ``tables``, for a commit to name."""
+        found = {table: self.changed[table] for table in tables}
+        return Written(self.staging.folder, {table: segments for table, segments in found.items() if segments})
+
+    def _together(self, one: Range, segments: Sequence[Segment]) -> Segments:
+        """Segments of which each task that found little has made one: they become one, here."""
+        if len(segments) < 2 or sum(s.blob.bytes for s in segments) > LEAST:
+            return tuple(segments)
+        here, source = self.here, TableRef(one.source.spec, self.staged(segments))
+        self.first += 1
+        found = merge(Range(source, 0, RANGE, self.first - 1, one.table), here.reader, here.disk, here.room)
+        return () if found.segment is None else (found.segment,)
+
+    def staged(self, segments: Sequence[Segment]) -> Segments:
+        """Segments of this piece of work, as tasks read them."""
+        return TableRef(TableSpec("", ()), tuple(segments)).under(f"{FOLDER}/{self.staging.token}").segments
 
 
 @define
@@ -47,116 +150,140 @@ class TaskBuilds:
     spark: SparkSession
     memory: int
 
-    def build(
-        self, plan: Plan, specs: Mapping[str, TableSpec], version: Unfolding, staging: Staging, first: int
-    ) -> Written:
-        """The segments of every map of ``plan``, numbered from ``first`` on. Raises EvaluationError."""
-        return _Build(self.spark, self.memory, plan, specs, version, staging, first).done()
+    def build(self, plan: Plan, over: Pending, staging: Staging, first: int) -> Built:
+        """The change of every map of ``plan``, in segments that are numbered from ``first`` on. Raises
+        EvaluationError."""
+        found = Differences(self.spark, self.memory, over, staging, first)
+        with told(staging, found.tables):
+            return _Build(found, plan).done()
+
+    def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
+        """The change of tables to what they were, and of every map of ``plan`` with it (``Builds``)."""
+        found = Differences(self.spark, self.memory, Pending(back.version), staging, first)
+        found.tables.check_kept(back.to)
+        with told(staging, found.tables):
+            return self._back(found, plan, back)
+
+    def _back(self, found: Differences, plan: Plan, back: Back) -> Built:
+        since = {table: found.since(table, back.to) for table in back.tables}
+        for fold in back.unfolded:
+            changes, gone = found.since(fold.table, back.to)
+            came, went = found.shredded(fold, changes), found.shredded(fold, gone)
+            for part in fold.parts:
+                of, was = since[part]
+                since[part] = found.more(of, came.get(part, ())), found.more(was, went.get(part, ()))
+        found.differ({table: (gone, changes) for table, (changes, gone) in since.items()})
+        built = _Build(found, plan).done()
+        parts = found.written(back.tables)
+        return evolve(built, written=evolve(parts, segments={**parts.segments, **built.written.segments}))
 
 
 @define
 class _Build:
-    """One build; ``made`` are the maps that are there, and ``read`` the tables as products read them, planned once."""
+    """One build; ``read`` are the tables as products read them, planned once, and ``inside`` the runs of what arrays
+    stand for, by their table and by part."""
 
-    spark: SparkSession
-    memory: int
+    of: Differences
     plan: Plan
-    specs: Mapping[str, TableSpec]
-    version: Unfolding
-    staging: Staging
-    first: int
-    made: dict[str, TableRef] = field(factory=dict)
     read: dict[str, DataFrame] = field(factory=dict)
+    inside: dict[str, dict[str, Segments]] = field(factory=dict)
+    rows_read: int = 0
 
-    def done(self) -> Written:
+    def done(self) -> Built:
+        over, asked = self.of.over, {s.table for m in self.plan.maps for p in m.build for s in p.sources}
+        self.of.changed.update(over.staged)
+        for table in sorted(asked & over.changes.keys()):
+            self.of.stage(table, over.changes[table])
         for level in self.plan.levels:
             self._level(level)
-        return Written(self.staging.folder, {name: ref.segments for name, ref in self.made.items() if ref.segments})
+        return Built(self.of.written(m.name for m in self.plan.maps), self.rows_read, self.of.jobs)
 
     def _level(self, level: Sequence[PlannedMap]) -> None:
-        """The maps of a level: their runs, and then all of them merged in one job."""
-        here, work, jobs = self._here(str(self.staging.folder)), [], None
-        for m in level:
-            self.made[m.name] = TableRef(self.specs[m.name], ())
-            if not m.build:
-                continue
-            jobs, runs, heaviest = self._summed(m)
-            if runs:
-                ranges = divided(TableRef(self.specs[m.name], runs), jobs.at_once, self.first, 0)
-                self.first += len(ranges)
-                work.append((m.name, ranges, heaviest))
-        if jobs is None or not work:
-            return
-        with evaluation():
-            found = merge_ranges(jobs, here, [ranges for _, ranges, _ in work])
-        for (name, _, heaviest), segments in zip(work, found, strict=True):
-            self.made[name] = TableRef(self.specs[name], tuple(segments))
-            if heaviest > MOST:  # the sum of all that rows of the map count may be that of many
-                check_most(name, [self.made[name].scan(Reader(Disk(self.staging.folder))).heaviest()])
+        """The maps of a level: the runs of each, and then what differs in all of them, in one job."""
+        asked = {s.table for m in level for p in m.build for s in p.sources} - self.plan.by_name.keys()
+        before = {m.name: self.of.before(m.name) for m in level}
+        self.rows_read += sum(map(self.of.over.version.size, asked)) + sum(ref.size for ref in before.values())
+        runs = {name: self.of.staged(found) for group in _groups(level) for name, found in self._summed(group).items()}
+        self.of.differ({name: (TableRef(ref.spec, runs.get(name, ())), ref) for name, ref in before.items()})
 
-    def _summed(self, m: PlannedMap) -> tuple[Jobs, tuple[Segment, ...], int]:
-        """The runs of a map, and what bounds how often a row of it is there."""
+    def _summed(self, level: Sequence[PlannedMap]) -> dict[str, Segments]:
+        """The runs of some maps. One job."""
+        built = {m.name: m.build for m in level}
         try:
-            return self._runs(m, m.build)
+            return self._runs(built)
         except EvaluationError:  # perhaps of a key, for a row without a partner
-            again = tuple(p.cautious() for p in m.build)
-            if again == m.build:
+            again = {name: tuple(p.cautious() for p in products) for name, products in built.items()}
+            if again == built:
                 raise
-            return self._runs(m, again)
+            return self._runs(again)
 
-    def _runs(self, m: PlannedMap, products: Sequence[Product]) -> tuple[Jobs, tuple[Segment, ...], int]:
-        jobs, here = SparkJobs(self._products(m, products)), self._here(str(self.staging.folder))
-        common = sources_text(here, [TableRef(self.specs[m.name], ())])
+    def _runs(self, built: Products) -> dict[str, Segments]:
+        shared = layout([self.plan.by_name[name].whole for name in built])
+        refs = [TableRef(self.of.before(name).spec, ()) for name in built]
+        common = sources_text(self.of.here, refs, json.dumps([shared.slots[name] for name in built]))
+        self.of.jobs += 1
         with evaluation():
-            said = jobs.on_rows(Summing, common, self.staging)
-        check_seen(said.values(), self.staging)
+            said = SparkJobs(self._products(built, shared)).on_rows(Summing, common)
+        check_seen(said.values(), self.of.staging)
         found = [json.loads(said[share]) for share in sorted(said)]
-        runs = tuple(segment_of_json(s) for segments, _ in found for s in segments)
-        return jobs, runs, sum(heaviest for _, heaviest in found)
+        return {name: tuple(segment_of_json(s) for own in found for s in own[i]) for i, name in enumerate(built)}
 
-    def _products(self, m: PlannedMap, products: Sequence[Product]) -> DataFrame:
-        shared = layout([m.whole])
-        columns = [F.col(slot).alias(f"c{i}") for i, slot in enumerate(shared.slots[m.name])]
-        for table in {s.table: None for p in products for s in p.sources if s.table not in self.read}:
+    def _products(self, built: Products, shared: Layout) -> DataFrame:
+        """The rows of all products, tagged by their maps."""
+        every = [(name, p) for name, products in built.items() for p in products]
+        for table in {s.table: None for _, p in every for s in p.sources if s.table not in self.read}:
             self.read[table] = self._table(table)
         frames = (
-            join_of(p, m.name, shared).frame(self.spark, [self.read[s.table] for s in p.sources], False)
-            for p in products
+            join_of(p, name, shared).frame(self.of.spark, [self.read[s.table] for s in p.sources], False)
+            for name, p in every
         )
-        return reduce(DataFrame.unionAll, frames).select(*columns, WEIGHT)
+        return reduce(DataFrame.unionAll, frames)
 
     def _table(self, table: str) -> DataFrame:
-        """What statements see of a table; one with rows in arrays is read here."""
-        m = self.plan.passing.get(table)
-        if table in self.made:
-            return stored(self.spark, self._here(str(self.staging.folder)), self.made[table], m is not None)
-        tables = self.version.tables
-        if any(table in fold.parts for fold in self.version.folds) or not isinstance(tables, Snapshot):
-            return frame(self.spark, visible(m, self.version.scan(table)))
-        segments = str(self.staging.disk.folder.parent / SEGMENTS)
-        return stored(self.spark, self._here(segments), tables.table(table), m is not None)
+        """What statements see of a table, some of whose rows may be in arrays."""
+        ref = self.of.now(table)
+        for fold in self.of.over.version.folds:
+            if table in fold.parts and fold.table in self.of.tables.tables:
+                if fold.table not in self.inside:
+                    self.inside[fold.table] = self.of.shredded(fold, self.of.before(fold.table))
+                ref = self.of.more(ref, self.inside[fold.table].get(table, ()))
+        return stored(self.of.spark, self.of.here, ref, table in self.plan.passing)
 
-    def _here(self, read: str) -> Surroundings:
-        return surroundings(read, str(self.staging.folder), self.memory)
+
+def _groups(level: Sequence[PlannedMap]) -> Iterator[list[PlannedMap]]:
+    """The maps of a level that are built, as many together as have few joins."""
+    group: list[PlannedMap] = []
+    joins = 0
+    for m in (m for m in level if m.build):
+        own = sum(len(p.sources) for p in m.build)
+        if group and joins + own > JOINS:
+            yield group
+            group, joins = [], 0
+        group.append(m)
+        joins += own
+    if group:
+        yield group
 
 
 def sum_up(common: str, share: int, batches: Batches) -> str:
-    """In a task: leave runs of the rows of a map, and say which, and how often a row of it may be there."""
-    here, (ref,), _ = sources_of(common)
+    """In a task: leave runs of the rows of maps, and say which."""
+    here, refs, more = sources_of(common)
     if not Path(here.write).is_dir():
         return UNSEEN
-    segments: list[Segment] = []
-    heaviest = 0
-    for rows in _rows(ref.spec, batches, here):
-        number = numbered(share) + len(segments) + 1
-        segments += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room)
-        heaviest += rows.heaviest() * len(rows)
-    return json.dumps([list(map(segment_to_json, segments)), heaviest])
-
-
-def _rows(spec: TableSpec, batches: Batches, here: Surroundings) -> Iterator[Rows]:
-    """Sums of some rows at a time."""
+    slots = json.loads(more)
+    found: list[list[Segment]] = [[] for _ in refs]
     for table in gathered(batches, here.room):
-        rows = Rows.of_arrow(spec.types, table).consolidated()
-        if len(rows):
-            yield rows
+        for i, ref in enumerate(refs):
+            rows = _rows(ref.spec, table, i if len(refs) > 1 else None, slots[i])
+            number = numbered(share) + sum(map(len, found)) + 1
+            if len(rows):
+                found[i] += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room, lasts=False)
+    return json.dumps([list(map(segment_to_json, segments)) for segments in found])
+
+
+def _rows(spec: TableSpec, table: pa.Table, tag: int | None, slots: Sequence[str]) -> Rows:
+    """The sum of the rows with a tag."""
+    own = table if tag is None else table.filter(pc.equal(table.column("tag"), tag))
+    names = [*(f"c{i}" for i in range(len(slots))), WEIGHT]
+    columns = pa.Table.from_arrays([own.column(slot) for slot in (*slots, WEIGHT)], names=names)
+    return Rows.of_arrow(spec.types, columns).consolidated()

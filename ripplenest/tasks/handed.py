@@ -18,9 +18,9 @@ from ripplenest.nrc.errors import KEYS
 from ripplenest.state.stored import relation_of, relation_text
 from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Disk
-from ripplenest.store.ranges import Range
+from ripplenest.store.ranges import Merged, Range
 from ripplenest.store.ref import TableRef, ref_of_json, ref_to_json, segment_of_json, segment_to_json
-from ripplenest.store.segments import Reader, Segment
+from ripplenest.store.segments import Reader
 from ripplenest.store.specs import TableSpec
 from ripplenest.version.folding import Fold
 
@@ -124,21 +124,22 @@ def sources_of(text: str) -> tuple[Surroundings, list[TableRef], str]:
     return Surroundings(**here), list(map(ref_of_json, sources)), more
 
 
-def range_text(work: Range, source: int) -> str:
-    """The range, and which of the sources it is of. Law: range_of(range_text(r, i), s) = r where r is of s[i]."""
-    return json.dumps([source, work.low, work.high, work.id, work.table])
+def range_text(work: Range, source: int, minus: int | None = None) -> str:
+    """The range, and which of the sources it is of. Law: range_of(range_text(r, i, j), s) = r where r is of s[i]
+    without s[j]."""
+    return json.dumps([source, work.low, work.high, work.id, work.table, minus])
 
 
 def range_of(text: str, sources: Sequence[TableRef]) -> Range:
-    source, *rest = json.loads(text)
-    return Range(sources[source], *rest)
+    source, low, high, number, table, minus = json.loads(text)
+    return Range(sources[source], low, high, number, table, None if minus is None else sources[minus])
 
 
-def segment_text(found: Segment | None) -> str:
-    """Law: segment_of(segment_text(s)) = s."""
-    return json.dumps(None if found is None else segment_to_json(found))
+def merged_text(found: Merged) -> str:
+    """Law: merged_of(merged_text(m)) = m."""
+    return json.dumps([None if found.segment is None else segment_to_json(found.segment), found.heaviest])
 
 
-def segment_of(text: str) -> Segment | None:
-    found = json.loads(text)
-    return None if found is None else segment_of_json(found)
+def merged_of(text: str) -> Merged:
+    segment, heaviest = json.loads(text)
+    return Merged(None if segment is None else segment_of_json(segment), heaviest)

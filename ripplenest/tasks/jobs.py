@@ -1,81 +1,68 @@
 """Jobs of Spark whose tasks run our own code on Arrow, and answer with one text each.
 
-A job is a data source: one that is written to takes the rows of a DataFrame, one that is read from does pieces of
-work. What goes to a task is text, beside the name of a class of this package, and what comes back is text, of those
-attempts alone that Spark has committed. It works on classic sessions, on Connect and on clusters whose workers have
-this package; ``DataFrame.mapInArrow`` would do the same, and wants pandas.
+A job is one query with a function of Python in it, which is asked by tasks: one that works on rows is asked of those of
+a DataFrame, one that does pieces of work of a range, with a piece in each partition. What comes back is text, of those
+attempts alone whose results Spark has taken. It works on classic sessions, on Connect and on clusters whose workers
+have this package. A data source could do the same, for which Spark starts up to five more processes to plan with;
+``DataFrame.mapInArrow`` wants pandas.
+
+A function of Spark says something of each row, and in the order of rows. Ours says nothing of any but the last of its
+partition, and of that one all that there is to say. So that Spark need not keep rows until then, what works on them
+stands in a thread of its own: rows are handed on to it, and answered at once.
 """
 
 import json
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, MutableMapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from secrets import token_hex
-from typing import TYPE_CHECKING, Protocol
+from queue import Queue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from attrs import frozen
+from attrs import asdict, frozen
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceArrowWriter,
-    DataSourceReader,
-    InputPartition,
-    WriterCommitMessage,
-)
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StringType
 
 from ripplenest.data.room import Room
-from ripplenest.errors import EnvironmentProblem
+from ripplenest.errors import CorruptState, EnvironmentProblem, EvaluationError
+from ripplenest.intake.faults import Fault
 
 if TYPE_CHECKING:
     from ripplenest.store.staging import Staging
 
 Batches = Iterator[pa.RecordBatch]
-Options = MutableMapping[str, str]
-ANSWER = StructType([StructField("task", LongType()), StructField("said", StringType())])
-COMMON, WORKS, FOLDER, FILE = "common", "works", "folder", "file"  # options
+Columns = Iterator[tuple[pa.Array, ...]]
+AHEAD = 4  # batches that are handed on before they are asked for
 UNSEEN = "null"  # what a task says that does not see the folder
+WELL, WRONG = "+", "-"  # what comes before an answer, and before an error
 MISSING = "No module named 'ripplenest"
 
 
-class Job(DataSource):
-    """What Spark knows by the name of its class."""
-
-    @classmethod
-    def name(cls) -> str:
-        return f"ripplenest.{cls.__name__.lower()}"
-
-
-class OnRows(Job):
-    """What each partition of a DataFrame is given to."""
+class OnRows:
+    """What is asked of the rows of each partition."""
 
     @staticmethod
     @abstractmethod
     def do(common: str, share: int, batches: Batches) -> str:
         """What there is to say of the rows of partition number ``share``. ``common`` is told to all."""
 
-    def writer(self, schema: StructType, overwrite: bool) -> "_Writer":  # noqa: ARG002 - as rows come
-        return _Writer(type(self), dict(self.options))
 
-
-class OnWork(Job):
+class OnWork:
     """What does pieces of work, a task each."""
 
     @staticmethod
     @abstractmethod
     def do(common: str, own: str) -> str:
         """What there is to say of a piece of work. ``common`` is told to all."""
-
-    def schema(self) -> StructType:
-        return ANSWER
-
-    def reader(self, schema: StructType) -> "_Reader":  # noqa: ARG002 - it is the one that we gave
-        return _Reader(type(self), dict(self.options))
 
 
 class Jobs(Protocol):
@@ -89,8 +76,8 @@ class Jobs(Protocol):
     def at_once(self) -> int:
         """How many tasks may be done at once."""
 
-    def on_rows(self, job: type[OnRows], common: str, staging: "Staging") -> dict[int, str]:
-        """By partition of the rows, what ``job`` says of them."""
+    def on_rows(self, job: type[OnRows], common: str) -> dict[int, str]:
+        """By partition of the rows that has some, what ``job`` says of them."""
 
     def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
         """What ``job`` says of each of ``works``."""
@@ -111,74 +98,142 @@ class SparkJobs:
         """As many as its user has a shuffle have."""
         return max(int(self.rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "1") or 1), 1)
 
-    def on_rows(self, job: type[OnRows], common: str, staging: "Staging") -> dict[int, str]:
-        self.rows.sparkSession.dataSource.register(job)
-        file = token_hex(16)
-        told = {COMMON: common, FOLDER: str(staging.folder), FILE: file}
-        with _without_us():
-            self.rows.write.format(job.name()).mode("append").options(**told).save()
-        found = json.loads((staging.folder / file).read_bytes())
-        return {int(share): said for share, said in found.items()}
+    def on_rows(self, job: type[OnRows], common: str) -> dict[int, str]:
+        names = self.rows.columns
+        if not names:
+            return {}
+        places = [f"c{i}" for i in range(len(names))]  # names may come twice, and hold what Spark would read as a path
+        said = _function(_on_rows(job, common, names))
+        frame = self.rows.toDF(*places).select(said(*places).alias("said"))
+        found = [text.partition(" ") for text in _answers(frame.filter(F.col("said").isNotNull()))]
+        return {int(share): _heard(text) for share, _, text in found}
 
     def on_work(self, job: type[OnWork], common: str, works: Sequence[str]) -> list[str]:
-        spark = self.rows.sparkSession
-        spark.dataSource.register(job)
-        told = {COMMON: common, WORKS: json.dumps(works)}
-        with _without_us():
-            found = spark.read.format(job.name()).options(**told).load().toArrow()
-        said = dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
-        return [said[i] for i in range(len(works))]
+        if not works:
+            return []
+        said = _function(_on_work(job, common, works))
+        pieces = self.rows.sparkSession.range(0, len(works), 1, len(works))
+        return list(map(_heard, _answers(pieces.select(said("id").alias("said")))))
 
 
-class _Said(WriterCommitMessage):
-    """What the task of a partition says."""
-
-    def __init__(self, share: int, said: str) -> None:
-        self.share, self.said = share, said
-
-
-class _Writer(DataSourceArrowWriter):
-    """Rows that come to a job. What tasks said whose attempts count is put down for who waits."""
-
-    def __init__(self, job: type[OnRows], options: Options) -> None:
-        super().__init__()
-        self.job, self.options = job, options
-
-    def write(self, iterator: Batches) -> WriterCommitMessage:
-        context = TaskContext.get()
-        assert context is not None
-        share = context.partitionId()
-        return _Said(share, self.job.do(self.options[COMMON], share, iterator))
-
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        said = {m.share: m.said for m in messages if isinstance(m, _Said)}
-        from ripplenest.store.disk import Disk  # noqa: PLC0415 - not where jobs are planned
-
-        Disk(Path(self.options[FOLDER])).write_bytes(self.options[FILE], [json.dumps(said).encode()])
+def _heard(said: str) -> str:
+    """What a task has said. Raises what it was wrong with."""
+    if said.startswith(WELL):
+        return said.removeprefix(WELL)
+    raise Fault(**json.loads(said.removeprefix(WRONG))).at(None)
 
 
-class _Piece(InputPartition):
-    """A piece of work."""
+def _function(asked: Callable[..., Any]) -> Callable[..., Column]:
+    """A function of Spark. What is deterministic it may ask twice, to filter by what is said and to say it."""
+    made: Any = arrow_udf(asked, StringType())  # type: ignore[call-overload]  # it reads the types of ``asked``
+    found: Callable[..., Column] = made.asNondeterministic()
+    return found
 
-    def __init__(self, task: int, own: str) -> None:
-        super().__init__(None)
-        self.task, self.own = task, own
+
+def _answers(frame: DataFrame) -> list[str]:
+    with _without_us():
+        found: list[str] = frame.toArrow().column(0).to_pylist()
+    return found
 
 
-class _Reader(DataSourceReader):
-    """Work for a job."""
+# ---------------------------------------------------------------- in tasks
 
-    def __init__(self, job: type[OnWork], options: Options) -> None:
-        self.job, self.options = job, options
 
-    def partitions(self) -> Sequence[InputPartition]:
-        return [_Piece(i, own) for i, own in enumerate(json.loads(self.options[WORKS]))]
+def _on_rows(job: type[OnRows], common: str, names: Sequence[str]) -> Callable[[Columns], Iterator[pa.Array]]:
+    def asked(columns: Columns) -> Iterator[pa.Array]:
+        return said_of_rows(job, common, names, columns)
 
-    def read(self, partition: InputPartition) -> Batches:
-        assert isinstance(partition, _Piece)
-        said = self.job.do(self.options[COMMON], partition.own)
-        columns = [pa.array([partition.task], pa.int64()), pa.array([said], pa.string())]
-        yield pa.RecordBatch.from_arrays(columns, ANSWER.names)
+    return asked
+
+
+def _on_work(job: type[OnWork], common: str, works: Sequence[str]) -> Callable[[pa.Array], pa.Array]:
+    def asked(ids: pa.Array) -> pa.Array:
+        return pa.array([_said(partial(job.do, common, works[i])) for i in ids.to_pylist()], pa.string())
+
+    return asked
+
+
+def said_of_rows(job: type[OnRows], common: str, names: Sequence[str], columns: Columns) -> Iterator[pa.Array]:
+    """NULL for each row, and for the last one the number of its partition and what ``job`` says of all of them."""
+    context = TaskContext.get()
+    assert context is not None
+    share = context.partitionId()
+    last = 0
+    with Beside(lambda batches: _said(lambda: job.do(common, share, batches))) as beside:
+        for arrays in columns:
+            own = [arrays] if len(names) == 1 else arrays  # of one column Spark hands on no tuple
+            beside.take(pa.RecordBatch.from_arrays(list(own), names))
+            yield pa.nulls(last, pa.string())
+            last = len(own[0])
+        if last:
+            answer = pa.array([f"{share} {beside.said()}"], pa.string())
+            yield pa.concat_arrays([pa.nulls(last - 1, pa.string()), answer])
+
+
+def _said(do: Callable[[], str]) -> str:
+    """In a task: what ``do`` says. What rows are to blame for is said, too: Spark would try it again, and tell it in
+    words of its own."""
+    try:
+        return WELL + do()
+    except (CorruptState, EvaluationError) as error:
+        return WRONG + json.dumps(asdict(Fault.of(error)))
+
+
+class Beside:
+    """What is done with batches in a thread of its own, as they come. Who hands them on is not held up for longer than
+    it takes to work on some."""
+
+    def __init__(self, do: Callable[[Batches], str]) -> None:
+        self._do = do
+        self._rows: Queue[pa.RecordBatch | None] = Queue(AHEAD)
+        self._whole, self._said = False, ""
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> "Beside":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Without an answer, if there is none yet: rows that did not all come are none to say anything of."""
+        if self._thread.is_alive():
+            self._rows.put(None)
+            self._thread.join()
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Hand on a batch. Raises what has gone wrong with those before it."""
+        self._check()
+        self._rows.put(batch)
+
+    def said(self) -> str:
+        """The answer, of all that was handed on. Raises what went wrong."""
+        self._whole = True
+        self._rows.put(None)
+        self._thread.join()
+        self._check()
+        return self._said
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        batches = iter(self._rows.get, None)
+        try:
+            self._said = self._do(self._came(batches))
+        except BaseException as error:
+            self._error = error
+        finally:
+            deque(batches, 0)  # that nobody wants, so that who hands on does not wait
+
+    def _came(self, batches: Batches) -> Batches:
+        yield from batches
+        if not self._whole:
+            raise RowsLost
+
+
+class RowsLost(Exception):
+    """The rows of a partition ended before they all came."""
 
 
 def gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
@@ -198,12 +253,17 @@ def gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
 def check_seen(said: Collection[str], staging: "Staging") -> None:
     """Raises EnvironmentProblem when a task did not see the folder."""
     if UNSEEN in said:
-        raise EnvironmentProblem(
-            "the workers of Spark do not see the folder of the state",
-            where=str(staging.disk.folder.parent),
-            wanted="a folder that every worker has under this path",
-            possible=["load(name, df.toArrow())"],
-        )
+        raise unseen(staging.disk.folder.parent)
+
+
+def unseen(state: Path) -> EnvironmentProblem:
+    """The error for workers that do not see the folder of a state."""
+    return EnvironmentProblem(
+        "the workers of Spark do not see the folder of the state",
+        where=str(state),
+        wanted="a folder that every worker has under this path",
+        possible=["load(name, df.toArrow())", 'engine="local"'],
+    )
 
 
 @contextmanager

@@ -1,5 +1,4 @@
-"""The kinds of jobs. Spark plans each of them in processes of its own, which need to know no more than their names;
-what does the work is imported by who does it."""
+"""The kinds of jobs. Spark tells tasks their names; what does the work is imported by who does it."""
 
 from ripplenest.tasks.jobs import Batches, OnRows, OnWork
 
@@ -42,6 +41,26 @@ class Again(OnWork):
         from ripplenest.tasks.loads import find_again  # noqa: PLC0415 - in tasks alone
 
         return find_again(common, own)
+
+
+class Settling(OnWork):
+    """A range of what was loaded becomes a segment, unless keys come again in it."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.loads import settle_range  # noqa: PLC0415 - in tasks alone
+
+        return settle_range(common, own)
+
+
+class Shredding(OnWork):
+    """Arrays of a range become rows of parts."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.arrays import shred_range  # noqa: PLC0415 - in tasks alone
+
+        return shred_range(common, own)
 
 
 class Merging(OnWork):

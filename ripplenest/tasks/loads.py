@@ -1,13 +1,13 @@
 """Loads of DataFrames: what ``intake/share.py`` does in tasks, and what the driver makes of their answers.
 
-Each partition of the DataFrame is a share, whose task leaves sorted runs in the staging folder. Then tasks look for
-keys that come again, each in a range of hashes, and merge the runs into segments. The driver is told names and numbers,
-and names what it was told: what other attempts have written goes with the folder.
+Each partition of the DataFrame is a share, whose task leaves sorted runs in the staging folder. Then tasks merge the
+runs into segments, each in a range of hashes, where they meet keys that come again. The driver is told names and
+numbers, and names what it was told: what other attempts have written goes with the folder.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame
 from ripplenest.data.content import Content
 from ripplenest.intake.faults import Fault, first_faults
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.share import Loading, Share, Taken, keys_again
+from ripplenest.intake.share import Loading, Share, Taken, keys_again, settle
 from ripplenest.nrc.errors import LawBroken, raise_first
-from ripplenest.store.ranges import divided, written
-from ripplenest.store.ref import TableRef
+from ripplenest.store.ranges import Range, divided, written
+from ripplenest.store.ref import TableRef, segment_of_json, segment_to_json
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Written
 from ripplenest.store.staging import Shared, Staging
@@ -39,8 +39,7 @@ from ripplenest.tasks.handed import (
     taken_text,
 )
 from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, SparkJobs, check_seen, gathered
-from ripplenest.tasks.kinds import Again, Looking, Taking
-from ripplenest.tasks.merging import merge_ranges
+from ripplenest.tasks.kinds import Again, Looking, Settling, Taking
 
 
 @frozen
@@ -69,16 +68,16 @@ class TaskLoads:
         taken = self._shares(jobs, Taking, work, staging)
         _check(work, taken, [f for t in taken.values() for f in t.types])
         here, sources = self._here(staging), _sources(work, taken)
-        again = _again(jobs, work, here, sources)
-        _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
         if any(t.is_wrong for t in taken.values()):
+            again = _again(jobs, work, here, sources)
+            _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
             raise LawBroken("rows could not be loaded, and none of them is wrong", where=work.where)
         ranges = []
-        for table in sorted(sources.keys() & tables.keys()):
-            ranges.append(divided(sources[table], jobs.at_once, first, tables[table]))
+        for table in sorted(sources):
+            ranges.append(divided(sources[table], jobs.at_once, first, tables.get(table, 0)))
             first += len(ranges[-1])
-        found = merge_ranges(jobs, here, ranges)
-        made = {own[0].source.spec.name: tuple(s) for own, s in zip(ranges, found, strict=True) if s}
+        made, again = _settled(jobs, work, here, ranges)
+        _check(work, taken, again)
         sizes = sum((Counter(t.sizes) for t in taken.values()), Counter[str]())
         return Written(staging.folder, made), dict(sizes), _content(taken)
 
@@ -87,7 +86,7 @@ class TaskLoads:
 
     def _shares(self, jobs: Jobs, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
         """What came of each share. Raises WrongColumns for columns of no rows, and EnvironmentProblem."""
-        said = jobs.on_rows(job, loading_text(work, self._here(staging)), staging)
+        said = jobs.on_rows(job, loading_text(work, self._here(staging)))
         check_seen(said.values(), staging)
         taken = {share: taken_of(text) for share, text in said.items()}
         if not any(t.rows for t in taken.values()):
@@ -113,14 +112,30 @@ def _sources(work: Loading, taken: Mapping[int, Taken]) -> dict[str, TableRef]:
 
 
 def _again(jobs: Jobs, work: Loading, here: Surroundings, sources: Mapping[str, TableRef]) -> list[Fault]:
-    """What tasks find of keys that come again, of rows that have keys."""
-    keys = sources.get(work.keys.name)
-    if keys is None:
+    """What tasks find of keys that come again, of rows that have keys, when nothing becomes of the rows."""
+    if work.numbered is None or work.numbered.name not in sources:
         return []
+    keys = sources[work.numbered.name]
     told = [range_text(piece, 0) for piece in divided(keys, jobs.at_once, 0, 0)]
-    common = sources_text(here, [keys], loading_text(work, here))
-    said = jobs.on_work(Again, common, told)
+    said = jobs.on_work(Again, sources_text(here, [keys], loading_text(work, here)), told)
     return [fault for text in said for fault in faults_of(json.loads(text))]
+
+
+def _settled(
+    jobs: Jobs, work: Loading, here: Surroundings, ranges: Sequence[Sequence[Range]]
+) -> tuple[dict[str, tuple[Segment, ...]], list[Fault]]:
+    """By table the segments of its ranges, each of which a task writes, and the keys that come again. One job."""
+    sources, pieces = [own[0].source for own in ranges], [(i, piece) for i, own in enumerate(ranges) for piece in own]
+    common = sources_text(here, sources, loading_text(work, here))
+    said = map(json.loads, jobs.on_work(Settling, common, [range_text(piece, i) for i, piece in pieces]))
+    made: dict[str, tuple[Segment, ...]] = {}
+    again: list[Fault] = []
+    for (_, piece), (segment, faults) in zip(pieces, said, strict=True):
+        again += faults_of(faults)
+        if segment is not None:
+            name = piece.source.spec.name
+            made[name] = (*made.get(name, ()), segment_of_json(segment))
+    return made, again
 
 
 # ---------------------------------------------------------------- in tasks
@@ -129,10 +144,17 @@ def _again(jobs: Jobs, work: Loading, here: Surroundings, sources: Mapping[str, 
 def find_again(common: str, own: str) -> str:
     """The keys of a range that come again."""
     here, sources, more = sources_of(common)
-    (work, _), piece = loading_of(more), range_of(own, sources)
     with here.messages():
-        found = keys_again(work, piece.source, here.reader, piece.low, piece.high, here.room)
+        found = keys_again(loading_of(more)[0], range_of(own, sources), here.reader, here.room)
     return json.dumps([asdict(fault) for fault in found])
+
+
+def settle_range(common: str, own: str) -> str:
+    """The segment that a range becomes, and the keys of it that come again."""
+    here, sources, more = sources_of(common)
+    with here.messages():
+        segment, faults = settle(loading_of(more)[0], range_of(own, sources), here.reader, here.disk, here.room)
+    return json.dumps([None if segment is None else segment_to_json(segment), [asdict(fault) for fault in faults]])
 
 
 def take(text: str, share: int, batches: Batches, writes: bool) -> str:
@@ -142,6 +164,6 @@ def take(text: str, share: int, batches: Batches, writes: bool) -> str:
         return UNSEEN
     room, disk = here.room, here.disk
     numbers = Shared.of_rows(disk.folder, work.version), Shared.of_arrays(disk.folder, work.version)
-    write = partial(written, disk=disk, room=room) if writes else None
+    write = partial(written, disk=disk, room=room, lasts=False) if writes else None
     with here.messages():
         return taken_text(Share(work, share, numbers, write, room).take(gathered(batches, room)))

@@ -1,32 +1,64 @@
-"""Ranges of hashes that tasks merge (``store/ranges.py``): segments and runs to segments."""
+"""Ranges of hashes that tasks merge (``store/ranges.py``): runs to segments, and what differs to changes."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from attrs import frozen
+
+from ripplenest.run.counts import check_most
 from ripplenest.store.ranges import Range, merge
+from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Segment
 from ripplenest.tasks.handed import (
     Surroundings,
+    merged_of,
+    merged_text,
     range_of,
     range_text,
-    segment_of,
-    segment_text,
     sources_of,
     sources_text,
 )
-from ripplenest.tasks.jobs import Jobs
+from ripplenest.tasks.jobs import UNSEEN, Jobs, unseen
 from ripplenest.tasks.kinds import Merging
+
+
+@frozen
+class Told:
+    """The sources of some ranges, each once, and each range as it is told."""
+
+    sources: list[TableRef]
+    ranges: list[str]
+
+    @classmethod
+    def of(cls, work: Sequence[Sequence[Range]]) -> "Told":
+        """Of ranges by table."""
+        sources: list[TableRef] = []
+        told = []
+        for own in work:
+            at, minus = len(sources), None if own[0].minus is None else len(sources) + 1
+            sources += [own[0].source, *([] if own[0].minus is None else [own[0].minus])]
+            told += [range_text(piece, at, minus) for piece in own]
+        return cls(sources, told)
 
 
 def merge_ranges(jobs: Jobs, here: Surroundings, work: Sequence[Sequence[Range]]) -> list[list[Segment]]:
     """The segments of the ranges of several tables, each of which a task writes where ``here`` says; those of ranges
-    without rows are missing. One job. The files are durable but for their names."""
-    sources = [own[0].source for own in work]
-    told = [range_text(piece, i) for i, own in enumerate(work) for piece in own]
-    said = iter(jobs.on_work(Merging, sources_text(here, sources), told))
-    return [[s for _ in own if (s := segment_of(next(said))) is not None] for own in work]
+    without rows are missing. One job. The files are durable but for their names. Raises EvaluationError for a row that
+    a source has too often."""
+    told = Told.of(work)
+    said = jobs.on_work(Merging, sources_text(here, told.sources), told.ranges)
+    if UNSEEN in said:
+        raise unseen(Path(here.write).parent.parent)
+    merged = map(merged_of, said)
+    found = [[next(merged) for _ in own] for own in work]
+    for own, parts in zip(work, found, strict=True):
+        check_most(own[0].source.spec.name, (m.heaviest for m in parts))
+    return [[m.segment for m in parts if m.segment is not None] for parts in found]
 
 
 def merge_range(common: str, own: str) -> str:
-    """The segment that a range becomes."""
+    """What a range becomes."""
     here, sources, _ = sources_of(common)
-    return segment_text(merge(range_of(own, sources), here.reader, here.disk, here.room))
+    if not Path(here.write).is_dir():
+        return UNSEEN
+    return merged_text(merge(range_of(own, sources), here.reader, here.disk, here.room))

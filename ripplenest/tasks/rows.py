@@ -5,16 +5,17 @@ from collections.abc import Iterator, MutableMapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from ripplenest.data.rows import arrow_schema
+from ripplenest.data.rows import Rows, arrow_schema
+from ripplenest.data.sums import summed
 from ripplenest.run.passing import support
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
+from ripplenest.tasks.faulty import noted
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text
-from ripplenest.tasks.jobs import Job
 
 TOLD = "told"  # the option: where, and of which segments
 TASK = 1 << 19  # entries that a task reads, about
@@ -29,8 +30,12 @@ def stored(spark: SparkSession, here: Surroundings, ref: TableRef, only_support:
     return spark.read.format(Stored.name()).option(TOLD, told).load()
 
 
-class Stored(Job):
+class Stored(DataSource):
     """The rows of one table."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ripplenest.stored"
 
     def schema(self) -> StructType:
         _, (ref,), _ = sources_of(self.options[TOLD])
@@ -48,12 +53,26 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         _, (ref,), _ = sources_of(self.told)
-        many = max(-(-ref.size // TASK), 1) if ref.spec.types else 1
+        many = max(-(-ref.size // TASK), 1) if _is_in_order(ref) else 1
         return [InputPartition(json.dumps(piece)) for piece in ranges(0, RANGE, many)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         here, (ref,), shown = sources_of(self.told)
-        low, high = json.loads(partition.value)
-        for rows in ref.windows(here.reader, low, high, WINDOW):
+        with noted(here):
+            yield from self._read(here, ref, shown, *json.loads(partition.value))
+
+    def _read(self, here: Surroundings, ref: TableRef, shown: str, low: int, high: int) -> Iterator[pa.RecordBatch]:
+        windows = ref.windows(here.reader, low, high, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
+        for rows in windows:
             seen = support(rows) if shown == SUPPORT else rows
-            yield from seen.arrow().combine_chunks().to_batches()
+            yield from seen.arrow().to_batches(max_chunksize=WINDOW)
+
+
+def _is_in_order(ref: TableRef) -> bool:
+    """Whether a part of the rows is read without looking at the others: those of several segments without an access key
+    are only found by looking at all of them."""
+    return bool(ref.spec.types) and (bool(ref.spec.indexes) or len(ref.segments) < 2)
+
+
+def _whole(ref: TableRef, here: Surroundings) -> Rows:
+    return summed(ref.scan(here.reader), here.room)

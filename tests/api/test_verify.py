@@ -14,8 +14,8 @@ from ripplenest.data.rows import Rows
 from ripplenest.intake.documents import Documents
 from ripplenest.intake.session import Session
 from ripplenest.nrc.errors import LawBroken
-from ripplenest.reading import verify
 from ripplenest.reading.verification import SHOWN
+from ripplenest.state import recomputing
 from ripplenest.store.specs import Change
 from ripplenest.version.folding import Fold
 
@@ -215,9 +215,11 @@ def test_labels_of_the_output(db):
 def test_the_way_round_the_compiler(db, monkeypatch):
     """``deep`` finds what recomputing by the same plans cannot: here, plans that agree with a wrong map."""
     damage(db, "somes", ((7, "x"), 1))
-    real = verify.build
+    real = recomputing.build
     monkeypatch.setattr(
-        verify, "build", lambda p, s, j: {n: s.scan(n) if n == "somes" else rows for n, rows in real(p, s, j).items()}
+        recomputing,
+        "build",
+        lambda p, s, j: {n: s.scan(n) if n == "somes" else rows for n, rows in real(p, s, j).items()},
     )
     assert db.verify().ok
     (d,) = db.verify(deep=True).differences

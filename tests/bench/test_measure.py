@@ -13,7 +13,7 @@ from ripplenest.bench import many, measure, run
 from ripplenest.bench.asked import Asked
 from ripplenest.bench.data import Data
 from ripplenest.bench.measure import AFTER, BEFORE, Differs
-from ripplenest.bench.process import ProcessFailed, answered
+from ripplenest.bench.process import ProcessFailed, answered, why
 from ripplenest.bench.results import Measured
 from ripplenest.bench.rivals import pathways
 from ripplenest.bench.rivals.duck import Duck
@@ -109,6 +109,11 @@ def test_a_state_that_cannot_be_opened(folder: Path, monkeypatch: pytest.MonkeyP
 def test_a_process_says_why_it_failed() -> None:
     with pytest.raises(ProcessFailed, match=r"^KeyError: 'shut'$"):
         answered("ripplenest.bench.child", "shut", "folder", 1, 1)
+
+
+def test_the_error_is_said_and_not_its_place() -> None:
+    java = "Py4JError: an error\n: java.lang.Exception: one\n\tat a.B.c(B.java:1)\nCaused by: no heap\n\t... 3 more\n\n"
+    assert why(java) == "Caused by: no heap" and why("") == why(" \n") == ""
 
 
 def breaking(monkeypatch: pytest.MonkeyPatch, module: Any, after: int) -> None:

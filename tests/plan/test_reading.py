@@ -117,7 +117,7 @@ def reads(program: Plan, parts: Parts, delta: Parts) -> Reads:
     return Reads(done.rows_read, running.nested() != running.grown({**changes, **done.changes}).nested())
 
 
-@law(examples=many(120, 600))
+@law(examples=many(150, 600))
 def test_what_strict_accepts_reads_no_more_of_a_larger_state(c: Choices) -> None:
     """A batch that makes and takes no row of the view reads as many rows of a state as of a larger one. Compiling costs
     most, so each view meets several states."""
@@ -146,7 +146,7 @@ def reads_no_more(c: Choices, program: Plan, accepted: bool) -> None:
 
 
 def test_coverage() -> None:
-    if COUNTS["accepted"] < ENOUGH:
+    if COUNTS["accepted"] + COUNTS["refused"] < ENOUGH:
         pytest.skip("the tests of this module did not all run")
     assert min(COUNTS["accepted"], COUNTS["refused"]) >= many(30, 60), COUNTS
     assert COUNTS["law"] >= many(120, 200) and COUNTS["law, with rows read"] >= many(12, 20), COUNTS

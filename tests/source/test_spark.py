@@ -101,6 +101,28 @@ def test_the_format(shop: Any, spark: SparkSession) -> None:
     assert n["n"] == db.relation("M").flat().filter("gen = 'Drama'").count() > 0
 
 
+def test_a_dataframe_is_read_with_one_filter_and_another(shop: Any, spark: SparkSession) -> None:
+    """In one query and one after the other, also where Spark may hand filters to who reads."""
+    db, folder = shop
+    pushdown = "spark.sql.python.filterPushdown.enabled"
+    before = spark.conf.get(pushdown)
+    spark.conf.set(pushdown, "true")
+    try:
+        df, wanted = read(spark, folder, relation="M", layout="flat"), rows(db.relation("M").flat())
+        drama, others = df.filter("gen = 'Drama'"), df.filter("gen <> 'Drama' OR gen IS NULL")
+        assert 0 < sum(rows(drama).values()) < sum(wanted.values())
+        assert rows(df) == rows(drama.unionAll(others)) == wanted
+    finally:
+        spark.conf.set(pushdown, before)
+
+
+def test_what_has_no_rows_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    rn.register(spark)
+    with opened(tmp_path / "s") as db:
+        assert db.relation("M").size == 0
+    assert [read(spark, tmp_path / "s", relation="M", layout=of).count() for of in ("nested", "flat")] == [0, 0]
+
+
 @pytest.mark.parametrize(
     "options, wanted",
     [

@@ -284,9 +284,9 @@ class FullDisk(Disk):
         if self.done == self.fail_at:
             raise OSError(28, "No space left on device")
 
-    def write_bytes(self, file, chunks):
+    def write_bytes(self, file, chunks, lasts=True):
         chunks = list(chunks)
-        super().write_bytes(file, chunks[: len(chunks) // 2] if self.done + 1 == self.fail_at else chunks)
+        super().write_bytes(file, chunks[: len(chunks) // 2] if self.done + 1 == self.fail_at else chunks, lasts)
         self._step()
 
     def sync_folder(self):

@@ -51,6 +51,16 @@ def mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
+@pytest.mark.parametrize("many", [0, 1, 7, 8, 15, 22])
+def test_numbers_are_mixed_alike_in_blocks(many, monkeypatch):
+    """One by one, and what is given stays as it is."""
+    monkeypatch.setattr(hashing, "BLOCK", 7)
+    given = np.random.default_rng(many).integers(0, BYTES, many, np.uint64)
+    before = given.tolist()
+    assert hashing.mix(given).tolist() == [mix(x) for x in before]
+    assert given.tolist() == before
+
+
 def by_words(text: bytes) -> int:
     """The definition, as the head of ``data/hashing.py`` writes it."""
     golden = 0x9E3779B97F4A7C15

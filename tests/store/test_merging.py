@@ -42,7 +42,7 @@ class Memory(Disk):
         super().__init__(Path("/nowhere"))
         self.files = {}
 
-    def write_bytes(self, file, chunks):
+    def write_bytes(self, file, chunks, _lasts=True):
         self.files[file] = pa.py_buffer(b"".join(map(bytes, chunks)))
 
     def map(self, blob):

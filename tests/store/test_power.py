@@ -26,6 +26,7 @@ from support.traces import events_of, refused
 from ripplenest.nrc.errors import RipplenestError
 
 FAST = 18  # cuts of each recording
+KILLED, AT_ONCE = 3, 25  # processes, and cuts while the one after each of them begins
 EACH, KILLS, CUTS, DATABASE_CUTS = 4, 25, 40, 600  # in the long run
 Record = Callable[[Callable[[Tell], None], Path], list[Event]]
 LOST = (AssertionError, RipplenestError)
@@ -161,6 +162,26 @@ def test_a_power_cut_after_a_kill(memory):
             run.count("kills")
             later = [cut for cut in found if cut.after > after]
             cut_all(life, chance.sample(later, min(CUTS, len(later))), memory, run)
+
+
+def ends_of_journals(events: list[Event]) -> list[int]:
+    """After how many events a process has said that its journal is of no transaction, and has not synced that yet."""
+    found = [i for i, e in enumerate(events, 1) if isinstance(e, Write) and e.path.endswith("-journal")]
+    return [i for i in found if (e := events[i - 1]) and isinstance(e, Write) and not (e.offset or any(e.data))]
+
+
+def test_a_power_cut_after_a_kill_at_the_end_of_a_commit(memory):
+    """What the next process reads as committed, and goes on from, is there when the power fails."""
+    if why := refused():
+        pytest.skip(why)
+    life, lost = StoreLife(), 0
+    events = recorded(events_of, life)
+    for after in Random(5).sample(ends_of_journals(events)[1:], KILLED):
+        found = list(cuts(killed_and_recovered(life, events[:after], memory / f"killed {after}"), Random(after), 2))
+        for i, cut in enumerate([cut for cut in found if cut.after > after][:AT_ONCE]):
+            survives(life, cut, memory / f"{after} {i}")
+            lost += cut.lost > 0
+    assert lost > KILLED
 
 
 def killed_and_recovered(life: Life, events: list[Event], folder: Path) -> list[Event]:

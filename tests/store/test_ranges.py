@@ -65,7 +65,7 @@ def test_ranges_of_runs_are_a_table(c: Choices) -> None:
             room = Room(memory, disk.scratch)
             source, total = runs(c, spec, disk, room)
             work = divided(source, 4, store.reserved(), store.snapshot().number("T"))
-            made = [s for piece in work if (s := merge(piece, Reader(disk), disk, room)) is not None]
+            made = [s for piece in work if (s := merge(piece, Reader(disk), disk, room).segment) is not None]
             change = Change(written=Written(staging.folder, {"T": tuple(made)} if made else {}))
             assert store.commit(change, parent) == parent + 1
         wanted = first.plus(total).consolidated().counts()
@@ -88,8 +88,47 @@ def test_ranges_of_runs_are_a_table(c: Choices) -> None:
         assert store.check_segments() >= 0 and not store.usage().orphans
 
 
+@law(examples=many(30, 60))
+def test_the_difference_of_runs_and_a_table_is_its_change(c: Choices) -> None:
+    """Law: T ⊎ (runs ⊎ ⊖T) = runs, whatever T is made of, in order or in none; and how often runs have a row."""
+    memory, spec = c.pick((1 << 10, 1 << 24)), c.pick((SPEC, TableSpec("T", TYPES)))
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Store.open(folder) as store:
+        store.commit(Change(tables=(spec,)), store.version)
+        for _ in range(c.number(4)):
+            store.commit(Change({"T": rows(c, c.pick((1, 5, 80)))}), store.version)
+        now = store.snapshot()
+        with Staging.begin(Path(folder)) as staging:
+            disk, reader = Disk(staging.folder), Reader(Disk(Path(folder)))
+            room = Room(memory, disk.scratch)
+            source, total = runs(c, spec, disk, room)
+            if c.one_in(3):  # what is there already is no change
+                kept = now.scan("T").consolidated()
+                if len(kept):
+                    more = written([Unwritten(kept, spec.indexes[:1], 90)], disk, room)
+                    source, total = TableRef(spec, (*source.segments, *more)), total.plus(kept)
+            wanted, held = total.consolidated(), now.scan("T")
+            below = f"{staging.disk.folder.name}/{staging.token}"
+            stored = now.table("T").under("segments")
+            work = divided(source.under(below), 4, store.reserved(), now.number("T"), stored)
+            found = [merge(piece, reader, disk, room) for piece in work]
+            assert max(m.heaviest for m in found) == wanted.heaviest()
+            made = tuple(m.segment for m in found if m.segment is not None)
+            change = wanted.plus(held.negated()).consolidated().counts()
+            assert sum(s.rows for s in made) == len(change)
+            store.commit(Change(written=Written(staging.folder, {"T": made} if made else {})), now.version)
+        assert store.snapshot().delta("T", now.version).consolidated().counts() == change
+        assert store.snapshot().scan("T").consolidated().counts() == wanted.counts()
+        COUNTS["differences"] += 0 < len(change) < len(wanted) + len(held.consolidated())
+        COUNTS["without order"] += not spec.indexes and len(now.segments("T")) > 1
+        COUNTS["differences of ranges"] += len(made) > 1
+
+
+COVERED = ("ranges", "rows twice", "in files", "keys", "differences", "without order", "differences of ranges")
+
+
 def test_what_ranges_covered() -> None:
-    assert all(COUNTS[name] >= 5 for name in ("ranges", "rows twice", "in files", "keys")), COUNTS
+    assert all(COUNTS[name] >= 3 for name in COVERED), COUNTS
+    assert all(COUNTS[name] >= 5 for name in COVERED[:4]), COUNTS
 
 
 def loaded(folder: Path, many: int, parts: int) -> Store:
@@ -104,7 +143,7 @@ def loaded(folder: Path, many: int, parts: int) -> Store:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ranges, "LEAST", 1)
             work = divided(source, parts, store.reserved(), store.snapshot().number("T"))
-        made = tuple(s for piece in work if (s := merge(piece, Reader(disk), disk, room)) is not None)
+        made = tuple(s for piece in work if (s := merge(piece, Reader(disk), disk, room).segment) is not None)
         assert len(made) == parts and len(sorted_runs(made)) == 1
         store.commit(Change(written=Written(staging.folder, {"T": made})), parent)
     return store

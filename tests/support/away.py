@@ -35,7 +35,7 @@ def main(folder: Path, catalogue: str | None, program: str) -> None:
     spark: SparkSession = made["spark"]
     with ExitStack() as stack:
         here = stack.enter_context(rn.open(folder / "here", engine="local"))
-        there = stack.enter_context(rn.open(folder / "there", spark=spark, catalogue=catalogue))
+        there = stack.enter_context(rn.open(folder / "there", engine="spark", spark=spark, catalogue=catalogue))
         loaded, arrivals = split(read_films())
         copy = fill((here, there), loaded)
         jobs, engines = [], set()

@@ -7,7 +7,6 @@ import pyarrow as pa
 from attrs import evolve, field, frozen
 
 from ripplenest import Database
-from ripplenest.store.staging import Staging
 from ripplenest.tasks.jobs import OnRows, OnWork
 from ripplenest.tasks.loads import TaskLoads
 from support.choices import Choices
@@ -51,7 +50,7 @@ class Attempts:
     def schema(self) -> pa.Schema:
         return self.rows.schema
 
-    def on_rows(self, job: type[OnRows], common: str, _staging: Staging) -> dict[int, str]:
+    def on_rows(self, job: type[OnRows], common: str) -> dict[int, str]:
         shares = [*enumerate(self.rows.parts)]
         if self.c.one_in(2):
             shares.reverse()

@@ -11,14 +11,14 @@ from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, movie
 import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.errors import EvaluationError
-from ripplenest.state import define
+from ripplenest.state import tasks
 
 CUSTOMERS = [ANN, BOB, customer(9, "Drama", [order(13, item(2, 3, ("a", "a", "b")))]), customer(10, "Action", [])]
 
 
 @pytest.fixture(autouse=True)
 def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(define, "ALONE", 0)
+    monkeypatch.setattr(tasks, "ALONE", 0)
 
 
 def filled(folder: Path, **options: Any) -> rn.Database:

@@ -207,6 +207,17 @@ def test_what_the_dead_have_left_goes(tmp_path: Path) -> None:
         assert not [*(tmp_path / "s").glob("staging/*")]
 
 
+def test_only_what_is_named_is_made_durable(tmp_path: Path) -> None:
+    """Runs are read by tasks of the same load, and by nobody after it."""
+    steps: list[tuple[str, str]] = []
+    with declared(tmp_path / "s", "order") as db, stepping(lambda step, name: steps.append((step, name))):
+        db.load("R", given())
+    files = {name for step, name in steps if step == "create" and len(name) == len(staging.file_name())}
+    synced = [name for step, name in steps if step == "sync" and name in files]
+    named = [name for step, name in steps if step == "link"]
+    assert len(named) == len(synced) == len(set(synced)) > 1 and len(files) > len(synced)
+
+
 @pytest.mark.parametrize("what", ["create", "write", "sync", "link", "names"])
 def test_a_file_system_that_refuses(tmp_path: Path, what: str) -> None:
     """Whatever it refuses and whenever: a clear error, nothing has changed, and the same handle goes on."""

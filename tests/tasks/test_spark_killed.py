@@ -31,7 +31,7 @@ sys.path.insert(0, {here!r})
 import ripplenest as rn
 from pyspark import TaskContext
 from pyspark.sql import SparkSession, functions as F
-from test_spark_killed import MANY, Row
+from test_spark_killed import MANY, Row, alike
 from ripplenest.spark.session import MEANING
 
 builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
@@ -51,12 +51,25 @@ tags = F.array_repeat(F.lit("t"), (F.col("id") % 3).cast("int")).alias("tags")
 whole = spark.range(0, MANY, 1, 5).select("id", tags)
 lost = whole.select(F.udf(broken, "bigint", useArrow=False)("id").alias("id"), "tags")
 
+def recomputed(moment):
+    with rn.open({folder!r}, engine="spark", spark=spark, memory="16MiB") as db:
+        start = time.time()
+        with db.batch(policy="full") as b:
+            b.insert("R", [dict(id=-moment - 1, tags=["t", "u"])])
+        print(json.dumps([b.report.version, time.time() - start]), flush=True)
+
 def load(name, df):
     with rn.open({folder!r}, engine="local", memory="16MiB") as db:
         db.relation(name, Row)
         start = time.time()
         print(json.dumps([db.load(name, df), time.time() - start]), flush=True)
 """
+
+
+@rn.view
+def alike(R: Bag[Row]):
+    """Of each row, its tags, and the rows that go with it."""
+    return [{"id": r.id, "tags": [t for t in r.tags if t != "u"], "half": [s.id for s in R if s.id == r.id]} for r in R]
 
 
 def driver(folder: Path, scratch: Path, does: str) -> "subprocess.Popen[str]":
@@ -119,6 +132,39 @@ def test_a_driver_that_is_killed(tmp_path: Path) -> None:
         assert again.stdout is not None
         assert json.loads(again.stdout.readline())[0] > 0
         assert again.wait(60) == 0 and check(folder, name)
+    assert lost > 0 and not staged(folder)
+
+
+@pytest.mark.long
+def test_a_driver_that_is_killed_while_tasks_recompute(tmp_path: Path) -> None:
+    """At moments spread over a batch: it is there, with all that it does to views, or it is not; and nothing stays."""
+    chance, folder, lost = random.Random(11), tmp_path / "state", 0
+    first = driver(
+        folder,
+        tmp_path,
+        f"""load("R", whole)
+with rn.open({str(folder)!r}, engine="spark", spark=spark) as db:
+    db.create(alike)
+recomputed(0)
+""",
+    )
+    assert first.stdout is not None and first.wait(120) == 0
+    _, (version, seconds) = map(json.loads, first.stdout)
+    for moment in range(1, MOMENTS + 1):
+        process = driver(folder, tmp_path, f"print(1, flush=True)\nrecomputed({moment})\n")
+        assert process.stdout is not None and process.stdout.readline() == "1\n"
+        time.sleep(min(seconds, 20) * (moment - 1 + chance.random()) / MOMENTS)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+        time.sleep(1)  # until the workers have seen it
+        with rn.open(folder, engine="local") as db:
+            assert db.version in (version, version + 1)
+            lost += db.version == version
+            with db.batch() as b:  # the next writer
+                b.insert("R", [])
+            assert db.verify().ok and not db.usage.orphans
+            assert db.view("alike").size == db.relation("R").size
+            version = db.version
     assert lost > 0 and not staged(folder)
 
 

@@ -100,8 +100,10 @@ def _batches(spark: SparkSession, state: Path, data: Data, items: Items, rounds:
             policy: Literal["incremental", "auto"] = "auto" if name == "auto" else "incremental"
             with rn.open(state, engine=name, spark=spark) as db:
                 yield _engine(name, n, [_there_and_back(db, items.fresh(n), policy) for _ in range(1 + times)][1:])
-    with rn.open(state, engine="local") as db:  # Spark takes whole tables from the driver for it, and gives them back
-        yield _engine("local", n, [_there_and_back(db, items.fresh(n), "full")])
+    both: tuple[EngineName, ...] = ("local", "spark")
+    for name in both:
+        with rn.open(state, engine=name, spark=spark) as db:
+            yield _engine(name, n, [_there_and_back(db, items.fresh(n), "full")])
 
 
 def _few(spark: SparkSession, state: Path, items: Items, rounds: int) -> None:

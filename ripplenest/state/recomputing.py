@@ -1,0 +1,109 @@
+"""Maps built anew for a commit: here, or by tasks, whose rows do not come here (``tasks.Builds``)."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+from attrs import field, frozen
+
+from ripplenest.data.rows import Rows
+from ripplenest.data.sums import summed
+from ripplenest.plan.planned import Plan
+from ripplenest.run.build import build, recomputed
+from ripplenest.run.counts import check_counts
+from ripplenest.run.engines import Chosen
+from ripplenest.run.propagate import Propagation
+from ripplenest.state.state import State
+from ripplenest.state.tasks import Back, Builds, Built, Pending, is_by_tasks, mapped
+from ripplenest.store.specs import TableSpec, Written
+from ripplenest.store.staging import Staging
+from ripplenest.version.folding import Unfolding
+
+
+@frozen
+class Found:
+    """What a commit does to maps: signed rows that are here, or what tasks have ``written``. By map how many ``rows``
+    change; how many stored ones were read for it, in so many ``jobs``."""
+
+    rows: Mapping[str, int]
+    rows_read: int
+    jobs: int
+    deltas: Mapping[str, Rows] = field(factory=dict)
+    written: Written | None = None
+
+    @classmethod
+    def of(cls, done: Propagation) -> "Found":
+        """What was found here."""
+        return cls({name: len(rows) for name, rows in done.changed.items()}, done.rows_read, done.jobs, done.changed)
+
+    @classmethod
+    def of_tasks(cls, built: Built) -> "Found":
+        """What tasks wrote."""
+        rows = {name: sum(s.rows for s in found) for name, found in built.written.segments.items()}
+        return cls(rows, built.rows_read, built.jobs, written=built.written)
+
+
+Differing = Callable[[Plan, Mapping[str, Rows]], Mapping[str, Rows]]
+"""For maps of a plan, of which these rows are stored, the change to what their definitions give. Raises
+EvaluationError."""
+
+
+@frozen
+class Recomputing:
+    """Recomputation for commits to one state; ``builds`` are there where there is Spark."""
+
+    state: State
+    builds: Callable[[], Builds] | None
+
+    def found(
+        self,
+        plan: Plan,
+        pending: Pending,
+        engine: Chosen,
+        rows: float,
+        held: ExitStack,
+        staging: Staging | None = None,
+    ) -> Found:
+        """The change of each map of ``plan`` when parts change as is ``pending``: work of about so many ``rows``. What
+        tasks write stays until ``held`` ends, beside what is in ``staging`` already. Raises EvaluationError."""
+        if self.builds is None or not is_by_tasks(engine, rows):
+            changes = {**pending.changes, **self._mapped(pending, staging)}
+            return Found.of(recomputed(plan, pending.version, changes, engine.joiner, self.state.room))
+        check_counts(pending.version, pending.changes)
+        place = self._begun(held) if staging is None else staging
+        taken = [s.id + 1 for segments in pending.staged.values() for s in segments]
+        return Found.of_tasks(self.builds().build(plan, pending, place, max(self.state.store.reserved(), *taken, 0)))
+
+    def back(self, plan: Plan, back: Back, held: ExitStack) -> Found:
+        """The change of tables to what they were, and of each map of ``plan`` with it, by tasks. Raises
+        EvaluationError."""
+        assert self.builds is not None
+        return Found.of_tasks(self.builds().back(plan, back, self._begun(held), self.state.store.reserved()))
+
+    def differing(self, version: Unfolding, engine: Chosen, rows: float, held: ExitStack) -> Differing:
+        """What compares maps of ``version`` with what their definitions give: work of about so many ``rows``. What
+        differs is few, or stays in files until ``held`` ends."""
+        room = self.state.room
+
+        def here(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:
+            fresh = build(plan, version, engine.joiner)
+            return {name: summed(fresh[name].plus(rows.negated()), room) for name, rows in stored.items()}
+
+        def by_tasks(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:
+            staging = self._begun(held)
+            assert self.builds is not None
+            found = self.builds().build(plan, Pending(version), staging, self.state.store.reserved()).written.segments
+            return {
+                name: mapped(TableSpec(name, rows.types), staging, found.get(name, ())).consolidated()
+                for name, rows in stored.items()
+            }
+
+        return by_tasks if self.builds is not None and is_by_tasks(engine, rows) else here
+
+    def _begun(self, held: ExitStack) -> Staging:
+        return held.enter_context(Staging.begin(self.state.store.path))
+
+    def _mapped(self, pending: Pending, staging: Staging | None) -> dict[str, Rows]:
+        if staging is None:
+            return {}
+        tables = self.state.store.tables()
+        return {table: mapped(tables[table], staging, segments) for table, segments in pending.staged.items()}
