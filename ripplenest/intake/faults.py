@@ -36,6 +36,12 @@ class Fault:
         return cls(type(error).__name__, error.what, error.where, wanted, got, error.possible, error.key)
 
     @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> "Fault":
+        """Law: of_json(asdict(f)) = f, also when it has been JSON, which knows no tuples."""
+        possible = found["possible"]
+        return cls(**{**found, "possible": None if possible is None else tuple(possible)})
+
+    @classmethod
     def of_all(cls, error: RipplenestError) -> list["Fault"]:
         """With the others that were found with it."""
         return [cls.of(e) for e in (error, *error.others)]

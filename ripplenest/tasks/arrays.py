@@ -13,7 +13,7 @@ from ripplenest.store.ref import Segments, TableRef, ranges, segment_of_json, se
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import TableSpec
 from ripplenest.tasks.handed import Surroundings, range_of, range_text, sources_of, sources_text
-from ripplenest.tasks.jobs import UNSEEN, Jobs, unseen
+from ripplenest.tasks.jobs import UNSEEN, Jobs, check_seen
 from ripplenest.tasks.kinds import Shredding
 from ripplenest.version.folding import Fold
 
@@ -30,8 +30,7 @@ def shredded(
     said = jobs.on_work(
         Shredding, sources_text(here, [arrays], more), [range_text(p, 0) for p in divided(arrays, jobs.at_once, 0, 0)]
     )
-    if UNSEEN in said:
-        raise unseen(Path(here.write).parent.parent)
+    check_seen(said, Path(here.write))
     found: defaultdict[str, Segments] = defaultdict(tuple)
     for own in map(json.loads, said):
         for part, segments in own.items():

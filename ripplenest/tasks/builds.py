@@ -224,7 +224,7 @@ class _Build:
         self.of.jobs += 1
         with evaluation():
             said = SparkJobs(self._products(built, shared)).on_rows(Summing, common)
-        check_seen(said.values(), self.of.staging)
+        check_seen(said.values(), self.of.staging.folder)
         found = [json.loads(said[share]) for share in sorted(said)]
         return {name: tuple(segment_of_json(s) for own in found for s in own[i]) for i, name in enumerate(built)}
 

@@ -36,7 +36,7 @@ def told(staging: Staging, tables: Snapshot) -> Iterator[None]:
     except PySparkException:
         tables.check_kept()
         for file in staging.folder.glob(f"*{ENDING}"):
-            raise Fault(**json.loads(file.read_bytes())).at(None) from None
+            raise Fault.of_json(json.loads(file.read_bytes())).at(None) from None
         raise
     except CorruptState:
         tables.check_kept()

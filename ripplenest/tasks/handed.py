@@ -108,7 +108,7 @@ def taken_of(text: str) -> Taken:
 
 def faults_of(found: Sequence[dict[str, Any]]) -> tuple[Fault, ...]:
     """What is wrong, of JSON."""
-    return tuple(Fault(**{**f, "possible": None if f["possible"] is None else tuple(f["possible"])}) for f in found)
+    return tuple(map(Fault.of_json, found))
 
 
 # ---------------------------------------------------------------- ranges

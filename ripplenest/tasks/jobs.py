@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 from attrs import asdict, frozen
@@ -35,9 +35,6 @@ from pyspark.sql.types import StringType
 from ripplenest.data.room import Room
 from ripplenest.errors import CorruptState, EnvironmentProblem, EvaluationError
 from ripplenest.intake.faults import Fault
-
-if TYPE_CHECKING:
-    from ripplenest.store.staging import Staging
 
 Batches = Iterator[pa.RecordBatch]
 Columns = Iterator[tuple[pa.Array, ...]]
@@ -120,7 +117,7 @@ def _heard(said: str) -> str:
     """What a task has said. Raises what it was wrong with."""
     if said.startswith(WELL):
         return said.removeprefix(WELL)
-    raise Fault(**json.loads(said.removeprefix(WRONG))).at(None)
+    raise Fault.of_json(json.loads(said.removeprefix(WRONG))).at(None)
 
 
 def _function(asked: Callable[..., Any]) -> Callable[..., Column]:
@@ -250,20 +247,15 @@ def gathered(batches: Batches, room: Room) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(some)
 
 
-def check_seen(said: Collection[str], staging: "Staging") -> None:
-    """Raises EnvironmentProblem when a task did not see the folder."""
+def check_seen(said: Collection[str], written: Path) -> None:
+    """Raises EnvironmentProblem when a task did not see the folder ``written`` to, which is two below the state's."""
     if UNSEEN in said:
-        raise unseen(staging.disk.folder.parent)
-
-
-def unseen(state: Path) -> EnvironmentProblem:
-    """The error for workers that do not see the folder of a state."""
-    return EnvironmentProblem(
-        "the workers of Spark do not see the folder of the state",
-        where=str(state),
-        wanted="a folder that every worker has under this path",
-        possible=["load(name, df.toArrow())", 'engine="local"'],
-    )
+        raise EnvironmentProblem(
+            "the workers of Spark do not see the folder of the state",
+            where=str(written.parent.parent),
+            wanted="a folder that every worker has under this path",
+            possible=["load(name, df.toArrow())", 'engine="local"'],
+        )
 
 
 @contextmanager

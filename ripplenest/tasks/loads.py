@@ -87,7 +87,7 @@ class TaskLoads:
     def _shares(self, jobs: Jobs, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
         """What came of each share. Raises WrongColumns for columns of no rows, and EnvironmentProblem."""
         said = jobs.on_rows(job, loading_text(work, self._here(staging)))
-        check_seen(said.values(), staging)
+        check_seen(said.values(), staging.folder)
         taken = {share: taken_of(text) for share, text in said.items()}
         if not any(t.rows for t in taken.values()):
             read_rows(jobs.schema.empty_table(), work.relation.row, work.rows)

@@ -18,7 +18,7 @@ from ripplenest.tasks.handed import (
     sources_of,
     sources_text,
 )
-from ripplenest.tasks.jobs import UNSEEN, Jobs, unseen
+from ripplenest.tasks.jobs import UNSEEN, Jobs, check_seen
 from ripplenest.tasks.kinds import Merging
 
 
@@ -47,8 +47,7 @@ def merge_ranges(jobs: Jobs, here: Surroundings, work: Sequence[Sequence[Range]]
     a source has too often."""
     told = Told.of(work)
     said = jobs.on_work(Merging, sources_text(here, told.sources), told.ranges)
-    if UNSEEN in said:
-        raise unseen(Path(here.write).parent.parent)
+    check_seen(said, Path(here.write))
     merged = map(merged_of, said)
     found = [[next(merged) for _ in own] for own in work]
     for own, parts in zip(work, found, strict=True):

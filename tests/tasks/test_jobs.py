@@ -1,19 +1,22 @@
 """What jobs hand to whom: a task's rows to what works on them, each once and in their order, and its answer to the
 driver, once."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from attrs import asdict
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from support.choices import Choices
 from support.laws import law
 
 import ripplenest as rn
-from ripplenest.errors import WrongColumns
+from ripplenest.errors import EvaluationError, WrongColumns
+from ripplenest.intake.faults import Fault
 from ripplenest.tasks.jobs import AHEAD, Batches, Beside, OnRows, OnWork, SparkJobs
 
 
@@ -130,3 +133,9 @@ def test_rows_without_columns_are_no_rows(spark: SparkSession, tmp_path: Path) -
         with pytest.raises(WrongColumns) as found:
             db.load("R", df.drop("id"))
         assert str(found.value) == str(wanted.value) and db.version == 1
+
+
+@pytest.mark.parametrize("possible", [None, ("one", "two")])
+def test_a_fault_is_itself_after_it_was_text(possible: tuple[str, ...] | None) -> None:
+    fault = Fault.of(EvaluationError("no value", where="here", got=7, possible=possible))
+    assert fault.possible == possible and Fault.of_json(json.loads(json.dumps(asdict(fault)))) == fault
