@@ -120,7 +120,8 @@ def _check_names(query: Query) -> None:
     for node in nodes(query.body):
         if isinstance(node, SngBag | Group):
             if node.site in taken:
-                raise QueryError("the site of an inner bag or group has a name of its own", where=query.name, got=node.site)
+                what = "the site of an inner bag or group has a name of its own"
+                raise QueryError(what, where=query.name, got=node.site)
             taken.add(node.site)
 
 

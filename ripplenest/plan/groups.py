@@ -14,6 +14,7 @@ from ripplenest.delta.strata import KEY, VALUES, Cut
 from ripplenest.nrc import folds
 from ripplenest.nrc.types import LONG, Base, Label, Record, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
+from ripplenest.plan.product import Const
 
 UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
 
@@ -58,6 +59,12 @@ class Folding:
     def visible(self) -> tuple[Base, ...]:
         """The types of what readers see: the key and the answers."""
         return self.types[: self.keys + len(self.answers)]
+
+    @property
+    def of_nothing(self) -> tuple[Const, ...]:
+        """The answers of nothing as constants, of a fold that has a row for every place."""
+        assert self.nothing is not None
+        return tuple(Const(value, a.type) for value, a in zip(self.nothing, self.answers, strict=True))
 
 
 def folding(cut: Cut) -> Folding:

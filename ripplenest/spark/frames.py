@@ -4,7 +4,7 @@ Every column name here is one of ours (``s0.c1``); user names never reach Spark.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_, mul
 from typing import assert_never
@@ -69,6 +69,23 @@ def layout(targets: Sequence[Target]) -> Layout:
 
 
 @frozen
+class Joined:
+    """How a source is joined with what was read before: rows for which ``condition`` is true; or, where there may be
+    none for a ``place``, those of the place or nothing, of which those stay for which it is true."""
+
+    step: Step
+    condition: Column | None
+    place: Column | None = None
+
+    def with_rows(self, before: DataFrame, own: DataFrame) -> DataFrame:
+        """``before`` joined with the rows of its source."""
+        if self.place is None:
+            return before.crossJoin(own) if self.condition is None else before.join(own, self.condition, "inner")
+        found = before.join(own, self.place, "left")
+        return found if self.condition is None else found.filter(self.condition)
+
+
+@frozen
 class Join:
     """One product as columns, made once and used by every batch: each is a round trip to the JVM.
 
@@ -76,60 +93,102 @@ class Join:
     """
 
     product: Product
-    steps: tuple[tuple[Step, Column | None], ...]
+    steps: tuple[Joined, ...]
     constant: Column | None
     select: tuple[Column, ...]
 
     def frame(self, spark: SparkSession, frames: Sequence[DataFrame], small: bool) -> DataFrame:
         """The rows of the product in the columns of its layout, not summed."""
         joined: DataFrame | None = None
-        for number, (step, condition) in enumerate(self.steps):
-            own = frames[step.source].alias(f"s{step.source}")
-            if joined is None:
-                joined = own if condition is None else own.filter(condition)
-            elif small:
-                joined = _join(joined.coalesce(1) if number > 1 else joined, own.hint(_hint(step)), condition)
+        for number, one in enumerate(self.steps):
+            own = frames[one.step.source].alias(f"s{one.step.source}")
+            if joined is None and one.place is None:
+                joined = own if one.condition is None else own.filter(one.condition)
+            elif joined is not None and small:
+                joined = one.with_rows(joined.coalesce(1) if number > 1 else joined, own.hint(_hint(one.step)))
             else:
-                joined = _join(joined, own, condition)
-        joined = spark.range(1).coalesce(1) if joined is None else joined
+                joined = one.with_rows(_one_row(spark) if joined is None else joined, own)
+        joined = _one_row(spark) if joined is None else joined
         joined = joined if self.constant is None else joined.filter(self.constant)
         return joined.select(*self.select)
 
 
-def _join(left: DataFrame, right: DataFrame, condition: Column | None) -> DataFrame:
-    return left.crossJoin(right) if condition is None else left.join(right, condition, "inner")
+def _one_row(spark: SparkSession) -> DataFrame:
+    return spark.range(1).coalesce(1)
 
 
 def _hint(step: Step) -> str:
     """How Spark is to join two single partitions so that neither moves: by hash, or every row with every row. What that
     makes is one partition as well, of which Spark has to be told before the next join."""
-    return "shuffle_hash" if step.via is not None else "shuffle_replicate_nl"
+    return "shuffle_hash" if step.via is not None or (step.place and step.keys) else "shuffle_replicate_nl"
 
 
-def join_of(p: Product, name: str, shared: Layout) -> Join:
-    """The product ``p`` of the target ``name``."""
-    head = {slot: scalar(s).alias(slot) for slot, s in zip(shared.slots[name], p.head, strict=True)}
-    columns = [head.get(slot, null) for slot, null in shared.nulls.items()]
-    select = (F.lit(shared.tags[name]).alias("tag"), *columns, _weight(p).alias(WEIGHT))
-    return Join(p, tuple(_steps(p)), _all(p.constant), select)
+def join_of(p: Product, name: str, shared: Layout, nothing: Mapping[str, Sequence[Const]] | None = None) -> Join:
+    """The product ``p`` of the target ``name``. ``nothing``: by table what the last columns are of a place that has no
+    row, where there may be some: where it has been read, the row has been put in."""
+    read = _Read.of(p, nothing or {})
+    select = (*placed(name, shared, map(read.scalar, p.head)), _weight(p, read).alias(WEIGHT))
+    constant = [read.scalar(c) for c in p.constant]
+    return Join(p, tuple(_steps(p, read)), reduce(and_, constant) if constant else None, select)
 
 
-def _all(conditions: Iterable[Scalar]) -> Column | None:
-    columns = [scalar(c) for c in conditions]
-    return reduce(and_, columns) if columns else None
+def placed(name: str, shared: Layout, columns: Iterable[Column]) -> Iterator[Column]:
+    """The tag and the slots of a row of the target ``name``."""
+    own = {slot: c.alias(slot) for slot, c in zip(shared.slots[name], columns, strict=True)}
+    yield F.lit(shared.tags[name]).alias("tag")
+    yield from (own.get(slot, null) for slot, null in shared.nulls.items())
 
 
-def _steps(p: Product) -> Iterator[tuple[Step, Column | None]]:
+@frozen
+class _Read:
+    """The columns of sources as a product reads them; ``completed`` are those of places that may have no row."""
+
+    completed: Mapping[int, Sequence[Column]]
+
+    @classmethod
+    def of(cls, p: Product, nothing: Mapping[str, Sequence[Const]]) -> "_Read":
+        found: dict[int, Sequence[Column]] = {}
+        for step in (step for step in p.steps if step.place):
+            source = p.sources[step.source]
+            if source.table in nothing:
+                asked = [cls(found).scalar(k.scalar) for k in step.keys]
+                answers = [scalar(c) for c in nothing[source.table]]
+                found[step.source] = [
+                    F.when(_is_absent(step.source), other.cast(spark_type(t))).otherwise(F.col(f"s{step.source}.c{i}"))
+                    for i, (other, t) in enumerate(zip([*asked, *answers], source.types, strict=True))
+                ]
+        return cls(found)
+
+    def scalar(self, s: Scalar) -> Column:
+        return scalar(s, self.completed)
+
+    def weight(self, source: int) -> Column:
+        own = F.col(f"s{source}.{WEIGHT}")
+        return F.coalesce(own, F.lit(1).cast("bigint")) if source in self.completed else own
+
+
+def _is_absent(source: int) -> Column:
+    return F.col(f"s{source}.{WEIGHT}").isNull()
+
+
+def _steps(p: Product, read: _Read) -> Iterator[Joined]:
     for step in p.steps:
-        ready = [scalar(c) for c in step.ready]
-        guarded = [_guarded([scalar(c) for c in step.guarded], p, ready)] if step.guarded else []
-        yield step, reduce(and_, [*ready, *guarded]) if ready or guarded else None
+        ready = [read.scalar(c) for c in step.ready]
+        guarded = [_guarded([read.scalar(c) for c in step.guarded], p, ready, read)] if step.guarded else []
+        condition = reduce(and_, [*ready, *guarded]) if ready or guarded else None
+        yield Joined(step, condition, _place(step, read) if step.source in read.completed else None)
 
 
-def _guarded(partial: Sequence[Column], p: Product, others: Sequence[Column]) -> Column:
+def _place(step: Step, read: _Read) -> Column:
+    """Which row is that of the place."""
+    equal = (F.col(f"s{step.source}.c{k.column}").eqNullSafe(read.scalar(k.scalar)) for k in step.keys)
+    return reduce(and_, equal, F.lit(True))
+
+
+def _guarded(partial: Sequence[Column], p: Product, others: Sequence[Column], read: _Read) -> Column:
     """Conditions that can fail, each where it is asked about rows of every source that fulfil those before it: Spark
     would ask it about the rows of one source before they are joined, and an error would end the job."""
-    joined = reduce(and_, [*others, *(F.col(f"s{i}.{WEIGHT}") != 0 for i in range(len(p.sources)))])
+    joined = reduce(and_, [*others, *(read.weight(i) != 0 for i in range(len(p.sources)))])
     *before, last = partial
     return F.when(reduce(_when, before, joined), last)
 
@@ -139,8 +198,8 @@ def _when(first: Column, then: Column) -> Column:
     return F.when(first, then)
 
 
-def _weight(p: Product) -> Column:
-    weights = [F.col(f"s{i}.{WEIGHT}") for i in range(len(p.sources))]
+def _weight(p: Product, read: _Read) -> Column:
+    weights = [read.weight(i) for i in range(len(p.sources))]
     factor = [] if p.weight == 1 and weights else [F.lit(p.weight).cast("bigint")]
     return reduce(mul, [*factor, *weights])
 
@@ -166,14 +225,15 @@ def rows_of(answer: pa.Table, target: Target, shared: Layout) -> Rows:
     return Rows.of_arrow(target.types, pa.Table.from_arrays(arrays, names=names))
 
 
-def scalar(s: Scalar) -> Column:
-    """A scalar over the columns of a product's aliased sources."""
+def scalar(s: Scalar, completed: Mapping[int, Sequence[Column]] | None = None) -> Column:
+    """A scalar over the columns of a product's aliased sources; of some other columns stand for theirs."""
     match s:
         case Col(source, number):
-            return F.col(f"s{source}.c{number}")
+            own = (completed or {}).get(source)
+            return F.col(f"s{source}.c{number}") if own is None else own[number]
         case Const(value, t):
             return literal(value, t)
         case Op(fn, args, t):
-            return column(fn, [scalar(a) for a in args], [a.type for a in args], t)
+            return column(fn, [scalar(a, completed) for a in args], [a.type for a in args], t)
         case _:
             assert_never(s)

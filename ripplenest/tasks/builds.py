@@ -16,14 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, evolve, field
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.data.sums import summed
 from ripplenest.intake.faults import numbered
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.planned import Plan, PlannedMap
-from ripplenest.plan.product import Product
-from ripplenest.spark.frames import Layout, join_of, layout
+from ripplenest.plan.planned import Plan, PlannedMap, Target
+from ripplenest.plan.product import Const, Product
+from ripplenest.spark.frames import Layout, join_of, layout, placed
+from ripplenest.spark.groups import folded
 from ripplenest.spark.joiner import evaluation
 from ripplenest.state.tasks import Back, Built, Pending
 from ripplenest.store.folder import SEGMENTS
@@ -40,7 +42,7 @@ from ripplenest.tasks.handed import Surroundings, sources_of, sources_text, surr
 from ripplenest.tasks.jobs import UNSEEN, Batches, SparkJobs, check_seen, gathered
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
-from ripplenest.tasks.rows import stored
+from ripplenest.tasks.rows import Seen, stored
 from ripplenest.version.folding import Fold
 
 JOINS = 24  # tables that the products of one job read, about
@@ -218,7 +220,7 @@ class _Build:
             return self._runs(again)
 
     def _runs(self, built: Products) -> dict[str, Segments]:
-        shared = layout([self.plan.by_name[name].whole for name in built])
+        shared = layout([_stored(self.plan.by_name[name]) for name in built])
         refs = [TableRef(self.of.before(name).spec, ()) for name in built]
         common = sources_text(self.of.here, refs, json.dumps([shared.slots[name] for name in built]))
         self.of.jobs += 1
@@ -230,14 +232,37 @@ class _Build:
 
     def _products(self, built: Products, shared: Layout) -> DataFrame:
         """The rows of all products, tagged by their maps."""
-        every = [(name, p) for name, products in built.items() for p in products]
-        for table in {s.table: None for _, p in every for s in p.sources if s.table not in self.read}:
-            self.read[table] = self._table(table)
-        frames = (
-            join_of(p, name, shared).frame(self.of.spark, [self.read[s.table] for s in p.sources], False)
-            for name, p in every
-        )
-        return reduce(DataFrame.unionAll, frames)
+        return reduce(DataFrame.unionAll, self._frames(built, shared))
+
+    def _frames(self, built: Products, shared: Layout) -> Iterator[DataFrame]:
+        for name, products in built.items():
+            m = self.plan.by_name[name]
+            if m.folding is None:
+                yield from (self._joined(p, name, shared) for p in products)
+            else:
+                yield self._folded(m, products, shared)
+
+    def _folded(self, m: PlannedMap, products: Sequence[Product], shared: Layout) -> DataFrame:
+        """The rows of a group."""
+        assert m.folding is not None
+        own = layout([m.whole])
+        names = [F.col(slot).alias(f"c{i}") for i, slot in enumerate(own.slots[m.name])]
+        made = reduce(DataFrame.unionAll, (self._joined(p, m.name, own) for p in products))
+        rows = folded(m.folding, made.select(*names, WEIGHT))
+        return rows.select(*placed(m.name, shared, [F.col(f"c{i}") for i in range(len(m.types))]), WEIGHT)
+
+    def _joined(self, p: Product, name: str, own: Layout) -> DataFrame:
+        tables = [s.table for s in p.sources]
+        for table in tables:
+            if table not in self.read:
+                self.read[table] = self._table(table)
+        join = join_of(p, name, own, self._nothing(tables))
+        return join.frame(self.of.spark, [self.read[table] for table in tables], False)
+
+    def _nothing(self, tables: Iterable[str]) -> dict[str, Sequence[Const]]:
+        """By table the answers of a place without a row, of folds that have a row for every place."""
+        folds = {table: self.plan.passing[table].folding for table in tables if table in self.plan.passing}
+        return {table: f.of_nothing for table, f in folds.items() if f is not None and f.nothing is not None}
 
     def _table(self, table: str) -> DataFrame:
         """What statements see of a table, some of whose rows may be in arrays."""
@@ -247,7 +272,18 @@ class _Build:
                 if fold.table not in self.inside:
                     self.inside[fold.table] = self.of.shredded(fold, self.of.before(fold.table))
                 ref = self.of.more(ref, self.inside[fold.table].get(table, ()))
-        return stored(self.of.spark, self.of.here, ref, table in self.plan.passing)
+        return stored(self.of.spark, self.of.here, ref, self._seen(table))
+
+    def _seen(self, table: str) -> Seen:
+        m = self.plan.passing.get(table)
+        if m is None:
+            return Seen()
+        return Seen(support=True) if m.folding is None else Seen(columns=len(m.folding.visible))
+
+
+def _stored(m: PlannedMap) -> Target:
+    """What is stored of a map."""
+    return Target(m.name, m.types, m.name)
 
 
 def _groups(level: Sequence[PlannedMap]) -> Iterator[list[PlannedMap]]:

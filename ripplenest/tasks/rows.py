@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, MutableMapping, Sequence
 
 import pyarrow as pa
+from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -20,13 +21,27 @@ from ripplenest.tasks.handed import Surroundings, sources_of, sources_text
 TOLD = "told"  # the option: where, and of which segments
 TASK = 1 << 19  # entries that a task reads, about
 WINDOW = 1 << 17  # entries at once, about
-SUPPORT, ALL = "support", "all"
 
 
-def stored(spark: SparkSession, here: Surroundings, ref: TableRef, only_support: bool) -> DataFrame:
-    """The rows of ``ref``, each once; those of a map that passes on as statements see them, ``only_support``."""
+@frozen
+class Seen:
+    """What statements see of stored rows: all; of those that are there each once, for their ``support``; or so many
+    ``columns``, of which no two rows agree in all."""
+
+    support: bool = False
+    columns: int | None = None
+
+    def of(self, rows: Rows) -> Rows:
+        """What is seen of ``rows``."""
+        if self.columns is not None:
+            return rows.select(range(self.columns))
+        return support(rows) if self.support else rows
+
+
+def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
+    """The rows of ``ref``, each once, as statements see them."""
     spark.dataSource.register(Stored)
-    told = sources_text(here, [ref], SUPPORT if only_support else ALL)
+    told = sources_text(here, [ref], json.dumps([seen.support, seen.columns]))
     return spark.read.format(Stored.name()).option(TOLD, told).load()
 
 
@@ -38,8 +53,9 @@ class Stored(DataSource):
         return "ripplenest.stored"
 
     def schema(self) -> StructType:
-        _, (ref,), _ = sources_of(self.options[TOLD])
-        return from_arrow_schema(arrow_schema(ref.spec.types))
+        _, (ref,), shown = sources_of(self.options[TOLD])
+        types = ref.spec.types[: Seen(*json.loads(shown)).columns]
+        return from_arrow_schema(arrow_schema(types))
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is the one that we gave
         return _Reader(self.options)
@@ -59,13 +75,12 @@ class _Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         here, (ref,), shown = sources_of(self.told)
         with noted(here):
-            yield from self._read(here, ref, shown, *json.loads(partition.value))
+            yield from self._read(here, ref, Seen(*json.loads(shown)), *json.loads(partition.value))
 
-    def _read(self, here: Surroundings, ref: TableRef, shown: str, low: int, high: int) -> Iterator[pa.RecordBatch]:
+    def _read(self, here: Surroundings, ref: TableRef, seen: Seen, low: int, high: int) -> Iterator[pa.RecordBatch]:
         windows = ref.windows(here.reader, low, high, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
         for rows in windows:
-            seen = support(rows) if shown == SUPPORT else rows
-            yield from seen.arrow().to_batches(max_chunksize=WINDOW)
+            yield from seen.of(rows).arrow().to_batches(max_chunksize=WINDOW)
 
 
 def _is_in_order(ref: TableRef) -> bool:

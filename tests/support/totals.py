@@ -1,0 +1,41 @@
+"""Views that fold rows, over the shop."""
+
+import ripplenest as rn
+from ripplenest import Bag
+from support.shop import Customer, Movie
+
+
+@rn.view
+def spent(C: Bag[Customer]):
+    """Folds of inner bags at two depths, and a condition on one: of customers without orders too."""
+    return [
+        {
+            "name": c.name,
+            "all": sum(i.qty for o in c.orders for i in o.items),
+            "orders": [
+                {"key": o.orderkey, "qty": sum(i.qty * i.part for i in o.items), "lines": len(o.items)}
+                for o in c.orders
+                if len(o.items) < 5
+            ],
+        }
+        for c in C
+    ]
+
+
+@rn.view
+def alike(M: Bag[Movie], C: Bag[Customer]):
+    """Folds of what a place has in common with relations: those that NULL has, those that none has, and those that are
+    the same everywhere; and one of folds."""
+    return [
+        {
+            "n": m.name,
+            "same": len([x for x in M if x.dir == m.dir]),
+            "fans": sum(c.custkey for c in C if c.name == m.gen),
+            "films": len(M),
+            "most": sum(len(c.orders) for c in C if c.custkey > len([x for x in M if x.gen == m.gen])),
+        }
+        for m in M
+    ]
+
+
+TOTALS = (spent, alike)
