@@ -20,6 +20,7 @@ from ripplenest.delta.strata import Cut, Cutter
 from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import definitions, normal, term
+from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import DictLit, Elem, Expr, Group, Keys, Proj, Query, SngBag, Tuple
 from ripplenest.nrc.typecheck import check, dict_type
@@ -88,6 +89,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     """The simplified term and the row type of the view."""
     check_limits(query.body, f"view {query.name}")
     row = check(query.body).row
+    check_positive(query.body)
     _check_names(query)
     nested = simplify(query.body)
     check_limits(nested, f"view {query.name}, simplified")

@@ -7,7 +7,7 @@ from typing import Any
 from support.choices import Choices
 from support.laws import law
 from support.nesting import agrees, nested
-from support.queries import random_query
+from support.queries import grouped_query
 from support.schemas import random_schema
 from support.strategies import Case, case_of
 
@@ -28,7 +28,7 @@ COUNTS: Counter[str] = Counter()
 
 def grouped_case(c: Choices) -> Case:
     schema = random_schema(c)
-    return case_of(c, schema, random_query(c, schema, groups=True), 1)
+    return case_of(c, schema, grouped_query(c, schema), 1)
 
 
 class Folded(Mapping[LabelValue, BagValue]):

@@ -2,7 +2,7 @@
 
 from support.choices import Choices
 from support.laws import law
-from support.queries import random_query
+from support.queries import grouped_query
 from support.schemas import Schema, random_schema
 from support.sizes import many
 
@@ -18,7 +18,7 @@ from ripplenest.nrc.walk import unique_binders
 
 def made(c: Choices) -> tuple[Schema, Expr]:
     schema = random_schema(c)
-    return schema, random_query(c, schema, groups=True)
+    return schema, grouped_query(c, schema)
 
 
 @law(made, examples=many(100, 1000))

@@ -4,7 +4,7 @@ from support.choices import Choices
 from support.counts import Counts
 from support.laws import law
 from support.programs import Running, planned, query_of
-from support.queries import random_query
+from support.queries import grouped_query
 from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
@@ -17,7 +17,7 @@ COUNTS = Counts()
 
 def grouped_case(c: Choices) -> Case:
     schema = random_schema(c)
-    return case_of(c, schema, random_query(c, schema, groups=True), BATCHES)
+    return case_of(c, schema, grouped_query(c, schema), BATCHES)
 
 
 @law(grouped_case, examples=many(150, 2500))

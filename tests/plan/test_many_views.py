@@ -11,7 +11,7 @@ from support.choices import Choices
 from support.correlated import correlated_query
 from support.laws import law
 from support.programs import Memory, changed_tables, part_tables, planned, query_of
-from support.queries import random_query
+from support.queries import grouped_query, random_query
 from support.schemas import Schema, base_value, random_schema
 from support.sizes import many
 from support.strategies import case_of
@@ -82,7 +82,8 @@ def changed(plan: Plan, tables: dict[str, Rows], changes: dict[str, Rows], joine
 
 
 def views(c: Choices, schema: Schema) -> list[Expr]:
-    made = [c.pick((random_query, correlated_query))(c, schema) for _ in range(1 + c.number(2))]
+    makers = (random_query, correlated_query, correlated_query, grouped_query)
+    made = [c.pick(makers)(c, schema) for _ in range(1 + c.number(2))]
     others = [with_other_constants(c, e) for e in made for _ in range(c.number(4))]
     return [*made, *others, c.pick(made)]
 

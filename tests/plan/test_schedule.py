@@ -11,7 +11,7 @@ from support.correlated import correlated_query
 from support.failing import SCHEMA, random_level, term
 from support.laws import law
 from support.programs import Memory, changed_tables, part_tables, planned, query_of
-from support.queries import random_query
+from support.queries import grouped_query, random_query
 from support.schemas import Schema, random_schema
 from support.sizes import many
 from support.strategies import case_of
@@ -59,7 +59,7 @@ def test_one_question_is_as_good_as_many(most: int, c: Choices) -> None:
     can_fail = c.number(3) == 0
     schema = SCHEMA if can_fail else random_schema(c)
     mode = Options(c.pick(MODES), force_domain=bool(c.number(2)))
-    makers = (failing_query,) if can_fail else (random_query, correlated_query)
+    makers = (failing_query,) if can_fail else (random_query, correlated_query, grouped_query)
     bodies = [c.pick(makers)(c, schema) for _ in range(1 + c.number(2))]
     plans = [planned(query_of(schema, e, f"V{i}"), mode)[1] for i, e in enumerate(bodies)]
     plan = merged(plans)

@@ -12,7 +12,7 @@ from support.correlated import correlated_query
 from support.counts import Counts
 from support.laws import law
 from support.programs import ASKED, KEYED, Running, planned, query_of
-from support.queries import random_query
+from support.queries import grouped_query, random_query
 from support.schemas import Schema, random_schema
 from support.strategies import Case, case_of
 
@@ -24,16 +24,17 @@ MAKERS: dict[str, Maker] = {"random": random_query, "correlated": correlated_que
 BATCHES = 5
 DATABASES = 8
 QUERIES = 63
+GROUPED, FEW = 126, 3  # queries with groups, and the databases of each
 COUNTS: defaultdict[tuple[str, int], Counts] = defaultdict(Counts)  # by kind and share
 
 
-def sequences(make: Maker, c: Choices, counts: Counts) -> None:
-    """One query, ``DATABASES`` databases, each with its batches."""
+def sequences(make: Maker, c: Choices, counts: Counts, databases: int = DATABASES) -> None:
+    """One query over some databases, each with its batches."""
     schema = random_schema(c)
     query = query_of(schema, make(c, schema))
     _, program = planned(query)
     counts.query(query.body)
-    for n in range(DATABASES):
+    for n in range(databases):
         case = case_of(c, schema, query.body, BATCHES)
         running = Running.start(program, case.parts)
         assert running.nested() == evaluate(query.body, case.db), f"database {n}"
@@ -68,11 +69,31 @@ def test_incremental_is_recompute_after_every_batch_long(kind: str, share: int, 
     sequences(MAKERS[kind], c, COUNTS[kind, share])
 
 
+def shown_grouped(c: Choices) -> Case:
+    schema = random_schema(c)
+    return case_of(c, schema, grouped_query(c, schema), BATCHES)
+
+
+@law(examples=GROUPED, shown=shown_grouped)
+def test_incremental_is_recompute_with_groups(c: Choices) -> None:
+    sequences(grouped_query, c, COUNTS["grouped", 0], FEW)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", range(1, 12))
+@law(examples=GROUPED, fresh=True, shown=lambda c, share: shown_grouped(c))  # noqa: ARG005
+def test_incremental_is_recompute_with_groups_long(share: int, c: Choices) -> None:
+    """12 · 126 · 3 pairs."""
+    sequences(grouped_query, c, COUNTS["grouped", share], FEW)
+
+
 def test_coverage() -> None:
     """Each share of the queries has what queries should have."""
-    for counts in COUNTS.values():
-        assert counts.queries >= QUERIES and counts.batches >= QUERIES * DATABASES * BATCHES
+    for (kind, _), counts in COUNTS.items():
+        queries, databases = (GROUPED, FEW) if kind == "grouped" else (QUERIES, DATABASES)
+        assert counts.queries >= queries and counts.batches >= queries * databases * BATCHES
         counts.check_results()
+        assert kind != "grouped" or counts.constructs["Group"] > queries / 3
     if COUNTS:
         assert min(KEYED["keys"], KEYED["numbers"]) > 10_000, KEYED
         assert ASKED["nested by columns"] > 20, ASKED

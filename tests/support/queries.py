@@ -336,6 +336,11 @@ def _root(t: Elem) -> Elem:
     return t
 
 
+def grouped_query(c: Choices, schema: Schema) -> Expr:
+    """A closed term that may hold groups, at any place where a bag may stand."""
+    return random_query(c, schema, groups=True)
+
+
 def random_query(c: Choices, schema: Schema, fuel: int = FUEL, groups: bool = False) -> Expr:
     """A closed term over ``schema`` whose result nests at most 3 deep; with ``groups``, perhaps some."""
     make = Queries(c, schema, groups)

@@ -11,7 +11,7 @@ from support.choices import Choices
 from support.correlated import correlated_query
 from support.laws import law
 from support.programs import Memory, changed_tables, part_tables, planned, query_of
-from support.queries import random_query
+from support.queries import grouped_query, random_query
 from support.schemas import random_schema
 from support.sizes import many
 from support.states import MEMORY
@@ -68,7 +68,7 @@ def found_here(plan: Plan, version: Unfolding, changes: dict[str, Rows]) -> Prop
 @law(examples=many(1, 40), tries=10)
 def test_tasks_find_what_is_found_here(spark: SparkSession, c: Choices) -> None:
     schema = random_schema(c)
-    body = c.pick((random_query, correlated_query))(c, schema)
+    body = c.pick((random_query, correlated_query, grouped_query))(c, schema)
     _, plan = planned(query_of(schema, body), Options(c.pick(MODES)))
     case = case_of(c, schema, body, 1)
     parts = part_tables(plan.program, case.parts)
