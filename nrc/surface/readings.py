@@ -166,7 +166,8 @@ def as_bag(reading: Reading) -> BagTerm:
         case Untyped():
             raise untyped(reading)
         case Element() | Static():
-            raise TypeMismatch("this must be a bag", wanted="a relation, an inner bag or [...]", got=describe(reading))
+            wanted, possible = "a relation, an inner bag or [...]", ["[x], a bag of one row"]
+            raise TypeMismatch("this must be a bag", wanted=wanted, got=describe(reading), possible=possible)
 
 
 def singleton(reading: Element | BagTerm, site: str) -> BagTerm:

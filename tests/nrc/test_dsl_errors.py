@@ -51,8 +51,9 @@ VIEW = HEAD + "@view\ndef v(M: Bag[Movie]):\n    return "
 # expression; what the caret underlines; error; part of the message
 EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     # bags and rows
-    ("sum(m.year for m in M)", "sum(m.year for m in M)", Unsupported, "aggregates are not part of the calculus yet"),
-    ("[len(m.tags) for m in M]", "len(m.tags)", Unsupported, "aggregates"),
+    ("sum(m.year for m in M)", "return sum(m.year for m in M)", TypeMismatch, "a bag of one row"),
+    ("[sum(m.name for m in M)]", "sum(m.name for m in M)", TypeMismatch, "int, long or decimal"),
+    ("[sum(m.year) for m in M]", "sum(m.year)", Unsupported, "sum(x.n for x in xs)"),
     ("[x for x in (m for m in M)]", "(m for m in M)", Unsupported, "a list comprehension"),
     ("{m.name for m in M}", "{m.name for m in M}", Unsupported, "bags keep duplicates"),
     ("{m.name: 1 for m in M}", "{m.name: 1 for m in M}", Unsupported, "'key'"),

@@ -38,7 +38,9 @@ from ripplenest.nrc.syntax import (
     Empty,
     Expr,
     Flatten,
+    Fold,
     For,
+    Group,
     InL,
     IsSite,
     Let,
@@ -137,6 +139,9 @@ def where(cond: Elem, body: Expr, var: str = "_") -> For:
     return For(var, Pred(cond), body)
 
 
+COUNT, SUM = Fold("n", "count", (), LONG), Fold("s", "sum", (A, A), nullable(LONG))
+
+
 def both(fn: str) -> Call:
     return Call(fn, (A, A))
 
@@ -155,6 +160,8 @@ def both(fn: str) -> Call:
         Product(Product(R, S), R), Product(R, Product(S, R)), Neg(Neg(For("x", R, R))),
         Let("X", Let("X", R, LetVar("X")), For("X", LetVar("X"), Product(LetVar("X"), Sng(Var("X"))))),
         Let("R", S, Product(R, LetVar("R"))),
+        Group("by", "x", Plus(R, S), (("k.a", A), ("b", Proj(X, "m.b"))), ()), Group("a b", "x", R, None, (COUNT,)),
+        For("g", Group("fold", "x", For("x", R, R), (("k", A),), (COUNT,)), Group("ι", "x", R, None, (COUNT, SUM))),
         Let("ΔR", S, Plus(Rel("R", ROW, At.DELTA), Plus(LetVar("ΔR"), Rel("ΔR", ROW)))),
         Let("R⁺", S, Plus(Rel("R", ROW, At.NEW), Plus(LetVar("R⁺"), Rel("R⁺", ROW)))),
         Let("a b⁺", S, Plus(Rel("a b", ROW, At.NEW), LetVar("a b⁺"))),

@@ -23,6 +23,7 @@ X = s.Var("x")
 R = s.Rel("R", ROW, s.At.NEW)
 D = s.DictRel("R.f", ROW, s.At.DELTA)
 
+GROUP = s.Group("α", "x", R, (("k", s.Proj(X, "a")),), (s.Fold("n", "count", (), t.LONG),))
 SAMPLES: dict[Any, tuple[Any, ...]] = {
     t.Type: (t.Base("timestamp", True), ROW, t.Bag(ROW, True), t.Label((SITE,), True), t.Dict(t.INT)),
     s.Elem: (
@@ -49,6 +50,7 @@ SAMPLES: dict[Any, tuple[Any, ...]] = {
         s.Neg(R),
         s.Empty(ROW),
         s.Apply(D, X),
+        GROUP,
     ),
     s.DictExpr: (
         D,
