@@ -17,12 +17,14 @@ from attrs import frozen
 
 from ripplenest.nrc.errors import EvaluationError, TypeMismatch, UnknownName
 from ripplenest.nrc.signatures import maybe_null
-from ripplenest.nrc.types import LONG, Base
+from ripplenest.nrc.types import BOOL, DOUBLE, LONG, Base
 from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, in_range
 
 Occurrences = Iterable[tuple[tuple[Any, ...], int]]  # the arguments of a row, and how often it is there
 EXACT_KINDS = ("int", "long", "decimal")
+SUMMED = EXACT_KINDS
 ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spark
+MEAN = 4  # digits that an average of decimals has more behind the point
 
 
 @frozen
@@ -90,6 +92,51 @@ def _sum(rows: Occurrences, t: Base) -> object:
     return unscaled(total, t)
 
 
+def _avg_type(args: Sequence[Base]) -> Base | None:
+    """double; of a decimal one with 4 more digits behind the point, as in Spark, where there is room for them."""
+    if len(args) != 1 or args[0].kind not in EXACT_KINDS:
+        return None
+    t = args[0]
+    if t.kind != "decimal":
+        return maybe_null(DOUBLE, True)
+    scale = min(t.scale + MEAN, MAX_DIGITS)
+    return Base("decimal", True, min(MAX_DIGITS, max(t.precision + MEAN, scale)), scale)
+
+
+def _avg(rows: Occurrences, t: Base) -> object:
+    added = [(Fraction(args[0]) * n, n) for args, n in rows if None not in args and n]
+    if not added:
+        return None
+    digits = int(sum(x for x, _ in added) * 10**t.scale)
+    return mean(digits, sum(n for _, n in added), t.scale, t)
+
+
+def mean(total: int, n: int, scale: int, t: Base) -> object:
+    """The average of ``n`` values whose sum has the digits ``total``, ``scale`` of them behind the point: of integers
+    the sum as a double over ``n`` as one, of decimals rounded half up. Raises EvaluationError beyond the type."""
+    if t.kind == "double":
+        return float(total) / float(n)
+    return unscaled(halves_up(total * 10 ** (t.scale - scale), n), t)
+
+
+def halves_up(n: int, d: int) -> int:
+    """n / d, d > 0, rounded to the nearest integer; halves away from 0."""
+    whole = (2 * abs(n) + d) // (2 * d)
+    return whole if n >= 0 else -whole
+
+
+def _bool_type(args: Sequence[Base]) -> Base | None:
+    return BOOL if all(t.kind == "bool" for t in args) and len(args) <= 1 else None
+
+
+def _any(rows: Occurrences, t: Base) -> object:  # noqa: ARG001
+    return any(n and (not args or args[0] is True) for args, n in rows)
+
+
+def _all(rows: Occurrences, t: Base) -> object:  # noqa: ARG001
+    return all(not n or args[0] is True for args, n in rows)
+
+
 def unscaled(n: int, t: Base) -> int | Decimal:
     """The sum of type ``t`` whose digits without a point are ``n``. Raises EvaluationError beyond the type."""
     if t.kind == "long":
@@ -109,6 +156,9 @@ def within(n: int, t: Base) -> int:
 _ENTRIES = (
     FoldFunction("count", ("nothing, for every row", "anything, for rows where it is not NULL"), _count_type, _count),
     FoldFunction("sum", ("int, long or decimal, and factors like it",), _sum_type, _sum),
+    FoldFunction("avg", ("int, long or decimal",), _avg_type, _avg),
+    FoldFunction("any", ("nothing, for some row", "bool, for some row of which it is true"), _bool_type, _any),
+    FoldFunction("all", ("bool, for no row of which it is not true",), lambda a: _bool_type(a) if a else None, _all),
 )
 
 FOLDS: dict[str, FoldFunction] = {entry.name: entry for entry in _ENTRIES}

@@ -2,15 +2,18 @@
 
 What products make of a group, its *contributions*, are rows label, k…, v…; what is kept of them is a row for each
 label and key that has some: label, k…, the answers, how many rows there are, and the accumulators. So what readers see
-are the first columns of what is stored, and both begin with the key. An accumulator is a sum over the rows in which its
-arguments are not NULL: of 1, or of the product of the arguments, as integers without a point, whose scale is known.
+are the first columns of what is stored, and both begin with the key. An accumulator is a sum over some rows: of 1, or
+of the product of its arguments, as integers without a point, whose scale is known.
 """
+
+from collections.abc import Sequence
+from typing import Literal
 
 from attrs import frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
-from ripplenest.delta.strata import KEY, VALUES, Cut
+from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
 from ripplenest.nrc import folds
 from ripplenest.nrc.types import LONG, Base, Label, Record, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
@@ -21,24 +24,30 @@ UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0
 
 @frozen
 class Accumulator:
-    """The sum over rows of 1, or with ``adds`` of the product of the columns ``args`` of contributions; of rows in
-    which none of these is NULL."""
+    """A sum over rows, by what the columns ``args`` of contributions are in them: ``rows`` in which none is NULL,
+    ``true`` ones; or, of rows in which none is NULL, the ``sum`` of their product."""
 
     args: tuple[int, ...]
-    adds: bool
+    of: Literal["rows", "true", "sum"]
 
     @property
     def type(self) -> Base:
-        return UNSCALED if self.adds else LONG
+        return UNSCALED if self.of == "sum" else LONG
+
+
+ROWS = Accumulator((), "rows")
 
 
 @frozen
 class Answered:
-    """A fold as a function of the accumulators: how many rows it is about, and of a sum what they come to."""
+    """The fold ``fn`` as a function of the accumulators: how many rows it is about, and of a sum what they come to,
+    with ``scale`` digits behind the point. The first accumulator counts all rows."""
 
+    fn: str
     type: Base
     count: int
-    total: int | None
+    total: int | None = None
+    scale: int = 0
 
 
 @frozen
@@ -75,15 +84,24 @@ def folding(cut: Cut) -> Folding:
     assert isinstance(row, Record)
     values = row.get(VALUES)
     assert isinstance(values, Record) and isinstance(row.get(KEY), Record)
-    accumulators: dict[Accumulator, int] = {Accumulator((), False): 0}
-    answers = []
-    for a in cut.answers:
-        args = tuple(keys + i for i in a.args)
-        asked = tuple(sorted({c for c in args if may_be_null(made[c])}))
-        count = accumulators.setdefault(Accumulator(asked, False), len(accumulators))
-        total = accumulators.setdefault(Accumulator(args, True), len(accumulators)) if a.fn == "sum" else None
-        answers.append(Answered(a.type, count, total))
+    accumulators: dict[Accumulator, int] = {ROWS: 0}
+    answers = [_answered(a, tuple(keys + i for i in a.args), made, accumulators) for a in cut.answers]
     types = (*visible, *(a.type for a in accumulators))
     nothing = tuple(folds.answer(a.fn, (), a.type) for a in cut.answers) if cut.total else None
     places = width(Label((cut.site,)))
     return Folding(places, keys, tuple(answers), tuple(accumulators), made, types, nothing)
+
+
+def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dict[Accumulator, int]) -> Answered:
+    """``a`` by the accumulators ``found``, to which it adds what it asks for."""
+    if a.fn in ("any", "all"):
+        return Answered(a.fn, a.type, _place(Accumulator(args, "true") if args else ROWS, found))
+    count = _place(Accumulator(tuple(sorted({c for c in args if may_be_null(made[c])})), "rows"), found)
+    if a.fn == "count":
+        return Answered(a.fn, a.type, count)
+    total = _place(Accumulator(args, "sum"), found)
+    return Answered(a.fn, a.type, count, total, sum(made[c].scale for c in args))
+
+
+def _place(wanted: Accumulator, found: dict[Accumulator, int]) -> int:
+    return found.setdefault(wanted, len(found))

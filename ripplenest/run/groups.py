@@ -8,7 +8,7 @@ those of the fold's own meaning over all rows of it (``nrc/folds.py``).
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from math import prod
-from typing import Any
+from typing import Any, assert_never
 
 import pyarrow as pa
 
@@ -75,9 +75,17 @@ def _there(m: PlannedMap, sums: Sequence[int]) -> bool:
 def _added(a: Accumulator, row: Row, f: Folding) -> int:
     """What a row adds, once."""
     values: Sequence[Any] = [row[i] for i in a.args]
-    if any(v is None for v in values):
-        return 0
-    return prod(_digits(v, f.made[i].scale) for i, v in zip(a.args, values, strict=True)) if a.adds else 1
+    match a.of:
+        case "rows":
+            return int(None not in values)
+        case "true":
+            return int(all(v is True for v in values))
+        case "sum":
+            if None in values:
+                return 0
+            return prod(_digits(v, f.made[i].scale) for i, v in zip(a.args, values, strict=True))
+        case _:
+            assert_never(a.of)
 
 
 def _digits(value: Any, scale: int) -> int:
@@ -87,10 +95,18 @@ def _digits(value: Any, scale: int) -> int:
 def answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
     """The answers of a key whose accumulators are ``sums``. Raises EvaluationError for one beyond its type."""
     for a in f.answers:
-        if a.total is None:
-            yield folds.within(sums[a.count], a.type)
+        n = sums[a.count]
+        if a.fn == "any":
+            yield n > 0
+        elif a.fn == "all":
+            yield n == sums[0]
+        elif a.total is None:
+            yield folds.within(n, a.type)
+        elif n == 0:
+            yield None
         else:
-            yield None if sums[a.count] == 0 else folds.unscaled(sums[a.total], a.type)
+            total = sums[a.total]
+            yield folds.unscaled(total, a.type) if a.fn == "sum" else folds.mean(total, n, a.scale, a.type)
 
 
 def _kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:

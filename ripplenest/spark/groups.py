@@ -34,10 +34,12 @@ def folded(f: Folding, made: DataFrame) -> DataFrame:
 
 def _sum(a: Accumulator, f: Folding) -> Column:
     """Over rows in which no argument is NULL, as often as they are there."""
-    w = F.col(WEIGHT)
-    factors = [w.cast(spark_type(UNSCALED)), *(_digits(F.col(f"c{i}"), f.made[i]) for i in a.args)] if a.adds else [w]
-    valid = reduce(and_, (F.col(f"c{i}").isNotNull() for i in a.args), F.lit(True))
-    return F.sum(F.when(valid, reduce(mul, factors)).otherwise(literal(0, a.type)))
+    w, args = F.col(WEIGHT), [F.col(f"c{i}") for i in a.args]
+    factors = [w]
+    if a.of == "sum":
+        factors = [w.cast(spark_type(UNSCALED)), *(_digits(x, f.made[i]) for i, x in zip(a.args, args, strict=True))]
+    counted = reduce(and_, [x if a.of == "true" else x.isNotNull() for x in args], F.lit(True))
+    return F.sum(F.when(counted, reduce(mul, factors)).otherwise(literal(0, a.type)))
 
 
 def _digits(x: Column, t: Base) -> Column:
@@ -51,8 +53,25 @@ def _digits(x: Column, t: Base) -> Column:
 
 
 def _answer(a: Answered) -> Column:
+    n = F.col(f"s{a.count}")
+    if a.fn == "any":
+        return n > 0
+    if a.fn == "all":
+        return n == F.col("s0")
     if a.total is None:
-        return F.col(f"s{a.count}")
+        return n
     total = F.col(f"s{a.total}")
-    scaled = F.concat(total.cast("string"), F.lit(f"E-{a.type.scale}")) if a.type.kind == "decimal" else total
-    return F.when(F.col(f"s{a.count}") != 0, scaled.cast(spark_type(a.type)))
+    if a.fn == "avg" and a.type.kind == "double":
+        return F.when(n != 0, total.cast("double") / n.cast("double"))
+    digits = _mean(total, n, a.type.scale - a.scale) if a.fn == "avg" else total
+    scaled = F.concat(digits.cast("string"), F.lit(f"E-{a.type.scale}")) if a.type.kind == "decimal" else digits
+    return F.when(n != 0, scaled.cast(spark_type(a.type)))
+
+
+def _mean(total: Column, n: Column, more: int) -> Column:
+    """The digits of total / n, ``more`` than total has, halves away from 0: what is left of twice the sum and n is
+    taken away first, so that Spark's / has nothing to round."""
+    twice = F.abs(total) * literal(2 * 10**more, UNSCALED) + n.cast(spark_type(UNSCALED))
+    by = n.cast(spark_type(UNSCALED)) * literal(2, UNSCALED)
+    whole = ((twice - twice % by) / by).cast(spark_type(UNSCALED))
+    return F.when(total < 0, -whole).otherwise(whole)

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
+from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
+from ripplenest.nrc import folds
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import Accumulator, Answered, Folding
@@ -58,10 +59,11 @@ def rows(f: Folding, keys: pa.Table, sums: Sequence[Ints]) -> Rows:
 
 def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[Ints, Doubles] | None:
     """What each row adds, and about how much that is; None where it does not fit."""
-    valid = reduce(np.logical_and, (_valid(table.column(i)) for i in a.args), np.ones(len(table), np.bool_))
-    found = np.where(valid, weights, 0)
+    is_counted = _true if a.of == "true" else _valid
+    counted = reduce(np.logical_and, (is_counted(table.column(i)) for i in a.args), np.ones(len(table), np.bool_))
+    found = np.where(counted, weights, 0)
     about = found.astype(np.float64)
-    if a.adds:
+    if a.of == "sum":
         for i in a.args:
             digits = _digits(table.column(i), f.made[i])
             if digits is None:
@@ -75,6 +77,11 @@ def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[
 
 def _valid(column: pa.ChunkedArray) -> np.typing.NDArray[np.bool_]:
     found: np.typing.NDArray[np.bool_] = column.is_valid().to_numpy()
+    return found
+
+
+def _true(column: pa.ChunkedArray) -> np.typing.NDArray[np.bool_]:
+    found: np.typing.NDArray[np.bool_] = pc.fill_null(column, False).to_numpy()
     return found
 
 
@@ -98,12 +105,29 @@ def _words(chunk: pa.Array) -> Ints:
 
 
 def _answer(a: Answered, kept: Sequence[Ints]) -> pa.Array:
+    n = kept[a.count]
+    if a.fn == "any":
+        return pa.array(n > 0)
+    if a.fn == "all":
+        return pa.array(n == kept[0])
     if a.total is None:
-        return pa.array(kept[a.count])
-    nothing = kept[a.count] == 0
-    if a.type.kind == "decimal" and (np.abs(kept[a.total].astype(np.float64)) >= float(10**a.type.precision)).any():
+        return pa.array(n)
+    return _mean(a, kept[a.total], n) if a.fn == "avg" else _sum(a, kept[a.total], n == 0)
+
+
+def _sum(a: Answered, total: Ints, nothing: np.typing.NDArray[np.bool_]) -> pa.Array:
+    if a.type.kind == "decimal" and (np.abs(total.astype(np.float64)) >= float(10**a.type.precision)).any():
         raise EvaluationError("a sum beyond its type", wanted=f"at most {a.type.precision} digits: {a.type}")
-    return _column(kept[a.total], a.type, nothing)
+    return _column(total, a.type, nothing)
+
+
+def _mean(a: Answered, total: Ints, n: Ints) -> pa.Array:
+    """Of decimals a key at a time, where digits have no end."""
+    if a.type.kind == "double":
+        some = np.where(n == 0, 1, n)
+        return pa.array(total.astype(np.float64) / some.astype(np.float64) + 0.0, mask=n == 0)
+    found = [folds.mean(t, m, a.scale, a.type) if m else None for t, m in zip(total.tolist(), n.tolist(), strict=True)]
+    return pa.array(found, arrow_type(a.type))
 
 
 def _column(values: Ints, t: Base, nulls: np.typing.NDArray[np.bool_] | None = None) -> pa.Array:

@@ -243,18 +243,28 @@ class Queries:
         return Group(site, var, of, keys, self.folds(paths, 0 if keys else 1))
 
     def folds(self, paths: list[tuple[Elem, Base]], least: int) -> tuple[Fold, ...]:
-        numbers = [path for path in paths if path[1].kind in EXACT_KINDS]
         found = []
         for i in range(least + self.c.number(2)):
-            args: list[tuple[Elem, Base]] = []
-            fn = "sum" if numbers and self.c.number(3) else "count"
-            if fn == "sum":
-                args = [self.c.pick(numbers) for _ in range(1 + self.c.one_in(3))]
-            elif paths and self.c.number(2):
-                args = [self.c.pick(paths)]
+            fn, args = self.fold(paths)
             t = result_type(fn, [t for _, t in args])
             found.append(Fold(f"f{i}", fn, tuple(a for a, _ in args), t))
         return tuple(found)
+
+    def fold(self, paths: list[tuple[Elem, Base]]) -> tuple[str, list[tuple[Elem, Base]]]:
+        numbers = [path for path in paths if path[1].kind in EXACT_KINDS]
+        truths = [path for path in paths if path[1].kind == "bool"]
+        fn = self.c.pick([*["sum", "sum", "avg"] * bool(numbers), *["any", "all"] * bool(truths), "count", "any"])
+        match fn:
+            case "sum":
+                return fn, [self.c.pick(numbers) for _ in range(1 + self.c.one_in(3))]
+            case "avg":
+                return fn, [self.c.pick(numbers)]
+            case "all":
+                return fn, [self.c.pick(truths)]
+            case "any":
+                return fn, [self.c.pick(truths)] if truths and self.c.number(2) else []
+            case _:
+                return fn, [self.c.pick(paths)] if paths and self.c.number(2) else []
 
     def filtered(self, scope: Scope, fuel: int) -> Expr:
         """for x in e where p union sng(x)"""
