@@ -17,6 +17,7 @@ from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.plan.groups import UNSCALED, Accumulator, Answered, Folding
 from ripplenest.spark.scalars import literal, spark_type
 
+FAR = 10  # digits of a quotient that are worked out by themselves
 EXACT = MAX_DIGITS - 2  # digits of both factors with which Spark's · keeps the scale
 
 
@@ -69,9 +70,17 @@ def _answer(a: Answered) -> Column:
 
 
 def _mean(total: Column, n: Column, more: int) -> Column:
-    """The digits of total / n, ``more`` than total has, halves away from 0: what is left of twice the sum and n is
-    taken away first, so that Spark's / has nothing to round."""
-    twice = F.abs(total) * literal(2 * 10**more, UNSCALED) + n.cast(spark_type(UNSCALED))
-    by = n.cast(spark_type(UNSCALED)) * literal(2, UNSCALED)
-    whole = ((twice - twice % by) / by).cast(spark_type(UNSCALED))
-    return F.when(total < 0, -whole).otherwise(whole)
+    """The digits of total / n, ``more`` than total has, halves away from 0."""
+    size, by = F.abs(total), n.cast(spark_type(UNSCALED))
+    rest = (size % by) * literal(2 * 10**more, UNSCALED) + by
+    digits = _quotient(size, by) * literal(10**more, UNSCALED) + _quotient(rest, by * literal(2, UNSCALED))
+    return F.when(total < 0, -digits).otherwise(digits)
+
+
+def _quotient(a: Column, b: Column) -> Column:
+    """The integer part of a / b, a ≥ 0 and b > 0, of up to 38 digits, in two steps: what is divided is a multiple, so
+    that there is nothing to round, and of few enough digits for Spark to keep six behind the point."""
+    large = b * literal(10**FAR, UNSCALED)
+    rest = a % large
+    high, low = (((x - x % y) / y).cast(spark_type(UNSCALED)) for x, y in ((a, large), (rest, b)))
+    return high * literal(10**FAR, UNSCALED) + low
