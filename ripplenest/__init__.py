@@ -29,16 +29,23 @@ __all__ = [
     "TextView",
     "View",
     "__version__",
+    "avg",
     "coalesce",
+    "count",
     "errors",
+    "exists",
     "explain",
     "flatten",
+    "full_join",
+    "group_by",
+    "left_join",
     "migrate",
     "open",
     "parse",
     "read",
     "record",
     "register",
+    "right_join",
     "view",
 ]
 
@@ -51,7 +58,23 @@ if TYPE_CHECKING:
     from ripplenest.explanation import Explanation, explain
     from ripplenest.migration.migrate import migrate
     from ripplenest.nrc.errors import ParseError, RipplenestError
-    from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
+    from ripplenest.nrc.surface.python import (
+        Bag,
+        Decimal,
+        Int,
+        View,
+        avg,
+        coalesce,
+        count,
+        exists,
+        flatten,
+        full_join,
+        group_by,
+        left_join,
+        record,
+        right_join,
+        view,
+    )
     from ripplenest.nrc.surface.text import Program, TextView
     from ripplenest.nrc.surface.text import parse_file as parse
     from ripplenest.nrc.surface.text import read_file as read
@@ -70,16 +93,23 @@ else:
         "RipplenestError": "ripplenest.nrc.errors:RipplenestError",
         "TextView": "ripplenest.nrc.surface.text:TextView",
         "View": "ripplenest.nrc.surface.python:View",
+        "avg": "ripplenest.nrc.surface.python:avg",
         "coalesce": "ripplenest.nrc.surface.python:coalesce",
+        "count": "ripplenest.nrc.surface.python:count",
         "errors": "ripplenest.errors:",
+        "exists": "ripplenest.nrc.surface.python:exists",
         "explain": "ripplenest.explanation:explain",
         "flatten": "ripplenest.nrc.surface.python:flatten",
+        "full_join": "ripplenest.nrc.surface.python:full_join",
+        "group_by": "ripplenest.nrc.surface.python:group_by",
+        "left_join": "ripplenest.nrc.surface.python:left_join",
         "migrate": "ripplenest.migration.migrate:migrate",
         "open": "ripplenest.api.opening:open_database",
         "parse": "ripplenest.nrc.surface.text:parse_file",
         "read": "ripplenest.nrc.surface.text:read_file",
         "record": "ripplenest.nrc.surface.python:record",
         "register": "ripplenest.source.source:register",
+        "right_join": "ripplenest.nrc.surface.python:right_join",
         "view": "ripplenest.nrc.surface.python:view",
     }
 

@@ -1,13 +1,15 @@
 """Groups as both surfaces make them. An aggregate in a head or a condition is one value: it is bound by a ``for`` over
 the one row of φ, as an inner bag is by one over sng_ι."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
 
 from ripplenest.nrc import folds
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.readings import BagTerm, Bind, Element
-from ripplenest.nrc.syntax import Fold, Group, Proj, Var
-from ripplenest.nrc.types import Bag, Base, Record
+from ripplenest.nrc.signatures import maybe_null
+from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, as_element, guard, merge, not_true, plus, wrap
+from ripplenest.nrc.syntax import Call, Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
+from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Type, is_flat
 from ripplenest.nrc.walk import Names
 
 VALUE = "value"  # what the one fold of such a row is called
@@ -32,14 +34,130 @@ def grouped(
     return BagTerm(Group(site, var, bag.expr, own, tuple(made)), Bag(row))
 
 
-def folded(fn: str, bag: BagTerm, site: str, names: Names) -> Element:
-    """What ``fn`` makes of the rows of ``bag``, which are base values; a count takes rows of any kind."""
+def folded(fn: str, bag: BagTerm, of_values: bool, site: str, names: Names) -> Element:
+    """What ``fn`` makes of the rows of ``bag``: ``of_values`` that are base values, or of rows of any kind."""
     var = names.fresh("x")
-    args = [] if fn == "count" else [Element(Var(var), bag.type.row)]
+    args = [Element(Var(var), bag.type.row)] if of_values else []
     made = fold(VALUE, fn, args)
     one = grouped(site, var, bag, None, [made])
     name = names.fresh("s")
     return Element(Proj(Var(name), VALUE), made.type, (Bind("for", name, one.expr),))
+
+
+def distinct(bag: BagTerm, site: str, names: Names) -> BagTerm:
+    """for k in γ_α(x ∈ e; row: x) union sng(k.row): each row once."""
+    var, k = names.fresh("x"), names.fresh("k")
+    rows = grouped(site, var, bag, [("row", _flat(Element(Var(var), bag.type.row), "rows to be told apart"))], ())
+    return BagTerm(For(k, rows.expr, Sng(Proj(Var(k), "row"))), bag.type)
+
+
+def group_by(bag: BagTerm, key: Callable[[Element], Element], site: str, names: Names) -> BagTerm:
+    """for k in γ_α(x ∈ e; key: k(x)) union for b in sng_ι(for x in e where k(x) ~ k.key union sng(x)) union
+    sng(⟨_1: k.key, _2: b⟩): only which keys there are is not linear."""
+    x, inner, k, b = (names.fresh(name) for name in ("x", "x", "k", "b"))
+    row = bag.type.row
+    keyed = _flat(_plain(key(Element(Var(x), row))), "a key")
+    keys = grouped(site, x, bag, [("key", keyed)], ())
+    own = _plain(key(Element(Var(inner), row)))
+    members: Expr = Sng(Var(inner))
+    for same in _same(own.elem, Proj(Var(k), "key"), keyed.type):
+        members = guard(Element(same, BOOL), members, names)
+    head = Sng(Tuple((("_1", Proj(Var(k), "key")), ("_2", Var(b)))))
+    inside = SngBag(site, For(inner, bag.expr, members))
+    return BagTerm(For(k, keys.expr, For(b, inside, head)), Bag(Record((("_1", keyed.type), ("_2", bag.type)))))
+
+
+On = Callable[[Element, Element], Element]
+
+
+def left_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
+    """(for x in a, y in b where p union sng⟨x, y⟩) ⊎ (for x in a where no y in b has p union sng⟨x, NULL⟩)"""
+    return plus([_matched(a, b, on, names), _alone(a, b, on, site, names)], "the two sides of a join")
+
+
+def right_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
+    """The left join of b and a, with the rows of a first."""
+    found = [_matched(a, b, on, names), _swapped(_alone(b, a, _turned(on), site, names), names)]
+    return plus(found, "the two sides of a join")
+
+
+def full_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
+    """The left join, and what of b has no row of a."""
+    alone = [_alone(a, b, on, site, names), _swapped(_alone(b, a, _turned(on), site, names), names)]
+    return plus([_matched(a, b, on, names), *alone], "the two sides of a join")
+
+
+def _matched(a: BagTerm, b: BagTerm, on: On, names: Names) -> BagTerm:
+    x, y = names.fresh("x"), names.fresh("y")
+    pair = Sng(Tuple((("_1", Var(x)), ("_2", Var(y)))))
+    found = guard(on(Element(Var(x), a.type.row), Element(Var(y), b.type.row)), pair, names)
+    return BagTerm(For(x, a.expr, For(y, b.expr, found)), Bag(Record((("_1", a.type.row), ("_2", b.type.row)))))
+
+
+def _alone(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
+    """The rows of a for which b has none, with NULL for every base value of one, and no rows in its inner bags."""
+    x, y = names.fresh("x"), names.fresh("y")
+    row = Element(Var(x), a.type.row)
+    partners = For(y, b.expr, guard(on(row, Element(Var(y), b.type.row)), Sng(Var(y)), names))
+    some = folded("any", BagTerm(partners, b.type), False, site, names)
+    nothing = _nothing(b.type.row, site, names)
+    pair = wrap(nothing.binds, Sng(Tuple((("_1", row.elem), ("_2", nothing.elem)))))
+    found = For(x, a.expr, guard(not_true(some), pair, names))
+    return BagTerm(found, Bag(Record((("_1", a.type.row), ("_2", nothing.type)))))
+
+
+def _turned(on: On) -> On:
+    return lambda x, y: on(y, x)
+
+
+def _swapped(pairs: BagTerm, names: Names) -> BagTerm:
+    var = names.fresh("x")
+    assert isinstance(pairs.type.row, Record)
+    (_, first), (_, second) = pairs.type.row.fields
+    head = Sng(Tuple((("_1", Proj(Var(var), "_2")), ("_2", Proj(Var(var), "_1")))))
+    return BagTerm(For(var, pairs.expr, head), Bag(Record((("_1", second), ("_2", first)))))
+
+
+def _nothing(t: Type, site: str, names: Names) -> Element:
+    """A row that is not there: NULL for each of its base values."""
+    match t:
+        case Base():
+            absent = maybe_null(t, True)
+            return Element(Lit(None, absent), absent)
+        case Bag(row):
+            return as_element(BagTerm(Empty(row), Bag(row)), site, names)
+        case Record(fields):
+            found = [(name, _nothing(own, site, names)) for name, own in fields]
+            row = Record(tuple((name, e.type) for name, e in found))
+            return Element(Tuple(tuple((name, e.elem) for name, e in found)), row, merge(e for _, e in found))
+        case Label() | Dict():
+            raise AssertionError(f"no surface has a value of type {t}")
+        case _:
+            assert_never(t)
+
+
+def _same(a: Elem, b: Elem, t: Type) -> Iterator[Elem]:
+    """a = b, NULL and NaN being values like others, for each base value in them."""
+    match t:
+        case Record(fields):
+            for name, own in fields:
+                yield from _same(_field(a, name), Proj(b, name), own)
+        case _:
+            yield Call("same", (a, b))
+
+
+def _field(of: Elem, name: str) -> Elem:
+    return dict(of.fields)[name] if isinstance(of, Tuple) else Proj(of, name)
+
+
+def _flat(e: Element, what: str) -> Element:
+    """Equality of inner bags is no predicate of the calculus. Raises TypeMismatch with the field that is one."""
+    if not is_flat(e.type):
+        fields = e.type.fields if isinstance(e.type, Record) else ()
+        found = ", ".join(name for name, t in fields if not is_flat(t)) or "it"
+        possible = ["its fields without bags", "how many rows a bag has, or what they come to"]
+        raise TypeMismatch(f"{what} hold no bags: {found} does", wanted="base values", got=e.type, possible=possible)
+    return e
 
 
 def _plain(e: Element) -> Element:

@@ -55,7 +55,6 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[sum(m.name for m in M)]", "sum(m.name for m in M)", TypeMismatch, "int, long or decimal"),
     ("[sum(m.year) for m in M]", "sum(m.year)", Unsupported, "sum(x.n for x in xs)"),
     ("[x for x in (m for m in M)]", "(m for m in M)", Unsupported, "a list comprehension"),
-    ("{m.name for m in M}", "{m.name for m in M}", Unsupported, "bags keep duplicates"),
     ("{m.name: 1 for m in M}", "{m.name: 1 for m in M}", Unsupported, "'key'"),
     ("[{m.name} for m in M]", "{m.name}", Unsupported, "a set"),
     ("[m for m in sorted(M)]", "sorted(M)", Unsupported, "bags have no order"),

@@ -6,15 +6,14 @@ import datetime
 
 from ripplenest.nrc.errors import Unsupported
 
-AGGREGATE = "aggregates are not part of the calculus yet; keep the rows as an inner bag, `[... for x in xs]`"
+EXTREME = "`sum`, `len`, `any`, `all`, or the rows as an inner bag, `[... for x in xs]`; bags have no order yet"
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
 
 NODES: dict[type[ast.AST], tuple[str, str]] = {
-    ast.GeneratorExp: ("a generator expression", "a list comprehension, `[... for x in xs]`"),
-    ast.SetComp: ("a set comprehension", "`[... for x in xs]`; bags keep duplicates"),
+    ast.GeneratorExp: ("a generator expression here", "a list comprehension, `[... for x in xs]`"),
     ast.DictComp: ("a dict comprehension", "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`"),
     ast.Set: ("a set", "`[a, b]`; after `in`, a tuple `(a, b)`"),
-    ast.Lambda: ("a lambda", "a function written with def, outside of the view"),
+    ast.Lambda: ("a lambda here", "a function written with def, outside of the view"),
     ast.NamedExpr: ("an assignment expression", "an assignment before the return, or a helper function"),
     ast.Slice: ("a slice", "`.startswith(...)` or `.endswith(...)` for strings; bags have no order"),
     ast.Subscript: ("a subscript", "a field, `x.name`, or `for x in xs` for the rows of a bag"),
@@ -55,14 +54,12 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 CALLS: dict[object, str] = {
-    **dict.fromkeys((sum, min, max, any, all), AGGREGATE),
+    **dict.fromkeys((min, max), EXTREME),
     sorted: "the bag itself; bags have no order",
     reversed: "the bag itself; bags have no order",
     enumerate: "the bag itself; bags have no order",
     list: "`[]`, or a bag",
     tuple: "the bag itself, or `[x for x in xs]`",
-    set: "the bag itself; removing duplicates is not part of the calculus yet",
-    frozenset: "the bag itself; removing duplicates is not part of the calculus yet",
     dict: "`{'name': ...}`",
     bool: "a comparison, as in `x != 0`",
     round: "the number itself",
@@ -83,7 +80,7 @@ METHODS = {
     "rstrip": "`.strip(' ')`",
     "find": "`s in t`",
     "index": "`s in t`",
-    "count": AGGREGATE,
+    "count": "`len([x for x in xs if x == y])`",
     "format": "an f-string, `f'{a} {b}'`",
     "join": "`a + b`, or an f-string",
     "split": "a field that holds the parts as a bag",

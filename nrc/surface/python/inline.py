@@ -6,17 +6,16 @@ gets a fresh name each time, so nothing is captured.
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.aggregates import folded
-from ripplenest.nrc.surface.python import functions, hints, scalars
+from ripplenest.nrc.surface.python import aggregates, functions, hints, scalars
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
-from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit, is_bag
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Flatten
 from ripplenest.nrc.types import Bag
@@ -44,8 +43,8 @@ def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Eleme
 
 
 def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
-    if function is sum or function is len:
-        return _fold(node, function, scope)
+    if aggregates.reads(function):
+        return aggregates.read(node, function, scope, lambda known, rows: _applied(node, known.value, rows, scope))
     for known, op in scalars.FUNCTIONS:
         if function is known:
             return scalars.call(function, op, _positional(node, scope, known.__name__))
@@ -63,24 +62,6 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if isinstance(function, FunctionType) and not hints.is_chance(function):
         return _helper(node, function, scope)
     raise hints.of_call(function)
-
-
-FOLDS: dict[object, str] = {sum: "sum", len: "count"}
-
-
-def _fold(node: ast.Call, function: object, scope: Scope) -> Reading:
-    """sum(t for x in xs if p), len(xs); len of a string is a scalar."""
-    name = getattr(function, "__name__", "")
-    match node:
-        case ast.Call(_, [ast.GeneratorExp(elt, generators) as found], []):
-            given: list[Reading] = [scope.read(ast.copy_location(ast.ListComp(elt, generators), found))]
-        case _:
-            given = _positional(node, scope, name)
-    if len(given) == 1 and is_bag(given[0]):
-        return folded(FOLDS[function], as_bag(given[0]), scope.site, scope.session.names)
-    if function is len:
-        return scalars.call(len, "length", given)
-    raise hints.unsupported(f"{name} of {', '.join(map(describe, given)) or 'nothing'}", f"`{name}(x.n for x in xs)`")
 
 
 def _flatten(args: list[Reading]) -> BagTerm:
@@ -106,19 +87,31 @@ def _view(node: ast.Call, view: Definition, scope: Scope) -> Reading:
 
 
 def _helper(node: ast.Call, function: FunctionType, scope: Scope) -> Reading:
+    return _called(node, function, _arguments(node, scope), scope)
+
+
+def _applied(node: ast.Call, function: object, rows: Sequence[Element], scope: Scope) -> Reading:
+    """A function of rows, which is an argument of the call."""
+    if not isinstance(function, FunctionType) or hints.is_chance(function):
+        raise hints.of_call(function)
+    return _called(node, function, (list(rows), {}), scope)
+
+
+def _called(
+    node: ast.Call, function: FunctionType, given: tuple[list[Reading], dict[str, Reading]], scope: Scope
+) -> Reading:
     """The function's body, with its parameters replaced by the arguments."""
     signature = inspect.signature(function, follow_wrapped=False)
     odd = [p.name for p in signature.parameters.values() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if odd:
         raise hints.unsupported(f"a call of {function.__qualname__}, which takes *{odd[0]}", "parameters with names")
     source = scope.session.source(function)
-    args, kwargs = _arguments(node, scope)
-    env = _bound(signature, args, kwargs, source)
-    for name, given in env.items():
+    env = _bound(signature, *given, source)
+    for name, value in env.items():
         annotation = signature.parameters[name].annotation
-        if isinstance(given, Untyped) and annotation is not inspect.Parameter.empty:
+        if isinstance(value, Untyped) and annotation is not inspect.Parameter.empty:
             where = f"{function.__qualname__}.{name}"
-            env[name] = fit(given, annotation_type(source.annotation(annotation, where), where), f"the argument {name}")
+            env[name] = fit(value, annotation_type(source.annotation(annotation, where), where), f"the argument {name}")
     return _inline(node, source, env, scope)
 
 

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import hints, inline, scalars
+from ripplenest.nrc.surface.python import aggregates, hints, inline, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -47,6 +47,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             raise hints.of_node(slice_)
         case ast.ListComp(elt, generators):
             return _comprehension(elt, generators, scope)
+        case ast.SetComp(elt, generators):
+            return aggregates.distinct(_comprehension(elt, generators, scope), scope)
         case ast.List(elts):
             return _list(elts, scope)
         case ast.Tuple(elts):

@@ -287,8 +287,6 @@ def call(function: object, op: str, args: Sequence[Reading]) -> Element:
     name = getattr(function, "__name__", op)
     if len(args) != 1:
         raise hints.unsupported(f"{name} with {len(args)} arguments", "one argument")
-    if function is len and (is_bag(args[0]) or args[0] == Untyped("[]")):
-        raise hints.unsupported("len(...) of a bag", hints.AGGREGATE)
     return apply(op, args)
 
 

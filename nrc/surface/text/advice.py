@@ -18,7 +18,7 @@ _CLOSING = frozenset(("$END", "_RECORD", "_RELATION", "_VIEW", "RPAR", "RSQB", "
 
 COMPREHENSION = "`[e | x in X, c]`: generators and conditions come after the bar, with commas between them"
 CONDITIONAL = "`if(c, a, b)`"
-AGGREGATE = hints.AGGREGATE.replace(" for x in ", " | x in ")
+EXTREME = hints.EXTREME.replace(" for x in ", " | x in ").replace("len", "count")
 
 _CAME = {
     "'": 'double quotes around a string: "Oslo"',
@@ -35,8 +35,9 @@ _CAME_AFTER = {("=", "="): "a single =", ("<", ">"): "!= or ≠"}
 _AFTER = {"if": CONDITIONAL}
 
 _FUNCTIONS = {
-    **dict.fromkeys(("sum", "count", "min", "max", "avg", "distinct", "sort", "group"), (AGGREGATE,)),
-    "len": (AGGREGATE, "length(x), of a string"),
+    **dict.fromkeys(("min", "max", "sort", "top"), (EXTREME,)),
+    "len": ("count(xs), of a bag", "length(x), of a string"),
+    "group": ("group[α](x in xs by key: x.key of n: count())",),
 }
 
 

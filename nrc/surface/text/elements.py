@@ -17,6 +17,7 @@ from ripplenest.nrc.scalars import OPERATORS, SCALARS, result_type
 from ripplenest.nrc.surface.python.scalars import apply, fold
 from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, merge
 from ripplenest.nrc.surface.text.advice import no_function, unknown
+from ripplenest.nrc.surface.text.aggregates import NAMES
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.kinds import base_type
 from ripplenest.nrc.surface.text.kinds import site as site_called
@@ -139,7 +140,7 @@ def function(name: str, args: Sequence[Reading]) -> Element:
     if name in OPERATORS:
         return operate(name, args)
     if name not in SCALARS:
-        raise no_function(name, ["p", "flatten", *OPERATORS])
+        raise no_function(name, ["p", "flatten", *NAMES, *OPERATORS])
     typed = [_base(a) for a in args]
     result_type(name, [_type(e) for e in typed])  # raises TypeMismatch
     return exactly(name, typed)

@@ -28,7 +28,8 @@ from ripplenest.nrc.surface.readings import (
     singleton,
     wrap,
 )
-from ripplenest.nrc.surface.text import dictionaries, elements
+from ripplenest.nrc.surface.text import aggregates, dictionaries, elements
+from ripplenest.nrc.surface.text.advice import no_function
 from ripplenest.nrc.surface.text.elements import condition, described, is_bag
 from ripplenest.nrc.surface.text.kinds import pair, read_type, subtrees, unique
 from ripplenest.nrc.surface.text.names import named, stored
@@ -107,6 +108,8 @@ def _read(node: Node, scope: Scope, bag: bool) -> Reading:
             return _conditions(children[:-1], children[-1], scope)
         case "let_":
             return _let(children, scope)
+        case "fold_call":
+            return _fold_call(children, scope)
         case "sng":
             return _sng(node, scope)
         case "group":
@@ -165,10 +168,21 @@ def _call(children: Sequence[Node], scope: Scope) -> Reading:
             if not isinstance(bag.type.row, Bag):
                 raise TypeMismatch("flatten needs a bag of bags", wanted="Bag(Bag(…))", got=bag.type)
             return BagTerm(Flatten(bag.expr), Bag(bag.type.row.row))
+        case _ if word in aggregates.NAMES:
+            return aggregates.aggregate(word, read_bag(_only(args, word), scope), False, scope)
         case _ if word and "." not in word and "/" not in word:
             return elements.function(word, [read(a, scope) for a in args])
         case _:
             return dictionaries.apply(of, read_element(_only(args, "a dictionary"), scope), scope, read_bag)
+
+
+def _fold_call(children: Sequence[Node], scope: Scope) -> Reading:
+    """f(t | x in e, p) = f([t | x in e, p])"""
+    of, head, *qualifiers = children
+    word = spelled(of) if of.data == "name" else ""
+    if word not in aggregates.NAMES:
+        raise no_function(word, aggregates.NAMES)
+    return aggregates.aggregate(word, _comprehension(head, qualifiers, scope), True, scope)
 
 
 def _only(args: Sequence[Node], what: str) -> Node:

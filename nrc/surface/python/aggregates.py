@@ -1,0 +1,131 @@
+"""Folds, distinct rows, group-by and outer joins in Python: the calls that read generator expressions and functions.
+
+What they stand for is in ``surface/aggregates.py``. A generator expression is read as the list it would make, and a
+function, a lambda or one written with ``def``, where it is called: its parameters are rows.
+"""
+
+import ast
+from collections.abc import Callable, Sequence
+
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface import aggregates
+from ripplenest.nrc.surface.python import functions, hints, scalars
+from ripplenest.nrc.surface.python.scope import Scope
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, as_bag, describe, is_bag
+
+Apply = Callable[[Static, Sequence[Element]], Reading]
+"""A function that is known, on these arguments."""
+
+FOLDS: dict[object, tuple[str, bool]] = {
+    sum: ("sum", True),
+    any: ("any", True),
+    all: ("all", True),
+    len: ("count", False),
+    functions.avg: ("avg", True),
+    functions.count: ("count", True),
+    functions.exists: ("any", False),
+}
+"""The fold of each, and whether it is of the values of the rows, and not of the rows alone."""
+
+DISTINCT = (set, frozenset)
+JOINS = (functions.left_join, functions.right_join, functions.full_join)
+GROUPED = "rn.group_by(xs, lambda x: x.key)"
+JOINED = "rn.{}(xs, ys, lambda x, y: x.key == y.key)"
+
+
+def reads(function: object) -> bool:
+    """Whether a call of ``function`` is read here."""
+    known = (*FOLDS, *DISTINCT, functions.group_by, *JOINS)
+    return any(function is own for own in known)
+
+
+def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Reading:
+    """What the call of a ``function`` means that is read here."""
+    name = getattr(function, "__name__", "")
+    if node.keywords:
+        raise hints.unsupported(f"{name} with the keyword {node.keywords[0].arg}", "arguments without keywords")
+    if function is functions.group_by:
+        return _group_by(node, scope, apply)
+    if any(function is join for join in JOINS):
+        return _join(node, name, scope, apply)
+    given = _one(node, name, scope)
+    if any(function is known for known in DISTINCT):
+        return distinct(given, scope)
+    if function is len and not is_bag(given):
+        return scalars.call(len, "length", [given])
+    for known, (fn, of_values) in FOLDS.items():
+        if function is known:
+            return _fold(name, fn, of_values, given, scope)
+    raise hints.of_call(function)
+
+
+def distinct(rows: Reading, scope: Scope) -> BagTerm:
+    """{t for x in xs}"""
+    return aggregates.distinct(as_bag(rows), scope.site, scope.session.names)
+
+
+def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> Element:
+    if not is_bag(given):
+        raise hints.unsupported(f"{name} of {describe(given)}", f"`{name}(x.n for x in xs)`")
+    return aggregates.folded(fn, as_bag(given), of_values, scope.site, scope.session.names)
+
+
+def _one(node: ast.Call, name: str, scope: Scope) -> Reading:
+    match node.args:
+        case [ast.GeneratorExp(elt, generators) as found]:
+            return scope.read(ast.copy_location(ast.ListComp(elt, generators), found))
+        case [ast.Starred() as found]:
+            raise hints.of_node(found)
+        case [arg]:
+            return scope.read(arg)
+        case _:
+            raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{name}(x.n for x in xs)`")
+
+
+def _group_by(node: ast.Call, scope: Scope, apply: Apply) -> BagTerm:
+    if len(node.args) != 2:
+        raise hints.unsupported(f"group_by with {len(node.args)} arguments", f"`{GROUPED}`")
+    rows, key = node.args
+    bag, of = as_bag(scope.read(rows)), _function(key, 1, GROUPED, scope, apply)
+    with scope.located(key):
+        return aggregates.group_by(bag, lambda x: _value(of([x]), GROUPED), scope.site, scope.session.names)
+
+
+def _join(node: ast.Call, name: str, scope: Scope, apply: Apply) -> BagTerm:
+    hint = JOINED.format(name)
+    if len(node.args) != 3:
+        raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{hint}`")
+    left, right = (as_bag(scope.read(arg)) for arg in node.args[:2])
+    on = _function(node.args[2], 2, hint, scope, apply)
+    with scope.located(node.args[2]):
+        made = getattr(aggregates, name)
+        found = made(left, right, lambda x, y: scalars.condition(on([x, y])), scope.site, scope.session.names)
+    assert isinstance(found, BagTerm)
+    return found
+
+
+def _function(
+    node: ast.expr, takes: int, hint: str, scope: Scope, apply: Apply
+) -> Callable[[Sequence[Element]], Reading]:
+    """A function of so many rows. Its body is read for each call, so binders are fresh each time."""
+    if isinstance(node, ast.Lambda):
+        args = node.args
+        odd = [*args.posonlyargs, *args.kwonlyargs, *args.defaults, args.vararg, args.kwarg]
+        if any(odd) or len(args.args) != takes:
+            with scope.located(node):
+                raise hints.unsupported("a lambda with other parameters here", f"`{hint}`")
+        names = [arg.arg for arg in args.args]
+        return lambda given: scope.bind(dict(zip(names, given, strict=True))).read(node.body)
+    known = scope.read(node)
+    if not isinstance(known, Static):
+        with scope.located(node):
+            raise TypeMismatch("this must be a function of rows", got=describe(known), possible=[f"`{hint}`"])
+    return lambda given: apply(known, given)
+
+
+def _value(reading: Reading, hint: str) -> Element:
+    found = scalars.settle(reading)
+    if not isinstance(found, Element):
+        what = "a key is a value of a row"
+        raise TypeMismatch(what, wanted="a base value or a record", got=describe(found), possible=[f"`{hint}`"])
+    return found
