@@ -1,19 +1,22 @@
 """Many databases in one run: a program whose tables have a case number in front of joining.
 
 Spark takes as long for one row as for a thousand, so that a law is tried on many databases at once. Every source gets
-the case as its last column, every join equates it, every map keeps it; nothing else of the program changes.
+the case as its first column, every join equates it, every map keeps it, and so does the key of every group; nothing
+else of the program changes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import assert_never
 
 from attrs import evolve
 
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, Base
+from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, access_keys
-from ripplenest.plan.product import Col, Key, Op, Product, Source, Step
+from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
 from ripplenest.run.propagate import propagate
@@ -32,23 +35,57 @@ def pack(p: Plan) -> Plan:
 
 def _map(m: PlannedMap) -> PlannedMap:
     triggers = tuple((part, tuple(map(_product, products))) for part, products in m.triggers)
-    return evolve(m, types=(*m.types, CASE), build=tuple(map(_product, m.build)), triggers=triggers)
+    own = None if m.folding is None else _folding(m.folding)
+    return evolve(m, types=(CASE, *m.types), build=tuple(map(_product, m.build)), triggers=triggers, folding=own)
+
+
+def _folding(f: Folding) -> Folding:
+    """The case is the first column of the place."""
+    sums = tuple(evolve(a, args=tuple(c + 1 for c in a.args)) for a in f.accumulators)
+    made, types = (CASE, *f.made), (CASE, *f.types)
+    return evolve(f, places=f.places + 1, keys=f.keys + 1, accumulators=sums, made=made, types=types)
 
 
 def _product(p: Product) -> Product:
-    """A product without sources has its row in every case."""
-    sources = tuple(evolve(s, types=(*s.types, CASE)) for s in p.sources) or (Source(CASES, At.OLD, (CASE,)),)
-    columns = [Col(i, len(s.types) - 1, CASE) for i, s in enumerate(sources)]
+    """A product that begins with no table of its own has its row in every case."""
+    own = tuple(evolve(s, types=(CASE, *s.types)) for s in p.sources)
+    alone = not p.steps or p.steps[0].place
+    sources = (*own, Source(CASES, At.OLD, (CASE,))) if alone else own
+    columns = [Col(i, 0, CASE) for i in range(len(sources))]
     same = {(a.source, b.source): Op("eq", (a, b), BOOL) for a, b in combinations(columns, 2)}
-    steps, cautious = (_steps(of or (Step(0),), columns, same) for of in (p.steps, p.cautious_steps))
+    begin = (Step(len(own)),) if alone else ()
+    steps, cautious = (_steps((*begin, *map(_step, of)), columns, same) for of in (p.steps, p.cautious_steps))
     return evolve(
         p,
         sources=sources,
-        conditions=(*same.values(), *p.conditions),
-        head=(*p.head, columns[0]),
+        conditions=(*same.values(), *_behind(p.conditions)),
+        head=(columns[steps[0].source], *_behind(p.head)),
         steps=steps,
         cautious_steps=cautious,
+        partial=_behind(p.partial),
     )
+
+
+def _behind(scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    return tuple(map(_shifted, scalars))
+
+
+def _shifted(s: Scalar) -> Scalar:
+    """The same scalar, over columns behind the case."""
+    match s:
+        case Col(source, column):
+            return evolve(s, column=column + 1) if source >= 0 else s
+        case Const():
+            return s
+        case Op(_, args):
+            return evolve(s, args=_behind(args))
+        case _:
+            assert_never(s)
+
+
+def _step(s: Step) -> Step:
+    keys = tuple(Key(k.column + 1, _shifted(k.scalar), k.null_safe) for k in s.keys)
+    return evolve(s, keys=keys, ready=_behind(s.ready), guarded=_behind(s.guarded))
 
 
 def _steps(steps: Sequence[Step], columns: Sequence[Col], same: Mapping[tuple[int, int], Op]) -> tuple[Step, ...]:
@@ -58,8 +95,10 @@ def _steps(steps: Sequence[Step], columns: Sequence[Col], same: Mapping[tuple[in
     for step in others:
         known = (equal for pair, equal in same.items() if step.source in pair and seen & {*pair})
         via = first.source if step.via is None else step.via
-        case = Key(columns[step.source].column, columns[via], False)
-        found.append(evolve(step, keys=(*step.keys, case), via=via, ready=(*known, *step.ready)))
+        case = Key(0, columns[via], step.place)
+        found.append(
+            evolve(step, keys=(case, *step.keys), via=None if step.place else via, ready=(*known, *step.ready))
+        )
         seen.add(step.source)
     return tuple(found)
 
@@ -71,8 +110,8 @@ def packed_tables(p: Plan, cases: Sequence[Parts]) -> Tables:
 
 
 def _together(cases: Sequence[Rows]) -> Rows:
-    types: tuple[Base, ...] = (*cases[0].types, CASE)
-    return Rows.of_pairs(types, [((*row, i), n) for i, rows in enumerate(cases) for row, n in rows.pairs()])
+    types: tuple[Base, ...] = (CASE, *cases[0].types)
+    return Rows.of_pairs(types, [((i, *row), n) for i, rows in enumerate(cases) for row, n in rows.pairs()])
 
 
 class Packed:
@@ -96,4 +135,4 @@ class Packed:
         return Running(self.original, {n: self._own(rows, i) for n, rows in self.tables.items() if n != CASES}, joiner)
 
     def _own(self, rows: Rows, case: int) -> Rows:
-        return Rows.of_pairs(rows.types[:-1], [(r[:-1], n) for r, n in rows.counts().items() if r[-1] == case])
+        return Rows.of_pairs(rows.types[1:], [(r[1:], n) for r, n in rows.counts().items() if r[0] == case])
