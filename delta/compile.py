@@ -167,12 +167,13 @@ def _maps(
     flat_row = check(h).row
     products = normal(h)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
-    bodies = {d.site.name: defined(d) for d in (*sites, *(c.definition for c in cuts))}
+    bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
     held_only = must_be_held(tuple(bodies.values()))
-    kept = {
-        site: keep(d, domain_name(view, site), force_domain, held_only.get(site), null_safe=bool(cuts))
-        for site, d in bodies.items()
-    }
+    kept: dict[str, KeptDictionary] = {}
+    for site, d in bodies.items():  # inner groups first
+        whole = frozenset(c.name for c in cuts if c.name in kept and not (c.total or kept[c.name].domain))
+        places = whole if cuts else None
+        kept[site] = keep(d, domain_name(view, site), force_domain, held_only.get(site), places)
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
     groups = [_group(c, kept[c.name]) for c in cuts]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]

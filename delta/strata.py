@@ -10,25 +10,28 @@ Law (cut): ⟦h⟧ = ⟦cut h⟧ over the maps of its groups. Groups inside of g
 linear terms over parts and the maps of earlier groups; theorems, deltas, factors and plans are those of such terms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
+from ripplenest.delta.chain import chain, read
+from ripplenest.delta.fuse import fuse, fuse_dict
 from ripplenest.nrc import folds
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     Apply,
+    Call,
     DictExpr,
     DictLit,
     Elem,
     Expr,
+    Fold,
     For,
     Group,
     GroupRel,
     Let,
     Lit,
     OutL,
-    Sng,
     Tuple,
     Var,
     dict_row,
@@ -99,15 +102,14 @@ class Cutter:
 
     def term(self, e: Expr) -> Expr:
         """A closed term without groups; they are the same in a term that is met again."""
-        return simplify(self._expr(e, _Around())) if _has_groups(e) else e
+        return simplify(self._expr(simplify(fuse(e)), _Around())) if _has_groups(e) else e
 
     def definition(self, d: DictLit) -> DictLit:
         """A closed definition without groups."""
         if not _has_groups(d.body):
             return d
-        cut = simplify_dict(self._opened(d))
-        assert isinstance(cut, DictLit)
-        return cut
+        cut = simplify_dict(self._opened(_literal(simplify_dict(fuse_dict(d)))))
+        return _literal(cut)
 
     def _expr(self, e: Expr, around: _Around) -> Expr:
         match e:
@@ -141,18 +143,42 @@ class Cutter:
     def _group(self, g: Group, around: _Around) -> Expr:
         """α⟨Π⟩"""
         name = f"{self.view}/G[{g.site}]"
-        values = tuple(dict.fromkeys(a for f in g.folds for a in f.args))
-        keys = Tuple(tuple(g.keys or ()))
-        made = Tuple(((KEY, keys), (VALUES, Tuple(tuple((f"a{i}", a) for i, a in enumerate(values))))))
-        contributions = For(g.var, g.of, Sng(made))
+        rows = chain(g.of, g.var)
+        args = [_factors(f, [read(a, {g.var: rows.head}) for a in f.args]) for f in g.folds]
+        values = tuple(dict.fromkeys(a for own in args for a in own))
+        keys = Tuple(tuple((n, read(t, {g.var: rows.head})) for n, t in g.keys or ()))
+        contributions = rows.term(
+            Tuple(((KEY, keys), (VALUES, Tuple(tuple((f"a{i}", a) for i, a in enumerate(values))))))
+        )
         label, definition = close(name, contributions, around.pi, around.lets)
-        answers = tuple(Answer(f.name, f.fn, tuple(values.index(a) for a in f.args), f.type) for f in g.folds)
+        folded = zip(g.folds, args, strict=True)
+        answers = tuple(Answer(f.name, f.fn, tuple(map(values.index, own)), f.type) for f, own in folded)
         row = expr_type(g, around.gamma, around.pi).row
         assert isinstance(row, Record)
         self.found.setdefault(name, Cut(name, definition, row, answers, g.keys is None))
         nothing = Tuple(tuple((a.name, Lit(folds.answer(a.fn, (), a.type), a.type)) for a in answers))
-        rows = GroupRel(name, row, params=definition.site.params, nothing=nothing if g.keys is None else None)
-        return Apply(rows, label)
+        found = GroupRel(name, row, params=definition.site.params, nothing=nothing if g.keys is None else None)
+        return Apply(found, label)
+
+
+def _factors(f: Fold, args: Sequence[Elem]) -> list[Elem]:
+    """The ⊗-factors of what ``f`` adds: a product is multiplied where it is summed, where integers have no end, so that
+    only the answer can overflow, and no row of it."""
+    return [factor for a in args for factor in _product(a)] if f.fn in folds.FACTORED else [*args]
+
+
+def _product(t: Elem) -> Iterator[Elem]:
+    match t:
+        case Call("mul_int" | "mul_long" | "mul_decimal", (a, b)):
+            yield from _product(a)
+            yield from _product(b)
+        case _:
+            yield t
+
+
+def _literal(d: DictExpr) -> DictLit:
+    assert isinstance(d, DictLit)
+    return d
 
 
 def _has_groups(e: Expr) -> bool:

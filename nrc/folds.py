@@ -24,6 +24,7 @@ Occurrences = Iterable[tuple[tuple[Any, ...], int]]  # the arguments of a row, a
 EXACT_KINDS = ("int", "long", "decimal")
 SUMMED = EXACT_KINDS
 ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spark
+FACTORED = ("sum", "avg")  # the folds of a product of arguments
 MEAN = 4  # digits that an average of decimals has more behind the point
 
 
@@ -76,9 +77,14 @@ def _sum_type(args: Sequence[Base]) -> Base | None:
         return None
     if all(t.kind != "decimal" for t in args):
         return maybe_null(LONG, True)
-    digits = sum(t.precision if t.kind == "decimal" else _DIGITS[t.kind] for t in args)
-    scale = sum(t.scale for t in args)
+    digits, scale = _product(args)
     return Base("decimal", True, min(MAX_DIGITS, digits + ROOM), scale) if scale <= MAX_DIGITS else None
+
+
+def _product(args: Sequence[Base]) -> tuple[int, int]:
+    """The digits of a product of decimals, and how many of them are behind the point."""
+    digits = sum(t.precision if t.kind == "decimal" else _DIGITS[t.kind] for t in args)
+    return digits + len(args) - 1, sum(t.scale for t in args)
 
 
 _DIGITS = {"int": 10, "long": 20}
@@ -94,17 +100,17 @@ def _sum(rows: Occurrences, t: Base) -> object:
 
 def _avg_type(args: Sequence[Base]) -> Base | None:
     """double; of a decimal one with 4 more digits behind the point, as in Spark, where there is room for them."""
-    if len(args) != 1 or args[0].kind not in EXACT_KINDS:
+    if not args or any(t.kind not in EXACT_KINDS for t in args):
         return None
-    t = args[0]
-    if t.kind != "decimal":
+    if all(t.kind != "decimal" for t in args):
         return maybe_null(DOUBLE, True)
-    scale = min(t.scale + MEAN, MAX_DIGITS)
-    return Base("decimal", True, min(MAX_DIGITS, max(t.precision + MEAN, scale)), scale)
+    digits, behind = _product(args)
+    scale = min(behind + MEAN, MAX_DIGITS)
+    return Base("decimal", True, min(MAX_DIGITS, max(digits + MEAN, scale)), scale) if behind <= MAX_DIGITS else None
 
 
 def _avg(rows: Occurrences, t: Base) -> object:
-    added = [(Fraction(args[0]) * n, n) for args, n in rows if None not in args and n]
+    added = [(prod(map(Fraction, args)) * n, n) for args, n in rows if None not in args and n]
     if not added:
         return None
     digits = int(sum(x for x, _ in added) * 10**t.scale)
@@ -156,7 +162,7 @@ def within(n: int, t: Base) -> int:
 _ENTRIES = (
     FoldFunction("count", ("nothing, for every row", "anything, for rows where it is not NULL"), _count_type, _count),
     FoldFunction("sum", ("int, long or decimal, and factors like it",), _sum_type, _sum),
-    FoldFunction("avg", ("int, long or decimal",), _avg_type, _avg),
+    FoldFunction("avg", ("int, long or decimal, and factors like it",), _avg_type, _avg),
     FoldFunction("any", ("nothing, for some row", "bool, for some row of which it is true"), _bool_type, _any),
     FoldFunction("all", ("bool, for no row of which it is not true",), lambda a: _bool_type(a) if a else None, _all),
 )

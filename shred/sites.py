@@ -63,15 +63,16 @@ def keep(
     domain_name: str,
     force_domain: bool = False,
     held_only: str | None = None,
-    null_safe: bool = False,
+    groups: frozenset[str] | None = None,
 ) -> KeptDictionary:
     """The materialisation of a dictionary; ``domain_name`` is what its domain is called if it needs one.
 
-    ``held_only``: why it must have one, if it must (``must_be_held``). ``null_safe``: <=> says what a parameter is, as
-    = does; NULL is a value then. Only views with groups ask so, whose places can be NULL.
+    ``held_only``: why it must have one, if it must (``must_be_held``). ``groups``: in views with groups, those whose
+    rows are there for whoever reads them; <=> says what a parameter is there, as = does, and NULL is a value: places
+    can be NULL.
     """
     d, products = definition.d, definition.products
-    bound = [_bindings(c, d, null_safe) for c in products]
+    bound = [_bindings(c, d, groups) for c in products]
     loose = sorted({p for p, _ in d.site.params if any(p not in b for b in bound)})
     if loose:
         held_only = held_only or f"not equated with a column in every product: {', '.join(loose)}"
@@ -116,13 +117,14 @@ def _types(c: Comprehension, d: DictLit) -> dict[str, Type]:
     return {**c.variables(), d.var: Label((d.site,))}
 
 
-def _bindings(c: Comprehension, d: DictLit, null_safe: bool) -> dict[str, Elem]:
-    """parameter ↦ the column that the product equates it with. One of a group that is read for a place is none: the
-    place must be known before, perhaps by this parameter."""
+def _bindings(c: Comprehension, d: DictLit, groups: frozenset[str] | None) -> dict[str, Elem]:
+    """parameter ↦ the column that the product equates it with. One of a fold that has a row for every place is none,
+    nor one of a group with a domain: its place must be known before, perhaps by this parameter."""
     found: dict[str, Elem] = {}
     types = c.variables()
-    unbound = {d.var, *(var for var, rel in c.generators if isinstance(rel, Grouped) and place_asked(c, var, rel).args)}
-    for left, right in equations(c, EQUALITIES if null_safe else EQUALITIES[:1]):
+    read = ((var, rel) for var, rel in c.generators if isinstance(rel, Grouped) and rel.name not in (groups or ()))
+    unbound = {d.var, *(var for var, rel in read if place_asked(c, var, rel).args)}
+    for left, right in equations(c, EQUALITIES[:1] if groups is None else EQUALITIES):
         name = _parameter(left, d)
         if name is not None and name not in found and not unbound & free_vars(right):
             wanted = dict(d.site.params)[name]

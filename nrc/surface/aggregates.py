@@ -36,11 +36,10 @@ def grouped(
 
 def folded(fn: str, bag: BagTerm, of_values: bool, site: str, names: Names) -> Element:
     """What ``fn`` makes of the rows of ``bag``: ``of_values`` that are base values, or of rows of any kind."""
-    var = names.fresh("x")
+    var, name = names.fresh("x"), names.fresh("s")
     args = [Element(Var(var), bag.type.row)] if of_values else []
     made = fold(VALUE, fn, args)
     one = grouped(site, var, bag, None, [made])
-    name = names.fresh("s")
     return Element(Proj(Var(name), VALUE), made.type, (Bind("for", name, one.expr),))
 
 

@@ -80,12 +80,12 @@ def cut_dictionary(cutter: Cutter, d: DictExpr) -> DictExpr:
             return d
 
 
-@law(grouped_case, examples=400)
+@law(grouped_case, examples=600)
 def test_theorem_8_with_groups(case: Case) -> None:
     assert nested(shred(case.query), case.parts) == evaluate(case.query, case.db)
 
 
-@law(grouped_case, examples=400)
+@law(grouped_case, examples=600)
 def test_the_cut_keeps_meaning(case: Case) -> None:
     s, cutter = shred(case.query), Cutter("v")
     cut = Shredded(cutter.term(s.flat), cut_context(cutter, s.context))

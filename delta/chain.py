@@ -1,0 +1,47 @@
+"""Terms as chains, for x₁ in e₁ … where p … union sng(t): what a group folds has a head that can be another one."""
+
+from collections.abc import Mapping
+
+from attrs import evolve, frozen
+
+from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.syntax import Elem, Expr, For, Pred, Sng, Var
+from ripplenest.nrc.walk import replace_elem
+
+
+@frozen
+class Chain:
+    """for x₁ in e₁ … where p … union sng(t)"""
+
+    generators: tuple[tuple[str, Expr], ...]
+    conditions: tuple[Elem, ...]
+    head: Elem
+
+    def term(self, head: Elem) -> Expr:
+        """The same with another head."""
+        body: Expr = Sng(head)
+        for cond in reversed(self.conditions):
+            body = For("_", Pred(cond), body)
+        for var, source in reversed(self.generators):
+            body = For(var, source, body)
+        return body
+
+
+def chain(e: Expr, own: str) -> Chain:
+    """``e`` as a chain; what is none is the only generator, whose rows are called ``own``."""
+    match e:
+        case For(_, Pred(cond), body):
+            inner = chain(body, own)
+            return evolve(inner, conditions=(cond, *inner.conditions))
+        case For(var, source, body):
+            inner = chain(body, own)
+            return evolve(inner, generators=((var, source), *inner.generators))
+        case Sng(elem):
+            return Chain((), (), elem)
+        case _:
+            return Chain(((own, e),), (), Var(own))
+
+
+def read(t: Elem, env: Mapping[str, Elem]) -> Elem:
+    """``t`` with elements for its variables, simplified."""
+    return simplify_elem(replace_elem(t, env))

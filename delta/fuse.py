@@ -1,0 +1,120 @@
+"""Fuse: what folds the rows of one key of a group is folded with the group.
+
+    for k in γ_α(x ∈ e; t; f) union C[φ_β(y ∈ e where t(y) <=> k.t; g)]
+        ⟶ for k in γ_α(x ∈ e; t; f, g) union C[sng(⟨k.g⟩)]
+
+A key of a group has rows, and they are those that φ folds: so both have one map, whose rows are read once. It is what a
+fold of the rows of a group-by stands for, once it is shredded.
+
+Law (fuse): ⟦fuse h⟧ = ⟦h⟧.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from attrs import evolve
+
+from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.nrc.syntax import Call, DictExpr, DictLit, Elem, Expr, Fold, For, Group, Proj, Sng, Tuple, Var
+from ripplenest.nrc.walk import canonical, free_vars, rebuild, rebuild_dict, replace
+
+ROW = "row"
+
+
+def fuse(e: Expr) -> Expr:
+    """A shredded term whose groups fold what is folded of their keys."""
+    match e:
+        case For(k, Group(_, _, _, keys) as g, body) if keys is not None:
+            return _fused(k, evolve(g, of=fuse(g.of)), fuse(body))
+        case _:
+            return rebuild(e, fuse, lambda t: t, fuse_dict)
+
+
+def fuse_dict(d: DictExpr) -> DictExpr:
+    """The same inside of definitions."""
+    return evolve(d, body=fuse(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, fuse, fuse_dict)
+
+
+def _fused(k: str, g: Group, body: Expr) -> Expr:
+    """for k in g union body"""
+    rows = chain(g.of, g.var)
+    found: list[Fold] = []
+    fixed = free_vars(g.of) | {k}
+
+    def inside(e: Expr) -> Expr:
+        match e:
+            case For(var, source, below) if var in fixed:
+                return For(var, inside(source), below)
+            case Group(_, _, _, None) if (args := _folded(e, g, k, rows)) is not None:
+                own = [(f.name, _added(found, evolve(f, args=a), e.site)) for f, a in zip(e.folds, args, strict=True)]
+                return Sng(Tuple(tuple((name, Proj(Var(k), column)) for name, column in own)))
+            case _:
+                return rebuild(e, inside, lambda t: t, lambda d: d)  # definitions are closed
+
+    below = inside(body)
+    return For(k, _with(g, rows, found), below) if found else For(k, g, body)
+
+
+def _folded(e: Group, g: Group, k: str, rows: Chain) -> list[tuple[Elem, ...]] | None:
+    """The arguments of the folds of ``e`` over the variables of ``rows``, if it folds those of the key ``k`` of g."""
+    other = chain(e.of, e.var)
+    if len(other.generators) != len(rows.generators):
+        return None
+    env: dict[str, Elem] = {}
+    for (var, source), (own, wanted) in zip(other.generators, rows.generators, strict=True):
+        if canonical(replace(source, env)) != canonical(wanted):
+            return None
+        env[var] = Var(own)
+    conditions = [read(t, env) for t in other.conditions]
+    for key, value in _keys(g, k, rows):
+        same = next((c for c in conditions if _equates(c, key, value)), None)
+        if same is None:
+            return None
+        conditions.remove(same)
+    if sorted(map(repr, conditions)) != sorted(map(repr, rows.conditions)):
+        return None
+    head = read(other.head, env)
+    args = [tuple(read(a, {e.var: head}) for a in f.args) for f in e.folds]
+    known = free_vars(g.of) | {var for var, _ in rows.generators}
+    return args if all(free_vars(a) <= known for own in args for a in own) else None
+
+
+def _keys(g: Group, k: str, rows: Chain) -> Iterator[tuple[Elem, Elem]]:
+    """Each value of the key of a row of g, with that of the row ``k``."""
+    for name, key in g.keys or ():
+        yield from _values(read(key, {g.var: rows.head}), Proj(Var(k), name))
+
+
+def _values(key: Elem, own: Elem) -> Iterator[tuple[Elem, Elem]]:
+    if isinstance(key, Tuple):
+        for name, value in key.fields:
+            yield from _values(value, Proj(own, name))
+    else:
+        yield key, own
+
+
+def _equates(cond: Elem, a: Elem, b: Elem) -> bool:
+    match cond:
+        case Call("same" | "eq", (left, right)):
+            return (left, right) in ((a, b), (b, a))
+    return False
+
+
+def _added(found: list[Fold], fold: Fold, site: str) -> str:
+    """The column of g that the fold becomes; equal ones are one."""
+    for known in found:
+        if evolve(known, name=fold.name) == fold:
+            return known.name
+    found.append(evolve(fold, name=f"{site}.{fold.name}"))
+    return found[-1].name
+
+
+def _with(g: Group, rows: Chain, found: list[Fold]) -> Group:
+    """g with more folds, whose arguments are made with its rows."""
+    values = tuple(dict.fromkeys(a for f in found for a in f.args))
+    places = {a: f"a{i}" for i, a in enumerate(values)}
+    head = Tuple(((ROW, rows.head), *((places[a], a) for a in values)))
+    own: Mapping[str, Elem] = {g.var: Proj(Var(g.var), ROW)}
+    keys = tuple((name, read(t, own)) for name, t in g.keys or ())
+    old = tuple(evolve(f, args=tuple(read(a, own) for a in f.args)) for f in g.folds)
+    new = tuple(evolve(f, args=tuple(Proj(Var(g.var), places[a]) for a in f.args)) for f in found)
+    return Group(g.site, g.var, rows.term(head), keys, (*old, *new))

@@ -1,0 +1,108 @@
+"""What folds the rows of a key of a group is folded with the group: the same rows, of fewer groups."""
+
+from collections import Counter
+
+from support.choices import Choices
+from support.laws import law
+from support.programs import Running, planned, query_of
+from support.queries import Queries, Scope
+from support.schemas import Schema, random_schema
+from support.sizes import many
+from support.strategies import Case, case_of
+
+from ripplenest.delta.fuse import fuse, fuse_dict
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Pred, Proj, Rel, Sng, SngBag, Term, Tuple, Var
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import Type
+from ripplenest.nrc.walk import nodes, replace_elem
+from ripplenest.shred.contexts import dictionaries
+from ripplenest.shred.terms import shred
+
+COUNTS: Counter[str] = Counter()
+
+
+class GroupBys(Queries):
+    """Group-bys as both surfaces make them, whose inner bags are folded; and what is nearly one."""
+
+    def group_by(self) -> Expr:
+        scope, rows = Scope(self.schema), self.rows()
+        inside = scope.bind("x", check(rows).row)
+        paths = [t for t, _ in inside.base_paths()]
+        if not paths:
+            return rows
+        keys = [self.c.pick(paths) for _ in range(1 + self.c.one_in(3))]
+        key = Tuple(tuple((f"_{i}", t) for i, t in enumerate(keys))) if len(keys) > 1 else keys[0]
+        members: Expr = Sng(Var("y"))
+        if self.c.one_in(4):
+            members = For("_", Pred(self.condition(scope.bind("y", check(rows).row), 1)), members)
+        for i, t in enumerate(keys[: len(keys) - self.c.one_in(5)]):
+            own: Elem = Proj(Var("k"), "key")
+            same = (replace_elem(t, {"x": Var("y")}), Proj(own, f"_{i}") if len(keys) > 1 else own)
+            members = For("_", Pred(Call("same", same if self.c.number(2) else same[::-1])), members)
+        found = self.of_key(check(rows).row)
+        site, groups = self.site(), self.folds(inside.base_paths(), 0) if self.c.one_in(3) else ()
+        bag = SngBag(self.site(), For("y", rows, members))
+        return For("k", Group(site, "x", rows, (("key", key),), groups), For("b", bag, found))
+
+    def of_key(self, row: Type) -> Expr:
+        """What is made of a key and its rows: folds, perhaps of some of them, and the rows."""
+        fields: list[tuple[str, Elem]] = [("k", Proj(Var("k"), "key")), ("b", Var("b"))][self.c.number(3) :]
+        folds: list[tuple[str, Expr]] = []
+        for i in range(1 + self.c.number(2)):
+            made = self.folds(Scope(self.schema).bind("z", row).base_paths(), 1)
+            folds.append((f"s{i}", Group(self.site(), "z", Flatten(Sng(Var("b"))), None, made)))
+            fields += [(f"{f.name}_{i}", Proj(Var(f"s{i}"), f.name)) for f in made]
+        head: Expr = Sng(Tuple(tuple(fields)))
+        for var, fold in reversed(folds):
+            head = For(var, fold, head)
+        return head
+
+    def rows(self) -> Expr:
+        """Rows that are there, made without sites, so that the term can stand in two places."""
+        self.positive += 1
+        made = self.source(Scope(self.schema), 6)
+        self.positive -= 1
+        if any(isinstance(n, SngBag | Group) for n in nodes(made)):
+            return Rel(*self.c.pick(self.schema.relations))
+        return made
+
+
+def made(c: Choices) -> Case:
+    schema = random_schema(c)
+    return case_of(c, schema, GroupBys(c, schema).group_by(), 2)
+
+
+def groups(term: Term) -> int:
+    return sum(isinstance(n, Group) for n in nodes(term))
+
+
+@law(made, examples=many(200, 3000))
+def test_fused_is_what_it_was(case: Case) -> None:
+    """Law (fuse): ⟦fuse h⟧ = ⟦h⟧, for the flat term and where inner bags are looked up."""
+    s = shred(case.query)
+    flat = simplify(s.flat)
+    fused = simplify(fuse(flat))
+    assert evaluate(fused, case.parts) == evaluate(flat, case.parts)
+    before = [simplify_dict(d) for d in dictionaries(s.context)]
+    after = [simplify_dict(fuse_dict(d)) for d in before]
+    COUNTS["groups"] += groups(flat)
+    COUNTS["fused"] += groups(flat) - groups(fused)
+    COUNTS["terms"] += 1
+    COUNTS["fewer inside"] += sum(map(groups, before)) > sum(map(groups, after))
+
+
+@law(made, examples=many(60, 1500))
+def test_law_6_of_group_bys(case: Case) -> None:
+    query = query_of(Schema(case.schema.relations), case.query)
+    running = Running.start(planned(query)[1], case.parts)
+    assert running.nested() == evaluate(query.body, case.db)
+    for parts, batch in case.steps():
+        running = running.apply(batch.delta)
+        assert running.nested() == evaluate(query.body, batch.nested_after(case.schema, parts))
+
+
+def test_coverage() -> None:
+    if COUNTS:
+        assert COUNTS["fused"] > COUNTS["terms"] / 3 and COUNTS["groups"] - COUNTS["fused"] > COUNTS["terms"], COUNTS
