@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, assert_never
 
 import pyarrow as pa
+from attrs import frozen
 
 from ripplenest.data import columnar
 from ripplenest.data.rows import Row, Rows, arrow_schema, arrow_type
@@ -24,20 +25,25 @@ from ripplenest.vector import folding
 from ripplenest.version.version import Tables
 
 
-def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
-    """The change of the rows of a group by contributions, of whose keys the rows ``stored`` are there. Raises
-    EvaluationError for an answer beyond its type, and LawBroken for rows that are there less than 0 times."""
-    if are_few([made, stored]):
-        return _by_rows(m, f, made, stored)
-    summed = made.consolidated()
-    if summed.is_empty:
-        return Rows.empty(m.types)
-    found = folding.sums(f, summed, stored.consolidated())
+@frozen
+class Folded:
+    """The change of the rows of a group, and of what readers see of them."""
+
+    change: Rows
+    seen: Rows
+
+
+def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Folded:
+    """What contributions change in a group, of whose keys the rows ``stored`` are there. Raises EvaluationError for an
+    answer beyond its type, and LawBroken for rows that are there less than 0 times."""
+    if not len(made):
+        return Folded(Rows.empty(m.types), Rows.empty(f.visible))
+    found = None if are_few([made, stored]) else folding.sums(f, made, stored)
     if found is None:
-        return _by_rows(m, f, made, stored)
-    keys, sums = found
-    _there(m, [int(sums[0].min(initial=0))])
-    return folding.rows(f, keys, sums).plus(stored.negated()).consolidated()
+        change = _by_rows(m, f, made, stored)
+        return Folded(change, seen_change(f, change))
+    _there(m, [int(found.new[0].min(initial=0))])
+    return Folded(folding.change(f, found), folding.seen(f, found))
 
 
 def stored_before(m: PlannedMap, made: Rows, tables: Tables) -> Rows:

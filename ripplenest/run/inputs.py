@@ -35,7 +35,7 @@ Found = TypeVar("Found", Rows, Rows | None)
 
 @frozen
 class Run:
-    """One run over a program: the tables before it, and what is known to change.
+    """One run over a program: the tables before it, and what is known to change; of groups what readers have ``seen``.
 
     What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one.
     """
@@ -44,6 +44,7 @@ class Run:
     reader: Tables
     changes: dict[str, Rows]
     caused: dict[str, dict[str, Rows]] = field(factory=dict)
+    seen: dict[str, Rows] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
     jobs: list[int] = field(factory=list)

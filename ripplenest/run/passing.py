@@ -32,10 +32,9 @@ def support(rows: Rows) -> Rows:
 def visible_change(m: PlannedMap, change: Rows, before: Rows) -> Rows:
     """How what is seen of ``m`` changes: +1 for rows whose count leaves 0, -1 for those whose count reaches it.
 
-    ``before`` are the stored rows that ``change`` changes (``stored_before``); of a group its change says it all.
+    ``before`` are the stored rows that ``change`` changes (``stored_before``). What is seen of a group is found with
+    its change (``run/groups.py``).
     """
-    if m.folding is not None:
-        return groups.seen_change(m.folding, change)
     if are_few([change, before]):
         held = before.counts()
         moved = ((row, (held.get(row, 0) + n > 0) - (held.get(row, 0) > 0)) for row, n in change.counts().items())
@@ -59,7 +58,5 @@ def _moved(m: PlannedMap, change: Rows, before: Rows) -> Rows:
 
 def stored_before(m: PlannedMap, change: Rows, tables: Tables) -> Rows:
     """The stored rows that ``change`` changes, as they were."""
-    if m.folding is not None:
-        return Rows.empty(m.types)
-    columns = m.own_key
+    columns = tuple(range(len(m.types)))
     return tables.probe(m.name, columns, change) if columns else tables.scan(m.name)

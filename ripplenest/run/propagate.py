@@ -93,7 +93,9 @@ def _folded(run: Run, m: PlannedMap, made: Rows) -> Rows:
     assert m.folding is not None
     before = groups.stored_before(m, made, run.reader)
     run.read.append(len(before))
-    return groups.folded(m, m.folding, made, before)
+    found = groups.folded(m, m.folding, made, before)
+    run.seen[m.name] = found.seen
+    return found.change
 
 
 def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
@@ -108,6 +110,9 @@ def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:
     """What those who read the map see of its change."""
-    before = stored_before(m, change, run.reader)
-    run.read.append(len(before))
-    run.changes[m.name] = visible_change(m, change, before)
+    if m.folding is None:
+        before = stored_before(m, change, run.reader)
+        run.read.append(len(before))
+        run.changes[m.name] = visible_change(m, change, before)
+    elif not run.seen[m.name].is_empty:
+        run.changes[m.name] = run.seen[m.name]

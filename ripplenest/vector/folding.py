@@ -1,4 +1,4 @@
-"""The per-key step over columns: contributions are added up by key with the accumulators that are stored.
+"""The per-key step over columns: contributions are added up by key beside the accumulators that are stored.
 
 Arrow's sums wrap, so it is done where no sum can leave 62 bits, whatever cancels; what is larger is added up row by
 row (``run/groups.py``), where integers have no end. Law: both make the same rows.
@@ -10,6 +10,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from attrs import frozen
 
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds
@@ -21,40 +22,92 @@ SAFE = float(2**62)
 NARROW = 18  # digits of decimals that 64 bits hold
 Ints = np.typing.NDArray[np.int64]
 Doubles = np.typing.NDArray[np.float64]
+Bools = np.typing.NDArray[np.bool_]
 
 
-def sums(f: Folding, made: Rows, stored: Rows) -> tuple[pa.Table, list[Ints]] | None:
-    """The keys of ``made`` and ``stored``, each once, and by accumulator what each comes to; None where a sum could
-    leave 62 bits."""
-    new, old = made.arrow().combine_chunks(), stored.arrow().combine_chunks()
-    weights = new.column(WEIGHT).to_numpy()
-    added = [_added(a, f, new, weights) for a in f.accumulators]
-    held = [_digits(old.column(len(f.visible) + i), a.type) for i, a in enumerate(f.accumulators)]
-    columns = []
+@frozen
+class Sums:
+    """Keys that a change touches, each once, and by accumulator what the rows of each came to and come to now."""
+
+    keys: pa.Table
+    old: list[Ints]
+    new: list[Ints]
+
+
+def sums(f: Folding, made: Rows, stored: Rows) -> Sums | None:
+    """The keys for which contributions ``made`` change something; None where a sum could leave 62 bits."""
+    came, there = made.arrow().combine_chunks(), stored.arrow().combine_chunks()
+    weights = came.column(WEIGHT).to_numpy()
+    added = [_added(a, f, came, weights) for a in f.accumulators]
+    held = [_held(there, len(f.visible) + i, a.type) for i, a in enumerate(f.accumulators)]
+    columns: list[Ints] = []
     for a, b in zip(added, held, strict=True):
         if a is None or b is None or float(np.abs(a[1]).sum() + np.abs(b.astype(np.float64)).sum()) >= SAFE:
             return None
-        columns.append(np.concatenate([a[0], b]))
-    names = [f"k{i}" for i in range(f.keys)]
-    keys = [pa.chunked_array([*new.column(i).chunks, *old.column(i).chunks]) for i in range(f.keys)]
-    sources = [f"s{i}" for i in range(len(columns))]
+        columns += [np.concatenate([a[0], np.zeros_like(b)]), np.concatenate([np.zeros_like(a[0]), b])]
+    names, sources = [f"k{i}" for i in range(f.keys)], [f"s{i}" for i in range(len(columns))]
+    keys = [pa.chunked_array([*came.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
     table = pa.Table.from_arrays([*keys, *map(pa.array, columns)], names=[*names, *sources])
     found = table.group_by(names, use_threads=False).aggregate([(s, "sum") for s in sources])
-    return found.select(names), [found.column(f"{s}_sum").to_numpy() for s in sources]
+    totals = [found.column(f"{s}_sum").to_numpy() for s in sources]
+    changed = np.logical_or.reduce([own != 0 for own in totals[::2]])
+    old = [own[changed] for own in totals[1::2]]
+    new = [a + b[changed] for a, b in zip(old, totals[::2], strict=True)]
+    return Sums(found.select(names).filter(pa.array(changed)), old, new)
 
 
-def rows(f: Folding, keys: pa.Table, sums: Sequence[Ints]) -> Rows:
-    """The stored rows of keys whose accumulators are ``sums``, of those that are there. Raises EvaluationError for an
-    answer beyond its type."""
-    there = pa.array(sums[0] > 0)
-    kept = [s[sums[0] > 0] for s in sums]
-    answers = [_answer(a, kept) for a in f.answers]
-    accumulators = [_column(s, a.type) for s, a in zip(kept, f.accumulators, strict=True)]
-    columns = [*keys.filter(there).columns, *answers, *accumulators]
-    once = pa.repeat(pa.scalar(1, pa.int64()), len(kept[0]))
-    schema = arrow_schema(f.types)
-    cast = [c if c.type == t else c.cast(t) for c, t in zip([*columns, once], schema.types, strict=True)]
-    return Rows(f.types, table=pa.Table.from_arrays(cast, schema=schema), summed=True)
+def change(f: Folding, s: Sums) -> Rows:
+    """⊖old ⊎ new of the stored rows. Raises EvaluationError for an answer beyond its type."""
+
+    def columns(own: list[Ints]) -> list[pa.Array]:
+        sums = [_column(n, a.type) for n, a in zip(own, f.accumulators, strict=True)]
+        return [*_answers(f, own), *sums]
+
+    return _signed(f.types, s, (columns(s.old), s.old[0] > 0), (columns(s.new), s.new[0] > 0))
+
+
+def seen(f: Folding, s: Sums) -> Rows:
+    """⊖old ⊎ new of what readers see, of the keys for which that is another. What nothing comes to are the answers of a
+    place that has no row, of a fold that has one for every place."""
+    old, new = _answers(f, s.old), _answers(f, s.new)
+    was, there = s.old[0] > 0, s.new[0] > 0
+    if f.nothing is not None:
+        was = there = np.ones_like(was)
+    differ = reduce(np.logical_or, map(_differ, old, new), was != there)
+    return _signed(f.visible, s, (old, was & differ), (new, there & differ))
+
+
+Side = tuple[Sequence[pa.Array], Bools]
+
+
+def _signed(types: tuple[Base, ...], s: Sums, old: Side, new: Side) -> Rows:
+    """The rows of ``old`` once less, and those of ``new`` once more: of each the columns behind the key, and for which
+    keys there is a row."""
+    schema = arrow_schema(types)
+    tables = []
+    for (columns, there), weight in ((old, -1), (new, 1)):
+        weights = pa.repeat(pa.scalar(weight, pa.int64()), len(there))
+        found = [*s.keys.columns, *columns, weights]
+        cast = [c if c.type == t else c.cast(t) for c, t in zip(found, schema.types, strict=True)]
+        tables.append(pa.Table.from_arrays(cast, schema=schema).filter(pa.array(there)))
+    return Rows(types, table=pa.concat_tables(tables), summed=True)
+
+
+def _answers(f: Folding, own: Sequence[Ints]) -> list[pa.Array]:
+    return [_answer(a, own) for a in f.answers]
+
+
+def _differ(a: pa.Array, b: pa.Array) -> Bools:
+    """Which values are others; NULL is a value."""
+    nulls = pc.xor(a.is_null(), b.is_null())
+    found: Bools = pc.or_(nulls, pc.fill_null(pc.not_equal(a, b), False)).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _held(table: pa.Table, column: int, t: Base) -> Ints | None:
+    """What stored rows came to, as often as they are there: a row that went cancels."""
+    digits = _digits(table.column(column), t)
+    return None if digits is None else digits * table.column(WEIGHT).to_numpy()
 
 
 def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[Ints, Doubles] | None:
@@ -75,13 +128,13 @@ def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[
     return found, about
 
 
-def _valid(column: pa.ChunkedArray) -> np.typing.NDArray[np.bool_]:
-    found: np.typing.NDArray[np.bool_] = column.is_valid().to_numpy()
+def _valid(column: pa.ChunkedArray) -> Bools:
+    found: Bools = column.is_valid().to_numpy()
     return found
 
 
-def _true(column: pa.ChunkedArray) -> np.typing.NDArray[np.bool_]:
-    found: np.typing.NDArray[np.bool_] = pc.fill_null(column, False).to_numpy()
+def _true(column: pa.ChunkedArray) -> Bools:
+    found: Bools = pc.fill_null(column, False).to_numpy()
     return found
 
 
@@ -115,7 +168,7 @@ def _answer(a: Answered, kept: Sequence[Ints]) -> pa.Array:
     return _mean(a, kept[a.total], n) if a.fn == "avg" else _sum(a, kept[a.total], n == 0)
 
 
-def _sum(a: Answered, total: Ints, nothing: np.typing.NDArray[np.bool_]) -> pa.Array:
+def _sum(a: Answered, total: Ints, nothing: Bools) -> pa.Array:
     if a.type.kind == "decimal" and (np.abs(total.astype(np.float64)) >= float(10**a.type.precision)).any():
         raise EvaluationError("a sum beyond its type", wanted=f"at most {a.type.precision} digits: {a.type}")
     return _column(total, a.type, nothing)
@@ -130,7 +183,7 @@ def _mean(a: Answered, total: Ints, n: Ints) -> pa.Array:
     return pa.array(found, arrow_type(a.type))
 
 
-def _column(values: Ints, t: Base, nulls: np.typing.NDArray[np.bool_] | None = None) -> pa.Array:
+def _column(values: Ints, t: Base, nulls: Bools | None = None) -> pa.Array:
     """Integers as a column; of decimals they are the digits without the point."""
     if t.kind != "decimal":
         return pa.array(values, mask=nulls)

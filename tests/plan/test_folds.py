@@ -129,14 +129,16 @@ def test_a_history_folds_to_what_it_means(c: Choices) -> None:
             COUNTS["no value"] += 1
             return
         by_columns, by_rows = (_folded(m, contributions, stored, few) for few in (0, 10**9))
-        assert by_columns.counts() == by_rows.counts()
-        stored = stored.plus(by_rows).consolidated()
+        assert by_columns.change.counts() == by_rows.change.counts()
+        assert by_columns.seen.counts() == by_rows.seen.counts()
+        assert all(rows.consolidated().counts() == rows.counts() for rows in (by_columns.change, by_columns.seen))
+        stored = stored.plus(by_rows.change).consolidated()
         assert groups.seen(m.folding, stored).counts() == wanted
         COUNTS["steps"] += 1
         COUNTS["keys"] += len(wanted)
 
 
-def _folded(m: Made, rows: Rows, stored: Rows, few: int) -> Rows:
+def _folded(m: Made, rows: Rows, stored: Rows, few: int) -> groups.Folded:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sizes, "FEW", few)
         return groups.folded(m.planned, m.folding, rows, stored)
@@ -150,7 +152,7 @@ def test_spark_folds_to_what_is_folded_here(spark: SparkSession, c: Choices) -> 
         rows.update(step)
     contributions = Rows.of_counts(m.folding.made, {row: n for row, n in rows.items() if n})
     try:
-        wanted = _folded(m, contributions, Rows.empty(m.planned.types), 0)
+        wanted = _folded(m, contributions, Rows.empty(m.planned.types), 0).change
     except EvaluationError:
         with pytest.raises(EvaluationError), evaluation():
             folded_by_spark(m.folding, spark.createDataFrame(contributions.arrow())).toArrow()
