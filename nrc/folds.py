@@ -4,13 +4,13 @@ A fold takes elements of a row, one for each ⊗-factor, and sees each row as of
 over values, not over the columns in which engines keep them, so that the oracle shares no accumulator with what it is
 to judge. What they have in common: a row of which an argument is NULL adds nothing; nothing added is NULL, but a count
 of nothing is 0; integers and decimals are exact however large they become on the way, and only an answer can be outside
-its type, which is an EvaluationError.
+its type, which is an EvaluationError. A sum of doubles is the double nearest to their exact sum, whatever their order.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import prod
+from math import inf, isnan, prod
 from typing import Any
 
 from attrs import frozen
@@ -18,13 +18,14 @@ from attrs import frozen
 from ripplenest.nrc.errors import EvaluationError, TypeMismatch, UnknownName
 from ripplenest.nrc.signatures import maybe_null
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, Base
-from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, in_range
+from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN, in_range
 
 Occurrences = Iterable[tuple[tuple[Any, ...], int]]  # the arguments of a row, and how often it is there
 EXACT_KINDS = ("int", "long", "decimal")
-SUMMED = EXACT_KINDS
+SUMMED = (*EXACT_KINDS, "double")
 ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spark
 FACTORED = ("sum", "avg")  # the folds of a product of arguments
+DIGITS = {"int": 10, "long": 20}  # of integers
 MEAN = 4  # digits that an average of decimals has more behind the point
 
 
@@ -72,7 +73,10 @@ def _count(rows: Occurrences, t: Base) -> object:
 
 
 def _sum_type(args: Sequence[Base]) -> Base | None:
-    """long of integers; else a decimal with the scale of the product and room for its digits, at most 38."""
+    """long of integers, double of doubles, which have no factors; else a decimal with the scale of the product and room
+    for its digits, at most 38."""
+    if [t.kind for t in args] == ["double"]:
+        return maybe_null(DOUBLE, True)
     if not args or any(t.kind not in EXACT_KINDS for t in args):
         return None
     if all(t.kind != "decimal" for t in args):
@@ -83,14 +87,15 @@ def _sum_type(args: Sequence[Base]) -> Base | None:
 
 def _product(args: Sequence[Base]) -> tuple[int, int]:
     """The digits of a product of decimals, and how many of them are behind the point."""
-    digits = sum(t.precision if t.kind == "decimal" else _DIGITS[t.kind] for t in args)
+    digits = sum(t.precision if t.kind == "decimal" else DIGITS[t.kind] for t in args)
     return digits + len(args) - 1, sum(t.scale for t in args)
 
 
-_DIGITS = {"int": 10, "long": 20}
 
 
 def _sum(rows: Occurrences, t: Base) -> object:
+    if t.kind == "double":
+        return _reals(rows, False)
     added = [n * prod(map(Fraction, args)) for args, n in rows if None not in args]
     if not added:
         return None
@@ -100,6 +105,8 @@ def _sum(rows: Occurrences, t: Base) -> object:
 
 def _avg_type(args: Sequence[Base]) -> Base | None:
     """double; of a decimal one with 4 more digits behind the point, as in Spark, where there is room for them."""
+    if [t.kind for t in args] == ["double"]:
+        return maybe_null(DOUBLE, True)
     if not args or any(t.kind not in EXACT_KINDS for t in args):
         return None
     if all(t.kind != "decimal" for t in args):
@@ -110,11 +117,30 @@ def _avg_type(args: Sequence[Base]) -> Base | None:
 
 
 def _avg(rows: Occurrences, t: Base) -> object:
+    rows = list(rows)
+    if any(isinstance(args[0], float) for args, _ in rows):
+        return _reals(rows, True)
     added = [(prod(map(Fraction, args)) * n, n) for args, n in rows if None not in args and n]
     if not added:
         return None
     digits = int(sum(x for x, _ in added) * 10**t.scale)
     return mean(digits, sum(n for _, n in added), t.scale, t)
+
+
+def _reals(rows: Occurrences, divided: bool) -> float | None:
+    """The double nearest to the exact sum, or to the exact average."""
+    found = [(args[0], n) for args, n in rows if args[0] is not None and n]
+    if not found:
+        return None
+    if any(isnan(x) for x, _ in found) or {inf, -inf} <= {x for x, _ in found}:
+        return NAN
+    if unending := {x for x, _ in found} & {inf, -inf}:
+        return float(unending.pop())
+    total = sum(n * Fraction(x) for x, n in found)
+    try:
+        return float(total / sum(n for _, n in found) if divided else total) + 0.0
+    except OverflowError:
+        return inf if total > 0 else -inf
 
 
 def mean(total: int, n: int, scale: int, t: Base) -> object:
@@ -161,8 +187,8 @@ def within(n: int, t: Base) -> int:
 
 _ENTRIES = (
     FoldFunction("count", ("nothing, for every row", "anything, for rows where it is not NULL"), _count_type, _count),
-    FoldFunction("sum", ("int, long or decimal, and factors like it",), _sum_type, _sum),
-    FoldFunction("avg", ("int, long or decimal, and factors like it",), _avg_type, _avg),
+    FoldFunction("sum", ("int, long or decimal, and factors like it", "double"), _sum_type, _sum),
+    FoldFunction("avg", ("int, long or decimal, and factors like it", "double"), _avg_type, _avg),
     FoldFunction("any", ("nothing, for some row", "bool, for some row of which it is true"), _bool_type, _any),
     FoldFunction("all", ("bool, for no row of which it is not true",), lambda a: _bool_type(a) if a else None, _all),
 )

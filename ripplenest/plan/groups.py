@@ -3,7 +3,8 @@
 What products make of a group, its *contributions*, are rows label, k…, v…; what is kept of them is a row for each
 label and key that has some: label, k…, the answers, how many rows there are, and the accumulators. So what readers see
 are the first columns of what is stored, and both begin with the key. An accumulator is a sum over some rows: of 1, or
-of the product of its arguments, as integers without a point, whose scale is known.
+of the product of its arguments, as integers without a point, whose scale is known; of doubles it is exact
+(``nrc/reals.py``), and those that are not finite are counted.
 """
 
 from collections.abc import Sequence
@@ -20,19 +21,22 @@ from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.plan.product import Const
 
 UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
+EXACT_REAL = Base("binary")
+SPECIAL: tuple[Literal["nan"], Literal["inf"], Literal["-inf"]] = ("nan", "inf", "-inf")
 
 
 @frozen
 class Accumulator:
     """A sum over rows, by what the columns ``args`` of contributions are in them: ``rows`` in which none is NULL,
-    ``true`` ones; or, of rows in which none is NULL, the ``sum`` of their product."""
+    ``true`` ones; or, of rows in which none is NULL, the ``sum`` of their product; of the doubles of one column the sum
+    of the finite ones (``real``), and how many are something else."""
 
     args: tuple[int, ...]
-    of: Literal["rows", "true", "sum"]
+    of: Literal["rows", "true", "sum", "real", "nan", "inf", "-inf"]
 
     @property
     def type(self) -> Base:
-        return UNSCALED if self.of == "sum" else LONG
+        return {"sum": UNSCALED, "real": EXACT_REAL}.get(self.of, LONG)
 
 
 ROWS = Accumulator((), "rows")
@@ -41,13 +45,15 @@ ROWS = Accumulator((), "rows")
 @frozen
 class Answered:
     """The fold ``fn`` as a function of the accumulators: how many rows it is about, and of a sum what they come to,
-    with ``scale`` digits behind the point. The first accumulator counts all rows."""
+    with ``scale`` digits behind the point; and of doubles, how many are NaN, ∞ and -∞. The first accumulator counts all
+    rows."""
 
     fn: str
     type: Base
     count: int
     total: int | None = None
     scale: int = 0
+    special: tuple[int, int, int] | None = None
 
 
 @frozen
@@ -99,6 +105,10 @@ def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dic
     count = _place(Accumulator(tuple(sorted({c for c in args if may_be_null(made[c])})), "rows"), found)
     if a.fn == "count":
         return Answered(a.fn, a.type, count)
+    if made[args[0]].kind == "double":
+        total = _place(Accumulator(args, "real"), found)
+        nan, above, below = (_place(Accumulator(args, of), found) for of in SPECIAL)
+        return Answered(a.fn, a.type, count, total, special=(nan, above, below))
     total = _place(Accumulator(args, "sum"), found)
     return Answered(a.fn, a.type, count, total, sum(made[c].scale for c in args))
 

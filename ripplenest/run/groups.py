@@ -7,7 +7,7 @@ those of the fold's own meaning over all rows of it (``nrc/folds.py``).
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from math import prod
+from math import isfinite, isnan, prod
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from attrs import frozen
 
 from ripplenest.data import columnar
 from ripplenest.data.rows import Row, Rows, arrow_schema, arrow_type
-from ripplenest.nrc import folds
+from ripplenest.nrc import folds, reals
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.meanings import EXACT
 from ripplenest.plan.groups import Accumulator, Folding
@@ -54,7 +54,7 @@ def stored_before(m: PlannedMap, made: Rows, tables: Tables) -> Rows:
 
 def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
     before = {row[: f.keys]: row for row in stored.consolidated().counts()}
-    sums = {key: _ints(row[len(f.visible) :]) for key, row in before.items()}
+    sums = {key: _ints(f, row[len(f.visible) :]) for key, row in before.items()}
     touched: dict[Row, list[int]] = {}
     for row, n in made.counts().items():
         own = touched.setdefault(row[: f.keys], [0] * len(f.accumulators))
@@ -68,8 +68,11 @@ def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
     return Rows.of_pairs(m.types, pairs).consolidated()
 
 
-def _ints(values: Sequence[Any]) -> list[int]:
-    return [int(x) for x in values]
+def _ints(f: Folding, values: Sequence[Any]) -> list[int]:
+    """Accumulators as integers; those of doubles in units."""
+    return [
+        reals.decoded(x) if a.of == "real" else int(x) for a, x in zip(f.accumulators, values, strict=True)
+    ]
 
 
 def _there(m: PlannedMap, sums: Sequence[int]) -> bool:
@@ -90,6 +93,12 @@ def _added(a: Accumulator, row: Row, f: Folding) -> int:
             if None in values:
                 return 0
             return prod(_digits(v, f.made[i].scale) for i, v in zip(a.args, values, strict=True))
+        case "real":
+            return reals.units(values[0]) if values[0] is not None and isfinite(values[0]) else 0
+        case "nan":
+            return int(values[0] is not None and isnan(values[0]))
+        case "inf" | "-inf":
+            return int(values[0] == float(a.of))
         case _:
             assert_never(a.of)
 
@@ -110,6 +119,9 @@ def answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
             yield folds.within(n, a.type)
         elif n == 0:
             yield None
+        elif a.special is not None:
+            nan, above, below = (sums[i] for i in a.special)
+            yield reals.answer(sums[a.total], n if a.fn == "avg" else 1, nan, above, below)
         else:
             total = sums[a.total]
             yield folds.unscaled(total, a.type) if a.fn == "sum" else folds.mean(total, n, a.scale, a.type)
@@ -118,7 +130,7 @@ def answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
 def _kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:
     """Accumulators as they are stored. Raises EvaluationError for one of more digits than that holds."""
     for a, n in zip(f.accumulators, sums, strict=True):
-        yield folds.unscaled(n, a.type)
+        yield reals.encoded(n) if a.of == "real" else folds.unscaled(n, a.type)
 
 
 def seen(f: Folding, rows: Rows) -> Rows:

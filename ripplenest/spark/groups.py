@@ -5,6 +5,7 @@ Sums are of integers without a point, as decimals of 38 digits: Spark raises whe
 its digits, and digits a decimal, through its text where Spark's · would cut off digits to keep to 38.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_, mul
 
@@ -12,35 +13,75 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT
+from ripplenest.nrc.folds import DIGITS
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS
-from ripplenest.plan.groups import UNSCALED, Accumulator, Answered, Folding
+from ripplenest.plan.groups import SPECIAL, UNSCALED, Accumulator, Answered, Folding
+from ripplenest.spark import reals
 from ripplenest.spark.scalars import literal, spark_type
 
 FAR = 10  # digits of a quotient that are worked out by themselves
+HALF = 18  # digits of the lower half of one of many digits
+NARROW = 28  # digits of which no sum of as many rows as there can be leaves 38
 EXACT = MAX_DIGITS - 2  # digits of both factors with which Spark's · keeps the scale
 
 
 def folded(f: Folding, made: DataFrame) -> DataFrame:
     """The rows of a group as columns c0, …, w; of contributions in such columns."""
     keys = [f"c{i}" for i in range(f.keys)]
-    sums = [_sum(a, f).alias(f"s{i}") for i, a in enumerate(f.accumulators)]
     there = F.when(F.col("s0") < 0, F.raise_error(F.lit("a group of rows that are there less than 0 times")))
-    found = made.groupBy(*keys).agg(*sums).filter(there.otherwise(F.col("s0") != 0))
+    found = _summed(f, keys, made).filter(there.otherwise(F.col("s0") != 0))
+    sums = f.accumulators
     answers = [_answer(a) for a in f.answers]
     columns = [*map(F.col, keys), *answers, *(F.col(f"s{i}") for i in range(len(sums)))]
     named = [c.cast(spark_type(t)).alias(f"c{i}") for i, (c, t) in enumerate(zip(columns, f.types, strict=True))]
     return found.select(*named, F.lit(1).cast("bigint").alias(WEIGHT))
 
 
+def _summed(f: Folding, keys: Sequence[str], made: DataFrame) -> DataFrame:
+    """The accumulators s0, … of each key. Doubles are added up by how large they are, and then together."""
+    places = [i for i, a in enumerate(f.accumulators) if a.of == "real"]
+    others = [(i, a) for i, a in enumerate(f.accumulators) if a.of != "real"]
+    sums = [_sum(a, f).alias(f"s{i}") for i, a in others]
+    if not places:
+        return made.groupBy(*keys).agg(*sums)
+    x = {i: F.col(f"c{f.accumulators[i].args[0]}") for i in places}
+    sized = made.withColumns({f"b{i}": reals.bucket(x[i]) for i in places})
+    digits = {i: reals.digits(x[i], F.col(f"b{i}"), F.col(WEIGHT)) for i in places}
+    named = [d.alias(f"d{i}_{n}") for i, own in digits.items() for n, d in enumerate(own)]
+    parts = sized.groupBy(*keys, *(f"b{i}" for i in places)).agg(*sums, *named)
+    whole = [F.sum(f"s{i}").cast(spark_type(a.type)).alias(f"s{i}") for i, a in others]
+    real = [reals.together(F.col(f"b{i}"), [F.col(f"d{i}_{n}") for n in range(3)]).alias(f"s{i}") for i in places]
+    return parts.groupBy(*keys).agg(*whole, *real)
+
+
 def _sum(a: Accumulator, f: Folding) -> Column:
     """Over rows in which no argument is NULL, as often as they are there."""
     w, args = F.col(WEIGHT), [F.col(f"c{i}") for i in a.args]
+    if a.of in SPECIAL:
+        odd = F.isnan(args[0]) if a.of == "nan" else args[0] == F.lit(float(a.of))
+        return F.sum(F.when(args[0].isNotNull() & odd, w).otherwise(literal(0, a.type)))
     factors = [w]
     if a.of == "sum":
         factors = [w.cast(spark_type(UNSCALED)), *(_digits(x, f.made[i]) for i, x in zip(a.args, args, strict=True))]
     counted = reduce(and_, [x if a.of == "true" else x.isNotNull() for x in args], F.lit(True))
-    return F.sum(F.when(counted, reduce(mul, factors)).otherwise(literal(0, a.type)))
+    if a.of != "sum" or sum(_width(f.made[i]) for i in a.args) <= NARROW:
+        return F.sum(F.when(counted, reduce(mul, factors)).otherwise(literal(0, a.type)))
+    weight, *digits = factors
+    high, low = _halves(reduce(mul, digits))
+    totals = [F.sum(F.when(counted, half * weight).otherwise(literal(0, a.type))) for half in (high, low)]
+    return totals[0] * literal(10**HALF, UNSCALED) + totals[1]
+
+
+def _width(t: Base) -> int:
+    """The digits of a value."""
+    return t.precision if t.kind == "decimal" else DIGITS[t.kind]
+
+
+def _halves(x: Column) -> tuple[Column, Column]:
+    """What stands before the last digits of an integer, and these: sums of such do not overflow on the way."""
+    low = x % literal(10**HALF, UNSCALED)
+    return ((x - low) / literal(10**HALF, UNSCALED)).cast(spark_type(UNSCALED)), low
 
 
 def _digits(x: Column, t: Base) -> Column:
@@ -62,6 +103,9 @@ def _answer(a: Answered) -> Column:
     if a.total is None:
         return n
     total = F.col(f"s{a.total}")
+    if a.special is not None:
+        odd = [F.col(f"s{i}") for i in a.special]
+        return F.when(n != 0, reals.answer(total, n if a.fn == "avg" else F.lit(1).cast("bigint"), *odd))
     if a.fn == "avg" and a.type.kind == "double":
         return F.when(n != 0, total.cast("double") / n.cast("double"))
     digits = _mean(total, n, a.type.scale - a.scale) if a.fn == "avg" else total

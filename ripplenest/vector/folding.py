@@ -36,6 +36,8 @@ class Sums:
 
 def sums(f: Folding, made: Rows, stored: Rows) -> Sums | None:
     """The keys for which contributions ``made`` change something; None where a sum could leave 62 bits."""
+    if any(a.of == "real" for a in f.accumulators):
+        return None
     came, there = made.arrow().combine_chunks(), stored.arrow().combine_chunks()
     weights = came.column(WEIGHT).to_numpy()
     added = [_added(a, f, came, weights) for a in f.accumulators]
