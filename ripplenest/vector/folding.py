@@ -4,64 +4,120 @@ Arrow's sums wrap, so it is done where no sum can leave 62 bits, whatever cancel
 row (``run/groups.py``), where integers have no end. Law: both make the same rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds
+from ripplenest.nrc import reals as exact
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import Accumulator, Answered, Folding
+from ripplenest.vector import reals
 
 SAFE = float(2**62)
 NARROW = 18  # digits of decimals that 64 bits hold
 Ints = np.typing.NDArray[np.int64]
+Integers = np.typing.NDArray[Any]  # of 64 bits, or Python's
 Doubles = np.typing.NDArray[np.float64]
 Bools = np.typing.NDArray[np.bool_]
 
 
 @frozen
 class Sums:
-    """Keys that a change touches, each once, and by accumulator what the rows of each came to and come to now."""
+    """Keys that a change touches, each once, and by accumulator what the rows of each came to and come to now; sums of
+    doubles are Python's integers, in units."""
 
     keys: pa.Table
-    old: list[Ints]
-    new: list[Ints]
+    old: list[Integers]
+    new: list[Integers]
+
+
+@frozen
+class _Columns:
+    """Integers that are added up by key, side by side: of contributions, and of stored rows, which come after them."""
+
+    came: int
+    there: int
+    all: list[Ints] = field(factory=list)
+
+    def of_came(self, own: Ints) -> int:
+        """The place of what contributions add."""
+        self.all.append(np.concatenate([own, np.zeros(self.there, np.int64)]))
+        return len(self.all) - 1
+
+    def of_there(self, own: Ints) -> int:
+        """The place of what stored rows add."""
+        self.all.append(np.concatenate([np.zeros(self.came, np.int64), own]))
+        return len(self.all) - 1
+
+
+Read = Callable[[Sequence[Ints]], tuple[Integers, Integers]]
+"""What keys came to, and by how much more they come to now; of the sums of all columns."""
 
 
 def sums(f: Folding, made: Rows, stored: Rows) -> Sums | None:
     """The keys for which contributions ``made`` change something; None where a sum could leave 62 bits."""
-    if any(a.of == "real" for a in f.accumulators):
-        return None
-    came, there = made.arrow().combine_chunks(), stored.arrow().combine_chunks()
-    weights = came.column(WEIGHT).to_numpy()
-    added = [_added(a, f, came, weights) for a in f.accumulators]
-    held = [_held(there, len(f.visible) + i, a.type) for i, a in enumerate(f.accumulators)]
-    columns: list[Ints] = []
-    for a, b in zip(added, held, strict=True):
-        if a is None or b is None or float(np.abs(a[1]).sum() + np.abs(b.astype(np.float64)).sum()) >= SAFE:
+    once = stored.consolidated() if any(a.of == "real" for a in f.accumulators) else stored
+    came, there = made.arrow().combine_chunks(), once.arrow().combine_chunks()
+    columns = _Columns(len(came), len(there))
+    readers: list[Read] = []
+    for i, a in enumerate(f.accumulators):
+        find = _real if a.of == "real" else _integer
+        reader = find(a, f, came, there.select([len(f.visible) + i, WEIGHT]), columns)
+        if reader is None:
             return None
-        columns += [np.concatenate([a[0], np.zeros_like(b)]), np.concatenate([np.zeros_like(a[0]), b])]
-    names, sources = [f"k{i}" for i in range(f.keys)], [f"s{i}" for i in range(len(columns))]
+        readers.append(reader)
+    names, sources = [f"k{i}" for i in range(f.keys)], [f"s{i}" for i in range(len(columns.all))]
     keys = [pa.chunked_array([*came.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
-    table = pa.Table.from_arrays([*keys, *map(pa.array, columns)], names=[*names, *sources])
+    table = pa.Table.from_arrays([*keys, *map(pa.array, columns.all)], names=[*names, *sources])
     found = table.group_by(names, use_threads=False).aggregate([(s, "sum") for s in sources])
     totals = [found.column(f"{s}_sum").to_numpy() for s in sources]
-    changed = np.logical_or.reduce([own != 0 for own in totals[::2]])
-    old = [own[changed] for own in totals[1::2]]
-    new = [a + b[changed] for a, b in zip(old, totals[::2], strict=True)]
+    pairs = [read(totals) for read in readers]
+    changed = np.logical_or.reduce([(more != 0).astype(np.bool_) for _, more in pairs])
+    old = [own[changed] for own, _ in pairs]
+    new = [own + more[changed] for own, (_, more) in zip(old, pairs, strict=True)]
     return Sums(found.select(names).filter(pa.array(changed)), old, new)
+
+
+def _integer(a: Accumulator, f: Folding, came: pa.Table, held: pa.Table, columns: _Columns) -> Read | None:
+    """Stored rows count as often as they are there: one that went cancels."""
+    added, own = _added(a, f, came, came.column(WEIGHT).to_numpy()), _digits(held.column(0), a.type)
+    if added is None or own is None:
+        return None
+    own = own * held.column(WEIGHT).to_numpy()
+    if float(np.abs(added[1]).sum() + np.abs(own.astype(np.float64)).sum()) >= SAFE:
+        return None
+    more, before = columns.of_came(added[0]), columns.of_there(own)
+    return lambda totals: (totals[before], totals[more])
+
+
+def _real(a: Accumulator, _: Folding, came: pa.Table, held: pa.Table, columns: _Columns) -> Read | None:
+    """Of a stored row, of which a key has one, its place is added up, from 1 on."""
+    x = pc.fill_null(came.column(a.args[0]), 0.0).to_numpy()
+    found = reals.places(x, came.column(WEIGHT).to_numpy())
+    if found is None:
+        return None
+    parts = {p: (columns.of_came(low), columns.of_came(high)) for p, (low, high) in found.parts.items()}
+    before, own = columns.of_there(np.arange(1, len(held) + 1)), reals.exact(held.column(0).to_pylist())
+
+    def read(totals: Sequence[Ints]) -> tuple[Integers, Integers]:
+        sums = {p: (totals[low], totals[high]) for p, (low, high) in parts.items()}
+        return own[totals[before]], found.total(sums, len(totals[before]))
+
+    return read
 
 
 def change(f: Folding, s: Sums) -> Rows:
     """⊖old ⊎ new of the stored rows. Raises EvaluationError for an answer beyond its type."""
 
-    def columns(own: list[Ints]) -> list[pa.Array]:
+    def columns(own: list[Integers]) -> list[pa.Array]:
         sums = [_column(n, a.type) for n, a in zip(own, f.accumulators, strict=True)]
         return [*_answers(f, own), *sums]
 
@@ -95,7 +151,7 @@ def _signed(types: tuple[Base, ...], s: Sums, old: Side, new: Side) -> Rows:
     return Rows(types, table=pa.concat_tables(tables), summed=True)
 
 
-def _answers(f: Folding, own: Sequence[Ints]) -> list[pa.Array]:
+def _answers(f: Folding, own: Sequence[Integers]) -> list[pa.Array]:
     return [_answer(a, own) for a in f.answers]
 
 
@@ -106,16 +162,9 @@ def _differ(a: pa.Array, b: pa.Array) -> Bools:
     return found
 
 
-def _held(table: pa.Table, column: int, t: Base) -> Ints | None:
-    """What stored rows came to, as often as they are there: a row that went cancels."""
-    digits = _digits(table.column(column), t)
-    return None if digits is None else digits * table.column(WEIGHT).to_numpy()
-
-
 def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[Ints, Doubles] | None:
     """What each row adds, and about how much that is; None where it does not fit."""
-    is_counted = _true if a.of == "true" else _valid
-    counted = reduce(np.logical_and, (is_counted(table.column(i)) for i in a.args), np.ones(len(table), np.bool_))
+    counted = reduce(np.logical_and, (_counted(a, table.column(i)) for i in a.args), np.ones(len(table), np.bool_))
     found = np.where(counted, weights, 0)
     about = found.astype(np.float64)
     if a.of == "sum":
@@ -130,14 +179,21 @@ def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[
     return found, about
 
 
-def _valid(column: pa.ChunkedArray) -> Bools:
-    found: Bools = column.is_valid().to_numpy()
-    return found
-
-
-def _true(column: pa.ChunkedArray) -> Bools:
-    found: Bools = pc.fill_null(column, False).to_numpy()
-    return found
+def _counted(a: Accumulator, column: pa.ChunkedArray) -> Bools:
+    """Which rows an accumulator is about, as far as one argument says so."""
+    match a.of:
+        case "true":
+            found = pc.fill_null(column, False)
+        case "nan":
+            found = pc.fill_null(pc.is_nan(column), False)
+        case "inf" | "-inf":
+            found = pc.fill_null(pc.equal(column, float(a.of)), False)
+        case "rows" | "sum" | "real":
+            found = column.is_valid()
+        case _:
+            assert_never(a.of)
+    counted: Bools = found.to_numpy()
+    return counted
 
 
 def _digits(column: pa.ChunkedArray, t: Base) -> Ints | None:
@@ -148,7 +204,7 @@ def _digits(column: pa.ChunkedArray, t: Base) -> Ints | None:
     words = [_words(chunk) for chunk in column.chunks]
     low = np.concatenate([w[:, 0] for w in words]) if words else np.empty(0, np.int64)
     high = np.concatenate([w[:, 1] for w in words]) if words else np.empty(0, np.int64)
-    valid = _valid(column)
+    valid = column.is_valid().to_numpy()
     return None if (((low >> 63) != high) & valid).any() else np.where(valid, low, 0)
 
 
@@ -159,7 +215,7 @@ def _words(chunk: pa.Array) -> Ints:
     return halves.reshape(-1, 2)[chunk.offset : chunk.offset + len(chunk)]
 
 
-def _answer(a: Answered, kept: Sequence[Ints]) -> pa.Array:
+def _answer(a: Answered, kept: Sequence[Integers]) -> pa.Array:
     n = kept[a.count]
     if a.fn == "any":
         return pa.array(n > 0)
@@ -167,11 +223,22 @@ def _answer(a: Answered, kept: Sequence[Ints]) -> pa.Array:
         return pa.array(n == kept[0])
     if a.total is None:
         return pa.array(n)
+    if a.special is not None:
+        return _nearest(a, kept)
     return _mean(a, kept[a.total], n) if a.fn == "avg" else _sum(a, kept[a.total], n == 0)
 
 
+def _nearest(a: Answered, kept: Sequence[Integers]) -> pa.Array:
+    """Of doubles, a key at a time."""
+    assert a.total is not None and a.special is not None
+    columns = (kept[a.total], kept[a.count], *(kept[i] for i in a.special))
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    by_count = a.fn == "avg"
+    return pa.array([exact.answer(t, n if by_count else 1, *odd) if n else None for t, n, *odd in rows], pa.float64())
+
+
 def _sum(a: Answered, total: Ints, nothing: Bools) -> pa.Array:
-    if a.type.kind == "decimal" and (np.abs(total.astype(np.float64)) >= float(10**a.type.precision)).any():
+    if a.type.kind == "decimal" and a.type.precision <= NARROW and (np.abs(total) >= 10**a.type.precision).any():
         raise EvaluationError("a sum beyond its type", wanted=f"at most {a.type.precision} digits: {a.type}")
     return _column(total, a.type, nothing)
 
@@ -185,8 +252,10 @@ def _mean(a: Answered, total: Ints, n: Ints) -> pa.Array:
     return pa.array(found, arrow_type(a.type))
 
 
-def _column(values: Ints, t: Base, nulls: Bools | None = None) -> pa.Array:
-    """Integers as a column; of decimals they are the digits without the point."""
+def _column(values: Integers, t: Base, nulls: Bools | None = None) -> pa.Array:
+    """Integers as a column; of decimals they are the digits without the point, and of exact sums units."""
+    if t.kind == "binary":
+        return pa.array([exact.encoded(n) for n in values.tolist()], pa.binary())
     if t.kind != "decimal":
         return pa.array(values, mask=nulls)
     halves = np.stack([values, values >> 63], axis=1)
