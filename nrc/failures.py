@@ -15,6 +15,7 @@ can fail are asked one after the other.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from attrs import frozen
 
@@ -46,6 +47,12 @@ def by_zero(args: Sequence[Argument]) -> bool:
     """x / y and x mod y, unless y is a constant other than 0."""
     divisor = args[1].value
     return divisor is UNKNOWN or divisor == 0
+
+
+def by_negative(args: Sequence[Argument]) -> bool:
+    """max(x - y, 0), unless y is a constant of which x - y cannot be too large."""
+    less: Any = args[1].value
+    return less is UNKNOWN or (less is not None and less < 0)
 
 
 def beyond(digits: int, *narrow: str) -> Fails:

@@ -30,9 +30,11 @@ __all__ = [
     "View",
     "__version__",
     "coalesce",
+    "difference",
     "errors",
     "explain",
     "flatten",
+    "intersect",
     "migrate",
     "open",
     "parse",
@@ -51,7 +53,18 @@ if TYPE_CHECKING:
     from ripplenest.explanation import Explanation, explain
     from ripplenest.migration.migrate import migrate
     from ripplenest.nrc.errors import ParseError, RipplenestError
-    from ripplenest.nrc.surface.python import Bag, Decimal, Int, View, coalesce, flatten, record, view
+    from ripplenest.nrc.surface.python import (
+        Bag,
+        Decimal,
+        Int,
+        View,
+        coalesce,
+        difference,
+        flatten,
+        intersect,
+        record,
+        view,
+    )
     from ripplenest.nrc.surface.text import Program, TextView
     from ripplenest.nrc.surface.text import parse_file as parse
     from ripplenest.nrc.surface.text import read_file as read
@@ -71,9 +84,11 @@ else:
         "TextView": "ripplenest.nrc.surface.text:TextView",
         "View": "ripplenest.nrc.surface.python:View",
         "coalesce": "ripplenest.nrc.surface.python:coalesce",
+        "difference": "ripplenest.nrc.surface.python:difference",
         "errors": "ripplenest.errors:",
         "explain": "ripplenest.explanation:explain",
         "flatten": "ripplenest.nrc.surface.python:flatten",
+        "intersect": "ripplenest.nrc.surface.python:intersect",
         "migrate": "ripplenest.migration.migrate:migrate",
         "open": "ripplenest.api.opening:open_database",
         "parse": "ripplenest.nrc.surface.text:parse_file",
