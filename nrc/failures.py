@@ -26,10 +26,12 @@ UNKNOWN = object()
 
 @frozen
 class Argument:
-    """What is known of an argument before there are rows: its type, and its value when it is a constant."""
+    """What is known of an argument before there are rows: its type, its value when it is a constant, and whether it is
+    ``natural``: never negative."""
 
     type: Base
-    value: object = UNKNOWN
+    value: Any = UNKNOWN
+    natural: bool = False
 
 
 Fails = Callable[[Sequence[Argument]], bool]
@@ -50,9 +52,10 @@ def by_zero(args: Sequence[Argument]) -> bool:
 
 
 def by_negative(args: Sequence[Argument]) -> bool:
-    """max(x - y, 0), unless y is a constant of which x - y cannot be too large."""
-    less: Any = args[1].value
-    return less is UNKNOWN or (less is not None and less < 0)
+    """max(x - y, 0), unless y is known not to be negative: then it is x or less."""
+    taken = args[1]
+    known = taken.natural or (taken.value is not UNKNOWN and (taken.value is None or taken.value >= 0))
+    return not known
 
 
 def beyond(digits: int, *narrow: str) -> Fails:

@@ -21,6 +21,7 @@ from attrs import evolve, field, frozen
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.failures import UNKNOWN, Argument
 from ripplenest.nrc.limits import MAX_PRODUCTS
+from ripplenest.nrc.natural import is_natural
 from ripplenest.nrc.scalars import can_fail
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
@@ -321,7 +322,7 @@ def _arguments(call: Call, types: Mapping[str, Type]) -> list[Argument]:
 def _argument(t: Elem, types: Mapping[str, Type]) -> Argument:
     found = elem_type(t, types)
     assert isinstance(found, Base)  # functions look at base values only
-    return Argument(found, t.value if isinstance(t, Lit) else UNKNOWN)
+    return Argument(found, t.value if isinstance(t, Lit) else UNKNOWN, is_natural(t))
 
 
 def is_total(t: Elem, types: Mapping[str, Type]) -> bool:

@@ -4,16 +4,16 @@ A row may be there less than 0 times where ⊖ stands, or a weight that nothing 
 itself, in one that a ``let`` names, or in an inner bag that a variable holds. What a group makes is there once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import assert_never
 
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.natural import NO_COLUMNS, is_natural
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import (
     Apply,
-    Call,
     Elem,
     Empty,
     Expr,
@@ -22,25 +22,19 @@ from ripplenest.nrc.syntax import (
     Group,
     Let,
     LetVar,
-    Lit,
     Neg,
     Plus,
     Pred,
     Product,
-    Proj,
     Rel,
     Sng,
     SngBag,
-    Var,
     Weigh,
 )
 from ripplenest.nrc.walk import free_vars
 
 WANTED = "no ⊖ below it, and no weight that can be negative"
 POSSIBLE = ["⊖ above the group: what both come to, and not what is left of the rows", "monus(n, 0) as the weight"]
-NO_COLUMNS: frozenset[str] = frozenset()
-NATURAL = frozenset(("monus", "abs", "length"))  # functions that are never negative
-MONOTONE = frozenset(("least", "add", "mul", "coalesce", "to"))  # nor these, of arguments that are not
 
 
 @frozen
@@ -112,30 +106,6 @@ def _holding(var: str, source: Expr, rows: _Signs, around: _Around) -> _Around:
 
 def _holds(elem: Elem, around: _Around) -> bool:
     return not around.holders.isdisjoint(free_vars(elem))
-
-
-def is_natural(t: Elem, counts: Mapping[str, frozenset[str]] | None = None) -> bool:
-    """True for a number that is never negative, by what makes it; ``counts`` are such fields of variables."""
-
-    def all_are(args: Iterable[Elem]) -> bool:
-        return all(is_natural(a, counts) for a in args)
-
-    match t:
-        case Lit(int() as n):
-            return n >= 0
-        case Lit(value):
-            return value is None
-        case Proj(Var(name), column):
-            return column in (counts or {}).get(name, NO_COLUMNS)
-        case Call("if", (_, yes, no)):
-            return all_are((yes, no))
-        case Call("mod_int" | "mod_long", (of, _)):  # which has the sign of its first argument
-            return all_are((of,))
-        case Call(fn, args):
-            family = fn.partition("_")[0]
-            return family in NATURAL or (family in MONOTONE and all_are(args))
-        case _:
-            return False
 
 
 def may_be_negative(c: Comprehension) -> bool:

@@ -5,20 +5,18 @@ they have in common. Neither is linear, so a group counts both: γ over a and b,
 is there as often as the function of the two counts says.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from ripplenest.nrc import folds
 from ripplenest.nrc.errors import TypeMismatch
-from ripplenest.nrc.scalars import coerce
 from ripplenest.nrc.surface.readings import BagTerm, Element, plus, wrap
-from ripplenest.nrc.syntax import Expr, Fold, For, Group, Lit, Proj, Sng, Tuple, Var, Weigh
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Proj, Sng, Tuple, Var, Weigh
 from ripplenest.nrc.types import INT, LONG, UNIT, Bag, Base, Record, Type, nullable
 from ripplenest.nrc.values import INT_BITS
 from ripplenest.nrc.walk import Names
 
 Side = Literal["left", "right"]
-COUNTED = {"difference": "monus", "intersect": "least"}  # how often a row is there, of how often both have it
 ROW = "row"
 
 
@@ -32,7 +30,7 @@ def weighed(count: Element) -> BagTerm:
 def combined(word: str, left: BagTerm, right: BagTerm, site: str, names: Names) -> BagTerm:
     """for g in γ(x ∈ left ⊎ right; row; counts) union for _ in w(counted) union sng(g.row)
 
-    Law: for each row, ``COUNTED[word]`` of its two multiplicities. Raises TypeMismatch for bags of different rows, and
+    Law: for each row, ``_COUNTED[word]`` of its two multiplicities. Raises TypeMismatch for bags of different rows, and
     for rows that hold a bag.
     """
     both = plus([left, right], f"the two bags of {word}").type
@@ -43,12 +41,25 @@ def combined(word: str, left: BagTerm, right: BagTerm, site: str, names: Names) 
     tagged = plus([_tagged(left, "left", names), _tagged(right, "right", names)], word)
     counts = tuple(Fold(side, "count", (Proj(Var(x), side),), folds.result_type("count", [INT])) for side in _SIDES)
     group = Group(site, x, tagged.expr, ((ROW, Proj(Var(x), ROW)),), counts)
-    often, _ = coerce(COUNTED[word], [(Proj(Var(g), side), LONG) for side in _SIDES])
+    often = _COUNTED[word](*(Proj(Var(g), side) for side in _SIDES))
     body: Expr = For(names.fresh("_"), Weigh(often), Sng(Proj(Var(g), ROW)))
     return BagTerm(For(g, group, body), both)
 
 
 _SIDES: tuple[Side, Side] = ("left", "right")
+
+
+def _above(n: Elem, m: Elem) -> Elem:
+    """max(n - m, 0). A count is a number like others to what reads it, and taking away one that could be negative can
+    fail; one that says that it is not negative cannot."""
+    return Call("monus_long", (n, Call("monus_long", (m, Lit(0, LONG)))))
+
+
+def _least(n: Elem, m: Elem) -> Elem:
+    return Call("least_long", (n, m))
+
+
+_COUNTED: dict[str, Callable[[Elem, Elem], Elem]] = {"difference": _above, "intersect": _least}
 
 
 def _tagged(bag: BagTerm, side: Side, names: Names) -> BagTerm:

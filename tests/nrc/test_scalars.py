@@ -337,6 +337,8 @@ def test_terms_that_can_fail_are_found_at_every_depth() -> None:
         (Call("to_long", (i,)), ()),
         (Call("to_int", (long,)), ("to_int",)),
         (Call("mod_long", (long, Lit(7, LONG))), ()),
+        (Call("monus_long", (long, long)), ("monus_long",)),
+        (Call("monus_long", (long, Call("monus_long", (long, Lit(0, LONG))))), ()),
         (Call("mod_long", (long, Call("to_long", (d,)))), ("mod_long", "to_long")),
         (Tuple((("a", Tuple((("b", Call("add_double", (d, d))),))), ("c", Call("neg_int", (i,))))), ("neg_int",)),
         (InL("ι", (("p", Call("coalesce", (Call("abs_long", (long,)), long))),)), ("abs_long",)),
