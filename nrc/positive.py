@@ -34,7 +34,11 @@ from ripplenest.nrc.syntax import (
 from ripplenest.nrc.walk import free_vars
 
 WANTED = "no ⊖ below it, and no weight that can be negative"
-POSSIBLE = ["⊖ above the group: what both come to, and not what is left of the rows", "monus(n, 0) as the weight"]
+POSSIBLE = [
+    "⊖ above the group: what both come to, and not what is left of the rows",
+    "difference(a, b), which is what is left of the rows of a",
+    "monus(n, 0) as the weight",
+]
 
 
 @frozen

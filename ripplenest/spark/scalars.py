@@ -112,7 +112,7 @@ def _if(condition: Column, a: Column, b: Column) -> Column:
 def _monus(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
     """The difference is asked for only where it is above 0, so only there it overflows."""
     a, b = args
-    return F.when(a <= b, F.lit(0).cast(spark_type(result))).when(a > b, a - b)
+    return F.when(a <= b, F.lit(0).cast(spark_type(result))).otherwise(a - b)
 
 
 def _least(a: Column, b: Column) -> Column:

@@ -1,17 +1,26 @@
 """Weights in plans: what is asked last, what plans are told apart by, and rows that are there less than 0 times.
 
-What they come to is a law of the modules beside this one, over random views.
+What they come to is also a law of the modules beside this one, over random views.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.programs import planned
+from support.choices import Choices
+from support.laws import law
+from support.programs import Running, planned
+from support.schemas import Schema
+from support.sizes import many
+from support.strategies import case_of
 
 import ripplenest as rn
 from ripplenest.data.rows import Rows
+from ripplenest.delta.compile import Options
 from ripplenest.errors import EvaluationError
+from ripplenest.nrc.bags import BagValue, Value, field_of
+from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.surface.text import parse_file
 from ripplenest.plan.families import member
 from ripplenest.run import sizes
@@ -77,6 +86,44 @@ def test_weights_are_multiplied_where_one_alone_would_fit(joiner: Joiner) -> Non
         rows(term, joiner, [(2**32, "x")])
 
 
+INNER = """for x in R
+union for b in sng[i](for y in S where y.a = x.a union for _ in weigh({t}) union sng(y.n))
+union sng(⟨b: x.b, i: b⟩)"""
+OUTER = """for x in R
+union for _ in weigh(x.a - {t})
+union for b in sng[i](for y in S where y.n ≥ length(x.b) union for _ in weigh(y.a) union sng(y.n))
+union sng(⟨a: x.a, i: b⟩)"""
+VIEWS = {t: INNER.replace("{t}", t) for t in ("y.n", "x.a", "monus(y.n, x.a)", "2")}
+VIEWS |= {f"rows with bags, {t}": OUTER.replace("{t}", t) for t in ("1", "2")}
+COUNTS: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize("force_domain", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+@law(examples=many(10, 100))
+def test_weights_of_inner_bags(name: str, force_domain: bool, c: Choices) -> None:
+    """Of what is inside of the bag, of the row around it, and of both; kept by keys and with a domain. And of rows that
+    hold one: two of one label, the weights of which add up to 0, hold it both."""
+    query = view(VIEWS[name]).query
+    schema = Schema(query.relations)
+    _, program = planned(query, Options(force_domain=force_domain))
+    case = case_of(c, schema, query.body, 3)
+    running = Running.start(program, case.parts)
+    for parts, batch in case.steps():
+        running = running.apply(batch.delta)
+        assert running.maps() == Running.start(program, batch.after(parts)).maps()
+        wanted = evaluate(query.body, batch.nested_after(schema, parts))
+        assert running.nested() == wanted
+        COUNTS["batches"] += 1
+        COUNTS["weighed"] += any(n not in (0, 1) for row, _ in wanted for _, n in _inner(row))
+
+
+def _inner(row: Value) -> BagValue:
+    found = field_of(row, "i")
+    assert isinstance(found, BagValue)
+    return found
+
+
 def plan_of(term: str) -> Any:
     return planned(view(term).query)[1]
 
@@ -112,3 +159,8 @@ def test_rows_that_are_there_less_than_0_times(tmp_path: Path) -> None:
         with pytest.raises(EvaluationError, match="overflow"), db.batch() as b:
             b.insert("R", [{"a": 2**63 - 1, "b": "x"}])
         assert db.view("V").rows() == ["x", "x", "y", "y"]
+
+
+def test_coverage() -> None:
+    if COUNTS:
+        assert COUNTS["weighed"] > COUNTS["batches"] / 8, COUNTS
