@@ -204,6 +204,7 @@ def test_functions_take_rows_of_any_kind() -> None:
     assert rn.intersect([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]) == [{"a": 1, "b": 2}]
     assert rn.difference([3, 1, 3, None], [3]) == [1, 3, None] and rn.difference([1], None) == [1]
     assert rn.intersect(None, [1]) == []
+    assert rn.difference([{"a": 1, "b": None}], [{"a": 1.0, "b": None}]) == []  # as columns of one type have them
 
 
 @pytest.mark.parametrize("function", [rn.difference, rn.intersect])

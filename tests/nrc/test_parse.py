@@ -71,7 +71,7 @@ COUNTS = Counts()
 CONTEXT = Context(prec=80)
 WORDS = (
     *RESERVED.pattern.replace("[₀-₉]*", "₂").split("|"),
-    *("p", "flatten", "ι", "view", "Δx", "x⁺", "a.b", "a.[]", "_1"),
+    *("p", "weigh", "flatten", "difference", "ι", "view", "Δx", "x⁺", "a.b", "a.[]", "_1"),
 )
 MET: set[type] = set()
 WIDTHS = (20, 70)

@@ -1,7 +1,7 @@
 """Functions that a view may call by name, recognised by identity. They also run on plain Python values."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -10,6 +10,7 @@ from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
 
 T = TypeVar("T")
+NAN = object()  # which every NaN stands for: one is no other to Python
 
 
 def coalesce(*values: T | None) -> T | None:
@@ -49,8 +50,8 @@ def _compared(rows: Iterable[T] | None, others: Iterable[T] | None, where: str) 
         left[own] -= 1
 
 
-def _told_apart(value: Any, where: str) -> Hashable:
-    """The same of equal values: of one NaN and another, of a record and a dict with its fields."""
+def _told_apart(value: Any, where: str) -> Any:
+    """What is the same of equal values: of one NaN and another, of a record and a dict with its fields."""
     if attrs.has(type(value)):
         value = {a.name: getattr(value, a.name) for a in attrs.fields(type(value))}
     match value:
@@ -62,9 +63,9 @@ def _told_apart(value: Any, where: str) -> Hashable:
             what = f"{where} tells rows apart by all that they hold, and here is a bag"
             raise WrongValue(what, wanted="rows without bags", got=kind(value))
         case float() if value != value:  # noqa: PLR0124 - only NaN differs from itself
-            return "NaN", None
+            return NAN
         case _:
-            return type(value), value
+            return value
 
 
 def _rows(value: object, where: str) -> Iterable[Any]:
