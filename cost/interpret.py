@@ -51,6 +51,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.types import UNIT, Bag, Type
 
@@ -110,7 +111,7 @@ def _bag(e: Expr, env: _Env) -> BagCost:
             outer = _bag(source, env)
             inner = _bag(body, env.with_var(var, outer.inner))
             return BagCost(outer.count * inner.count, inner.inner)
-        case Pred():                                # C[[p(x)]] = 1_Bag(1)
+        case Pred() | Weigh():                      # C[[p(x)]] = C[[w(t)]] = 1_Bag(1)
             return bottom(Bag(UNIT))
         case Sng(t):                                # C[[sng(x)]] = {ε°(x)}         C[[inL_ι(ε)]] = {1}
             return BagCost(1, _elem(t, env))

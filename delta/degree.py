@@ -36,6 +36,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Weigh,
 )
 
 NOTHING = -inf  # the degree of ∅
@@ -73,7 +74,7 @@ def _deg(e: Expr, parts: frozenset[str], phi: Phi) -> float:
             return _deg(body, parts, {**phi, name: again(bound)})
         case For(_, source, body):                  # deg(for x in e₁ union e₂) = deg(e₁) + deg(e₂)
             return again(source) + again(body)
-        case Pred() | Sng():                        # deg(p) = deg(sng(x)) = deg(inL_ι) = 0
+        case Pred() | Weigh() | Sng():              # deg(p) = deg(w) = deg(sng(x)) = deg(inL_ι) = 0
             return 0
         case SngBag(site, body):                    # deg(sng*(e)) = 0, e input-independent
             if again(body) > 0:

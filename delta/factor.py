@@ -6,7 +6,8 @@ generators fall into components: two belong together when a condition connects t
 component is a query of its own: its generators, the conditions on it alone, and the columns that the rest of the
 product still needs; multiplicities of equal rows add up. Two components that differ in names of variables or in the
 order of generators are one map. When you touch this: a condition that can fail stays outside, because a map evaluates
-it for rows that no update meets; and a component must read all its parts as of one moment.
+it for rows that no update meets, and so do times, whose product could be beyond 64 bits there; and a component must
+read all its parts as of one moment.
 """
 
 import hashlib
@@ -95,7 +96,8 @@ def substituted(c: Comprehension, factor: Factor) -> Comprehension:
     generators = tuple((v, rel) for v, rel in c.generators if v not in factor.variables)
     conditions = tuple(read(t) for t in c.conditions if not _inside(t, factor.variables, types))
     source = Rel(factor.map.name, factor.map.row, factor.at)
-    return evolve(c, generators=(*generators, (var, source)), conditions=conditions, head=read(c.head))
+    times = tuple(map(read, c.times))
+    return evolve(c, generators=(*generators, (var, source)), conditions=conditions, head=read(c.head), times=times)
 
 
 def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bool:
@@ -106,7 +108,7 @@ def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bo
 def _factor(c: Comprehension, component: frozenset[str], at: At) -> Factor | None:
     inner = tuple(t for t in c.conditions if _inside(t, component, c.variables()))
     needed: dict[Elem, None] = {}
-    for t in (*(t for t in c.conditions if t not in inner), c.head):
+    for t in (*(t for t in c.conditions if t not in inner), c.head, *c.times):
         _collect(t, component, c.variables(), needed)
     generators = tuple((var, evolve(rel, at=At.OLD)) for var, rel in c.generators if var in component)
     if len(generators) == 1 and not inner and _covers(needed, generators[0]):

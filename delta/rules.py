@@ -44,6 +44,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import Label, Type
@@ -114,7 +115,7 @@ def _delta(e: Expr, s: Scope) -> Expr:
         case For(var, source, body):                # for x in δ(e₁) union e₂ ⊎ for x in e₁⁺ union δ(e₂)
             inner, change = s.with_var(var, expr_type(source, s.gamma, s.pi).row), _delta(source, s)
             return Plus(For(var, change, body), For(var, _after(source, change, s), _delta(body, inner)))
-        case Pred() | Sng() | Empty():              # δ(p) = δ(sng(x)) = δ(inL_ι) = δ(∅) = ∅
+        case Pred() | Weigh() | Sng() | Empty():    # δ(p) = δ(w) = δ(sng(x)) = δ(inL_ι) = δ(∅) = ∅
             return _nothing(e, s)
         case SngBag(site, body):                    # δ(sng*(e)) = ∅, e input-independent
             if not isinstance(simplify(_delta(body, s), s.gamma, s.pi), Empty):

@@ -15,6 +15,7 @@ can fail are asked one after the other.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from attrs import frozen
 
@@ -25,10 +26,12 @@ UNKNOWN = object()
 
 @frozen
 class Argument:
-    """What is known of an argument before there are rows: its type, and its value when it is a constant."""
+    """What is known of an argument before there are rows: its type, its value when it is a constant, and whether it is
+    ``natural``: never negative."""
 
     type: Base
-    value: object = UNKNOWN
+    value: Any = UNKNOWN
+    natural: bool = False
 
 
 Fails = Callable[[Sequence[Argument]], bool]
@@ -46,6 +49,13 @@ def by_zero(args: Sequence[Argument]) -> bool:
     """x / y and x mod y, unless y is a constant other than 0."""
     divisor = args[1].value
     return divisor is UNKNOWN or divisor == 0
+
+
+def by_negative(args: Sequence[Argument]) -> bool:
+    """max(x - y, 0), unless y is known not to be negative: then it is x or less."""
+    taken = args[1]
+    known = taken.natural or (taken.value is not UNKNOWN and (taken.value is None or taken.value >= 0))
+    return not known
 
 
 def beyond(digits: int, *narrow: str) -> Fails:

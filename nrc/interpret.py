@@ -44,6 +44,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 
 Dictionary = Mapping[LabelValue, BagValue]
@@ -97,6 +98,8 @@ def _bag(e: Expr, db: Database, gamma: Bags, pi: Env) -> BagValue:
             return BagValue.weighted(_for(var, _bag(source, db, gamma, pi), body, db, gamma, pi))
         case Pred(cond):                            # if p(ε(x)) then {⟨⟩} else {}
             return TRUTH if elem(cond, pi) is True else EMPTY
+        case Weigh(count):                          # {⟨⟩ ↦ ⟦t⟧}, and NULL is 0
+            return BagValue.weighted([((), n)] if isinstance(n := elem(count, pi), int) else [])
         case Sng(t):                                # {ε(x)}
             return BagValue({elem(t, pi): 1})
         case SngBag(_, body):                       # {⟦e⟧}

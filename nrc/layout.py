@@ -47,6 +47,7 @@ from ripplenest.nrc.syntax import (
     Sng,
     SngBag,
     Tuple,
+    Weigh,
 )
 from ripplenest.nrc.text import let_variable, path, variable
 
@@ -84,7 +85,7 @@ def layout(e: Expr, width: int = WIDTH, around: Around = NOWHERE) -> list[str]:
             return _hang("⊖(", layout(of, width - 3, around), ")")
         case Apply(dictionary, label):
             return _hang("", layout_dict(dictionary, width, around), f"({show_elem(label, around)})")
-        case Rel() | LetVar() | Pred() | Empty():
+        case Rel() | LetVar() | Pred() | Weigh() | Empty():
             return [line]
         case Group():
             return _group_lines(e, width, around)

@@ -80,6 +80,10 @@ def mod(a: int, b: int) -> int:
     return abs(a) % abs(b) * (-1 if a < 0 else 1)
 
 
+def monus(a: int, b: int) -> int:
+    return max(a - b, 0)
+
+
 def div(a: float, b: float) -> float:
     if b == 0:
         raise EvaluationError("division by zero")

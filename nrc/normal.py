@@ -1,8 +1,8 @@
 """The normal form of flat terms: a sum of comprehensions over stored parts.
 
-``⊎ᵢ wᵢ · (for x₁ in R₁, …, xₙ in Rₙ where c₁ and … union sng(t))``. Every flat term (no ``sng_ι``, no ``flatten``:
-that is, every term that shredding makes) has one: the calculus is multilinear in its generators, which is why deltas,
-degrees and join plans can all be read off it. Theory: for is associative, distributes over ⊎ and ⊖, let and
+``⊎ᵢ wᵢ · (for x₁ in R₁, …, xₙ in Rₙ where c₁ and … union w(t₁) × … × sng(t))``. Every flat term (no ``sng_ι``, no
+``flatten``: that is, every term that shredding makes) has one: the calculus is multilinear in its generators, which is
+why deltas, degrees and join plans can all be read off it. Theory: for is associative, distributes over ⊎ and ⊖, let and
 dictionaries are substituted. Labels are resolved statically: applying [(ι,Π) ↦ e] to ⟨ι,ε⟩ is e[ε]; applying a stored
 dictionary is a join on its label.
 
@@ -21,6 +21,7 @@ from attrs import evolve, field, frozen
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.failures import UNKNOWN, Argument
 from ripplenest.nrc.limits import MAX_PRODUCTS
+from ripplenest.nrc.natural import is_natural
 from ripplenest.nrc.scalars import can_fail
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
@@ -58,6 +59,7 @@ from ripplenest.nrc.syntax import (
     Total,
     Tuple,
     Var,
+    Weigh,
     dict_row,
 )
 from ripplenest.nrc.typecheck import elem_type
@@ -69,15 +71,20 @@ CHAIN = 32  # summands that are added one by one
 
 @frozen
 class Comprehension:
-    """weight · (for x₁ in R₁, … where conditions union sng(head)); generators are stored parts, as flat bags."""
+    """weight · (for x₁ in R₁, … where conditions union w(t₁) × … × sng(head)); generators are stored parts, as bags.
+
+    ``times``: t₁, …, which say how often a row is there. In a normal form the conditions say of each that it is not 0,
+    so times are asked for when all conditions are true, like the head, and have a value then.
+    """
 
     generators: tuple[tuple[str, Rel], ...]
     conditions: tuple[Elem, ...]
     head: Elem
     weight: int = 1
+    times: tuple[Elem, ...] = ()
 
     def variables(self) -> dict[str, Type]:
-        """Π of the head and the conditions."""
+        """Π of the head, the conditions and the times."""
         return {name: rel.row for name, rel in self.generators}
 
 
@@ -122,6 +129,8 @@ def _term(c: Comprehension) -> Expr:
     place = {var: i for i, (var, _) in enumerate(c.generators)}
     ready = [max((place.get(x, -1) for x in free_vars(cond)), default=-1) for cond in c.conditions]
     body: Expr = Sng(c.head)
+    for t in reversed(c.times):
+        body = For("_", Weigh(t), body)
     for i in reversed(range(-1, len(c.generators))):
         for cond in reversed([cond for cond, at in zip(c.conditions, ready, strict=True) if at == i]):
             body = For("_", Pred(cond), body)
@@ -148,6 +157,8 @@ def _normal(e: Expr, scope: _Scope, hint: str = "x") -> Iterator[Comprehension]:
             yield from _for(var, source, body, scope)
         case Pred(cond):
             yield Comprehension((), (scope.elem(cond),), UNIT_ELEM)
+        case Weigh(count):
+            yield Comprehension((), (), UNIT_ELEM, times=(scope.elem(count),))
         case Sng(elem):
             yield Comprehension((), (), scope.elem(elem))
         case Product(left, right):
@@ -183,7 +194,8 @@ def _product(left: Expr, right: Expr, scope: _Scope) -> Iterator[Comprehension]:
 
 
 def _both(a: Comprehension, b: Comprehension, head: Elem) -> Comprehension:
-    return Comprehension(a.generators + b.generators, a.conditions + b.conditions, head, a.weight * b.weight)
+    conditions = a.conditions + b.conditions
+    return Comprehension(a.generators + b.generators, conditions, head, a.weight * b.weight, a.times + b.times)
 
 
 # ---------------------------------------------------------------- dictionaries
@@ -257,14 +269,26 @@ def _substitute(d: DictLit, label: Elem, scope: _Scope) -> Iterator[Comprehensio
 
 
 def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
-    """Conjunctions split, repetitions and what is always true dropped; None when a condition can never be true."""
+    """Conjunctions split, repetitions and what is always true dropped; None when a condition can never be true. Times
+    that are not constants are among the conditions: w(t) = for _ in p(t ≠ 0) union w(t)."""
     types = {**c.variables(), **free}
+    times = tuple(t for t in c.times if not (isinstance(t, Lit) and t.value == 1))
+    if any(isinstance(t, Lit) and not t.value for t in times):
+        return None
     conditions: dict[Elem, None] = {}
-    for cond in c.conditions:
+    for cond in (*c.conditions, *(_not_0(t, types) for t in times if not isinstance(t, Lit))):
         conditions.update(dict.fromkeys(conjuncts(cond)))
     if any((isinstance(t, Lit) and t.value is not True) or of_another_site(t, types) for t in conditions):
         return None
-    return evolve(c, conditions=tuple(t for t in conditions if t != TRUE and not _is_of_its_site(t, types)))
+    asked = tuple(t for t in conditions if t != TRUE and not _is_of_its_site(t, types))
+    return evolve(c, conditions=asked, times=times)
+
+
+def _not_0(t: Elem, types: Mapping[str, Type]) -> Elem:
+    """t ≠ 0, which is not true where t is NULL."""
+    kind = nullable(elem_type(t, types), False)
+    assert isinstance(kind, Base)
+    return Call("ne", (t, Lit(0, kind)))
 
 
 def of_another_site(t: Elem, types: Mapping[str, Type]) -> bool:
@@ -298,7 +322,7 @@ def _arguments(call: Call, types: Mapping[str, Type]) -> list[Argument]:
 def _argument(t: Elem, types: Mapping[str, Type]) -> Argument:
     found = elem_type(t, types)
     assert isinstance(found, Base)  # functions look at base values only
-    return Argument(found, t.value if isinstance(t, Lit) else UNKNOWN)
+    return Argument(found, t.value if isinstance(t, Lit) else UNKNOWN, is_natural(t))
 
 
 def is_total(t: Elem, types: Mapping[str, Type]) -> bool:

@@ -51,6 +51,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.text import let_variable, literal, part, path, plain_name, quoted_name, show_type, variable
 from ripplenest.nrc.types import Dict, Label
@@ -150,6 +151,8 @@ def show(e: Expr, around: Around = NOWHERE) -> str:
             return _for(e, around)
         case Pred(cond):
             return f"p({show_elem(cond, around)})"
+        case Weigh(count):
+            return f"weigh({show_elem(count, around)})"
         case Sng(elem):
             return f"sng({show_elem(elem, around)})"
         case SngBag(site, body):

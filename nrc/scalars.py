@@ -19,6 +19,7 @@ What is the same on both sides, and where the obvious definition would not have 
 - Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
   round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
+- ``monus`` is exact and never below 0; it overflows as ``sub`` does. ``least`` of NULL and a number is NULL.
 - The minimum of an integer type modulo -1 is 0; ``mod`` has the sign of its first argument.
 - Nothing here depends on time, place or chance.
 """
@@ -145,6 +146,8 @@ def _arithmetic() -> list[Scalar]:
         takes = (f"a decimal of less than {MAX_DIGITS} digits",)
         table.append(Scalar(f"{name}_decimal", takes, signatures.decimal_sign, meanings.exact(exactly)))
     table += [_binary("mod", t, meanings.mod, failures.by_zero) for t in (INT, LONG)]
+    table += [_binary("monus", t, meanings.integer(t.kind, meanings.monus), failures.by_negative) for t in (INT, LONG)]
+    table += [_binary("least", t, min, failures.never) for t in (INT, LONG)]
     table.append(_binary("div", DOUBLE, meanings.double(meanings.div), failures.by_zero))
     return table
 
@@ -307,7 +310,7 @@ def _spell_if(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
 
 OPERATORS: dict[str, Spelling] = {
     **{op: _alike(op) for op in ("eq", "ne", "lt", "le", "gt", "ge", "same")},
-    **{op: _by_kind(op) for op in ("add", "sub", "mul", "mod", "neg", "abs")},
+    **{op: _by_kind(op) for op in ("add", "sub", "mul", "mod", "neg", "abs", "monus", "least")},
     "div": _spell_div,
     "if": _spell_if,
     "coalesce": lambda args: ("coalesce", _one_type(args, BOOL)),

@@ -37,6 +37,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import BOOL, UNIT, Label, Type
@@ -143,6 +144,16 @@ def pred_constant(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     return None
 
 
+def weigh_constant(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
+    """w(1) = sng(⟨⟩)        w(0) = w(NULL) = ∅"""
+    match e:
+        case Weigh(Lit(1, _)):
+            return Sng(UNIT_ELEM)
+        case Weigh(Lit(0 | None, _)):
+            return Empty(UNIT)
+    return None
+
+
 def let_unused(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     """let X := e₁ in e₂ = e₂ when X is not free in e₂"""
     match e:
@@ -195,6 +206,7 @@ BY_ROOT: Mapping[type[Expr], tuple[Rule, ...]] = {
     Neg: (neg_neg,),
     Product: (product_empty,),
     Pred: (pred_constant,),
+    Weigh: (weigh_constant,),
     Let: (let_unused, let_empty),
     Apply: (apply_empty, apply_lit),
 }

@@ -176,6 +176,16 @@ class Pred(Node):
 
 
 @frozen
+class Weigh(Node):
+    """w(t): Bag(1), {⟨⟩} as often as the integer t says: 0 times where it is NULL, taken away where it is below 0.
+
+    p(x) is w(t) for a t of 1 and 0. Below a group only a t that is never negative may stand (``nrc/positive.py``).
+    """
+
+    count: Elem
+
+
+@frozen
 class Sng(Node):
     """sng(t) for an element t: a record of scalars and variables. sng(inL_ι(ε)) is the paper's inL_ι(ε)."""
 
@@ -258,7 +268,7 @@ class Group(Node):
     folds: tuple[Fold, ...]
 
 
-Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus | Neg | Empty | Apply | Group
+Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus | Neg | Empty | Apply | Group | Weigh
 
 # ---------------------------------------------------------------- dictionaries
 

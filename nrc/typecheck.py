@@ -41,8 +41,10 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.types import UNIT, Bag, Base, Dict, Label, Record, Site, Type, is_flat, join, nullable
+from ripplenest.nrc.values import INT_BITS
 
 Context = Mapping[str, Type]
 
@@ -88,6 +90,12 @@ def expr_type(e: Expr, gamma: Context, pi: Context) -> Bag:
         case Pred(cond):                            # p(x) : Bag(1)
             if _base(elem_type(cond, pi), "a predicate").kind != "bool":
                 raise TypeMismatch("a predicate must be a boolean", wanted="bool", got=elem_type(cond, pi))
+            return Bag(UNIT)
+        case Weigh(count):                          # w(t) : Bag(1)
+            kind = _base(elem_type(count, pi), "a weight").kind
+            if kind not in INT_BITS:
+                wanted = " or ".join(INT_BITS)
+                raise TypeMismatch("a weight must be an integer", wanted=wanted, got=elem_type(count, pi))
             return Bag(UNIT)
         case Sng(elem):                             # sng(x) : Bag(A)
             return Bag(elem_type(elem, pi))

@@ -47,6 +47,7 @@ from ripplenest.nrc.syntax import (
     Total,
     Tuple,
     Var,
+    Weigh,
 )
 
 
@@ -91,6 +92,9 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
         case Pred(cond):
             changed = t(cond)
             return e if changed is cond else Pred(changed)
+        case Weigh(count):
+            changed = t(count)
+            return e if changed is count else Weigh(changed)
         case Sng(elem):
             changed = t(elem)
             return e if changed is elem else Sng(changed)

@@ -93,7 +93,7 @@ def must_be_held(sites: Sequence[Definition]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for s in sites:
-        terms = ((t, _types(c, s.d)) for c in s.products for t in (c.head, *c.conditions))
+        terms = ((t, _types(c, s.d)) for c in s.products for t in (c.head, *c.conditions, *c.times))
         names = sorted({fn for t, types in terms for fn in failing(t, types)})
         if names:
             can_fail = f"because it can fail: {', '.join(names)}"
@@ -166,7 +166,8 @@ def _key_bound(c: Comprehension, d: DictLit, columns: Mapping[str, Elem]) -> Com
             case _:
                 conditions.append(cond)
     label = InL(d.site.name, tuple((p, columns[p]) for p, _ in d.site.params))
-    return evolve(c, conditions=tuple(conditions), head=_entry(label, _read(c.head, d, columns)))
+    head, times = _entry(label, _read(c.head, d, columns)), tuple(_read(t, d, columns) for t in c.times)
+    return evolve(c, conditions=tuple(conditions), head=head, times=times)
 
 
 def _with_domain(c: Comprehension, d: DictLit, domain_name: str) -> Comprehension:
@@ -180,6 +181,7 @@ def _with_domain(c: Comprehension, d: DictLit, domain_name: str) -> Comprehensio
         generators=((var, Rel(domain_name, row)), *c.generators),
         conditions=tuple(_read(t, d, columns) for t in c.conditions),
         head=_entry(label, _read(c.head, d, columns)),
+        times=tuple(_read(t, d, columns) for t in c.times),
     )
 
 
@@ -242,9 +244,11 @@ def label_leaves(t: Elem, a: Type) -> Iterator[tuple[Elem, Label]]:
 def labels_made(c: Comprehension, row: Elem, row_type: Type, site: Site) -> Iterator[Comprehension]:
     """The labels of ``site`` that the product ``c`` puts into ``row``, as rows of the domain.
 
-    Weights are taken positive: inputs have no negative rows, so the count of a label is then above 0 wherever some row
-    can hold it, even where a view's ⊎ and ⊖ cancel. A label too many is harmless; one too few is a wrong answer.
+    Weights are taken positive, and times as 1, which conditions say are not 0: inputs have no negative rows, so the
+    count of a label is then above 0 wherever some row can hold it, even where a view's ⊎ and ⊖ cancel. A label too many
+    is harmless; one too few is a wrong answer.
     """
+    c = evolve(c, weight=abs(c.weight), times=())
     for label, kind in label_leaves(row, row_type):
         made_there = IsSite(label, site.name)
         if kind.site(site.name) is None or of_another_site(made_there, c.variables()):
@@ -252,6 +256,6 @@ def labels_made(c: Comprehension, row: Elem, row_type: Type, site: Site) -> Iter
         head = Tuple(tuple((p, simplify_elem(OutL(label, site, p))) for p, _ in site.params))
         if isinstance(label, InL):
             if label.site == site.name:
-                yield evolve(c, head=head, weight=abs(c.weight))
+                yield evolve(c, head=head)
         else:
-            yield evolve(c, conditions=(*c.conditions, made_there), head=head, weight=abs(c.weight))
+            yield evolve(c, conditions=(*c.conditions, made_there), head=head)

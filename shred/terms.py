@@ -38,6 +38,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import Type
@@ -113,7 +114,7 @@ def _shred(e: Expr, env: _Env) -> Shredded:
             row = expr_type(one.flat, env.gamma_types, env.pi_types).row
             two = _shred(body, evolve(env, pi={**env.pi, var: (row, one.context)}))
             return Shredded(For(var, one.flat, two.flat), two.context)
-        case Pred():                                # sh^F(p(x)) = p(x)                 sh^Γ = ⟨⟩
+        case Pred() | Weigh():                      # sh^F(p(x)) = p(x)                 sh^Γ = ⟨⟩
             return Shredded(e, RecordContext(()))
         case Sng(elem):                             # sh^F(sng(x)) = sng(x^F)           sh^Γ(sng(x)) = x^Γ
             return Shredded(e, _elem_context(elem, env))

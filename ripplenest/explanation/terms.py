@@ -1,7 +1,7 @@
 """Terms as they are shown: equal to those of the passes, without the names that passes need and readers do not."""
 
 from ripplenest.nrc.pretty import LABEL
-from ripplenest.nrc.syntax import DictLit, Empty, Expr, For, Neg, Plus, Pred, Rel, Sng, Var
+from ripplenest.nrc.syntax import DictLit, Empty, Expr, For, Neg, Plus, Pred, Rel, Sng, Var, Weigh
 from ripplenest.nrc.walk import free_vars, nodes, rebuild, replace
 
 
@@ -13,14 +13,15 @@ def is_sum(e: Expr) -> bool:
         case Neg(of):
             return is_sum(of)
         case _:
-            while isinstance(e, For) and isinstance(e.source, Rel | Pred):
+            while isinstance(e, For) and isinstance(e.source, Rel | Pred | Weigh):
                 e = e.body
             return isinstance(e, Sng | Empty)
 
 
 def unnamed(e: Expr) -> Expr:
-    """``e`` in which a for over a predicate binds ``_``, whatever a pass called it: ``where`` instead of ``where₁``."""
-    if isinstance(e, For) and isinstance(e.source, Pred) and not {e.var, "_"} & free_vars(e.body):
+    """``e`` in which a for over a predicate binds ``_``, whatever a pass called it: ``where`` instead of ``where₁``. So
+    does one over a weight."""
+    if isinstance(e, For) and isinstance(e.source, Pred | Weigh) and not {e.var, "_"} & free_vars(e.body):
         return For("_", e.source, unnamed(e.body))
     return rebuild(e, unnamed, lambda t: t, lambda d: d)
 

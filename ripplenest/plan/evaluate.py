@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import assert_never
+from math import prod
+from typing import Any, assert_never
 
 from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
@@ -19,7 +20,8 @@ def evaluate(p: Product, inputs: Sequence[Counts]) -> dict[Row, int]:
     """Row ↦ multiplicity of the product over one bag per source, zeros left out."""
     out: dict[Row, int] = defaultdict(int)
     for rows, weight in _join(p, inputs):
-        out[tuple(value(s, rows) for s in p.head)] += weight * p.weight
+        times: list[Any] = [value(t, rows) for t in p.times]
+        out[tuple(value(s, rows) for s in p.head)] += checked(prod(times, start=weight * p.weight))
     return {row: checked(n) for row, n in out.items() if n}
 
 

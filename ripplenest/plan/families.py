@@ -53,6 +53,7 @@ def _general(p: Product, places: dict[Const, Col]) -> Product:
         steps=steps(p.steps),
         cautious_steps=steps(p.cautious_steps),
         partial=scalars(p.partial),
+        times=scalars(p.times),
     )
 
 
@@ -69,7 +70,7 @@ def _with(s: Scalar, places: dict[Const, Col]) -> Scalar:
 
 
 def _scalars(p: Product) -> Iterator[Scalar]:
-    yield from (*p.conditions, *p.head)
+    yield from (*p.conditions, *p.head, *p.times)
     for step in (*p.steps, *p.cautious_steps):
         yield from (k.scalar for k in step.keys)
         yield from (*step.ready, *step.guarded)

@@ -64,6 +64,7 @@ def _product(join: Join, row: Type) -> Product | None:
         tuple(_step(r, place, kept, env) for r in join.reads()),
         tuple(_step(r, place, kept, env) for r in join.reads(cautious=True)),
         tuple(kept[t] for t in join.partial if t in kept),
+        tuple(_scalar(_elem(t, env)) for t in c.times),
     )
 
 

@@ -113,7 +113,7 @@ class Plan:
         found: dict[str, str] = {}
         for m in self.maps:
             read = [[found.get(s.table, s.table) for s in p.sources] for p in m.build]
-            products = [(tables, p.conditions, p.head, p.weight) for tables, p in zip(read, m.build, strict=True)]
+            products = [(tables, *_rows_made(p)) for tables, p in zip(read, m.build, strict=True)]
             own = () if m.folding is None else (m.folding,)
             text = repr((m.kind.value, m.types, sorted(map(repr, products)), *own))
             found[m.name] = hashlib.sha256(text.encode()).hexdigest()
@@ -123,6 +123,13 @@ class Plan:
         """The part of the plan that keeps the maps ``names``."""
         levels = tuple(tuple(m for m in level if m.name in names) for level in self.levels)
         return evolve(self, levels=levels, others=tuple(m for m in self.maps if m.name not in names))
+
+
+def _rows_made(p: Product) -> tuple[object, ...]:
+    """Which rows ``p`` makes of those of its sources. Its times only where it has some: other products keep the digests
+    that states have of them."""
+    made = (p.conditions, p.head, p.weight)
+    return (*made, p.times) if p.times else made
 
 
 def plan(program: TriggerProgram) -> Plan:

@@ -1,7 +1,7 @@
 """Sum-of-products plans: what is left of a query when labels and records have become columns.
 
-A product joins stored tables: ``weight · [ head | sources, conditions ]``. It is engine-neutral: columns in this
-process run it (``vector/join.py``), or Spark, and an evaluator over Python rows checks both.
+A product joins stored tables: ``weight · Π times · [ head | sources, conditions ]``. It is engine-neutral: columns in
+this process run it (``vector/join.py``), or Spark, and an evaluator over Python rows checks both.
 """
 
 from collections.abc import Iterator
@@ -86,7 +86,8 @@ class Step:
 class Product:
     """``weight`` times the rows ``head`` of every combination of source rows for which all conditions are true.
 
-    A combination counts as often as the product of its rows' weights says. ``steps`` read each source once, in the
+    A combination counts as often as the product of its rows' weights and of its own ``times`` says, integers that are
+    not 0 where all conditions are true. ``steps`` read each source once, in the
     order of ``nrc/access.py``; ``cautious_steps`` by no key that can fail. ``partial``: the conditions that can fail.
     """
 
@@ -97,6 +98,7 @@ class Product:
     steps: tuple[Step, ...]
     cautious_steps: tuple[Step, ...]
     partial: tuple[Scalar, ...]
+    times: tuple[Scalar, ...] = ()
 
     @cached_property
     def constant(self) -> tuple[Scalar, ...]:

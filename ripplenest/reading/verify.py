@@ -28,6 +28,7 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.positive import may_be_negative
 from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Record, Type
 from ripplenest.reading.nested import nested_bag
@@ -158,7 +159,7 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
         what = f"the view cannot be computed: {error.what}"
         yield Difference(view.name, f"view {part(view.name)}", what)
     for name, m in maps.items():
-        yield from _sound(found[name], signed=any(c.weight < 0 for c in m.products))
+        yield from _sound(found[name], signed=any(may_be_negative(c) for c in m.products))
         if name in differences:
             yield from _compared(found[name], differences[name])
     yield from _output(view, found)

@@ -199,7 +199,7 @@ def _when(first: Column, then: Column) -> Column:
 
 
 def _weight(p: Product, read: _Read) -> Column:
-    weights = [read.weight(i) for i in range(len(p.sources))]
+    weights = [*(read.weight(i) for i in range(len(p.sources))), *(read.scalar(t).cast("bigint") for t in p.times)]
     factor = [] if p.weight == 1 and weights else [F.lit(p.weight).cast("bigint")]
     return reduce(mul, [*factor, *weights])
 

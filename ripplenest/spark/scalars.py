@@ -109,6 +109,17 @@ def _if(condition: Column, a: Column, b: Column) -> Column:
     return F.when(condition, a).otherwise(b)
 
 
+def _monus(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
+    """The difference is asked for only where it is above 0, so only there it overflows."""
+    a, b = args
+    return F.when(a <= b, F.lit(0).cast(spark_type(result))).otherwise(a - b)
+
+
+def _least(a: Column, b: Column) -> Column:
+    """NULL beside a number is NULL; Spark's own least leaves NULLs out."""
+    return F.when(a <= b, a).when(a > b, b)
+
+
 def _fail(what: str) -> Column:
     return F.raise_error(F.lit(what))
 
@@ -167,6 +178,8 @@ COLUMNS: dict[str, Build] = {
     "div_double": _unsigned_zero(lambda a, b: a / b),
     "mod_int": _MOD,
     "mod_long": _MOD,
+    **{f"monus_{kind}": _monus for kind in ("int", "long")},
+    **{f"least_{kind}": _function(_least) for kind in ("int", "long")},
     "to_int": _to_int,
     "to_long": _to_long,
     "to_double": _cast,

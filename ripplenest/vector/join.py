@@ -15,6 +15,7 @@ from ripplenest.data.rows import WEIGHT
 from ripplenest.plan.product import Key, Product, Scalar, Step
 from ripplenest.vector.binding import Binding, Input, times
 from ripplenest.vector.column import Column, either, mask, nulls
+from ripplenest.vector.numbers import longs
 
 
 def possible(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> bool:
@@ -83,11 +84,13 @@ def _not_false(c: Column) -> np.typing.NDArray[np.bool_]:
 
 def head(p: Product, binding: Binding) -> pa.Table:
     """The rows that ``p`` has for combinations: the head's columns c0…, and w. Raises EvaluationError for one without a
-    value."""
-    found = [binding.value(s) for s in p.head]
-    failure = either(c.failed for c in found)
+    value, and for a weight beyond 64 bits."""
+    found, counts = [binding.value(s) for s in p.head], [binding.value(t) for t in p.times]
+    failure = either(c.failed for c in (*counts, *found))
     if failure is not None:
         raise failure.error()
     weights = times(binding.weights, np.array([p.weight]))
+    for c in counts:
+        weights = times(weights, longs(c.values))
     names = [*(f"c{i}" for i in range(len(found))), WEIGHT]
     return pa.Table.from_arrays([*(c.values for c in found), pa.array(weights)], names=names)

@@ -38,7 +38,9 @@ def _plain(f: Callable[..., pa.Array]) -> Kernel:
 
 LAZY: dict[str, logic.Lazy] = {"and": logic.and_, "or": logic.or_, "if": logic.if_, "coalesce": logic.coalesce}
 
-_INTEGERS: dict[str, numbers.Wrapped] = {"add": numbers.add, "sub": numbers.sub, "mul": numbers.mul}
+_INTEGERS: dict[str, numbers.Wrapped] = {
+    "add": numbers.add, "sub": numbers.sub, "mul": numbers.mul, "monus": numbers.monus, "least": numbers.least,
+}  # fmt: skip
 _SIGNS: dict[str, numbers.Wrapped] = {"neg": numbers.neg, "abs": numbers.absolute}
 
 KERNELS: dict[str, Kernel] = {

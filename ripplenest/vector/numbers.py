@@ -80,6 +80,15 @@ def sub(a: Long, b: Long) -> tuple[Long, Mask]:
     return difference, ((a ^ b) & (a ^ difference)) < 0
 
 
+def monus(a: Long, b: Long) -> tuple[Long, Mask]:
+    difference, over = sub(a, b)
+    return np.where(a > b, difference, 0), over & (a > b)
+
+
+def least(a: Long, b: Long) -> tuple[Long, Mask]:
+    return np.minimum(a, b), np.zeros(len(a), np.bool_)
+
+
 def mul(a: Long, b: Long) -> tuple[Long, Mask]:
     """A product that does not fit differs from itself divided again, but for -1 · -2^63, whose quotient wraps too."""
     product = a * b

@@ -13,7 +13,7 @@ import pytest
 from support.choices import Choices
 from support.correlated import correlated_query
 from support.laws import law
-from support.queries import grouped_query, random_query
+from support.queries import grouped_query, random_query, weighed_query
 from support.schemas import Schema, random_schema
 from support.strategies import Case, cases
 
@@ -118,7 +118,7 @@ def random_stored_sizes(c: Choices, schema: Schema) -> dict[str, BagCost]:
 
 def view(c: Choices, schema: Schema) -> Expr:
     """A term of random constructs, or one as people write them, with more dictionaries."""
-    return correlated_query(c, schema) if c.one_in(3) else random_query(c, schema)
+    return c.pick((weighed_query, random_query, correlated_query))(c, schema)
 
 
 def some_of(c: Choices, names: tuple[str, ...]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from support.counts import Counts
 from support.laws import law
 from support.nesting import agrees, labels_in_use, value_or_empty
 from support.sizes import many
-from support.strategies import Case, cases
+from support.strategies import Case, cases, weighed_cases
 from support.updates import Batch
 
 from ripplenest.delta.rules import Scope, delta, delta_dict
@@ -79,6 +79,12 @@ def law_1(case: Case) -> None:
 @law(cases(), examples=many(100, 400))
 def test_law_1(case: Case) -> None:
     """Proposition 4.1: h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR], for batches that change several parts at once."""
+    law_1(case)
+
+
+@law(weighed_cases(), examples=many(100, 400))
+def test_law_1_with_weights(case: Case) -> None:
+    """δ(w(t)) = ∅, at any place of a term."""
     law_1(case)
 
 

@@ -1,12 +1,14 @@
 """The normal form: ``⟦e⟧ = ⊎ ⟦comprehensions⟧`` for every flat term that shredding makes."""
 
+from collections.abc import Callable
 from functools import reduce
 
 import pytest
+from support.choices import Choices
 from support.counts import Counts
 from support.laws import law
 from support.nesting import agrees, labels_in_use
-from support.strategies import Case, cases
+from support.strategies import Case, cases, weighed_cases
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.bags import BagValue, LabelValue
@@ -43,18 +45,22 @@ from ripplenest.nrc.walk import free_vars
 from ripplenest.shred.terms import shred
 
 COUNTS = Counts()
+MAKERS: dict[str, Callable[[Choices], Case]] = {"plain": cases(), "weighed": weighed_cases()}
 
 
 def well_formed(c: Comprehension, free: frozenset[str] = frozenset()) -> bool:
     """Generators have different names, and nothing else is free."""
     names = [name for name, _ in c.generators]
-    used = free_vars(c.head).union(*(free_vars(t) for t in c.conditions))
+    used = free_vars(c.head).union(*(free_vars(t) for t in (*c.conditions, *c.times)))
     return len(set(names)) == len(names) and used <= free.union(names)
 
 
-@law(cases())
-def test_normal_form_of_flat_terms(case: Case) -> None:
-    """⟦h^F⟧ = ⊎ᵢ ⟦wᵢ · (for x₁ in R₁, … where c₁ … union sng(t))⟧, of the same type."""
+@pytest.mark.parametrize("kind", MAKERS)
+@law()
+def test_normal_form_of_flat_terms(kind: str, c: Choices) -> None:
+    """⟦h^F⟧ = ⊎ᵢ ⟦wᵢ · (for x₁ in R₁, … where c₁ … union w(t₁) × … × sng(t))⟧, of the same
+    type."""
+    case = MAKERS[kind](c)
     flat = shred(case.query).flat
     row = check(flat).row
     comprehensions = normal(flat)
@@ -67,9 +73,11 @@ def test_normal_form_of_flat_terms(case: Case) -> None:
     COUNTS.result(direct)
 
 
-@law(cases())
-def test_normal_form_of_definitions(case: Case) -> None:
+@pytest.mark.parametrize("kind", MAKERS)
+@law()
+def test_normal_form_of_definitions(kind: str, c: Choices) -> None:
     """The same for the body of [(ι,Π) ↦ e], whose label is free, at every label in use."""
+    case = MAKERS[kind](c)
     for d, labels in labels_in_use(shred(case.query), case.parts):
         if isinstance(d, DictLit):
             free = {d.var: Label((d.site,))}
@@ -84,9 +92,11 @@ def test_normal_form_of_definitions(case: Case) -> None:
                 assert evaluate(again, case.parts, None, pi) == evaluate(d.body, case.parts, None, pi)
 
 
-@law(cases())
-def test_normal_form_of_deltas(case: Case) -> None:
+@pytest.mark.parametrize("kind", MAKERS)
+@law()
+def test_normal_form_of_deltas(kind: str, c: Choices) -> None:
     """The same for δ(h^F), telescoped: what trigger statements are planned from."""
+    case = MAKERS[kind](c)
     (batch,) = case.batches
     change = delta(shred(case.query).flat, batch.parts, telescoped=True)
     row, state = check(change).row, batch.state(case.parts)

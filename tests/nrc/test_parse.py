@@ -57,6 +57,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.text import RESERVED, literal, show_type
 from ripplenest.nrc.typecheck import check
@@ -70,7 +71,7 @@ COUNTS = Counts()
 CONTEXT = Context(prec=80)
 WORDS = (
     *RESERVED.pattern.replace("[₀-₉]*", "₂").split("|"),
-    *("p", "flatten", "ι", "view", "Δx", "x⁺", "a.b", "a.[]", "_1"),
+    *("p", "weigh", "flatten", "difference", "ι", "view", "Δx", "x⁺", "a.b", "a.[]", "_1"),
 )
 MET: set[type] = set()
 WIDTHS = (20, 70)
@@ -162,6 +163,7 @@ def both(fn: str) -> Call:
         Let("R", S, Product(R, LetVar("R"))),
         Group("by", "x", Plus(R, S), (("k.a", A), ("b", Proj(X, "m.b"))), ()), Group("a b", "x", R, None, (COUNT,)),
         For("g", Group("fold", "x", For("x", R, R), (("k", A),), (COUNT,)), Group("ι", "x", R, None, (COUNT, SUM))),
+        For("_", Weigh(Call("least_long", (Lit(2, LONG), Lit(-1, LONG)))), Weigh(Lit(None, Base("int", True)))),
         Let("ΔR", S, Plus(Rel("R", ROW, At.DELTA), Plus(LetVar("ΔR"), Rel("ΔR", ROW)))),
         Let("R⁺", S, Plus(Rel("R", ROW, At.NEW), Plus(LetVar("R⁺"), Rel("R⁺", ROW)))),
         Let("a b⁺", S, Plus(Rel("a b", ROW, At.NEW), LetVar("a b⁺"))),

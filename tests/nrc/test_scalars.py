@@ -119,6 +119,14 @@ def test_unknown_functions(use: Any) -> None:
         ("if", (None, 1, 2), 2),
         ("mod_int", (-7, 3), -1),
         ("mod_long", (-(2**63), -1), 0),
+        ("monus_long", (7, 2), 5),
+        ("monus_long", (2, 7), 0),
+        ("monus_long", (-7, -2), 0),
+        ("monus_long", (2**63 - 1, 0), 2**63 - 1),
+        ("monus_int", (-(2**31), 2**31 - 1), 0),
+        ("monus_long", (None, 2), None),
+        ("least_long", (7, -2), -2),
+        ("least_int", (1, None), None),
         ("div_double", (None, 0.0), None),
         ("to_int", (-1.9,), -1),
         ("to_int", (2.0**31 - 0.1,), 2**31 - 1),
@@ -201,6 +209,8 @@ NULL = typed(None)
         ("neg", [var(DOUBLE)], "neg_double(x_double)", "double"),
         ("div", [var(INT), typed(2)], "div_double(to_double(x_int), 2.0:double)", "double"),
         ("mod", [var(INT), var(LONG)], "mod_long(to_long(x_int), x_long)", "long"),
+        ("monus", [var(INT), var(LONG)], "monus_long(to_long(x_int), x_long)", "long"),
+        ("least", [var(maybe(INT)), var(INT)], "least_int(x_int, x_int)", "int?"),
         ("eq", [NULL, var(STRING)], "eq(None:string?, x_string)", "bool?"),
         ("same", [NULL, NULL], "same(None:bool?, None:bool?)", "bool"),
         ("if", [NULL, NULL, var(DATE)], "if(None:bool?, None:date?, x_date)", "date?"),
@@ -302,6 +312,13 @@ def test_constant_divisors() -> None:
         assert can_fail(fn, lambda: [Argument(t, two), Argument(t)])  # noqa: B023
 
 
+def test_what_is_taken_away_decides_whether_monus_fails() -> None:
+    """x ∸ n has a value for every x when n is not negative; n ∸ x has none for some x, as the n - x of a least x."""
+    for fn, t in (("monus_int", INT), ("monus_long", LONG)):
+        assert [can_fail(fn, lambda: [Argument(t), Argument(t, n)]) for n in (0, 2, -1)] == [False, False, True]  # noqa: B023
+        assert can_fail(fn, lambda: [Argument(t, 0), Argument(t)])  # noqa: B023
+
+
 @pytest.mark.parametrize(("fn", "digits"), [("to_int", 9), ("to_long", 18)])
 def test_casts_of_decimals_fail_from_one_digit_on(fn: str, digits: int) -> None:
     """All numbers of 9 digits are ints, not all of 10; longs hold 18. What is behind the point is cut off."""
@@ -320,6 +337,8 @@ def test_terms_that_can_fail_are_found_at_every_depth() -> None:
         (Call("to_long", (i,)), ()),
         (Call("to_int", (long,)), ("to_int",)),
         (Call("mod_long", (long, Lit(7, LONG))), ()),
+        (Call("monus_long", (long, long)), ("monus_long",)),
+        (Call("monus_long", (long, Call("monus_long", (long, Lit(0, LONG))))), ()),
         (Call("mod_long", (long, Call("to_long", (d,)))), ("mod_long", "to_long")),
         (Tuple((("a", Tuple((("b", Call("add_double", (d, d))),))), ("c", Call("neg_int", (i,))))), ("neg_int",)),
         (InL("ι", (("p", Call("coalesce", (Call("abs_long", (long,)), long))),)), ("abs_long",)),

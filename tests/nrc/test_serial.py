@@ -51,6 +51,7 @@ SAMPLES: dict[Any, tuple[Any, ...]] = {
         s.Empty(ROW),
         s.Apply(D, X),
         GROUP,
+        s.Weigh(s.Lit(2, t.LONG)),
     ),
     s.DictExpr: (
         D,

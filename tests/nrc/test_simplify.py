@@ -44,9 +44,10 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.typecheck import check, elem_type, expr_type
-from ripplenest.nrc.types import BOOL, Bag, Site, Type, join
+from ripplenest.nrc.types import BOOL, INT, LONG, Bag, Base, Site, Type, join
 from ripplenest.nrc.walk import nodes, unique_binders
 from ripplenest.shred.contexts import BagContext, stored_parts
 from ripplenest.shred.terms import shred
@@ -166,6 +167,10 @@ def pred_constant(i: Instances) -> Expr:
     return Pred(Lit(i.c.pick((True, False, None)), BOOL))
 
 
+def weigh_constant(i: Instances) -> Expr:
+    return Weigh(i.c.pick((Lit(1, LONG), Lit(0, INT), Lit(None, Base("long", True)))))
+
+
 def let_unused(i: Instances) -> Expr:
     return Let("Z", i.any(), i.any())
 
@@ -202,6 +207,7 @@ MAKERS: tuple[Callable[[Instances], Expr], ...] = (
     neg_neg,
     product_empty,
     pred_constant,
+    weigh_constant,
     let_unused,
     let_empty,
     apply_empty,

@@ -23,14 +23,31 @@ from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.syntax import At, Call, Elem, Expr, Flatten, For, Pred, Proj, Query, Rel, Sng, Tuple, Var
+from ripplenest.nrc.syntax import (
+    At,
+    Call,
+    Elem,
+    Expr,
+    Flatten,
+    For,
+    Lit,
+    Pred,
+    Proj,
+    Query,
+    Rel,
+    Sng,
+    Tuple,
+    Var,
+    Weigh,
+)
 from ripplenest.nrc.types import LONG, Bag, Base, Record, Type
 
 COUNTS: Counter[str] = Counter()
 
 
-def joins(c: Choices, schema: Schema) -> Expr:
-    """for x₀ in …, x₁ in … where two or more of their columns are equal union sng(⟨a few columns⟩)."""
+def joins(c: Choices, schema: Schema, weighed: bool = False) -> Expr:
+    """for x₀ in …, x₁ in … where two or more of their columns are equal union sng(⟨a few columns⟩), as often as some
+    other columns say where ``weighed``."""
     generators: list[tuple[str, Expr]] = []
     columns: list[tuple[Elem, Base]] = []
     for i in range(2 + c.number(3)):
@@ -41,12 +58,21 @@ def joins(c: Choices, schema: Schema) -> Expr:
     for x, t in _rows(generators):
         columns += [(path, u) for path, u in _paths(Var(x), t) if isinstance(u, Base)]
     body: Expr = Sng(Tuple(tuple((f"f{i}", c.pick(columns)[0]) for i in range(c.number(3)))) if columns else Tuple(()))
+    numbers = [path for path, t in columns if t.kind == "long"] if weighed else []
+    for _ in range(1 + c.number(2) if numbers else 0):
+        body = For("_", Weigh(_times(c, numbers)), body)
     pairs = [(a, b) for a, t in columns for b, u in columns if t.kind == u.kind and str(root(a)) < str(root(b))]
     for _ in range(min(len(pairs), c.number(len(generators) + 1))):
         body = For("_", Pred(Call("eq" if c.number(4) else "le", c.pick(pairs))), body)
     for x, source in reversed(generators):
         body = For(x, source, body)
     return body
+
+
+def _times(c: Choices, numbers: list[Elem]) -> Elem:
+    """A column, or what two come to: of one part or of several, and perhaps with no value for some numbers."""
+    a, b = c.pick(numbers), c.pick((Lit(2, LONG), *numbers))
+    return c.pick((a, Call("monus_long", (b, a)), Call("least_long", (a, b)), Call("neg_long", (a,))))
 
 
 def _rows(generators: list[tuple[str, Expr]]) -> list[tuple[str, Type]]:
@@ -69,13 +95,13 @@ def _paths(at: Elem, t: Type) -> list[tuple[Elem, Type]]:
     return [(at, t)]
 
 
-def join_case(c: Choices, batches: int) -> Case:
+def join_case(c: Choices, batches: int, weighed: bool = False) -> Case:
     schema = random_schema(c)
-    return case_of(c, schema, joins(c, schema), batches)
+    return case_of(c, schema, joins(c, schema, weighed), batches)
 
 
-def join_cases(batches: int) -> Callable[[Choices], Case]:
-    return lambda c: join_case(c, batches)
+def join_cases(batches: int, weighed: bool = False) -> Callable[[Choices], Case]:
+    return lambda c: join_case(c, batches, weighed)
 
 
 def see(stages: Stages, case: Case) -> None:
@@ -108,6 +134,18 @@ def law_6(case: Case, mode: Materialize) -> None:
 def test_joins(mode: Materialize, case: Case) -> None:
     """The program of each mode after any batches = recomputation, map by map and nested (design law 6)."""
     law_6(case, mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@law(join_cases(3, weighed=True), examples=many(28, 60))
+def test_weighed_joins(mode: Materialize, case: Case) -> None:
+    """As above, on rows that are there as often as columns say, which maps keep for whoever reads them."""
+    law_6(case, mode)
+    stages, _ = planned(query_of(case.schema, case.query), Options(mode))
+    own = {m.name for m in stages.program.of_kind(MapKind.AUXILIARY)}
+    reading = (c for s in stages.program.statements for c in s.products if own & {rel.name for _, rel in c.generators})
+    COUNTS["weighed cases"] += 1
+    COUNTS["times read from maps"] += any(c.times for c in reading)
 
 
 @pytest.mark.parametrize("mode", ["first", "full"])
@@ -189,3 +227,4 @@ def test_coverage() -> None:
         pytest.skip("the tests of this module did not all run")
     for kind in ("kept", "joined maps", "maps that read maps", "shared", "several parts", "after its own part"):
         assert COUNTS[kind] >= COUNTS["cases"] / 20, f"{kind}: {COUNTS}"
+    assert COUNTS["times read from maps"] >= COUNTS["weighed cases"] / 10, COUNTS

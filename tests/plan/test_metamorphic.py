@@ -9,8 +9,8 @@ from support.correlated import correlated_query
 from support.counts import Counts
 from support.laws import law
 from support.programs import Running, planned, query_of
-from support.queries import Queries, Scope, random_query
-from support.schemas import random_database, random_schema
+from support.queries import Queries, Scope, random_query, weighed_query
+from support.schemas import Schema, random_database, random_schema
 from support.sizes import many
 from support.strategies import case_of
 
@@ -59,7 +59,18 @@ def negated(delta: Parts) -> Parts:
 def test_law_8(c: Choices) -> None:
     """One batch = any split of it; a batch and its negation = nothing; two batches commute, and are one: same maps."""
     schema = random_schema(c)
-    query = query_of(schema, correlated_query(c, schema) if c.number(2) else random_query(c, schema))
+    law_8(c, schema, correlated_query(c, schema) if c.number(2) else random_query(c, schema))
+
+
+@law(examples=many(32, 100))
+def test_law_8_with_weights(c: Choices) -> None:
+    """As law 8, of views whose rows are there as often as values say."""
+    schema = random_schema(c)
+    law_8(c, schema, weighed_query(c, schema))
+
+
+def law_8(c: Choices, schema: Schema, e: Expr) -> None:
+    query = query_of(schema, e)
     _, program = planned(query)
     for _ in range(DATABASES):
         case = case_of(c, schema, query.body, 2)

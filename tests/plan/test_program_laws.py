@@ -12,7 +12,7 @@ from support.counts import Counts
 from support.laws import law
 from support.programs import COST, Running, part_tables, planned, query_of
 from support.sizes import many
-from support.strategies import Case, cases
+from support.strategies import Case, cases, weighed_cases
 
 from ripplenest.data.columns import base_types
 from ripplenest.delta.compile import Options
@@ -54,6 +54,13 @@ def test_law_6_with_domains(case: Case) -> None:
 @law(correlated_cases, examples=many(35, 100))
 def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose inner bags are joined to the rows around them."""
+    law_6(case, Options(force_domain=force_domain))
+
+
+@pytest.mark.parametrize("force_domain", [False, True])
+@law(weighed_cases(batches=2), examples=many(35, 100))
+def test_law_6_with_weights(force_domain: bool, case: Case) -> None:
+    """As law 6, on views whose rows are there as often as values say."""
     law_6(case, Options(force_domain=force_domain))
 
 

@@ -113,6 +113,33 @@ def test_weights_beyond_64_bits_are_refused(spark: SparkSession) -> None:
             joiner.join([Task("m", square, (rows, rows))], [made("m", (LONG,))])
 
 
+def test_rows_are_there_as_often_as_times_say(spark: SparkSession) -> None:
+    """The weight of a combination times its times: columns of one source and of several, ints, constants, and what can
+    fail; NULL and 0 are no times."""
+    few, maybe = Base("int"), Base("long", True)
+    left = Rows.of_counts((LONG, maybe), {(1, 3): 2, (1, -2): 1, (1, 0): 5, (1, None): 5, (2, 7): 1})
+    right = Rows.of_counts((LONG, few), {(1, 5): 3, (1, 0): 1, (2, 1): 1})
+    a, b = Col(0, 1, maybe), Col(1, 1, few)
+    less = Op("monus_int", (Const(6, few), b), few)
+    not_0 = tuple(Op("ne", (t, Const(0, kind)), BOOL) for t, kind in ((a, LONG), (b, few), (less, few)))
+    join = Op("eq", (Col(0, 0, LONG), Col(1, 0, LONG)), BOOL)
+    sources = (Source("T", At.DELTA, (LONG, maybe)), Source("U", At.OLD, (LONG, few)))
+    p = product(sources, (join, *not_0), (Col(0, 0, LONG),), -1, (a, b, less, Const(2, LONG)))
+    assert less not in p.conditions and p.partial == (not_0[2],)
+    found = same(spark, [Task("m", p, (left, right))], [made("m", (LONG,))])
+    assert found == {"m": {(1,): -(3 * 2 - 2) * 5 * 3 * 2, (2,): -7 * 1 * 5 * 2}}
+
+
+def test_times_beyond_64_bits_are_refused(spark: SparkSession) -> None:
+    rows = Rows.of_counts((LONG,), {(2**62,): 2})
+    p = product((Source("T", At.DELTA, (LONG,)),), (), (), times=(Col(0, 0, LONG),))
+    for joiner in (PythonJoiner(), LocalJoiner(), SparkJoiner(spark)):
+        with pytest.raises(EvaluationError):
+            joiner.join([Task("m", p, (rows,))], [made("m", ())])
+    smaller = Rows.of_counts((LONG,), {(2**62,): 1, (2**62 - 1,): 1})
+    assert same(spark, [Task("m", p, (smaller,))], [made("m", ())]) == {"m": {(): 2**63 - 1}}
+
+
 def test_what_can_fail_is_asked_last(spark: SparkSession) -> None:
     """1 / x.a > 0.1 is asked only about rows that find a partner and fulfil the other conditions, whatever their order;
     an equality that can fail is a key and not a nested loop."""

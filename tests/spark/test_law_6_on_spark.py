@@ -18,7 +18,7 @@ from support.correlated import correlated_query
 from support.laws import FAILURES, Law, law
 from support.packed import Packed
 from support.programs import Running, planned, query_of
-from support.queries import grouped_query
+from support.queries import grouped_query, weighed_query
 from support.schemas import random_schema
 from support.shrink import Made
 from support.strategies import Case, case_of
@@ -43,10 +43,11 @@ class Pack:
 
 
 def pack_of(c: Choices, count: int, made: Made | None = None) -> tuple[Pack, list[Made]]:
-    """``count`` databases; every second query is a correlated view. Also what ``made`` records of each case."""
+    """``count`` databases; a third of the queries are correlated views, and a third have rows that are there as often
+    as values say. Also what ``made`` records of each case."""
     made = [] if made is None else made
     mode, schema = c.pick(MODES), random_schema(c)
-    query = correlated_query(c, schema) if c.number(2) else grouped_query(c, schema)
+    query = c.pick((correlated_query, grouped_query, weighed_query))(c, schema)
     cases, ends = [], [len(made)]
     for _ in range(count):
         cases.append(case_of(c, schema, query, BATCHES))

@@ -148,6 +148,7 @@ FAILURES: list[tuple[str, str, tuple[object, ...]]] = [
     *(("to_int", "double", (x,)) for x in (NAN, INF, 2.0**31, -(2.0**31) - 1)),
     *(("to_long", "double", (x,)) for x in (NAN, INF, -INF, 2.0**63, -(2.0**63) - 2048)),
     ("to_int", "long", (I_MAX + 1,)),
+    *(("monus_int", "int int", (I_MAX, -1)), ("monus_long", "long long", (0, L_MIN))),
     *(("to_date", "string", (x,)) for x in NOT_DATES),
 ]
 

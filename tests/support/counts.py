@@ -14,7 +14,8 @@ from support.updates import Batch
 CONSTRUCTS = frozenset(c.__name__ for c in get_args(Expr)) - {
     "Apply",
     "Group",
-}  # Apply comes from shredding only, and terms with groups have counts of their own
+    "Weigh",
+}  # Apply comes from shredding only, and terms with groups and weights have counts of their own
 LEAVES = frozenset({"Rel", "LetVar", "Empty", "Pred", "Sng"})  # terms without terms inside
 PAIRS = frozenset(product(CONSTRUCTS - LEAVES, CONSTRUCTS))
 ENOUGH = 100

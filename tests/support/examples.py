@@ -22,6 +22,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.types import LONG, Record, nullable
 from ripplenest.nrc.types import Bag as BagType
@@ -140,6 +141,15 @@ def _every() -> Expr:
     return Let("X", Plus(S, Neg(Neg(S))), Plus(For("x", R, Plus(kept, gone)), Neg(Product(R, S))))
 
 
+def _weighed() -> Expr:
+    """for x in R, y in S where x.a = y.a union w(x.b) × w(3 ∸ y.b) × w(2) × sng(⟨a: x.a⟩)"""
+    same = Call("eq", (Proj(Var("x"), "a"), Proj(Var("y"), "a")))
+    row: Expr = Sng(Tuple((("a", Proj(Var("x"), "a")),)))
+    for count in (Lit(2, LONG), Call("monus_long", (Lit(3, LONG), Proj(Var("y"), "b"))), Proj(Var("x"), "b")):
+        row = For("_", Weigh(count), row)
+    return For("x", R, For("y", S, For("_", Pred(same), row)))
+
+
 def _left_over() -> Expr:
     """What reading and inlining leave behind: for over sng, for over for, a constant predicate, flatten of sng_ι."""
     z = Flatten(SngBag("κ", Sng(Proj(Var("z"), "a"))))
@@ -166,5 +176,6 @@ QUERIES: dict[str, Query] = {
         "unnested", For("k", Rel("K", MAYBE), Flatten(Sng(Proj(Var("k"), "os")))), (("K", MAYBE),)
     ),
     "what inlining leaves behind": Query("left", _left_over(), (("R", PAIR),)),
+    "rows as often as a column says": Query("weighed", _weighed(), (("R", PAIR), ("S", PAIR))),
     "one of each construct": Query("every", _every(), (("R", PAIR), ("S", PAIR))),
 }

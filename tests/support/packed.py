@@ -60,6 +60,7 @@ def _product(p: Product) -> Product:
         sources=sources,
         conditions=(*same.values(), *_behind(p.conditions)),
         head=(columns[steps[0].source], *_behind(p.head)),
+        times=_behind(p.times),
         steps=steps,
         cautious_steps=cautious,
         partial=_behind(p.partial),

@@ -11,12 +11,17 @@ from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Source
 
 
 def product(
-    sources: Sequence[Source], conditions: Sequence[Scalar], head: Sequence[Scalar], weight: int = 1
+    sources: Sequence[Source],
+    conditions: Sequence[Scalar],
+    head: Sequence[Scalar],
+    weight: int = 1,
+    times: Sequence[Scalar] = (),
 ) -> Product:
-    """``weight · [ head | sources, conditions ]``; no condition may be a disjunction of joins or a constant."""
+    """``weight · Π times · [ head | sources, conditions ]``; no condition may be a disjunction of joins or a constant,
+    and some must say of each of ``times`` that it is not 0."""
     generators = tuple((f"x{i}", Rel(s.table, _row(s.types), s.at)) for i, s in enumerate(sources))
     made = Tuple(tuple((f"c{i}", _elem(s)) for i, s in enumerate(head)))
-    c = Comprehension(generators, tuple(map(_elem, conditions)), made, weight)
+    c = Comprehension(generators, tuple(map(_elem, conditions)), made, weight, tuple(map(_elem, times)))
     (found,) = lower(c, _row([s.type for s in head]))
     assert (found.sources, found.head) == (tuple(sources), tuple(head)) and len(found.conditions) == len(conditions)
     return found

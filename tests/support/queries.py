@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.folds import EXACT_KINDS, result_type
+from ripplenest.nrc.surface.readings import BagTerm
+from ripplenest.nrc.surface.sets import combined
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -32,9 +34,12 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
-from ripplenest.nrc.types import UNIT, Bag, Base, Record, Type, join
+from ripplenest.nrc.types import INT, UNIT, Bag, Base, Record, Type, join
+from ripplenest.nrc.values import INT_BITS
+from ripplenest.nrc.walk import Names
 from support.choices import Choices
 from support.schemas import FIELDS, KINDS, MAX_DEPTH, Schema, base_type, base_value, record_type
 
@@ -84,9 +89,9 @@ def has_bag_leaf(t: Type) -> bool:
 class Queries:
     """One query in the making. Sites are numbered, so that each occurrence of ``sng_ι`` has its own."""
 
-    def __init__(self, c: Choices, schema: Schema, groups: bool = False) -> None:
+    def __init__(self, c: Choices, schema: Schema, groups: bool = False, weights: bool = False) -> None:
         self.c = c
-        self.groups = groups
+        self.groups, self.weights = groups, groups or weights
         self.schema = schema
         self.sites = 0
         self.steps = 0
@@ -164,7 +169,7 @@ class Queries:
         var, source = self.variable(), self.source(scope, fuel // 2)
         inner = scope.bind(var, expr_type(source, scope.gamma, scope.pi).row)
         where = self.condition(inner, 2) if self.c.number(3) == 0 else None
-        body = self.bag(t, inner, fuel // 2)
+        body = self.weighed(self.bag(t, inner, fuel // 2), inner)
         return For(var, source, body if where is None else For("_", Pred(where), body))
 
     def let(self, body: Callable[[Scope, int], Expr], scope: Scope, fuel: int) -> Expr:
@@ -222,6 +227,7 @@ class Queries:
         options += [lambda: self.let(self.source, scope, fuel)]
         options += [lambda: SngBag(self.site(), self.source(scope, fuel - 1))]
         options += [lambda: self.group(scope, fuel)] * (4 if self.groups else 0)
+        options += [lambda: self.counted(lambda: self.compared(scope, fuel))] * (2 if self.groups else 0)
         options += [lambda: self.bag(record_type(self.c, 1, 2), scope, fuel // 2)]
         return self.pick(options)
 
@@ -232,15 +238,20 @@ class Queries:
     def group(self, scope: Scope, fuel: int) -> Expr:
         """γ or φ over rows that are there, by up to two of their values"""
         var, site = self.variable(), self.site()
-        self.positive += 1
-        of = self.source(scope, fuel // 2)
-        self.positive -= 1
+        of = self.counted(lambda: self.source(scope, fuel // 2))
         inner = scope.bind(var, expr_type(of, scope.gamma, scope.pi).row)
         paths = inner.base_paths()
         keys = None
         if paths and self.c.number(2):
             keys = tuple((f"k{i}", self.c.pick(paths)[0]) for i in range(1 + self.c.number(2)))
         return Group(site, var, of, keys, self.folds(paths, 0 if keys else 1))
+
+    def counted(self, make: Callable[[], Expr]) -> Expr:
+        """What ``make`` makes as what a group is of: of rows that are there"""
+        self.positive += 1
+        found = make()
+        self.positive -= 1
+        return found
 
     def folds(self, paths: list[tuple[Elem, Base]], least: int) -> tuple[Fold, ...]:
         found = []
@@ -270,7 +281,21 @@ class Queries:
         """for x in e where p union sng(x)"""
         var, source = self.variable(), self.source(scope, fuel // 2)
         inner = scope.bind(var, expr_type(source, scope.gamma, scope.pi).row)
-        return For(var, source, For("_", Pred(self.condition(inner, 1)), Sng(Var(var))))
+        return For(var, source, For("_", Pred(self.condition(inner, 1)), self.weighed(Sng(Var(var)), inner)))
+
+    def weighed(self, e: Expr, scope: Scope) -> Expr:
+        """for _ in w(t) union e, for some e"""
+        return For("_", Weigh(self.weight(scope)), e) if self.weights and self.c.number(4) == 3 else e
+
+    def compared(self, scope: Scope, fuel: int) -> Expr:
+        """The difference of two bags, or what they have in common"""
+        left = self.source(scope, fuel // 2)
+        t = expr_type(left, scope.gamma, scope.pi)
+        if has_bag_leaf(t.row):
+            return left
+        right = BagTerm(self.bag(t.row, scope, fuel // 2), t)
+        word = self.c.pick(("difference", "intersect"))
+        return combined(word, BagTerm(left, t), right, self.site(), Names(frozenset(scope.pi))).expr
 
     def doubled(self, scope: Scope, fuel: int) -> Expr:
         """e₁ ⊎ e₂ with the rows of e₁; or (R ⊎ e) ⊎ R, whose contexts unite what they partly share"""
@@ -312,6 +337,19 @@ class Queries:
             case _:
                 return self.condition(scope, 0) if t.nullable else Call("is_true", (self.condition(scope, 0),))
 
+    def weight(self, scope: Scope) -> Elem:
+        """An integer, mostly small: a field, a constant, what is above or below one; below a group never negative"""
+        paths = [(path, t) for path, t in scope.base_paths() if t.kind in INT_BITS]
+        path, t = self.c.pick(paths) if paths else (Lit(self.c.pick((2, 0, None)), Base("int", True)), INT)
+        t = Base(t.kind)
+        some, few = (Lit(self.c.pick((1, 2, 3)), t) for _ in range(2))
+        choice = self.c.number(6)
+        if choice < 2:
+            return Call(f"monus_{t.kind}", (path, some) if choice else (some, Call(f"least_{t.kind}", (path, few))))
+        if choice == 2 or self.positive:
+            return Call("if", (self.condition(scope, 0), some, few))
+        return path if choice < 5 else Lit(-2, t)
+
     def condition(self, scope: Scope, depth: int) -> Elem:
         """Mostly equalities between fields of one kind, of different variables where there are some."""
         paths = scope.base_paths()
@@ -351,8 +389,15 @@ def grouped_query(c: Choices, schema: Schema) -> Expr:
     return random_query(c, schema, groups=True)
 
 
-def random_query(c: Choices, schema: Schema, fuel: int = FUEL, groups: bool = False) -> Expr:
-    """A closed term over ``schema`` whose result nests at most 3 deep; with ``groups``, perhaps some."""
-    make = Queries(c, schema, groups)
+def weighed_query(c: Choices, schema: Schema) -> Expr:
+    """A closed term without groups, whose rows may be there as often as values say."""
+    return random_query(c, schema, weights=True)
+
+
+def random_query(
+    c: Choices, schema: Schema, fuel: int = FUEL, groups: bool = False, weights: bool = False
+) -> Expr:
+    """A closed term over ``schema`` whose result nests at most 3 deep; perhaps with ``groups`` or ``weights``."""
+    make = Queries(c, schema, groups, weights)
     row = make.row(c.number(MAX_DEPTH))
     return make.comprehension(row, Scope(schema), fuel) if c.number(4) else make.bag(row, Scope(schema), fuel)

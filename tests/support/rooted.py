@@ -21,6 +21,7 @@ from ripplenest.nrc.syntax import (
     SngBag,
     Tuple,
     Var,
+    Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import BOOL, LONG, Bag, Base, Type
@@ -112,6 +113,7 @@ EXPRS: dict[str, Callable[[Rooted], Expr]] = {
     "Let": _let,
     "For": _for,
     "Pred": lambda r: Pred(r.make.condition(r.scope, 2)),
+    "Weigh": lambda r: Weigh(r.make.weight(r.scope)),
     "Sng": lambda r: r.one(_flat(r)),
     "SngBag": lambda r: SngBag("κ", r.any()),
     "Flatten": _flatten,  # shredded, it is Apply

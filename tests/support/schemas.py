@@ -12,6 +12,7 @@ from ripplenest.nrc.values import NAN, canonical_float
 from support.choices import Choices
 
 DOMAIN: dict[Kind, tuple[object, ...]] = {
+    "int": (0, 1, 2),
     "long": (0, 1, 2),
     "string": ("a", ""),
     "double": (0.0, canonical_float(-0.0), 1.5, NAN, float("inf")),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ripplenest.nrc.syntax import Expr
 from ripplenest.shred.values import Parts
 from support.choices import Choices, Draw, drawn
-from support.queries import FUEL, random_query
+from support.queries import FUEL, random_query, weighed_query
 from support.schemas import Database, Schema, random_database, random_schema
 from support.updates import Batch, nested_database, random_batch, shredded_database
 
@@ -63,6 +63,16 @@ SEEDS = st.integers(0, 2**32 - 1)
 def cases(batches: int = 1) -> Callable[[Choices], Case]:
     """Makes random cases."""
     return lambda c: random_case(c, batches)
+
+
+def weighed_cases(batches: int = 1) -> Callable[[Choices], Case]:
+    """The same with rows that are there as often as values say."""
+
+    def made(c: Choices) -> Case:
+        schema = random_schema(c)
+        return case_of(c, schema, weighed_query(c, schema), batches)
+
+    return made
 
 
 @st.composite

@@ -38,4 +38,27 @@ def alike(M: Bag[Movie], C: Bag[Customer]):
     ]
 
 
-TOTALS = (spent, alike)
+@rn.view
+def unlike(M: Bag[Movie], C: Bag[Customer]):
+    """Rows that are in one bag and not in another, and those that are in both: at two depths, and folded."""
+    return [
+        {
+            "name": c.name,
+            "others": len(rn.difference([m.name for m in M], [m.name for m in M if m.gen == c.name])),
+            "orders": [
+                {
+                    "key": o.orderkey,
+                    "parts": rn.difference([{"part": i.part, "qty": i.qty} for i in o.items], []),
+                    "again": rn.intersect(
+                        [i.part for i in o.items],
+                        [i.part for p in c.orders if p.orderkey != o.orderkey for i in p.items],
+                    ),
+                }
+                for o in c.orders
+            ],
+        }
+        for c in C
+    ]
+
+
+TOTALS = (spent, alike, unlike)

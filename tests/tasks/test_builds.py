@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support.shapes import SHAPES, both
 from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, movie, opened, order
-from support.totals import TOTALS, spent
+from support.totals import TOTALS, spent, unlike
 
 import ripplenest as rn
 from ripplenest import Bag
@@ -15,7 +15,7 @@ from ripplenest.errors import EvaluationError
 from ripplenest.state import tasks
 
 CUSTOMERS = [ANN, BOB, customer(9, "Drama", [order(13, item(2, 3, ("a", "a", "b")))]), customer(10, "Action", [])]
-OTHERS = [v for v in (*VIEWS, *SHAPES, *TOTALS) if v not in (both, spent)]
+OTHERS = [v for v in (*VIEWS, *SHAPES, *TOTALS) if v not in (both, spent, unlike)]
 
 
 @pytest.fixture(autouse=True)
@@ -63,10 +63,13 @@ def test_maps_of_groups(spark: SparkSession, tmp_path: Path) -> None:
     made_alike(spent, spark, tmp_path)
 
 
+def test_maps_of_what_bags_have_in_common(spark: SparkSession, tmp_path: Path) -> None:
+    """Whose rows are there as often as two counts say."""
+    made_alike(unlike, spark, tmp_path)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "view", [v for v in (*VIEWS, *SHAPES, *TOTALS) if v not in (both, spent)], ids=lambda v: v.name
-)
+@pytest.mark.parametrize("view", OTHERS, ids=lambda v: v.name)
 def test_maps_of_other_views(view: rn.View, spark: SparkSession, tmp_path: Path) -> None:
     made_alike(view, spark, tmp_path)
 

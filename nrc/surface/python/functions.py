@@ -1,8 +1,11 @@
 """Functions that a view may call by name, recognised by identity. They also run on plain Python values."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, TypeVar, cast
+
+import attrs
 
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
@@ -12,6 +15,7 @@ from ripplenest.nrc.meanings import EXACT
 T = TypeVar("T")
 U = TypeVar("U")
 K = TypeVar("K")
+NAN = object()  # which every NaN stands for: one is no other to Python
 
 
 def coalesce(*values: T | None) -> T | None:
@@ -80,3 +84,50 @@ def full_join(left: Iterable[T], right: Iterable[U], on: Callable[[T, U], object
     rows, others = list(left), list(right)
     alone = [(cast("T", None), y) for y in others if not any(on(x, y) for x in rows)]
     return left_join(rows, others, on) + alone
+
+
+def difference(rows: Iterable[T] | None, others: Iterable[T] | None) -> list[T]:
+    """``rows`` without as many copies of each as ``others`` has, as EXCEPT ALL; NULL equals NULL, a NULL bag has no
+    rows. Raises WrongValue for what is no bag, and for rows that hold one."""
+    return [row for row, is_common in _compared(rows, others, "difference") if not is_common]
+
+
+def intersect(rows: Iterable[T] | None, others: Iterable[T] | None) -> list[T]:
+    """Of each of ``rows`` as many copies as ``others`` has too, as INTERSECT ALL. Raises as ``difference`` does."""
+    return [row for row, is_common in _compared(rows, others, "intersect") if is_common]
+
+
+def _compared(rows: Iterable[T] | None, others: Iterable[T] | None, where: str) -> Iterator[tuple[T, bool]]:
+    """Each of ``rows``, and whether one of ``others`` is its partner."""
+    given, free = (list(_rows(bag, where)) for bag in (rows, others))
+    left = Counter(_told_apart(row, where) for row in free)
+    for row in given:
+        own = _told_apart(row, where)
+        yield row, left[own] > 0
+        left[own] -= 1
+
+
+def _told_apart(value: Any, where: str) -> Any:
+    """What is the same of equal values: of one NaN and another, of a record and a dict with its fields."""
+    if attrs.has(type(value)):
+        value = {a.name: getattr(value, a.name) for a in attrs.fields(type(value))}
+    match value:
+        case Mapping():
+            return tuple(sorted((name, _told_apart(v, where)) for name, v in value.items()))
+        case tuple():
+            return tuple(_told_apart(v, where) for v in value)
+        case list() | set() | frozenset():
+            what = f"{where} tells rows apart by all that they hold, and here is a bag"
+            raise WrongValue(what, wanted="rows without bags", got=kind(value))
+        case float() if value != value:  # noqa: PLR0124 - only NaN differs from itself
+            return NAN
+        case _:
+            return value
+
+
+def _rows(value: object, where: str) -> Iterable[Any]:
+    if value is None:
+        return ()
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        raise WrongValue("not a bag", where=where, wanted="two lists", got=kind(value))
+    return value

@@ -11,7 +11,7 @@ from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.python import aggregates, functions, hints, scalars
+from ripplenest.nrc.surface.python import aggregates, functions, hints, scalars, sets
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
@@ -54,6 +54,8 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         return scalars.apply("coalesce", _positional(node, scope, "coalesce"))
     if function is functions.flatten:
         return _flatten(_positional(node, scope, "flatten"))
+    if function is functions.difference or function is functions.intersect:
+        return sets.combine(function.__name__, _positional(node, scope, function.__name__), scope)
     for constructor in scalars.CONSTRUCTORS:
         if function is constructor:
             return scalars.construct(constructor, *_arguments(node, scope))

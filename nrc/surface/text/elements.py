@@ -35,6 +35,7 @@ INFIX = {
 }  # fmt: skip
 _NOT_OF_NULL = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _COMPARISONS = _NOT_OF_NULL | {"same"}
+BAGS = ("p", "weigh", "flatten", "difference", "intersect")  # functions that make bags
 _CASTS = tuple(op for op in OPERATORS if op.startswith("to_"))
 
 
@@ -140,7 +141,7 @@ def function(name: str, args: Sequence[Reading]) -> Element:
     if name in OPERATORS:
         return operate(name, args)
     if name not in SCALARS:
-        raise no_function(name, ["p", "flatten", *NAMES, *OPERATORS])
+        raise no_function(name, [*BAGS, *NAMES, *OPERATORS])
     typed = [_base(a) for a in args]
     result_type(name, [_type(e) for e in typed])  # raises TypeMismatch
     return exactly(name, typed)

@@ -28,7 +28,7 @@ from ripplenest.nrc.surface.readings import (
     singleton,
     wrap,
 )
-from ripplenest.nrc.surface.text import aggregates, dictionaries, elements
+from ripplenest.nrc.surface.text import aggregates, dictionaries, elements, sets
 from ripplenest.nrc.surface.text.advice import no_function
 from ripplenest.nrc.surface.text.elements import condition, described, is_bag
 from ripplenest.nrc.surface.text.kinds import pair, read_type, subtrees, unique
@@ -163,6 +163,10 @@ def _call(children: Sequence[Node], scope: Scope) -> Reading:
         case "p":
             cond = condition(read(_only(args, "p"), scope))
             return BagTerm(wrap(cond.binds, Pred(cond.elem)), Bag(UNIT))
+        case "weigh":
+            return sets.weigh(read_element(_only(args, word), scope))
+        case "difference" | "intersect":
+            return sets.combine(word, [_side(a, scope, bag=True) for a in args], scope)
         case "flatten":
             bag = read_bag(_only(args, "flatten"), scope)
             if not isinstance(bag.type.row, Bag):
