@@ -1,10 +1,12 @@
-"""Fuse: what folds the rows of one key of a group is folded with the group.
+"""Fuse: what folds the rows of a group, or of one key of it, is folded with the group.
 
     for k in γ_α(x ∈ e; t; f) union C[φ_β(y ∈ e where t(y) <=> k.t; g)]
         ⟶ for k in γ_α(x ∈ e; t; f, g) union C[sng(⟨k.g⟩)]
+    for s in φ_α(x ∈ e; f) union C[φ_β(y ∈ e; g)]
+        ⟶ for s in φ_α(x ∈ e; f, g) union C[sng(⟨s.g⟩)]
 
 A key of a group has rows, and they are those that φ folds: so both have one map, whose rows are read once. It is what a
-fold of the rows of a group-by stands for, once it is shredded.
+fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are one map, too.
 
 Law (fuse): ⟦fuse h⟧ = ⟦h⟧.
 """
@@ -23,7 +25,7 @@ ROW = "row"
 def fuse(e: Expr) -> Expr:
     """A shredded term whose groups fold what is folded of their keys."""
     match e:
-        case For(k, Group(_, _, _, keys) as g, body) if keys is not None:
+        case For(k, Group() as g, body):
             return _fused(k, evolve(g, of=fuse(g.of)), fuse(body))
         case _:
             return rebuild(e, fuse, lambda t: t, fuse_dict)
@@ -45,17 +47,18 @@ def _fused(k: str, g: Group, body: Expr) -> Expr:
             case For(var, source, below) if var in fixed:
                 return For(var, inside(source), below)
             case Group(_, _, _, None) if (args := _folded(e, g, k, rows)) is not None:
-                own = [(f.name, _added(found, evolve(f, args=a), e.site)) for f, a in zip(e.folds, args, strict=True)]
+                wanted = (evolve(f, args=a) for f, a in zip(e.folds, args, strict=True))
+                own = [(f.name, _column(f, e.site, g, rows, found)) for f in wanted]
                 return Sng(Tuple(tuple((name, Proj(Var(k), column)) for name, column in own)))
             case _:
                 return rebuild(e, inside, lambda t: t, lambda d: d)  # definitions are closed
 
     below = inside(body)
-    return For(k, _with(g, rows, found), below) if found else For(k, g, body)
+    return For(k, _with(g, rows, found) if found else g, below)
 
 
 def _folded(e: Group, g: Group, k: str, rows: Chain) -> list[tuple[Elem, ...]] | None:
-    """The arguments of the folds of ``e`` over the variables of ``rows``, if it folds those of the key ``k`` of g."""
+    """The arguments of the folds of ``e`` over the variables of ``rows``, if it folds those of the row ``k`` of g."""
     other = chain(e.of, e.var)
     if len(other.generators) != len(rows.generators):
         return None
@@ -99,12 +102,14 @@ def _equates(cond: Elem, a: Elem, b: Elem) -> bool:
     return False
 
 
-def _added(found: list[Fold], fold: Fold, site: str) -> str:
-    """The column of g that the fold becomes; equal ones are one."""
-    for known in found:
+def _column(fold: Fold, site: str, g: Group, rows: Chain, found: list[Fold]) -> str:
+    """The column of g that the ``fold`` over the variables of ``rows`` becomes; equal ones are one."""
+    old = [evolve(f, args=tuple(read(a, {g.var: rows.head}) for a in f.args)) for f in g.folds]
+    for known in (*old, *found):
         if evolve(known, name=fold.name) == fold:
             return known.name
-    found.append(evolve(fold, name=f"{site}.{fold.name}"))
+    taken = {name for name, _ in g.keys or ()} | {f.name for f in (*old, *found)}
+    found.append(fold if fold.name not in taken else evolve(fold, name=f"{site}.{fold.name}"))
     return found[-1].name
 
 
@@ -114,7 +119,7 @@ def _with(g: Group, rows: Chain, found: list[Fold]) -> Group:
     places = {a: f"a{i}" for i, a in enumerate(values)}
     head = Tuple(((ROW, rows.head), *((places[a], a) for a in values)))
     own: Mapping[str, Elem] = {g.var: Proj(Var(g.var), ROW)}
-    keys = tuple((name, read(t, own)) for name, t in g.keys or ())
+    keys = None if g.keys is None else tuple((name, read(t, own)) for name, t in g.keys)
     old = tuple(evolve(f, args=tuple(read(a, own) for a in f.args)) for f in g.folds)
     new = tuple(evolve(f, args=tuple(Proj(Var(g.var), places[a]) for a in f.args)) for f in found)
     return Group(g.site, g.var, rows.term(head), keys, (*old, *new))

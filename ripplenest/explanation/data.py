@@ -10,6 +10,7 @@ from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, Statement
 from ripplenest.explanation.context import InnerBag
 from ripplenest.explanation.facts import Facts, Flat, KeptSite
+from ripplenest.explanation.groups import GroupFact, group_facts
 from ripplenest.explanation.reads import Access, column_types
 from ripplenest.nrc.errors import TooBig, TooDeep
 from ripplenest.nrc.pretty import show, show_dict
@@ -47,6 +48,7 @@ def data(f: Facts) -> Json:
              "reads": list(c.reads)}
             for c in f.deltas
         ],
+        "groups": [_group(g) for g in group_facts(f)],
         "orders": [_orders(f, found) for found in f.flats],
         "parts": [
             {"name": name, "columns": _columns(row), "access_keys": _keys(f, name)}
@@ -62,6 +64,19 @@ def data(f: Facts) -> Json:
         "work": [asdict(p) for p in f.pieces],
         "fingerprint": program.fingerprint,
     }  # fmt: skip
+
+
+def _group(g: GroupFact) -> Json:
+    """h, the lineage, and a: what is merged, by what, and what is made of it."""
+    return {
+        "map": g.name,
+        "h": show(g.h),
+        "lineage": list(g.lineage),
+        "merge": list(g.merge),
+        "answers": dict(g.answers),
+        "nothing": None if g.nothing is None else list(g.nothing),
+        "why": g.why,
+    }
 
 
 def _term(t: Expr | DictLit) -> str:

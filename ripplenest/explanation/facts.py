@@ -147,7 +147,7 @@ class Facts:
     @cached_property
     def deltas(self) -> tuple[Change, ...]:
         """δ of the flat query and of the body of every definition, for each part; those that are ∅ are left out."""
-        found = [c for name in self.stages.program.parts for c in self._deltas(name)]
+        found = [c for name in self.changing for c in self._deltas(name)]
         return tuple(c for c in found if not isinstance(c.term, Empty))
 
     def _deltas(self, changed: str) -> Iterator[Change]:
@@ -238,5 +238,11 @@ class Facts:
         return tuple(dict.fromkeys(found))
 
     @property
+    def changing(self) -> tuple[str, ...]:
+        """Stored parts and groups: what the queries are differentiated by."""
+        program = self.stages.program
+        return (*program.parts, *(m.name for m in program.of_kind(MapKind.GROUP)))
+
+    @property
     def _parts(self) -> frozenset[str]:
-        return frozenset(self.stages.program.parts)
+        return frozenset(self.changing)

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
+from ripplenest.delta.program import MapKind
 from ripplenest.explanation.facts import Facts
+from ripplenest.explanation.groups import grouped
 from ripplenest.explanation.lines import Line, wrapped
 from ripplenest.explanation.queries import deltas, labels, shredded, typed
 from ripplenest.explanation.stored import dependencies, fingerprint, maps, statements, work
@@ -26,6 +28,8 @@ def sections(f: Facts, width: int) -> Iterator[Section]:
     """All stages for ``width`` columns; only names and constants that are longer than that go beyond."""
     yield Section("", tuple(_header(f, width)))
     stages = SECTIONS | OF_A_DATABASE if f.pieces else SECTIONS
+    if not f.stages.program.of_kind(MapKind.GROUP):
+        stages = {title: found for title, found in stages.items() if found is not grouped}
     for number, (title, found) in enumerate(stages.items(), 1):
         yield Section(f"{number}. {title}", tuple(found(f, width)))
 
@@ -61,6 +65,7 @@ def _header(f: Facts, width: int) -> Iterator[Line]:
 SECTIONS: dict[str, Callable[[Facts, int], Iterator[Line]]] = {
     "Query, type-checked and simplified, and its cost": typed,
     "Shredded queries: each inner bag becomes a label, and a dictionary says what it stands for": shredded,
+    "Groups: what is folded, each in a map of its own": grouped,
     "Deltas: how each query changes when a part changes": deltas,
     "Labels: how each dictionary is kept": labels,
     "Maps: the tables that are stored": maps,

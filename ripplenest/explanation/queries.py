@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ripplenest.cost.domains import show_tcost
+from ripplenest.delta.program import MapKind
 from ripplenest.explanation.context import InnerBag
 from ripplenest.explanation.facts import Change, Facts, Flat
 from ripplenest.explanation.lines import Line, below, equation, laid_out, note, steps_of, when, wrapped
@@ -65,9 +66,12 @@ def _tree(bags: Sequence[InnerBag]) -> Iterator[str]:
 
 def deltas(f: Facts, width: int) -> Iterator[Line]:
     """δ of each query for each part, with the degree before and after; of higher orders the degrees."""
-    for name in f.stages.program.parts:
+    groups = f.stages.program.of_kind(MapKind.GROUP)
+    for name in f.changing:
         changes = [c for c in f.deltas if c.part == name]
-        yield "heading", f"  when {part(name)} changes by {when(name)}{'' if changes else ': nothing changes'}"
+        folded = any(name in m.reads for m in groups)
+        but = "" if changes else ": nothing changes but what is folded" if folded else ": nothing changes"
+        yield "heading", f"  when {part(name)} changes by {when(name)}{but}"
         for c in changes:
             yield from equation(c.left, c.term, width, 4)
             yield from wrapped("access", "      degree ", f"{c.before} → {c.after}: {_what_it_reads(c)}", width, " ")
