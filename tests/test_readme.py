@@ -3,6 +3,7 @@
 import re
 import runpy
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -125,7 +126,7 @@ class Customer:
 
 def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each runs in a state that has the view of the first one, the customers, and enough versions."""
-    first, deep, read, versions, published, definitions = blocks()
+    first, deep, read, versions, published, definitions, _ = blocks()
     monkeypatch.chdir(tmp_path)
     names = program(first.replace('rn.open("state/")', 'rn.open("state/", spark=spark)'), tmp_path, {"spark": spark})
     with names["db"] as db:
@@ -171,3 +172,52 @@ def test_the_text_file(tmp_path: Path) -> None:
         db.load("M", [{"name": "Drive", "gen": "Drama", "dir": None}, {"name": "Rush", "gen": None, "dir": None}])
         for view in program.views:
             assert db.create(view).rows() == [{"name": "Drive"}]
+
+
+TOTALS = """
+import datetime
+import ripplenest as rn
+from ripplenest import Bag
+
+@rn.record
+class Item:
+    part: str
+    qty: int
+    price: rn.Decimal[8, 2]
+
+@rn.record
+class Order:
+    custkey: int
+    date: datetime.date
+    late: bool
+    total: int
+    items: Bag[Item]
+
+@rn.record
+class Customer:
+    custkey: int
+    name: str
+
+"""
+
+
+def test_the_view_with_totals(tmp_path: Path) -> None:
+    """It is kept fresh, inside of inner bags too."""
+    (code,) = (block for block in blocks() if "def spending" in block)
+    file = tmp_path / "totals.py"
+    file.write_text(TOTALS + code, encoding="utf-8")
+    made = runpy.run_path(str(file))
+    item = {"part": "nut", "qty": 2, "price": Decimal("1.50")}
+    order = {"custkey": 1, "date": date(2024, 5, 1), "late": False, "total": 3, "items": [item, item]}
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("C", made["Customer"], key="custkey")
+        db.relation("O", made["Order"])
+        db.load("C", [{"custkey": 1, "name": "Ann"}, {"custkey": 2, "name": "Bob"}])
+        db.create(made["spending"])
+        assert db.view("spending").rows() == []  # of nothing, all are late
+        with db.batch() as b:
+            b.insert("O", [order, {**order, "late": True, "items": []}])
+        (row,) = db.view("spending").rows()
+        assert (row["name"], row["spent"], row["late"]) == ("Ann", Decimal("6.00"), True)
+        assert sorted((o["lines"], o["parts"]) for o in row["orders"]) == [(0, []), (2, ["nut"])]
+        assert row["by_month"] == [{"month": 5, "n": 2, "mean": 3.0}]
