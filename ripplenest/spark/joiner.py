@@ -1,5 +1,6 @@
 """The Spark engine for products: all that it is asked at once in one job."""
 
+import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -20,11 +21,12 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Target
 from ripplenest.run.joiner import Joined, Task
 from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, few, frame, join_of, layout, rows_of, summed, together
-from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
+from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGES
 
 FEW_JOINS = 12  # in one task of a session whose pages are as large as Spark makes them: a 16th of a core's memory
 MANY_JOINS = 240  # in one of a session with small pages
 PREPARED = 128  # sets of targets that are remembered: which maps a batch changes last depends on the parts it changes
+GIVEN = 1 << 23  # bytes of rows that Spark is given before plans are let go, which hold some eight times that of heap
 QUERY_LOG = "DataFrameQueryContextLogger"  # where pyspark writes what went wrong in a query, on stderr
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
@@ -36,12 +38,16 @@ class SparkJoiner:
         self.spark = spark
         self._prepared: LRUCache[object, _Prepared] = LRUCache(PREPARED)
         self._lock = Lock()
-        self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) == SMALL_PAGE else FEW_JOINS
+        self._given = 0
+        self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) in SMALL_PAGES else FEW_JOINS
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """By target, the sum of its tasks' rows, consolidated. One Spark job unless there are very many joins, or rows
         that few inputs make. Raises EvaluationError."""
-        first, *rest = (self._joined(group, targets) for group in _groups(tasks, self._most))
+        try:
+            first, *rest = (self._joined(group, targets) for group in _groups(tasks, self._most))
+        finally:
+            self._let_go(sum({id(rows): rows.arrow().nbytes for t in tasks for rows in t.inputs}.values()))
         found = {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
         return Joined(found, sum(group.jobs for group in (first, *rest)))
 
@@ -60,6 +66,17 @@ class SparkJoiner:
             if small and answer.num_rows > SMALL_ROWS:
                 jobs, answer = 2, summed(products, prepared.layout).toArrow()
         return Joined({t.name: rows_of(answer, t, prepared.layout) for t in targets}, jobs)
+
+    def _let_go(self, given: int) -> None:
+        """Of what Spark was given, with so many bytes more. Whatever py4j has asked of an object of Java is a cycle with
+        it: DataFrames that nobody has any more keep their plans in Java's heap, and the rows in these, until Python
+        looks for cycles. It does that by what was made in Python, which of columns is next to nothing."""
+        with self._lock:
+            self._given += given
+            if self._given <= GIVEN:
+                return
+            self._given = 0
+        gc.collect()
 
     def _of(self, targets: Sequence[Target]) -> "_Prepared":
         key = tuple((t.name, t.types) for t in targets)
