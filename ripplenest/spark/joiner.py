@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from typing import Protocol
 
 from attrs import field, frozen
 from cachetools import LRUCache
@@ -31,12 +32,24 @@ QUERY_LOG = "DataFrameQueryContextLogger"  # where pyspark writes what went wron
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
 
-class SparkJoiner:
-    """Products as DataFrame joins on flat tables."""
+class Large(Protocol):
+    """Who joins rows that are not to be in Java's heap."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    @property
+    def is_able(self) -> bool:
+        """Whether it can, where the session's workers are."""
+
+    def joined(self, tasks: Sequence[Task], targets: Sequence[Target], prepared: "Prepared") -> Joined:
+        """By target, the rows of its tasks, each once or more. Raises EvaluationError."""
+
+
+class SparkJoiner:
+    """Products as DataFrame joins on flat tables: of few rows; and of many by ``large``, if that is able to."""
+
+    def __init__(self, spark: SparkSession, large: Large | None = None) -> None:
         self.spark = spark
-        self._prepared: LRUCache[object, _Prepared] = LRUCache(PREPARED)
+        self._large = large
+        self._prepared: LRUCache[object, Prepared] = LRUCache(PREPARED)
         self._lock = Lock()
         self._given = 0
         self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) in SMALL_PAGES else FEW_JOINS
@@ -55,6 +68,8 @@ class SparkJoiner:
         """The same, not consolidated."""
         prepared = self._of(targets)
         small = few(rows for t in tasks for rows in t.inputs)
+        if not small and self._large is not None and self._large.is_able:
+            return self._large.joined(tasks, targets, prepared)
         inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
         frames = {key: frame(self.spark, rows) for key, rows in inputs.items()}
         products = [
@@ -63,14 +78,18 @@ class SparkJoiner:
         jobs = 1
         with evaluation():
             answer = (together(products) if small else summed(products, prepared.layout)).toArrow()
-            if small and answer.num_rows > SMALL_ROWS:
+        if small and answer.num_rows > SMALL_ROWS:
+            if self._large is not None and self._large.is_able:
+                more = self._large.joined(tasks, targets, prepared)
+                return Joined(more, 1 + more.jobs)
+            with evaluation():
                 jobs, answer = 2, summed(products, prepared.layout).toArrow()
         return Joined({t.name: rows_of(answer, t, prepared.layout) for t in targets}, jobs)
 
     def _let_go(self, given: int) -> None:
-        """Of what Spark was given, with so many bytes more. Whatever py4j has asked of an object of Java is a cycle with
-        it: DataFrames that nobody has any more keep their plans in Java's heap, and the rows in these, until Python
-        looks for cycles. It does that by what was made in Python, which of columns is next to nothing."""
+        """Of what Spark was given, with so many bytes more. What py4j asks of an object of Java is a cycle with it: so
+        DataFrames that nobody has any more keep their plans in Java's heap, and the rows in these, until Python looks
+        for cycles. When it does depends on what was made in Python, which of columns is next to nothing."""
         with self._lock:
             self._given += given
             if self._given <= GIVEN:
@@ -78,16 +97,16 @@ class SparkJoiner:
             self._given = 0
         gc.collect()
 
-    def _of(self, targets: Sequence[Target]) -> "_Prepared":
+    def _of(self, targets: Sequence[Target]) -> "Prepared":
         key = tuple((t.name, t.types) for t in targets)
         with self._lock:
             if key not in self._prepared:
-                self._prepared[key] = _Prepared(layout(targets))
+                self._prepared[key] = Prepared(layout(targets))
             return self._prepared[key]
 
 
 @frozen
-class _Prepared:
+class Prepared:
     """The columns of some targets and of their products, which are made once and used by every batch."""
 
     layout: Layout

@@ -219,14 +219,8 @@ class _Build:
 
     def _runs(self, built: Products) -> dict[str, Segments]:
         shared = layout([self.plan.by_name[name].whole for name in built])
-        refs = [TableRef(self.of.before(name).spec, ()) for name in built]
-        common = sources_text(self.of.here, refs, json.dumps([shared.slots[name] for name in built]))
         self.of.jobs += 1
-        with evaluation():
-            said = SparkJobs(self._products(built, shared)).on_rows(Summing, common)
-        check_seen(said.values(), self.of.staging.folder)
-        found = [json.loads(said[share]) for share in sorted(said)]
-        return {name: tuple(segment_of_json(s) for own in found for s in own[i]) for i, name in enumerate(built)}
+        return runs_of(self._products(built, shared), shared, {n: self.of.before(n).spec for n in built}, self.of.here)
 
     def _products(self, built: Products, shared: Layout) -> DataFrame:
         """The rows of all products, tagged by their maps."""
@@ -263,6 +257,19 @@ def _groups(level: Sequence[PlannedMap]) -> Iterator[list[PlannedMap]]:
         joins += own
     if group:
         yield group
+
+
+def runs_of(
+    products: DataFrame, shared: Layout, specs: Mapping[str, TableSpec], here: Surroundings
+) -> dict[str, Segments]:
+    """By target the runs of the rows of products, which are tagged by it. One job. Raises EvaluationError."""
+    refs = [TableRef(spec, ()) for spec in specs.values()]
+    common = sources_text(here, refs, json.dumps([shared.slots[name] for name in specs]))
+    with evaluation():
+        said = SparkJobs(products).on_rows(Summing, common)
+    check_seen(said.values(), Path(here.write))
+    found = [json.loads(said[share]) for share in sorted(said)]
+    return {name: tuple(segment_of_json(s) for own in found for s in own[i]) for i, name in enumerate(specs)}
 
 
 def sum_up(common: str, share: int, batches: Batches) -> str:

@@ -31,13 +31,20 @@ def noted(here: Surroundings) -> Iterator[None]:
 def told(staging: Staging, tables: Snapshot) -> Iterator[None]:
     """What tasks have noted, as an error of ours. Raises NotKept where they could not read because the version of
     ``tables`` is no longer kept."""
+    with raised(staging):
+        try:
+            yield
+        except (PySparkException, CorruptState):
+            tables.check_kept()
+            raise
+
+
+@contextmanager
+def raised(staging: Staging) -> Iterator[None]:
+    """What tasks have noted, as an error of ours."""
     try:
         yield
     except PySparkException:
-        tables.check_kept()
         for file in staging.folder.glob(f"*{ENDING}"):
             raise Fault.of_json(json.loads(file.read_bytes())).at(None) from None
-        raise
-    except CorruptState:
-        tables.check_kept()
         raise
