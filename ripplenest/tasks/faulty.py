@@ -10,7 +10,6 @@ from pyspark.errors import PySparkException
 
 from ripplenest.errors import CorruptState, EvaluationError
 from ripplenest.intake.faults import Fault
-from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.staging import Staging, file_name
 from ripplenest.tasks.handed import Surroundings
 
@@ -25,18 +24,6 @@ def noted(here: Surroundings) -> Iterator[None]:
     except (CorruptState, EvaluationError) as error:
         here.disk.write_bytes(f"{file_name()}{ENDING}", [json.dumps(asdict(Fault.of(error))).encode()])
         raise
-
-
-@contextmanager
-def told(staging: Staging, tables: Snapshot) -> Iterator[None]:
-    """What tasks have noted, as an error of ours. Raises NotKept where they could not read because the version of
-    ``tables`` is no longer kept."""
-    with raised(staging):
-        try:
-            yield
-        except (PySparkException, CorruptState):
-            tables.check_kept()
-            raise
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class Summing(OnRows):
 
     @staticmethod
     def do(common: str, share: int, batches: Batches) -> str:
-        from ripplenest.tasks.builds import sum_up  # noqa: PLC0415 - in tasks alone
+        from ripplenest.tasks.summing import sum_up  # noqa: PLC0415 - in tasks alone
 
         return sum_up(common, share, batches)
 

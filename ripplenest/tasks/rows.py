@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.sums import summed
-from ripplenest.run.passing import support
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.tasks.faulty import noted
@@ -64,14 +63,20 @@ class _Reader(DataSourceReader):
     def _read(self, here: Surroundings, ref: TableRef, shown: str, low: int, high: int) -> Iterator[pa.RecordBatch]:
         windows = ref.windows(here.reader, low, high, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
         for rows in windows:
-            seen = support(rows) if shown == SUPPORT else rows
+            seen = _support(rows) if shown == SUPPORT else rows
             yield from seen.arrow().to_batches(max_chunksize=WINDOW)
 
 
 def _is_in_order(ref: TableRef) -> bool:
-    """Whether a part of the rows is read without looking at the others: those of several segments without an access key
-    are only found by looking at all of them."""
-    return bool(ref.spec.types) and (bool(ref.spec.indexes) or len(ref.segments) < 2)
+    """Whether a part of the rows is read without looking at the others: those of several runs without an access key are
+    only found by looking at all of them."""
+    return bool(ref.spec.types) and (bool(ref.spec.indexes) or ref.is_run)
+
+
+def _support(rows: Rows) -> Rows:
+    from ripplenest.run.passing import support  # noqa: PLC0415 - imports plans, which few tasks want
+
+    return support(rows)
 
 
 def _whole(ref: TableRef, here: Surroundings) -> Rows:

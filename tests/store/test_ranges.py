@@ -21,6 +21,7 @@ from ripplenest.store.disk import Disk
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ranges import Unwritten, divided, merge, windows, written
 from ripplenest.store.ref import TableRef, sorted_runs
+from ripplenest.store.ref import ranges as between
 from ripplenest.store.segments import Reader
 from ripplenest.store.specs import Change, TableSpec, Written
 from ripplenest.store.staging import Staging
@@ -73,6 +74,12 @@ def test_ranges_of_runs_are_a_table(c: Choices) -> None:
         assert now.scan("T").consolidated().counts() == wanted
         assert now.delta("T", parent).consolidated().counts() == total.consolidated().counts()
         COUNTS["ranges"] += len(made) > 1
+        COUNTS["ranges without order"] += len(made) > 1 and not spec.indexes
+        run = TableRef(spec, now.changed("T", parent).segments)
+        pieces = [run.between(store._reader, *ends) for ends in between(0, RANGE, 5)]
+        assert sum(map(len, pieces)) == run.size == len(total.consolidated())
+        assert Rows.empty(TYPES).plus(*pieces).counts() == total.consolidated().counts()
+        COUNTS["read in places"] += len(made) > 1 and not spec.indexes and all(map(len, pieces))
         COUNTS["rows twice"] += len(total) > len(total.consolidated()) + 3
         COUNTS["in files"] += memory == 1 << 10 and sum(s.rows for s in made) > 60
         for columns in spec.indexes:
@@ -121,9 +128,13 @@ def test_the_difference_of_runs_and_a_table_is_its_change(c: Choices) -> None:
         COUNTS["differences"] += 0 < len(change) < len(wanted) + len(held.consolidated())
         COUNTS["without order"] += not spec.indexes and len(now.segments("T")) > 1
         COUNTS["differences of ranges"] += len(made) > 1
+        COUNTS["differences of ranges without order"] += len(made) > 1 and not spec.indexes
 
 
-COVERED = ("ranges", "rows twice", "in files", "keys", "differences", "without order", "differences of ranges")
+COVERED = (
+    *("ranges", "rows twice", "in files", "keys", "differences", "without order", "differences of ranges"),
+    *("ranges without order", "differences of ranges without order", "read in places"),
+)
 
 
 def test_what_ranges_covered() -> None:
