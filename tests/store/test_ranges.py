@@ -12,13 +12,14 @@ from support.laws import law
 from support.sizes import many
 from support.states import MEMORY
 
+from ripplenest.data.index import key_hashes
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.nrc.types import LONG, STRING, nullable
 from ripplenest.store import ranges, segments
 from ripplenest.store.disk import Disk
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.indexes import RANGE, SHIFT
 from ripplenest.store.ranges import Unwritten, divided, merge, windows, written
 from ripplenest.store.ref import TableRef, sorted_runs
 from ripplenest.store.ref import ranges as between
@@ -229,3 +230,13 @@ def test_windows_are_in_order(tmp_path: Path) -> None:
     found = [*windows(TableRef(SPEC, (run,)), Reader(disk), 0, RANGE, Room(1 << 13))]
     hashes = [h for own, _ in found for h in own.tolist()]
     assert len(found) > 10 and hashes == sorted(hashes) and len(hashes) == 2000
+
+
+def test_a_hash_is_in_the_range_that_begins_with_it() -> None:
+    """And in none that ends with it."""
+    given = Rows.of_pairs(TYPES, [((i, "a"), 1) for i in range(50)]).arrow()
+    hashes = (key_hashes(given, (0, 1)) >> SHIFT).tolist()
+    for i, h in enumerate(hashes):
+        assert segments.of_hashes(given, (0, 1), h, h + 1).column("c0").to_pylist() == [i]
+        assert segments.of_hashes(given, (0, 1), 0, h).num_rows == sorted(hashes).index(h)
+    assert segments.of_hashes(given, (0, 1), 0, RANGE) is given
