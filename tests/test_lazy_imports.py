@@ -49,6 +49,12 @@ def test_tasks_that_load_need_no_catalogue_and_no_compiler() -> None:
     assert loaded("import ripplenest.tasks.kinds, ripplenest.tasks.loads") == {*TASKS}
 
 
+def test_tasks_that_build_need_no_catalogue_either() -> None:
+    """Those that read stored rows, sum rows of maps, and merge."""
+    program = "import ripplenest.tasks.rows, ripplenest.tasks.summing, ripplenest.tasks.merging"
+    assert loaded(program) == {*TASKS}
+
+
 def test_the_help_of_the_tool_needs_no_database() -> None:
     program = """
 import sys

@@ -388,5 +388,6 @@ class Database:
 
     def _spark_joiner(self) -> Joiner:
         from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
+        from ripplenest.tasks.joins import TaskJoins  # noqa: PLC0415 - as above
 
-        return SparkJoiner(self.spark)
+        return SparkJoiner(self.spark, TaskJoins(self.spark, self._store.path, self._store.room.memory))

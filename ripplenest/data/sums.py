@@ -1,6 +1,7 @@
 """Sums of rows that come piece by piece: in memory while they are few, in sorted runs where they are not."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -124,12 +125,17 @@ def summed(rows: Rows, room: Room) -> Rows:
 
 def sum_of(types: tuple[Base, ...], tables: Iterable[pa.Table], room: Room, by: Columns = ()) -> Rows:
     """The sum of ``tables`` of rows; where it does not fit ``room``, in a file and in the order of ``by``."""
-    every = list(tables)
-    size = sum(map(held, every))
-    if size <= room.chunk:
-        return Rows(types, table=pa.concat_tables(every)).consolidated()
+    some: list[pa.Table] = []
+    more, size = iter(tables), 0
+    for table in more:
+        some.append(table)
+        size += held(table)
+        if size > room.chunk:
+            break
+    else:
+        return Rows(types, table=pa.concat_tables(some or [arrow_schema(types).empty_table()])).consolidated()
     total = Sum(room, types, by)
-    for table in every:
+    for table in chain(some, more):
         most = max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)
         for start in range(0, table.num_rows, most):
             total.add(Rows(types, table=table.slice(start, most)))

@@ -1,8 +1,10 @@
 """The Spark engine for products: all that it is asked at once in one job."""
 
+import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from typing import Protocol
 
 from attrs import field, frozen
 from cachetools import LRUCache
@@ -20,28 +22,45 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Target
 from ripplenest.run.joiner import Joined, Task
 from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, few, frame, join_of, layout, rows_of, summed, together
-from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGE
+from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGES
 
 FEW_JOINS = 12  # in one task of a session whose pages are as large as Spark makes them: a 16th of a core's memory
 MANY_JOINS = 240  # in one of a session with small pages
 PREPARED = 128  # sets of targets that are remembered: which maps a batch changes last depends on the parts it changes
+GIVEN = 1 << 23  # bytes of rows that Spark is given before plans are let go, which hold some eight times that of heap
 QUERY_LOG = "DataFrameQueryContextLogger"  # where pyspark writes what went wrong in a query, on stderr
 ARITHMETIC = (ArithmeticException, NumberFormatException, DateTimeException, SparkRuntimeException)
 
 
-class SparkJoiner:
-    """Products as DataFrame joins on flat tables."""
+class Large(Protocol):
+    """Who joins rows that are not to be in Java's heap."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    @property
+    def is_able(self) -> bool:
+        """Whether it can, where the session's workers are."""
+
+    def joined(self, tasks: Sequence[Task], targets: Sequence[Target], prepared: "Prepared") -> Joined:
+        """By target, the rows of its tasks, each once or more. Raises EvaluationError."""
+
+
+class SparkJoiner:
+    """Products as DataFrame joins on flat tables: of few rows; and of many by ``large``, if that is able to."""
+
+    def __init__(self, spark: SparkSession, large: Large | None = None) -> None:
         self.spark = spark
-        self._prepared: LRUCache[object, _Prepared] = LRUCache(PREPARED)
+        self._large = large
+        self._prepared: LRUCache[object, Prepared] = LRUCache(PREPARED)
         self._lock = Lock()
-        self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) == SMALL_PAGE else FEW_JOINS
+        self._given = 0
+        self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) in SMALL_PAGES else FEW_JOINS
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """By target, the sum of its tasks' rows, consolidated. One Spark job unless there are very many joins, or rows
         that few inputs make. Raises EvaluationError."""
-        first, *rest = (self._joined(group, targets) for group in _groups(tasks, self._most))
+        try:
+            first, *rest = (self._joined(group, targets) for group in _groups(tasks, self._most))
+        finally:
+            self._let_go(sum({id(rows): rows.arrow().nbytes for t in tasks for rows in t.inputs}.values()))
         found = {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
         return Joined(found, sum(group.jobs for group in (first, *rest)))
 
@@ -49,6 +68,8 @@ class SparkJoiner:
         """The same, not consolidated."""
         prepared = self._of(targets)
         small = few(rows for t in tasks for rows in t.inputs)
+        if not small and self._large is not None and self._large.is_able:
+            return self._large.joined(tasks, targets, prepared)
         inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
         frames = {key: frame(self.spark, rows) for key, rows in inputs.items()}
         products = [
@@ -57,20 +78,35 @@ class SparkJoiner:
         jobs = 1
         with evaluation():
             answer = (together(products) if small else summed(products, prepared.layout)).toArrow()
-            if small and answer.num_rows > SMALL_ROWS:
+        if small and answer.num_rows > SMALL_ROWS:
+            if self._large is not None and self._large.is_able:
+                more = self._large.joined(tasks, targets, prepared)
+                return Joined(more, 1 + more.jobs)
+            with evaluation():
                 jobs, answer = 2, summed(products, prepared.layout).toArrow()
         return Joined({t.name: rows_of(answer, t, prepared.layout) for t in targets}, jobs)
 
-    def _of(self, targets: Sequence[Target]) -> "_Prepared":
+    def _let_go(self, given: int) -> None:
+        """Of what Spark was given, with so many bytes more. What py4j asks of an object of Java is a cycle with it: so
+        DataFrames that nobody has any more keep their plans in Java's heap, and the rows in these, until Python looks
+        for cycles. When it does depends on what was made in Python, which of columns is next to nothing."""
+        with self._lock:
+            self._given += given
+            if self._given <= GIVEN:
+                return
+            self._given = 0
+        gc.collect()
+
+    def _of(self, targets: Sequence[Target]) -> "Prepared":
         key = tuple((t.name, t.types) for t in targets)
         with self._lock:
             if key not in self._prepared:
-                self._prepared[key] = _Prepared(layout(targets))
+                self._prepared[key] = Prepared(layout(targets))
             return self._prepared[key]
 
 
 @frozen
-class _Prepared:
+class Prepared:
     """The columns of some targets and of their products, which are made once and used by every batch."""
 
     layout: Layout

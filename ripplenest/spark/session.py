@@ -32,10 +32,13 @@ OLDEST = (4, 1)
 DRIVER_MEMORY = "RIPPLENEST_DRIVER_MEMORY"
 
 
-# Each hash join of a task holds at least one page until the task ends, and all joins of a program may be one task.
 # What Spark remembers of jobs for a page that is off: 1,000 of each, and tens of kB of heap for one, unless told.
 _REMEMBERED = ("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.sql.ui.retainedExecutions")
-PAGE_SIZE, SMALL_PAGE = "spark.buffer.pageSize", "1m"
+# Each hash join of a task holds at least one page until the task ends, and all joins of a program may be one task. A
+# page is an array with 16 bytes before it. One that is larger than a region of the heap takes two, and what the second
+# one has left is nobody's: regions are of 1 MiB, up to 2 GB of heap.
+PAGE_SIZE, SMALL_PAGE = "spark.buffer.pageSize", f"{(1 << 20) - 16}b"
+SMALL_PAGES = (SMALL_PAGE, "1m")
 
 
 @frozen

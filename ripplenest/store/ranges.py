@@ -14,6 +14,7 @@ can have, but what is asked by others is looked up in each.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 from attrs import frozen
@@ -25,7 +26,7 @@ from ripplenest.data.room import Room, held
 from ripplenest.data.rows import Rows
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Spool
-from ripplenest.data.sums import rows_level, stored_rows, summed
+from ripplenest.data.sums import rows_level, stored_rows, sum_of
 from ripplenest.nrc.types import Base
 from ripplenest.store.clustering import clustered
 from ripplenest.store.disk import Disk
@@ -64,10 +65,10 @@ class Merged:
 
 def divided(source: TableRef, tasks: int, first: int, table: int, minus: TableRef | None = None) -> list[Range]:
     """All rows of ``source``, without those of ``minus``, in as many ranges as ``tasks`` can do at once, if there is
-    enough to do; in one where rows are in no order. Segments get numbers from ``first`` on."""
+    enough to do. Segments get numbers from ``first`` on."""
     size = sum(s.blob.bytes for ref in (source, minus) if ref is not None for s in ref.segments)
     many = max(-(-size // MOST), min(tasks, -(-size // LEAST)), 1)
-    found = enumerate(ranges(0, RANGE, many if source.spec.indexes else 1), first)
+    found = enumerate(ranges(0, RANGE, many if source.spec.types else 1), first)
     return [Range(source, low, high, i, table, minus) for i, (low, high) in found]
 
 
@@ -187,11 +188,13 @@ def _differing(work: Range, reader: Reader, room: Room) -> Iterator[tuple[U64, R
 
 
 def _whole(work: Range, reader: Reader, room: Room) -> tuple[Rows, int]:
-    """The same of a table without order, whose rows are all there is to go by."""
-    rows = summed(work.source.scan(reader), room)
+    """The same of a table without order, of which every row is looked at for those of the range."""
+    types, within = work.source.spec.types, (work.low, work.high, room.chunk)
+    rows = sum_of(types, work.source.hashed(reader, *within), room)
     weight = rows.heaviest()
     if work.minus is not None:
-        rows = summed(rows.plus(work.minus.scan(reader).negated()), room)
+        gone = (Rows(types, table=table).negated().arrow() for table in work.minus.hashed(reader, *within))
+        rows = sum_of(types, chain([rows.arrow()], gone), room)
     return rows, weight
 
 

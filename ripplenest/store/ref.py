@@ -20,7 +20,7 @@ from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Blob
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.layouts import Layout, layout_of
-from ripplenest.store.segments import Reader, Segment
+from ripplenest.store.segments import Reader, Segment, of_hashes
 from ripplenest.store.specs import Columns, TableSpec
 
 Segments = tuple[Segment, ...]
@@ -82,16 +82,36 @@ class TableRef:
         first, end = reader.spread(run, keys)
         yield from ((run[i], keys.part(first[i], end[i])) for i in np.flatnonzero(end > first).tolist())
 
+    @property
+    def is_run(self) -> bool:
+        """Whether its segments are one sorted run, whose rows differ."""
+        return len(sorted_runs(self.segments)) == 1
+
     def between(self, reader: Reader, low: int, high: int) -> Rows:
         """The rows whose numbers are low ≤ n < high. Law: those of ranges that make up 0 … RANGE are ``scan``, and no
-        row is in two of them. Of the rows of a single segment, which differ, a row's place will do for a number."""
-        if len(self.segments) == 1 and not self.spec.indexes:
-            (only,) = self.segments
-            first, end = (only.rows * n // RANGE for n in (low, high))
-            return self._rows([reader.part(only, first, end, self.layouts)])
+        row is in two of them. Of rows that differ, and are in no order, a row's place will do for a number."""
+        if self.is_run and not self.spec.indexes:
+            return self._rows(list(self._places(reader, *(self.size * n // RANGE for n in (low, high)))))
         columns = self.clustered
         found = [reader.between(s, columns, low, high, self.layouts) for s in self.segments]
         return self._rows([t for t in found if t is not None])
+
+    def _places(self, reader: Reader, low: int, high: int) -> Iterator[pa.Table]:
+        start = 0
+        for s in self.segments:
+            first, end = max(low - start, 0), min(high - start, s.rows)
+            if end > first:
+                yield reader.part(s, first, end, self.layouts)
+            start += s.rows
+
+    def hashed(self, reader: Reader, low: int, high: int, most: int) -> Iterator[pa.Table]:
+        """The rows whose hashes are low ≤ h < high, of segments in any order, about ``most`` bytes of which are looked
+        at at once. Law: a row that two tables of one ``spec`` have is in the same range of both."""
+        for s in self.segments:
+            for first, end in ranges(0, s.rows, min(-(-s.blob.bytes // most), s.rows)):
+                found = of_hashes(reader.part(s, first, end, self.layouts), self.clustered, low, high)
+                if found.num_rows:
+                    yield found
 
     def windows(self, reader: Reader, low: int, high: int, rows: int) -> Iterator[Rows]:
         """What is ``between``, each row once, about ``rows`` entries at a time: hashes are spread evenly."""
@@ -109,8 +129,7 @@ class TableRef:
         """The sum of stored tables; a single one is a sum already."""
         if not tables:
             return Rows.empty(self.spec.types)
-        summed = len(tables) == 1 or len(sorted_runs(self.segments)) == 1
-        return Rows(self.spec.types, table=pa.concat_tables(tables), summed=summed)
+        return Rows(self.spec.types, table=pa.concat_tables(tables), summed=len(tables) == 1 or self.is_run)
 
 
 def sorted_runs(segments: Segments) -> list[Segments]:

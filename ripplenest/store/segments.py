@@ -26,7 +26,7 @@ from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
 from ripplenest.store.disk import Blob, Disk
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import SHIFT, KeyIndex, entries_of
+from ripplenest.store.indexes import RANGE, SHIFT, KeyIndex, entries_of
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.mapped import Mapped
 from ripplenest.store.seal import seal
@@ -100,6 +100,15 @@ class Pack:
 
 
 # ---------------------------------------------------------------- reading
+
+
+def of_hashes(rows: pa.Table, columns: Columns, low: int, high: int) -> pa.Table:
+    """Those of ``rows`` whose ``columns`` have a stored hash low ≤ h < high."""
+    if (low, high) == (0, RANGE):
+        return rows
+    upper = key_hashes(rows, columns) >> SHIFT
+    return rows.filter(pa.array((upper >= low) & (upper < high)))
+
 
 
 class Reader:
@@ -184,10 +193,8 @@ class Reader:
             if index.in_order:
                 first, end = index.between(low, high)
                 return self.part(segment, first, end, layouts) if end > first else None
-        rows = self.scan(segment, layouts)
-        upper = key_hashes(rows, columns) >> SHIFT
-        kept = (upper >= low) & (upper < high)
-        return rows.filter(pa.array(kept)) if kept.any() else None
+        found = of_hashes(self.scan(segment, layouts), columns, low, high)
+        return found if found.num_rows else None
 
     def remember(self, made: Iterable[tuple[Blob, Mapped | KeyIndex]]) -> None:
         """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""

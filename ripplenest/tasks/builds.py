@@ -9,19 +9,18 @@ later levels read of a map is what is stored, and its change.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from attrs import define, evolve, field
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.data.sums import summed
-from ripplenest.intake.faults import numbered
-from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.errors import CorruptState, EvaluationError
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Const, Product
 from ripplenest.spark.frames import Layout, join_of, layout, placed
@@ -31,15 +30,15 @@ from ripplenest.state.tasks import Back, Built, Pending
 from ripplenest.store.folder import SEGMENTS
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ranges import LEAST, Range, Unwritten, divided, merge, written
-from ripplenest.store.ref import Segments, TableRef, segment_of_json, segment_to_json
+from ripplenest.store.ref import Segments, TableRef, segment_of_json
 from ripplenest.store.segments import Segment
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.arrays import shredded
-from ripplenest.tasks.faulty import told
-from ripplenest.tasks.handed import Surroundings, sources_of, sources_text, surroundings
-from ripplenest.tasks.jobs import UNSEEN, Batches, SparkJobs, check_seen, gathered
+from ripplenest.tasks.faulty import raised
+from ripplenest.tasks.handed import Surroundings, sources_text, surroundings
+from ripplenest.tasks.jobs import SparkJobs, check_seen
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
 from ripplenest.tasks.rows import Seen, stored
@@ -156,14 +155,14 @@ class TaskBuilds:
         """The change of every map of ``plan``, in segments that are numbered from ``first`` on. Raises
         EvaluationError."""
         found = Differences(self.spark, self.memory, over, staging, first)
-        with told(staging, found.tables):
+        with _told(staging, found.tables):
             return _Build(found, plan).done()
 
     def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
         """The change of tables to what they were, and of every map of ``plan`` with it (``Builds``)."""
         found = Differences(self.spark, self.memory, Pending(back.version), staging, first)
         found.tables.check_kept(back.to)
-        with told(staging, found.tables):
+        with _told(staging, found.tables):
             return self._back(found, plan, back)
 
     def _back(self, found: Differences, plan: Plan, back: Back) -> Built:
@@ -221,14 +220,8 @@ class _Build:
 
     def _runs(self, built: Products) -> dict[str, Segments]:
         shared = layout([_stored(self.plan.by_name[name]) for name in built])
-        refs = [TableRef(self.of.before(name).spec, ()) for name in built]
-        common = sources_text(self.of.here, refs, json.dumps([shared.slots[name] for name in built]))
         self.of.jobs += 1
-        with evaluation():
-            said = SparkJobs(self._products(built, shared)).on_rows(Summing, common)
-        check_seen(said.values(), self.of.staging.folder)
-        found = [json.loads(said[share]) for share in sorted(said)]
-        return {name: tuple(segment_of_json(s) for own in found for s in own[i]) for i, name in enumerate(built)}
+        return runs_of(self._products(built, shared), shared, {n: self.of.before(n).spec for n in built}, self.of.here)
 
     def _products(self, built: Products, shared: Layout) -> DataFrame:
         """The rows of all products, tagged by their maps."""
@@ -301,25 +294,26 @@ def _groups(level: Sequence[PlannedMap]) -> Iterator[list[PlannedMap]]:
         yield group
 
 
-def sum_up(common: str, share: int, batches: Batches) -> str:
-    """In a task: leave runs of the rows of maps, and say which."""
-    here, refs, more = sources_of(common)
-    if not Path(here.write).is_dir():
-        return UNSEEN
-    slots = json.loads(more)
-    found: list[list[Segment]] = [[] for _ in refs]
-    for table in gathered(batches, here.room):
-        for i, ref in enumerate(refs):
-            rows = _rows(ref.spec, table, i if len(refs) > 1 else None, slots[i])
-            number = numbered(share) + sum(map(len, found)) + 1
-            if len(rows):
-                found[i] += written([Unwritten(rows, ref.spec.indexes[:1], number)], here.disk, here.room, lasts=False)
-    return json.dumps([list(map(segment_to_json, segments)) for segments in found])
+@contextmanager
+def _told(staging: Staging, tables: Snapshot) -> Iterator[None]:
+    """What tasks have noted, as an error of ours. Raises NotKept where they could not read because the version of
+    ``tables`` is no longer kept."""
+    with raised(staging):
+        try:
+            yield
+        except (PySparkException, CorruptState):
+            tables.check_kept()
+            raise
 
 
-def _rows(spec: TableSpec, table: pa.Table, tag: int | None, slots: Sequence[str]) -> Rows:
-    """The sum of the rows with a tag."""
-    own = table if tag is None else table.filter(pc.equal(table.column("tag"), tag))
-    names = [*(f"c{i}" for i in range(len(slots))), WEIGHT]
-    columns = pa.Table.from_arrays([own.column(slot) for slot in (*slots, WEIGHT)], names=names)
-    return Rows.of_arrow(spec.types, columns).consolidated()
+def runs_of(
+    products: DataFrame, shared: Layout, specs: Mapping[str, TableSpec], here: Surroundings
+) -> dict[str, Segments]:
+    """By target the runs of the rows of products, which are tagged by it. One job. Raises EvaluationError."""
+    refs = [TableRef(spec, ()) for spec in specs.values()]
+    common = sources_text(here, refs, json.dumps([shared.slots[name] for name in specs]))
+    with evaluation():
+        said = SparkJobs(products).on_rows(Summing, common)
+    check_seen(said.values(), Path(here.write))
+    found = [json.loads(said[share]) for share in sorted(said)]
+    return {name: tuple(segment_of_json(s) for own in found for s in own[i]) for i, name in enumerate(specs)}

@@ -10,7 +10,6 @@ from pyspark.errors import PySparkException
 
 from ripplenest.errors import CorruptState, EvaluationError
 from ripplenest.intake.faults import Fault
-from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.staging import Staging, file_name
 from ripplenest.tasks.handed import Surroundings
 
@@ -28,16 +27,11 @@ def noted(here: Surroundings) -> Iterator[None]:
 
 
 @contextmanager
-def told(staging: Staging, tables: Snapshot) -> Iterator[None]:
-    """What tasks have noted, as an error of ours. Raises NotKept where they could not read because the version of
-    ``tables`` is no longer kept."""
+def raised(staging: Staging) -> Iterator[None]:
+    """What tasks have noted, as an error of ours."""
     try:
         yield
     except PySparkException:
-        tables.check_kept()
         for file in staging.folder.glob(f"*{ENDING}"):
             raise Fault.of_json(json.loads(file.read_bytes())).at(None) from None
-        raise
-    except CorruptState:
-        tables.check_kept()
         raise

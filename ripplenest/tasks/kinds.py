@@ -1,6 +1,8 @@
 """The kinds of jobs. Spark tells tasks their names; what does the work is imported by who does it."""
 
-from ripplenest.tasks.jobs import Batches, OnRows, OnWork
+from pathlib import Path
+
+from ripplenest.tasks.jobs import UNSEEN, Batches, OnRows, OnWork
 
 
 class Taking(OnRows):
@@ -28,7 +30,7 @@ class Summing(OnRows):
 
     @staticmethod
     def do(common: str, share: int, batches: Batches) -> str:
-        from ripplenest.tasks.builds import sum_up  # noqa: PLC0415 - in tasks alone
+        from ripplenest.tasks.summing import sum_up  # noqa: PLC0415 - in tasks alone
 
         return sum_up(common, share, batches)
 
@@ -71,3 +73,11 @@ class Merging(OnWork):
         from ripplenest.tasks.merging import merge_range  # noqa: PLC0415 - in tasks alone
 
         return merge_range(common, own)
+
+
+class Seeing(OnWork):
+    """Whether a folder is seen."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:  # noqa: ARG004 - there is nothing of its own
+        return "" if Path(common).is_dir() else UNSEEN

@@ -12,7 +12,6 @@ from pyspark.sql.types import StructType
 
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.sums import summed
-from ripplenest.run.passing import support
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.tasks.faulty import noted
@@ -35,7 +34,7 @@ class Seen:
         """What is seen of ``rows``."""
         if self.columns is not None:
             return rows.select(range(self.columns))
-        return support(rows) if self.support else rows
+        return _support(rows) if self.support else rows
 
 
 def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
@@ -84,9 +83,15 @@ class _Reader(DataSourceReader):
 
 
 def _is_in_order(ref: TableRef) -> bool:
-    """Whether a part of the rows is read without looking at the others: those of several segments without an access key
-    are only found by looking at all of them."""
-    return bool(ref.spec.types) and (bool(ref.spec.indexes) or len(ref.segments) < 2)
+    """Whether a part of the rows is read without looking at the others: those of several runs without an access key are
+    only found by looking at all of them."""
+    return bool(ref.spec.types) and (bool(ref.spec.indexes) or ref.is_run)
+
+
+def _support(rows: Rows) -> Rows:
+    from ripplenest.run.passing import support  # noqa: PLC0415 - imports plans, which few tasks want
+
+    return support(rows)
 
 
 def _whole(ref: TableRef, here: Surroundings) -> Rows:

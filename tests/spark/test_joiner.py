@@ -1,8 +1,10 @@
 """The Spark engine against the Python engine, product by product: what random programs seldom have."""
 
+import gc
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from support.products import product
@@ -200,3 +202,26 @@ def test_very_many_joins_are_several_jobs(spark: SparkSession, pages: str) -> No
     found = joiner.join([Task("m", chain, tables)] * count, [made("m", text), made("idle", text)])
     assert {name: rows.counts() for name, rows in found.items()} == {"m": {("a1",): 30 * count}, "idle": {}}
     assert found.jobs == (1 if pages == "small" else 9)
+
+
+def test_what_spark_was_given_is_let_go(spark: SparkSession) -> None:
+    """However seldom Python looks for cycles, in which all that was asked of Java is held: plans with their rows, too,
+    of which these have some 25 MB each."""
+    runtime = spark._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
+
+    def used() -> int:
+        runtime.gc()
+        return int(runtime.totalMemory() - runtime.freeMemory()) >> 20
+
+    rows = Rows.of_arrow((LONG, LONG), pa.table({"c0": range(100_000), "c1": range(100_000), "w": [1] * 100_000}))
+    joiner, task = SparkJoiner(spark), Task("m", copy((LONG, LONG)), (rows,))
+    joiner.join([task], [made("m", (LONG, LONG))])
+    gc.collect()
+    gc.disable()
+    try:
+        before = used()
+        for _ in range(16):
+            joiner.join([task], [made("m", (LONG, LONG))])
+        assert used() - before < 200
+    finally:
+        gc.enable()

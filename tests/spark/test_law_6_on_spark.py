@@ -28,7 +28,9 @@ from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.run.joiner import Joiner, PythonJoiner
-from ripplenest.spark.joiner import SparkJoiner
+from ripplenest.spark import frames
+from ripplenest.spark.joiner import Large, SparkJoiner
+from ripplenest.tasks.joins import TaskJoins
 
 BATCHES = 2
 DATABASES = 30
@@ -111,11 +113,11 @@ def test_what_failed_on_spark(spark: SparkSession, pack: Pack) -> None:
     law_6(pack, SparkJoiner(spark))
 
 
-def on_spark(spark: SparkSession, first: int, queries: int) -> None:
+def on_spark(spark: SparkSession, first: int, queries: int, large: Large | None = None) -> None:
     """``queries`` queries on 30 databases each, with 2 batches, of which a third have rows at least."""
     alone = test_what_failed_on_spark.law(spark=spark)  # type: ignore[attr-defined]
     base = Random(first).randrange(2**32)
-    filled = sum(law_6_packed(base + i, DATABASES, SparkJoiner(spark), alone) for i in range(queries))
+    filled = sum(law_6_packed(base + i, DATABASES, SparkJoiner(spark, large), alone) for i in range(queries))
     assert filled > queries * DATABASES * BATCHES / 3
 
 
@@ -128,6 +130,12 @@ def test_packing_changes_nothing() -> None:
 def test_law_6_on_spark(spark: SparkSession) -> None:
     """15 queries on 30 databases each."""
     on_spark(spark, 6, 15)
+
+
+def test_law_6_by_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where rows are many, as if all were: 2 queries."""
+    monkeypatch.setattr(frames, "SMALL_ROWS", 0)
+    on_spark(spark, 7, 2, TaskJoins(spark, tmp_path, 1 << 24))
 
 
 @pytest.mark.long

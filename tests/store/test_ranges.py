@@ -12,15 +12,17 @@ from support.laws import law
 from support.sizes import many
 from support.states import MEMORY
 
+from ripplenest.data.index import key_hashes
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.nrc.types import LONG, STRING, nullable
 from ripplenest.store import ranges, segments
 from ripplenest.store.disk import Disk
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.indexes import RANGE, SHIFT
 from ripplenest.store.ranges import Unwritten, divided, merge, windows, written
 from ripplenest.store.ref import TableRef, sorted_runs
+from ripplenest.store.ref import ranges as between
 from ripplenest.store.segments import Reader
 from ripplenest.store.specs import Change, TableSpec, Written
 from ripplenest.store.staging import Staging
@@ -73,6 +75,12 @@ def test_ranges_of_runs_are_a_table(c: Choices) -> None:
         assert now.scan("T").consolidated().counts() == wanted
         assert now.delta("T", parent).consolidated().counts() == total.consolidated().counts()
         COUNTS["ranges"] += len(made) > 1
+        COUNTS["ranges without order"] += len(made) > 1 and not spec.indexes
+        run = TableRef(spec, now.changed("T", parent).segments)
+        pieces = [run.between(store._reader, *ends) for ends in between(0, RANGE, 5)]
+        assert sum(map(len, pieces)) == run.size == len(total.consolidated())
+        assert Rows.empty(TYPES).plus(*pieces).counts() == total.consolidated().counts()
+        COUNTS["read in places"] += len(made) > 1 and not spec.indexes and all(map(len, pieces))
         COUNTS["rows twice"] += len(total) > len(total.consolidated()) + 3
         COUNTS["in files"] += memory == 1 << 10 and sum(s.rows for s in made) > 60
         for columns in spec.indexes:
@@ -121,9 +129,13 @@ def test_the_difference_of_runs_and_a_table_is_its_change(c: Choices) -> None:
         COUNTS["differences"] += 0 < len(change) < len(wanted) + len(held.consolidated())
         COUNTS["without order"] += not spec.indexes and len(now.segments("T")) > 1
         COUNTS["differences of ranges"] += len(made) > 1
+        COUNTS["differences of ranges without order"] += len(made) > 1 and not spec.indexes
 
 
-COVERED = ("ranges", "rows twice", "in files", "keys", "differences", "without order", "differences of ranges")
+COVERED = (
+    *("ranges", "rows twice", "in files", "keys", "differences", "without order", "differences of ranges"),
+    *("ranges without order", "differences of ranges without order", "read in places"),
+)
 
 
 def test_what_ranges_covered() -> None:
@@ -218,3 +230,13 @@ def test_windows_are_in_order(tmp_path: Path) -> None:
     found = [*windows(TableRef(SPEC, (run,)), Reader(disk), 0, RANGE, Room(1 << 13))]
     hashes = [h for own, _ in found for h in own.tolist()]
     assert len(found) > 10 and hashes == sorted(hashes) and len(hashes) == 2000
+
+
+def test_a_hash_is_in_the_range_that_begins_with_it() -> None:
+    """And in none that ends with it."""
+    given = Rows.of_pairs(TYPES, [((i, "a"), 1) for i in range(50)]).arrow()
+    hashes = (key_hashes(given, (0, 1)) >> SHIFT).tolist()
+    for i, h in enumerate(hashes):
+        assert segments.of_hashes(given, (0, 1), h, h + 1).column("c0").to_pylist() == [i]
+        assert segments.of_hashes(given, (0, 1), 0, h).num_rows == sorted(hashes).index(h)
+    assert segments.of_hashes(given, (0, 1), 0, RANGE) is given
