@@ -9,6 +9,7 @@ from support.laws import law
 from support.nesting import agrees, nested
 from support.queries import grouped_query
 from support.schemas import random_schema
+from support.sizes import many
 from support.strategies import Case, case_of
 
 from ripplenest.delta.strata import Answer, Cut, Cutter
@@ -80,7 +81,7 @@ def cut_dictionary(cutter: Cutter, d: DictExpr) -> DictExpr:
             return d
 
 
-@law(grouped_case, examples=600)
+@law(grouped_case, examples=many(150, 600))
 def test_theorem_8_with_groups(case: Case) -> None:
     assert nested(shred(case.query), case.parts) == evaluate(case.query, case.db)
 

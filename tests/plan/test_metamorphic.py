@@ -62,7 +62,7 @@ def test_law_8(c: Choices) -> None:
     law_8(c, schema, correlated_query(c, schema) if c.number(2) else random_query(c, schema))
 
 
-@law(examples=many(32, 100))
+@law(examples=many(16, 100))
 def test_law_8_with_weights(c: Choices) -> None:
     """As law 8, of views whose rows are there as often as values say."""
     schema = random_schema(c)

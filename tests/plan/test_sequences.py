@@ -14,6 +14,7 @@ from support.laws import law
 from support.programs import ASKED, KEYED, Running, planned, query_of
 from support.queries import grouped_query, random_query
 from support.schemas import Schema, random_schema
+from support.sizes import many
 from support.strategies import Case, case_of
 
 from ripplenest.nrc.interpret import evaluate
@@ -24,7 +25,7 @@ MAKERS: dict[str, Maker] = {"random": random_query, "correlated": correlated_que
 BATCHES = 5
 DATABASES = 8
 QUERIES = 63
-GROUPED, FEW = 126, 3  # queries with groups, and the databases of each
+GROUPED, FEW = many(63, 126), 2  # queries with groups, and the databases of each
 COUNTS: defaultdict[tuple[str, int], Counts] = defaultdict(Counts)  # by kind and share
 
 
@@ -83,7 +84,7 @@ def test_incremental_is_recompute_with_groups(c: Choices) -> None:
 @pytest.mark.parametrize("share", range(1, 12))
 @law(examples=GROUPED, fresh=True, shown=lambda c, share: shown_grouped(c))  # noqa: ARG005
 def test_incremental_is_recompute_with_groups_long(share: int, c: Choices) -> None:
-    """12 · 126 · 3 pairs."""
+    """12 · 126 · 2 pairs."""
     sequences(grouped_query, c, COUNTS["grouped", share], FEW)
 
 

@@ -204,6 +204,7 @@ def test_very_many_joins_are_several_jobs(spark: SparkSession, pages: str) -> No
     assert found.jobs == (1 if pages == "small" else 9)
 
 
+@pytest.mark.long
 def test_what_spark_was_given_is_let_go(spark: SparkSession) -> None:
     """However seldom Python looks for cycles, in which all that was asked of Java is held: plans with their rows, too,
     of which these have some 25 MB each."""

@@ -133,9 +133,9 @@ def test_law_6_on_spark(spark: SparkSession) -> None:
 
 
 def test_law_6_by_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same where rows are many, as if all were: 2 queries."""
+    """The same where rows are many, as if all were: a query."""
     monkeypatch.setattr(frames, "SMALL_ROWS", 0)
-    on_spark(spark, 7, 2, TaskJoins(spark, tmp_path, 1 << 24))
+    on_spark(spark, 7, 1, TaskJoins(spark, tmp_path, 1 << 24))
 
 
 @pytest.mark.long

@@ -63,6 +63,7 @@ def test_maps_of_groups(spark: SparkSession, tmp_path: Path) -> None:
     made_alike(spent, spark, tmp_path)
 
 
+@pytest.mark.long
 def test_maps_of_what_bags_have_in_common(spark: SparkSession, tmp_path: Path) -> None:
     """Whose rows are there as often as two counts say."""
     made_alike(unlike, spark, tmp_path)

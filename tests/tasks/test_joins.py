@@ -129,6 +129,7 @@ def test_workers_that_do_not_see_the_folder(
     assert asked == ["folder", "package"]
 
 
+@pytest.mark.long
 def test_java_holds_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     """Neither while they are joined nor afterwards: the plans of these would have 80 MB each, and more while they are
     made."""
