@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sizes import many
 
 import ripplenest as rn
 from ripplenest import Bag
@@ -137,6 +138,7 @@ def canonical(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
+@settings(max_examples=many(30, 300))
 @given(p=people, o=orders)
 def test_a_view_gives_what_the_same_python_gives(function: Any, p: list[Person], o: list[Order]) -> None:
     made: rn.View = view(function)

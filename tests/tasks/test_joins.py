@@ -160,6 +160,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("all_by_files")
+@pytest.mark.long
 def test_batches(spark: SparkSession, folder: Path) -> None:
     """As users have them: views are what their definitions say, and nothing is left."""
     with opened(folder / "state", spark=spark, engine="spark") as db:
