@@ -20,7 +20,7 @@ def grouped_case(c: Choices) -> Case:
     return case_of(c, schema, grouped_query(c, schema), BATCHES)
 
 
-@law(grouped_case, examples=many(150, 2500))
+@law(grouped_case, examples=many(60, 2500))
 def test_law_6_with_groups(case: Case) -> None:
     query = query_of(case.schema, case.query)
     _, program = planned(query)

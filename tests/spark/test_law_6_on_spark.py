@@ -128,8 +128,8 @@ def test_packing_changes_nothing() -> None:
 
 
 def test_law_6_on_spark(spark: SparkSession) -> None:
-    """15 queries on 30 databases each."""
-    on_spark(spark, 6, 15)
+    """10 queries on 30 databases each."""
+    on_spark(spark, 6, 10)
 
 
 def test_law_6_by_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

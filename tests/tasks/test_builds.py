@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from support.shapes import SHAPES, both
+from support.shapes import SHAPES
 from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, movie, opened, order
-from support.totals import TOTALS, spent, unlike
+from support.totals import TOTALS, alike
 
 import ripplenest as rn
 from ripplenest import Bag
@@ -15,7 +15,7 @@ from ripplenest.errors import EvaluationError
 from ripplenest.state import tasks
 
 CUSTOMERS = [ANN, BOB, customer(9, "Drama", [order(13, item(2, 3, ("a", "a", "b")))]), customer(10, "Action", [])]
-OTHERS = [v for v in (*VIEWS, *SHAPES, *TOTALS) if v not in (both, spent, unlike)]
+OTHERS = [v for v in (*VIEWS, *SHAPES, *TOTALS) if v is not alike]
 
 
 @pytest.fixture(autouse=True)
@@ -54,19 +54,9 @@ def made_alike(view: rn.View, spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_maps_are_those_that_are_built_here(spark: SparkSession, tmp_path: Path) -> None:
-    """Of two levels: a domain that holds a label twice, of which the next level sees each label once."""
-    made_alike(both, spark, tmp_path)
-
-
-def test_maps_of_groups(spark: SparkSession, tmp_path: Path) -> None:
-    """Whose rows are folded by Spark, and read for places that have none."""
-    made_alike(spent, spark, tmp_path)
-
-
-@pytest.mark.long
-def test_maps_of_what_bags_have_in_common(spark: SparkSession, tmp_path: Path) -> None:
-    """Whose rows are there as often as two counts say."""
-    made_alike(unlike, spark, tmp_path)
+    """Of several levels: a domain that holds a place twice, of which the next level sees each once, and groups, whose
+    rows are folded by Spark and read for places that have none."""
+    made_alike(alike, spark, tmp_path)
 
 
 @pytest.mark.long
