@@ -140,7 +140,7 @@ VIEWS = {v.name: v for v in WANTED}
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@law(examples=many(12, 300))
+@law(examples=many(6, 300))
 def test_after_every_batch_it_is_what_the_counts_say(name: str, c: Choices) -> None:
     """Incremental = what two multiplicities give, row by row, whatever comes and goes."""
     view = VIEWS[name]
@@ -181,7 +181,7 @@ def as_text(rows: list[Any]) -> list[str]:
     return sorted(repr(tuple(row.values()) if isinstance(row, dict) else tuple(row)) for row in rows)
 
 
-@law(examples=many(40, 400))
+@law(examples=many(20, 400))
 def test_it_is_except_all_and_intersect_all(c: Choices) -> None:
     """The views on plain rows, the functions on them, and DuckDB: NULL is NULL, NaN is NaN, copies count."""
     a, b = some_rows(c), some_rows(c)

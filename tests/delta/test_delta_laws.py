@@ -82,7 +82,7 @@ def test_law_1(case: Case) -> None:
     law_1(case)
 
 
-@law(weighed_cases(), examples=many(100, 400))
+@law(weighed_cases(), examples=many(40, 400))
 def test_law_1_with_weights(case: Case) -> None:
     """δ(w(t)) = ∅, at any place of a term."""
     law_1(case)

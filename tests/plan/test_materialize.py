@@ -137,7 +137,7 @@ def test_joins(mode: Materialize, case: Case) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@law(join_cases(3, weighed=True), examples=many(28, 60))
+@law(join_cases(3, weighed=True), examples=many(14, 60))
 def test_weighed_joins(mode: Materialize, case: Case) -> None:
     """As above, on rows that are there as often as columns say, which maps keep for whoever reads them."""
     law_6(case, mode)

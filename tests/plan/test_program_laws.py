@@ -58,7 +58,7 @@ def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@law(weighed_cases(batches=2), examples=many(35, 100))
+@law(weighed_cases(batches=2), examples=many(15, 100))
 def test_law_6_with_weights(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose rows are there as often as values say."""
     law_6(case, Options(force_domain=force_domain))
