@@ -17,35 +17,49 @@ from attrs import evolve
 
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.syntax import Call, DictExpr, DictLit, Elem, Expr, Fold, For, Group, Proj, Sng, Tuple, Var
-from ripplenest.nrc.walk import canonical, free_vars, rebuild, rebuild_dict, replace
+from ripplenest.nrc.walk import (
+    canonical,
+    free_vars,
+    rebuild,
+    rebuild_dict,
+    replace,
+    unique_binders,
+    unique_dict_binders,
+)
 
 ROW = "row"
 
 
 def fuse(e: Expr) -> Expr:
-    """A shredded term whose groups fold what is folded of their keys."""
-    match e:
-        case For(k, Group() as g, body):
-            return _fused(k, evolve(g, of=fuse(g.of)), fuse(body))
-        case _:
-            return rebuild(e, fuse, lambda t: t, fuse_dict)
+    """A shredded term whose groups fold what is folded of their keys. Its variables are named apart, so that none that
+    stands between a group and a fold is taken for one of the group."""
+    return _fuse(unique_binders(e))
 
 
 def fuse_dict(d: DictExpr) -> DictExpr:
-    """The same inside of definitions."""
-    return evolve(d, body=fuse(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, fuse, fuse_dict)
+    """The same of a definition."""
+    return _fuse_dict(unique_dict_binders(d))
+
+
+def _fuse(e: Expr) -> Expr:
+    match e:
+        case For(k, Group() as g, body):
+            return _fused(k, evolve(g, of=_fuse(g.of)), _fuse(body))
+        case _:
+            return rebuild(e, _fuse, lambda t: t, _fuse_dict)
+
+
+def _fuse_dict(d: DictExpr) -> DictExpr:
+    return evolve(d, body=_fuse(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, _fuse, _fuse_dict)
 
 
 def _fused(k: str, g: Group, body: Expr) -> Expr:
     """for k in g union body"""
     rows = chain(g.of, g.var)
     found: list[Fold] = []
-    fixed = free_vars(g.of) | {k}
 
     def inside(e: Expr) -> Expr:
         match e:
-            case For(var, source, below) if var in fixed:
-                return For(var, inside(source), below)
             case Group(_, _, _, None) if (args := _folded(e, g, k, rows)) is not None:
                 wanted = (evolve(f, args=a) for f, a in zip(e.folds, args, strict=True))
                 own = [(f.name, _column(f, e.site, g, rows, found)) for f in wanted]

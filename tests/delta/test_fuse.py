@@ -11,12 +11,30 @@ from support.sizes import many
 from support.strategies import Case, case_of
 
 from ripplenest.delta.fuse import fuse, fuse_dict
+from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.simplify import simplify, simplify_dict
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Pred, Proj, Rel, Sng, SngBag, Term, Tuple, Var
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Expr,
+    Flatten,
+    Fold,
+    For,
+    Group,
+    Pred,
+    Proj,
+    Rel,
+    Sng,
+    SngBag,
+    Term,
+    Tuple,
+    Var,
+)
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import Type
+from ripplenest.nrc.types import LONG, Record, Type
 from ripplenest.nrc.walk import nodes, replace_elem
+from ripplenest.plan.lower import nullable_base
 from ripplenest.shred.contexts import dictionaries
 from ripplenest.shred.terms import shred
 
@@ -101,6 +119,19 @@ def test_law_6_of_group_bys(case: Case) -> None:
     for parts, batch in case.steps():
         running = running.apply(batch.delta)
         assert running.nested() == evaluate(query.body, batch.nested_after(case.schema, parts))
+
+
+def test_a_name_that_is_bound_twice_is_two_variables() -> None:
+    """Of what stands between a group and a fold of its key, nothing is taken for a row of the group."""
+    row = Record((("a", LONG), ("b", LONG)))
+    i, j, k = Var("i"), Var("j"), Var("k")
+    same = Pred(Call("same", (Proj(j, "a"), Proj(k, "k"))))
+    rows = For("j", Rel("R", row), For("_", same, Sng(Proj(i, "b"))))
+    fold = Group("f", "y", rows, None, (Fold("v", "sum", (Var("y"),), nullable_base(LONG)),))
+    body = For("i", Rel("S", row), For("s", fold, Sng(Proj(Var("s"), "v"))))
+    e = For("k", Group("g", "i", Rel("R", row), (("k", Proj(i, "a")),), ()), body)
+    db = {"R": BagValue({(("a", 1), ("b", 2)): 1}), "S": BagValue({(("a", 7), ("b", 50)): 1})}
+    assert evaluate(e, db) == evaluate(fuse(e), db) == BagValue({50: 1})
 
 
 def test_coverage() -> None:
