@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.hashing import U64, fingerprints, hash_columns
+from ripplenest.data.grouping import row_prints
+from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Keys, Places, index_of, matches
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
@@ -36,7 +37,7 @@ def project(rows: Rows, columns: Sequence[int], types: tuple[Base, ...]) -> Rows
 
 
 def consolidated(found: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Each of ``found`` consolidated; rows of equal types are looked at together.
+    """Each of ``found`` consolidated; several of equal types are looked at together.
 
     Rows of different fingerprints are different, so what has no two equal ones, and no weight of 0, is a sum already;
     only the others are summed.
@@ -46,6 +47,9 @@ def consolidated(found: Mapping[str, Rows]) -> dict[str, Rows]:
     for name in found:
         by_types[found[name].types].append(name)
     for types, names in by_types.items():
+        if len(names) == 1:
+            summed[names[0]] = found[names[0]].consolidated()
+            continue
         tables = [found[name].arrow() for name in names]
         unsure = _unsure(tables)
         for i, (name, table) in enumerate(zip(names, tables, strict=True)):
@@ -93,8 +97,7 @@ def _apart(table: pa.Table, count: int) -> list[Places] | None:
 
 def _prints(table: pa.Table) -> U64:
     """The fingerprints of rows without their weights."""
-    found = [fingerprints(batch.columns[:-1], len(batch)) for batch in table.to_batches()]
-    return np.concatenate(found) if found else np.empty(0, np.uint64)
+    return row_prints(table.select(table.column_names[:-1]))
 
 
 def each_once(rows: Rows) -> Rows:

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ripplenest.data.grouping import hashes_of, same
 from ripplenest.data.hashing import U64, TextHash, hash_columns, is_text
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.types import Base
@@ -151,15 +151,9 @@ class Sorted:
 
 def index_of(table: pa.Table, columns: Columns) -> Index:
     """(h, r) of ``table`` on ``columns``."""
-    hashes = key_hashes(table, columns)
+    hashes = hashes_of(table, columns)
     order = np.argsort(hashes, kind="stable")
     return hashes[order], order.astype(np.int64, copy=False)
-
-
-def key_hashes(table: pa.Table, columns: Columns) -> U64:
-    """The hash of each row of ``table`` by ``columns``."""
-    parts = [hash_columns([b.column(i) for i in columns], b.num_rows) for b in table.to_batches()]
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
 
 def matches(
@@ -229,14 +223,3 @@ def _sorted_out(
     first = np.searchsorted(known[order], asked, "left")
     which, entries = _each(first, np.searchsorted(known[order], asked, "right") - first)
     return which, places[order][entries]
-
-
-def same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
-    """a <=> b by element: NULL equals NULL, and NaN NaN, because canonical doubles are equal when their bits are."""
-    if pa.types.is_floating(a.type):
-        a, b = a.view(pa.int64()), b.view(pa.int64())
-    equal = pc.equal(a, b)
-    if equal.null_count:
-        equal = pc.if_else(equal.is_null(), pc.and_(a.is_null(), b.is_null()), equal)
-    result: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
-    return result

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ripplenest.data.grouping import same
 from ripplenest.data.hashing import NULL, U64, fingerprints, mix, mixed
-from ripplenest.data.index import Places, ranges, same
+from ripplenest.data.index import Places, ranges
 
 Mask = npt.NDArray[np.bool_]
 _START = np.zeros(1, np.uint64)

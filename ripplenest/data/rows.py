@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ripplenest.data.grouping import grouping
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.errors import WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
@@ -230,10 +231,21 @@ class Rows:
         weights = self._table.column(WEIGHT)
         if float(np.abs(weights.to_numpy().astype(np.float64)).sum()) >= SAFE_SUM:
             return None
-        names = self._table.column_names[:-1]
-        sums = self._table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-        table = sums.rename_columns([*names, WEIGHT]) if names else sums.rename_columns([WEIGHT])
-        return table.filter(pc.not_equal(table.column(WEIGHT), 0)).cast(arrow_schema(self.types))
+        table = _each_once(self._table)
+        return table if pc.all(column := pc.not_equal(table.column(WEIGHT), 0)).as_py() else table.filter(column)
+
+
+def _each_once(table: pa.Table) -> pa.Table:
+    """Each row once, with the sum of its weights, which does not leave 64 bits."""
+    names = table.column_names[:-1]
+    found = grouping(table.select(names)) if names else None
+    if found is None:
+        sums = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+        return sums.rename_columns([*names, WEIGHT]).cast(table.schema)
+    if found.are_all_apart:
+        return table
+    summed = found.sums(table.column(WEIGHT).to_numpy())
+    return table.select(names).take(pa.array(found.firsts)).append_column(table.schema.field(WEIGHT), [summed])
 
 
 def arrow_columns(types: tuple[Base, ...], rows: list[Row]) -> list[pa.Array]:

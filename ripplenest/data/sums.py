@@ -1,6 +1,6 @@
 """Sums of rows that come piece by piece: in memory while they are few, in sorted runs where they are not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 import numpy as np
@@ -16,13 +16,15 @@ from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Spool, Stored
 from ripplenest.nrc.types import Base
 
+NOT_FOLDED: Mapping[str, Columns] = {}
+
 
 class Sum:
-    """Rows of ``types``. Law: ``rows`` is the sum of what was added, consolidated; where that did not fit ``room``, in
-    the order of the hashes of the columns ``by``, and in a file."""
+    """Rows of ``types``. Law: ``rows`` is the sum of what was added, consolidated if ``each_once``; where that did not
+    fit ``room``, in the order of the hashes of the columns ``by``, and in a file."""
 
-    def __init__(self, room: Room, types: tuple[Base, ...], by: Columns = ()) -> None:
-        self._room, self._types = room, types
+    def __init__(self, room: Room, types: tuple[Base, ...], by: Columns = (), each_once: bool = True) -> None:
+        self._room, self._types, self._each_once = room, types, each_once
         self._by = by or tuple(range(len(types)))
         self._tables: list[pa.Table] = []
         self.held = 0  # bytes in memory
@@ -41,7 +43,7 @@ class Sum:
         if self._types:
             self._flush()
             return
-        one = consolidated({"": self.unsummed()})[""].arrow()
+        one = self.unsummed().consolidated().arrow()
         self._tables, self.held = [one], held(one)
 
     @property
@@ -52,15 +54,15 @@ class Sum:
     def rows(self) -> Rows:
         """All of them. Raises EvaluationError for a weight beyond 64 bits."""
         if self._sorter is None:
-            return consolidated({"": self.unsummed()})[""]
+            return self.unsummed().consolidated() if self._each_once else self.unsummed()
         self._flush()
         extent = self._sorter.extent
         if extent is None:
             return Rows.empty(self._types)
         spool = Spool(self._room, extent)
         for _, level in self._sorter.windows(_fingerprints):
-            spool.append(self._window(level))
-        return stored_rows(self._types, spool.stored())
+            spool.append(self._window(level) if self._each_once else level)
+        return stored_rows(self._types, spool.stored(), self._each_once)
 
     def unsummed(self) -> Rows:
         """What is in memory."""
@@ -72,14 +74,14 @@ class Sum:
     def _flush(self) -> None:
         if self._sorter is None:
             self._sorter = Sorter(self._room)
-        level = rows_level(consolidated({"": self.unsummed()})[""])
+        level = rows_level(self.unsummed().consolidated() if self._each_once else self.unsummed())
         self._tables, self.held = [], 0
         self._sorter.add(level, self._numbers(level))
 
     def _window(self, level: Level) -> Level:
         """The rows of a window, each once; no others are equal to them."""
         rows = Rows.of_columns(self._types, level.columns, pa.array(level.weights))
-        found = rows_level(consolidated({"": rows})[""])
+        found = rows_level(rows.consolidated())
         own = self._numbers(found)
         if (own[1:] < own[:-1]).any():
             return found.take(np.argsort(own, kind="stable"))
@@ -90,16 +92,19 @@ class Sum:
 
 
 class Sums:
-    """Several sums by name, which share the room. Law: each is that of what was added to it."""
+    """Several sums by name, which share the room. Law: each is that of what was added to it. Those that are ``folded``
+    by columns need not have each row once."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, room: Room, folded: Mapping[str, Columns] = NOT_FOLDED) -> None:
+        self._room, self._folded = room, folded
         self._sums: dict[str, Sum] = {}
         self._held = 0
 
     def add(self, name: str, rows: Rows, by: Columns = ()) -> None:
         """More rows of one of them, which are to be in the order of ``by`` where they do not fit."""
-        own = self._sums.setdefault(name, Sum(self._room, rows.types, by))
+        is_folded = name in self._folded
+        made = Sum(self._room, rows.types, self._folded.get(name, by), not is_folded)
+        own = self._sums.setdefault(name, made)
         before = own.held
         own.add(rows)
         self._held += own.held - before
@@ -111,8 +116,8 @@ class Sums:
 
     def rows(self) -> dict[str, Rows]:
         """All of them. Raises EvaluationError for a weight beyond 64 bits."""
-        small = {name: own.unsummed() for name, own in self._sums.items() if not own.is_spilled}
-        found = consolidated(small)
+        of = self._sums.items()
+        found = consolidated({name: s.unsummed() for name, s in of if not s.is_spilled and name not in self._folded})
         return {name: found[name] if name in found else own.rows() for name, own in self._sums.items()}
 
 
@@ -153,10 +158,10 @@ def rows_level(rows: Rows) -> Level:
     return Level(len(rows), columns, weights=weights.to_numpy())
 
 
-def stored_rows(types: tuple[Base, ...], stored: Stored) -> Rows:
-    """Consolidated rows in a file."""
+def stored_rows(types: tuple[Base, ...], stored: Stored, summed: bool = True) -> Rows:
+    """Rows in a file, each once if they are ``summed``."""
     schema = arrow_schema(types)
     assert stored.weights is not None
     table = pa.Table.from_arrays([*stored.columns, stored.weights], schema=schema)
     assert table.schema.names[-1] == WEIGHT
-    return Rows(types, table=table, summed=True)
+    return Rows(types, table=table, summed=summed)

@@ -10,8 +10,9 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
+from ripplenest.data.grouping import same
 from ripplenest.data.hashing import hash_columns
-from ripplenest.data.index import Columns, Places, matches, ranges, same
+from ripplenest.data.index import Columns, Places, matches, ranges
 from ripplenest.data.level_values import of_values
 from ripplenest.data.levels import Level
 from ripplenest.data.rows import Rows, arrow_columns

@@ -20,17 +20,20 @@ Index = tuple[int, ...]
 
 @frozen
 class Target:
-    """Where rows of statements are summed: a map, or what the change of one ``part`` does to it."""
+    """Where rows of statements are summed: a map, or what the change of one ``part`` does to it. Those that are
+    to be ``folded`` may come several times, and should come in the order of the hash of these columns."""
 
     name: str
     types: tuple[Base, ...]
     map: str
     part: str | None = None
+    folded: Index | None = None
 
 
 @frozen(slots=False)
 class PlannedMap:
-    """One map: its columns, the products that build it and, by changed part, those that maintain it."""
+    """One map: its columns, the products that build it and, by changed part, those that maintain it. Stored rows of a
+    group lie in the order of the hash of the columns ``near`` of its key."""
 
     name: str
     kind: MapKind
@@ -38,11 +41,15 @@ class PlannedMap:
     build: tuple[Product, ...]
     triggers: tuple[tuple[str, tuple[Product, ...]], ...]
     folding: Folding | None = None
+    near: Index = ()
 
     @cached_property
     def whole(self) -> Target:
         """The map as one target; of a group what is folded."""
-        return Target(self.name, self.types if self.folding is None else self.folding.made, self.name)
+        f = self.folding
+        if f is None:
+            return Target(self.name, self.types, self.name)
+        return Target(self.name, f.made, self.name, folded=self.near or self.own_key)
 
     @property
     def own_key(self) -> Index:
@@ -135,7 +142,14 @@ def _rows_made(p: Product) -> tuple[object, ...]:
 def plan(program: TriggerProgram) -> Plan:
     """The plans of a whole program."""
     levels = tuple(tuple(_map(m, program) for m in level) for level in program.levels)
-    return Plan((program,), levels, access_keys(levels))
+    indexes = access_keys(levels)
+    return Plan((program,), tuple(tuple(_ordered(m, indexes) for m in level) for level in levels), indexes)
+
+
+def _ordered(m: PlannedMap, indexes: dict[str, tuple[Index, ...]]) -> PlannedMap:
+    """``m``, which knows how its rows are stored, if it is a group."""
+    near = indexes.get(m.name, ((),))[0]
+    return evolve(m, near=near) if m.folding is not None and {*near} <= {*m.own_key} else m
 
 
 def merged(plans: Sequence[Plan]) -> Plan:

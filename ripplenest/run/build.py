@@ -31,7 +31,7 @@ def _built(plan: Plan, reader: Tables, joiner: Joiner) -> Run:
         for target, rows in summed(joiner, tasks, [m.whole for m in level], run.jobs):
             check_most(target.map, [rows.heaviest()])
             m, f = plan.by_name[target.map], plan.by_name[target.map].folding
-            run.built[target.map] = rows if f is None else groups.folded(m, f, rows, Rows.empty(m.types)).change
+            run.built[target.map] = rows if f is None else groups.built(m, f, rows)
     return run
 
 

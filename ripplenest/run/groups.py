@@ -14,6 +14,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from ripplenest.data import columnar
+from ripplenest.data.grouping import stretches
 from ripplenest.data.rows import Row, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds, reals
 from ripplenest.nrc.errors import LawBroken
@@ -23,6 +24,8 @@ from ripplenest.plan.planned import PlannedMap
 from ripplenest.run.sizes import are_few
 from ripplenest.vector import folding
 from ripplenest.version.version import Tables
+
+STRETCH = 1 << 18  # contributions that are folded at once, where those of a key come together
 
 
 @frozen
@@ -38,12 +41,25 @@ def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Folded:
     answer beyond its type, and LawBroken for rows that are there less than 0 times."""
     if not len(made):
         return Folded(Rows.empty(m.types), Rows.empty(f.visible))
-    found = None if are_few([made, stored]) else folding.sums(f, made, stored)
+    found = None if are_few([made, stored]) else folding.sums(f, m.near, made, stored)
     if found is None:
         change = _by_rows(m, f, made, stored)
         return Folded(change, seen_change(f, change))
     _there(m, [int(found.new[0].min(initial=0))])
     return Folded(folding.change(f, found), folding.seen(f, found))
+
+
+def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:
+    """The rows of a group that contributions ``made`` are all of; those that come in the order of their keys are folded
+    in stretches."""
+    table, nothing = made.arrow(), Rows.empty(m.types)
+    parts = [
+        folded(m, f, Rows(f.made, table=table.slice(first, end - first)), nothing).change
+        for first, end in stretches(table, m.near, STRETCH)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return Rows(m.types, table=pa.concat_tables([part.arrow() for part in parts]), summed=True)
 
 
 def stored_before(m: PlannedMap, made: Rows, tables: Tables) -> Rows:

@@ -34,7 +34,8 @@ class Joiner(Protocol):
     """An engine for products."""
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
-        """By target, the sum of its tasks' rows, consolidated; every one of ``targets`` is in the answer."""
+        """By target, the sum of its tasks' rows, consolidated unless they are to be folded; every one of ``targets`` is
+        in the answer."""
 
 
 class PythonJoiner:

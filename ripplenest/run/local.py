@@ -22,15 +22,16 @@ class LocalJoiner:
         self._room = Room() if room is None else room
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
-        """By target, the sum of its tasks' rows, consolidated. Raises EvaluationError."""
+        """See ``Joiner``; what is to be folded comes in the order of its keys' hashes where it is in a file. Raises
+        EvaluationError."""
         if are_few(rows for task in tasks for rows in task.inputs):
             return PythonJoiner().join(tasks, targets)
-        types = {t.name: t.types for t in targets}
-        sums = Sums(self._room)
+        by_name = {t.name: t for t in targets}
+        sums = Sums(self._room, {t.name: t.folded for t in targets if t.folded is not None})
         for place, table in joined([(task.product, task.inputs) for task in tasks], self._room):
-            target = tasks[place].target
-            sums.add(target, _typed(types[target], table))
-        return Joined({name: Rows.empty(own) for name, own in types.items()} | sums.rows())
+            target = by_name[tasks[place].target]
+            sums.add(target.name, _typed(target.types, table))
+        return Joined({t.name: Rows.empty(t.types) for t in targets} | sums.rows())
 
 
 def _typed(types: tuple[Base, ...], table: pa.Table) -> Rows:

@@ -4,7 +4,8 @@ Small tables are sorted in memory. Of those that are larger than what is worked 
 rows and the entries of indexes are sorted in runs, and lie in files until they are written: memory holds a window.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +43,10 @@ def indexed(table: pa.Table, columns: Columns, room: Room) -> Entries:
 
 def _in_windows(table: pa.Table, keys: Sequence[Columns], room: Room) -> tuple[pa.Table, dict[Columns, Entries]]:
     first, *others = keys or [()]
-    if not _is_one_chunk(table) or not _ascends(table, first, room):
+    if not _ascends(table, first, room):
         table = _sorted(table, first, room)
+    elif not _is_one_chunk(table):
+        table = _as_one(table, room)
     found = {first: _first_index(table, first, room)} if keys else {}
     return table, {**found, **{columns: _sorted_index(table, columns, room) for columns in others}}
 
@@ -74,18 +77,33 @@ def _ascends(table: pa.Table, columns: Columns, room: Room) -> bool:
     return True
 
 
+def _as_one(table: pa.Table, room: Room) -> pa.Table:
+    levels = (_level(chunk) for chunk in table.to_batches())
+    extent = reduce(Extent.plus, map(Extent.of, levels))
+    return _in_file(table.schema, extent, (_level(piece) for _, piece in _pieces(table, room)), room)
+
+
+def _level(piece: pa.Table | pa.RecordBatch) -> Level:
+    *values, weights = (c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in piece.columns)
+    return Level(piece.num_rows, values, weights=weights.to_numpy())
+
+
 def _sorted(table: pa.Table, columns: Columns, room: Room) -> pa.Table:
     sorter = Sorter(room)
     for _, piece in _pieces(table, room):
-        *values, weights = (c.combine_chunks() for c in piece.columns)
-        sorter.add(Level(piece.num_rows, values, weights=weights.to_numpy()), _hashes(piece, columns))
+        sorter.add(_level(piece), _hashes(piece, columns))
     assert sorter.extent is not None
-    spool = Spool(room, sorter.extent)
-    for _, window in sorter.windows():
-        spool.append(window)
+    return _in_file(table.schema, sorter.extent, (window for _, window in sorter.windows()), room)
+
+
+def _in_file(schema: pa.Schema, extent: Extent, levels: Iterable[Level], room: Room) -> pa.Table:
+    """The rows of ``levels``, which hold at most ``extent``, one after the other."""
+    spool = Spool(room, extent)
+    for level in levels:
+        spool.append(level)
     stored = spool.stored()
-    assert table.column_names[-1] == WEIGHT
-    return pa.Table.from_arrays([*stored.columns, stored.weights], schema=table.schema)
+    assert schema.names[-1] == WEIGHT
+    return pa.Table.from_arrays([*stored.columns, stored.weights], schema=schema)
 
 
 def _first_index(table: pa.Table, columns: Columns, room: Room) -> Entries:

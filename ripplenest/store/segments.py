@@ -20,7 +20,8 @@ import pyarrow as pa
 from attrs import Factory, field, frozen
 from cachetools import LRUCache
 
-from ripplenest.data.index import Keys, Places, index_of, key_hashes, matched
+from ripplenest.data.grouping import hashes_of
+from ripplenest.data.index import Keys, Places, index_of, matched
 from ripplenest.data.room import Room
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
@@ -106,7 +107,7 @@ def of_hashes(rows: pa.Table, columns: Columns, low: int, high: int) -> pa.Table
     """Those of ``rows`` whose ``columns`` have a stored hash low ≤ h < high."""
     if (low, high) == (0, RANGE):
         return rows
-    upper = key_hashes(rows, columns) >> SHIFT
+    upper = hashes_of(rows, columns) >> SHIFT
     return rows.filter(pa.array((upper >= low) & (upper < high)))
 
 

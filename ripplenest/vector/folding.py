@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import field, frozen
 
+from ripplenest.data.grouping import Columns, grouping
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds
 from ripplenest.nrc import reals as exact
@@ -62,8 +63,9 @@ Read = Callable[[Sequence[Ints]], tuple[Integers, Integers]]
 """What keys came to, and by how much more they come to now; of the sums of all columns."""
 
 
-def sums(f: Folding, made: Rows, stored: Rows) -> Sums | None:
-    """The keys for which contributions ``made`` change something; None where a sum could leave 62 bits."""
+def sums(f: Folding, near: Columns, made: Rows, stored: Rows) -> Sums | None:
+    """The keys for which contributions ``made`` change something, in the order of the hash of their columns ``near``;
+    None where a sum could leave 62 bits."""
     once = stored.consolidated() if any(a.of == "real" for a in f.accumulators) else stored
     came, there = made.arrow().combine_chunks(), once.arrow().combine_chunks()
     columns = _Columns(len(came), len(there))
@@ -74,16 +76,25 @@ def sums(f: Folding, made: Rows, stored: Rows) -> Sums | None:
         if reader is None:
             return None
         readers.append(reader)
-    names, sources = [f"k{i}" for i in range(f.keys)], [f"s{i}" for i in range(len(columns.all))]
-    keys = [pa.chunked_array([*came.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
-    table = pa.Table.from_arrays([*keys, *map(pa.array, columns.all)], names=[*names, *sources])
-    found = table.group_by(names, use_threads=False).aggregate([(s, "sum") for s in sources])
-    totals = [found.column(f"{s}_sum").to_numpy() for s in sources]
+    names = [f"k{i}" for i in range(f.keys)]
+    own = [pa.chunked_array([*came.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
+    keys, totals = _by_key(pa.Table.from_arrays(own, names=names), near, columns.all)
     pairs = [read(totals) for read in readers]
     changed = np.logical_or.reduce([(more != 0).astype(np.bool_) for _, more in pairs])
     old = [own[changed] for own, _ in pairs]
     new = [own + more[changed] for own, (_, more) in zip(old, pairs, strict=True)]
-    return Sums(found.select(names).filter(pa.array(changed)), old, new)
+    return Sums(keys.filter(pa.array(changed)), old, new)
+
+
+def _by_key(keys: pa.Table, near: Columns, columns: Sequence[Ints]) -> tuple[pa.Table, list[Ints]]:
+    """Each key once, and the sums of ``columns`` by key."""
+    found = grouping(keys, near) if keys.num_columns else None
+    if found is not None:
+        return keys.take(pa.array(found.firsts)), [found.sums(column) for column in columns]
+    sources = [f"s{i}" for i in range(len(columns))]
+    table = pa.Table.from_arrays([*keys.columns, *map(pa.array, columns)], names=[*keys.column_names, *sources])
+    summed = table.group_by(keys.column_names, use_threads=False).aggregate([(s, "sum") for s in sources])
+    return summed.select(keys.column_names), [summed.column(f"{s}_sum").to_numpy() for s in sources]
 
 
 def _integer(a: Accumulator, f: Folding, came: pa.Table, held: pa.Table, columns: _Columns) -> Read | None:

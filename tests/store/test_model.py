@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sizes import many
 
-from ripplenest.data import index
+from ripplenest.data import grouping, index
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.nrc.types import Base
@@ -113,7 +113,8 @@ def test_store_is_its_changes(collide, crowded, changes, indexed_at):
         patch.setattr(merging, "FANOUT", 2)
         patch.setattr(merging, "TIER_ROWS", 4)
         if collide:
-            patch.setattr(index, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
+            for module in (index, grouping):
+                patch.setattr(module, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
         if crowded:
             patch.setattr(index, "CROWDED", 0)
             patch.setattr(index, "CROWD", 0)

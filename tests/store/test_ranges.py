@@ -12,7 +12,7 @@ from support.laws import law
 from support.sizes import many
 from support.states import MEMORY
 
-from ripplenest.data.index import key_hashes
+from ripplenest.data.grouping import hashes_of
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import LawBroken, StateError
@@ -235,7 +235,7 @@ def test_windows_are_in_order(tmp_path: Path) -> None:
 def test_a_hash_is_in_the_range_that_begins_with_it() -> None:
     """And in none that ends with it."""
     given = Rows.of_pairs(TYPES, [((i, "a"), 1) for i in range(50)]).arrow()
-    hashes = (key_hashes(given, (0, 1)) >> SHIFT).tolist()
+    hashes = (hashes_of(given, (0, 1)) >> SHIFT).tolist()
     for i, h in enumerate(hashes):
         assert segments.of_hashes(given, (0, 1), h, h + 1).column("c0").to_pylist() == [i]
         assert segments.of_hashes(given, (0, 1), 0, h).num_rows == sorted(hashes).index(h)

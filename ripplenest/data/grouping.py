@@ -1,0 +1,102 @@
+"""Rows by the columns that they share, without a hash table: rows in the order of a hash of these columns, where equal
+ones are neighbours.
+
+It is several times faster than Arrow's ``group_by``, most of all where keys are long or nearly all rows differ. A hash
+is not believed: neighbours with the same one are compared, and where two of them differ there is no answer.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from attrs import frozen
+
+from ripplenest.data.hashing import U64, fingerprints, hash_columns
+
+Ints = npt.NDArray[np.int64]
+Columns = tuple[int, ...]
+
+
+@frozen(eq=False)
+class Grouping:
+    """The places of rows in an ``order`` in which equal keys are neighbours, and where in it each key begins."""
+
+    order: Ints
+    starts: Ints
+
+    @property
+    def firsts(self) -> Ints:
+        """A row of each key."""
+        return self.order[self.starts]
+
+    @property
+    def are_all_apart(self) -> bool:
+        """Whether no two rows have one key."""
+        return len(self.starts) == len(self.order)
+
+    def sums(self, values: Ints) -> Ints:
+        """By key the sum of what its rows have, which must not leave 64 bits."""
+        return np.add.reduceat(values[self.order], self.starts) if len(self.starts) else np.empty(0, np.int64)
+
+
+def grouping(keys: pa.Table, near: Columns = ()) -> Grouping | None:
+    """The rows of ``keys``, canonical columns, by what they are; None where two of one hash differ. Keys come in the
+    order of the hash of their columns ``near``."""
+    places = hashes_of(keys, near) if near else None
+    if places is not None and len(near) == keys.num_columns:
+        prints, order = places, np.argsort(places, kind="stable")  # they are often in order
+    else:
+        prints = row_prints(keys)
+        order = np.argsort(prints) if places is None else np.lexsort((prints, places))
+    sorted_prints = prints[order]
+    again = np.flatnonzero(sorted_prints[1:] == sorted_prints[:-1]) + 1
+    if not _are_equal(keys, order[again], order[again - 1]):
+        return None
+    is_first = np.ones(len(order), np.bool_)
+    is_first[again] = False
+    return Grouping(order.astype(np.int64, copy=False), np.flatnonzero(is_first))
+
+
+def row_prints(table: pa.Table) -> U64:
+    """A fingerprint of each row."""
+    found = [fingerprints(batch.columns, len(batch)) for batch in table.to_batches()]
+    return np.concatenate(found) if found else np.empty(0, np.uint64)
+
+
+def hashes_of(table: pa.Table, columns: Columns) -> U64:
+    """The hash of each row of ``table`` by ``columns``."""
+    parts = [hash_columns([b.column(i) for i in columns], b.num_rows) for b in table.to_batches()]
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def stretches(keys: pa.Table, near: Columns, rows: int) -> list[tuple[int, int]]:
+    """Stretches of about so many ``rows``, of which no two share one of ``keys``: one, unless the rows come in the
+    order of the hash of the columns ``near``."""
+    if len(keys) <= rows or not near:
+        return [(0, len(keys))]
+    hashes = hashes_of(keys, near)
+    if (hashes[1:] < hashes[:-1]).any():
+        return [(0, len(keys))]
+    wanted = np.arange(rows, len(keys), rows)
+    ends = np.unique(np.searchsorted(hashes, hashes[wanted], "left"))
+    return list(pairwise([0, *ends[ends > 0].tolist(), len(keys)]))
+
+
+def _are_equal(keys: pa.Table, these: Ints, those: Ints) -> bool:
+    return all(
+        same(*(column.take(pa.array(places)).combine_chunks() for places in (these, those))).all()
+        for column in keys.columns
+    )
+
+
+def same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
+    """a <=> b by element: NULL equals NULL, and NaN NaN, because canonical doubles are equal when their bits are."""
+    if pa.types.is_floating(a.type):
+        a, b = a.view(pa.int64()), b.view(pa.int64())
+    equal = pc.equal(a, b)
+    if equal.null_count:
+        equal = pc.if_else(equal.is_null(), pc.and_(a.is_null(), b.is_null()), equal)
+    result: npt.NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    return result
