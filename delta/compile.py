@@ -72,7 +72,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     """
     nested, row = _typed(query)
     shredded, sites = _shredded(nested, query.keys)
-    cutter = Cutter(query.name)
+    cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     maps = _maps(query.name, flat, closed, tuple(cutter.found.values()), options.force_domain)
     parts = parts_of(query)

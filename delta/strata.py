@@ -10,13 +10,16 @@ Law (cut): ⟦h⟧ = ⟦cut h⟧ over the maps of its groups. Groups inside of g
 linear terms over parts and the maps of earlier groups; theorems, deltas, factors and plans are those of such terms.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import chain, read
 from ripplenest.delta.fuse import fuse, fuse_dict
-from ripplenest.nrc import folds
+from ripplenest.delta.pull import FOLDED, Pulled, pull
+from ripplenest.nrc import folds, interpret
+from ripplenest.nrc.bags import Value
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     Apply,
@@ -32,13 +35,14 @@ from ripplenest.nrc.syntax import (
     Let,
     Lit,
     OutL,
+    Proj,
     Tuple,
     Var,
     dict_row,
 )
-from ripplenest.nrc.typecheck import dict_type, expr_type
+from ripplenest.nrc.typecheck import dict_type, elem_type, expr_type
 from ripplenest.nrc.types import Base, Record, Site, Type
-from ripplenest.nrc.walk import Names, nodes, rebuild, rebuild_dict, rebuild_elem
+from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_dict, rebuild_elem
 from ripplenest.shred.close import close
 
 KEY, VALUES = "k", "v"  # the fields of the rows that a definition makes
@@ -58,14 +62,32 @@ class Answer:
 class Cut:
     """A group in its own map ``name``: the definition of what it is made of, for each place, and what its rows answer.
 
-    ``row``: ⟨k…, f…⟩, what readers see. ``total``: every place has a row.
+    ``row``: ⟨k…, a…⟩, what readers see: of the answers what is ``shown``, as elements over them. ``total``: every place
+    has a row.
     """
 
     name: str
     definition: DictLit
     row: Record
     answers: tuple[Answer, ...]
+    shown: tuple[tuple[str, Elem], ...]
     total: bool
+
+    @property
+    def answered(self) -> Record:
+        """The answers as a row."""
+        return Record(tuple((a.name, a.type) for a in self.answers))
+
+    @property
+    def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
+        """What is shown of nothing."""
+        nothing = tuple((a.name, folds.answer(a.fn, (), a.type)) for a in self.answers)
+        return tuple((name, self._shown(t, nothing)) for name, t in self.shown)
+
+    def _shown(self, t: Elem, answers: Value) -> Lit:
+        own = elem_type(t, {FOLDED: self.answered})
+        assert isinstance(own, Base)
+        return Lit(interpret.elem(t, {FOLDED: answers}), own)
 
     @property
     def site(self) -> Site:
@@ -95,10 +117,18 @@ class _Around:
 
 @frozen
 class Cutter:
-    """Cuts the terms of one ``view``; ``found`` are the groups, inner ones first."""
+    """Cuts the terms of one ``view``; ``found`` are the groups, inner ones first. Those that are ``repeated`` stand in
+    several places, whose readers see all of them."""
 
     view: str
+    repeated: frozenset[str] = frozenset()
     found: dict[str, Cut] = field(factory=dict)
+
+    @classmethod
+    def of(cls, view: str, terms: Iterable[Expr | DictExpr]) -> "Cutter":
+        """For all ``terms`` of a view."""
+        found = Counter(n.site for t in terms for n in nodes(t) if isinstance(n, Group))
+        return cls(view, frozenset(site for site, many in found.items() if many > 1))
 
     def term(self, e: Expr) -> Expr:
         """A closed term without groups; they are the same in a term that is met again."""
@@ -113,8 +143,13 @@ class Cutter:
 
     def _expr(self, e: Expr, around: _Around) -> Expr:
         match e:
+            case For(var, Group(keys=None), body) if var not in free_vars(body):
+                return self._expr(body, around)
             case For(var, source, body):
-                inner = self._expr(source, around)
+                if isinstance(source, Group):
+                    inner, body = self._read(var, source, body, around)
+                else:
+                    inner = self._expr(source, around)
                 row = expr_type(inner, around.gamma, around.pi).row
                 return For(var, inner, self._expr(body, evolve(around, pi={**around.pi, var: row})))
             case Let(name, bound, body):
@@ -123,7 +158,7 @@ class Cutter:
                 gamma = {**around.gamma, name: expr_type(inner, around.gamma, around.pi)}
                 return Let(name, inner, self._expr(body, evolve(around, lets=lets, gamma=gamma)))
             case Group():
-                return self._group(evolve(e, of=self._expr(e.of, around)), around)
+                return self._group(evolve(e, of=self._expr(e.of, around)), _all(e), around)
             case _:
                 return rebuild(e, lambda c: self._expr(c, around), lambda t: t, self._dictionary)
 
@@ -140,7 +175,15 @@ class Cutter:
         body = self._expr(_opened(d, names), _Around(types))
         return evolve(d, body=_closed(d, {name: p for p, name in names.items()}, body))
 
-    def _group(self, g: Group, around: _Around) -> Expr:
+    def _read(self, var: str, g: Group, body: Expr, around: _Around) -> tuple[Expr, Expr]:
+        """α⟨Π⟩ and ``body``, which reads its rows."""
+        inner = evolve(g, of=self._expr(g.of, around))
+        row = expr_type(inner, around.gamma, around.pi).row
+        assert isinstance(row, Record)
+        found = Pulled(_all(g), body) if g.site in self.repeated else pull(var, inner, row, body)
+        return self._group(inner, found.answers, around), found.body
+
+    def _group(self, g: Group, shown: tuple[tuple[str, Elem], ...], around: _Around) -> Expr:
         """α⟨Π⟩"""
         name = f"{self.view}/G[{g.site}]"
         rows = chain(g.of, g.var)
@@ -153,12 +196,20 @@ class Cutter:
         label, definition = close(name, contributions, around.pi, around.lets)
         folded = zip(g.folds, args, strict=True)
         answers = tuple(Answer(f.name, f.fn, tuple(map(values.index, own)), f.type) for f, own in folded)
-        row = expr_type(g, around.gamma, around.pi).row
-        assert isinstance(row, Record)
-        self.found.setdefault(name, Cut(name, definition, row, answers, g.keys is None))
-        nothing = Tuple(tuple((a.name, Lit(folds.answer(a.fn, (), a.type), a.type)) for a in answers))
-        found = GroupRel(name, row, params=definition.site.params, nothing=nothing if g.keys is None else None)
+        types = {FOLDED: Record(tuple((a.name, a.type) for a in answers))}
+        whole = expr_type(g, around.gamma, around.pi).row
+        assert isinstance(whole, Record)
+        row = Record((*whole.fields[: len(g.keys or ())], *((n, elem_type(t, types)) for n, t in shown)))
+        cut = Cut(name, definition, row, answers, shown, g.keys is None)
+        if self.found.setdefault(name, cut).shown != shown:
+            raise AssertionError(f"readers of {name} see other answers in another place")
+        found = GroupRel(name, row, params=definition.site.params, nothing=Tuple(cut.of_nothing) if cut.total else None)
         return Apply(found, label)
+
+
+def _all(g: Group) -> tuple[tuple[str, Elem], ...]:
+    """Every answer as it is."""
+    return tuple((f.name, Proj(Var(FOLDED), f.name)) for f in g.folds)
 
 
 def _factors(f: Fold, args: Sequence[Elem]) -> list[Elem]:

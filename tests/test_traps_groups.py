@@ -74,7 +74,13 @@ def left(A: Bag[Part], P: Bag[Place]):
     return [k for k in rn.difference([a.k for a in A], [p.k for p in P])]  # noqa: C416 - a bag of them
 
 
-VIEWS = (whole, correlated, keyed, once, joined, left)
+@rn.view
+def large(A: Bag[Part]):
+    """What is read of a sum is whether it is above 2."""
+    return [a.x for a in A if sum(other.n for other in A if other.k == a.k) > 2]
+
+
+VIEWS = (whole, correlated, keyed, once, joined, left, large)
 
 
 @pytest.fixture
@@ -204,6 +210,19 @@ def test_one_of_several_equal_rows_is_still_there(kept: Kept) -> None:
     assert kept.answer(once) == [1] == kept.answer(left)
     kept.batch({"P": [{"k": 1}]})
     assert kept.answer(left) == []
+
+
+def test_who_compares_a_sum_hears_when_the_comparison_changes(tmp_path) -> None:
+    """Who is asked for is read when a sum passes the bound, and not with every new sum."""
+    (found,) = rn.explain(large).json()["groups"]
+    assert found["shown"] == {"answer": "value > 2"} and found["nothing"] == ["bool? null"]
+    with rn.open(tmp_path / "state", engine="local") as db:
+        kept = Kept(db, {"A": Part}, large)
+        kept.batch({"A": [part(1, float(i), n=int(i == 0)) for i in range(20)]})
+        reports = [kept.batch({"A": [part(1, n=n)]}) for n in (1, 1, 5, -6)]
+    read = [r.rows_read for r in reports]
+    assert [r.rows_out.get("large", 0) > 1 for r in reports] == [False, True, False, True]
+    assert max(read[0], read[2]) < 20 <= min(read[1], read[3])
 
 
 def test_in_and_out_in_one_batch_is_nothing(kept: Kept) -> None:

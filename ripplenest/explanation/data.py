@@ -74,6 +74,7 @@ def _group(g: GroupFact) -> Json:
         "lineage": list(g.lineage),
         "merge": list(g.merge),
         "answers": dict(g.answers),
+        "shown": dict(g.shown),
         "nothing": None if g.nothing is None else list(g.nothing),
         "why": g.why,
     }

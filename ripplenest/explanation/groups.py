@@ -9,23 +9,26 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from ripplenest.delta.program import Map, MapKind
+from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import VALUES, Cut
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, equation, wrapped
 from ripplenest.explanation.reads import column_names
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.simplify import simplify_elem
-from ripplenest.nrc.syntax import Elem, Expr, Lit, Proj
+from ripplenest.nrc.syntax import Elem, Expr, Lit, Proj, Var
 from ripplenest.nrc.text import part
 from ripplenest.nrc.types import Record
+from ripplenest.nrc.walk import rebuild_elem
 from ripplenest.plan.groups import Accumulator, Folding, folding
 
 
 @frozen
 class GroupFact:
-    """A group: its ``h``, the columns of its lineage, how each accumulator merges, and its answers by name.
+    """A group: its ``h``, the columns of its lineage, how each accumulator merges, and its answers by name; and what is
+    ``shown`` of these, where that is not all of them as they are.
 
-    ``nothing`` are the answers of a place without rows, of a fold that has a row for every place.
+    ``nothing`` is what is shown of a place without rows, of a fold that has a row for every place.
     """
 
     name: str
@@ -33,6 +36,7 @@ class GroupFact:
     lineage: tuple[str, ...]
     merge: tuple[str, ...]
     answers: tuple[tuple[str, str], ...]
+    shown: tuple[tuple[str, str], ...]
     nothing: tuple[str, ...] | None
     why: str
 
@@ -49,8 +53,14 @@ def _fact(m: Map, cut: Cut) -> GroupFact:
     args = values[0] if len(m.products) == 1 else [f"a{i}" for i in range(_many(cut))]
     merge = tuple(f"{_merged(a, own, args)}: +" for a in own.accumulators)
     answers = tuple((a.name, f"{a.fn}({' · '.join(args[i] for i in a.args)})") for a in cut.answers)
+    shown = () if own.is_plain else tuple((name, show_elem(_named(t))) for name, t in cut.shown)
     nothing = None if own.nothing is None else tuple(show_elem(Lit(c.value, c.type)) for c in own.of_nothing)
-    return GroupFact(m.name, m.term, column_names(m.row, tuple(range(own.keys))), merge, answers, nothing, m.why)
+    return GroupFact(m.name, m.term, column_names(m.row, tuple(range(own.keys))), merge, answers, shown, nothing, m.why)
+
+
+def _named(t: Elem) -> Elem:
+    """``t`` with the names of answers for them."""
+    return Var(t.field) if isinstance(t, Proj) and t.of == Var(FOLDED) else rebuild_elem(t, _named)
 
 
 def _many(cut: Cut) -> int:
@@ -89,6 +99,8 @@ def grouped(f: Facts, width: int) -> Iterator[Line]:
         yield from wrapped("", "    lineage ", f"({', '.join(g.lineage)})" if g.lineage else "none: all rows", width)
         yield from wrapped("", "    merge ⇑ ", ", ".join(g.merge), width)
         yield from wrapped("", "    a = ", ", ".join(f"{n}: {t}" for n, t in g.answers) or "the keys alone", width)
+        if g.shown:
+            yield from wrapped("", "    readers see ", ", ".join(f"{n}: {t}" for n, t in g.shown), width)
         if g.nothing is not None:
             yield from wrapped("", "    every place has a row; that of nothing is ", f"⟨{', '.join(g.nothing)}⟩", width)
         cost = "one stored row is read and replaced for each key that changes"

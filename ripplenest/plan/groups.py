@@ -14,11 +14,12 @@ from attrs import frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
+from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
-from ripplenest.nrc import folds
 from ripplenest.nrc.types import LONG, Base, Label, Record, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
-from ripplenest.plan.product import Const
+from ripplenest.plan.lower import over_row
+from ripplenest.plan.product import Col, Const, Scalar
 
 UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
 EXACT_REAL = Base("binary")
@@ -59,8 +60,9 @@ class Answered:
 @frozen
 class Folding:
     """How contributions become rows. ``keys`` columns of both are the key, of which ``places`` are the label; the first
-    accumulator says how many rows there are. ``nothing`` are the answers of a place without a stored row, of a fold
-    that has a row for every place."""
+    accumulator says how many rows there are. What readers see of the ``answers`` are the scalars ``shown`` over these,
+    as columns of source 0; ``nothing`` is what they see of a place without a stored row, of a fold that has a row for
+    every place."""
 
     places: int
     keys: int
@@ -69,23 +71,29 @@ class Folding:
     made: tuple[Base, ...]
     types: tuple[Base, ...]
     nothing: tuple[object, ...] | None
+    shown: tuple[Scalar, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether readers see the answers as they are."""
+        return self.shown == tuple(Col(0, i, a.type) for i, a in enumerate(self.answers))
 
     @property
     def visible(self) -> tuple[Base, ...]:
-        """The types of what readers see: the key and the answers."""
-        return self.types[: self.keys + len(self.answers)]
+        """The types of what readers see: the key, and what is shown."""
+        return self.types[: self.keys + len(self.shown)]
 
     @property
     def of_nothing(self) -> tuple[Const, ...]:
-        """The answers of nothing as constants, of a fold that has a row for every place."""
+        """What is shown of nothing as constants, of a fold that has a row for every place."""
         assert self.nothing is not None
-        return tuple(Const(value, a.type) for value, a in zip(self.nothing, self.answers, strict=True))
+        return tuple(Const(value, t) for value, t in zip(self.nothing, self.visible[self.keys :], strict=True))
 
 
 def folding(cut: Cut) -> Folding:
     """The columns of the map of a group."""
     made, visible = base_types(cut.made), base_types(cut.visible)
-    keys = len(visible) - len(cut.answers)
+    keys = len(visible) - len(cut.shown)
     row = cut.made.get("row")
     assert isinstance(row, Record)
     values = row.get(VALUES)
@@ -93,9 +101,10 @@ def folding(cut: Cut) -> Folding:
     accumulators: dict[Accumulator, int] = {ROWS: 0}
     answers = [_answered(a, tuple(keys + i for i in a.args), made, accumulators) for a in cut.answers]
     types = (*visible, *(a.type for a in accumulators))
-    nothing = tuple(folds.answer(a.fn, (), a.type) for a in cut.answers) if cut.total else None
+    nothing = tuple(lit.value for _, lit in cut.of_nothing) if cut.total else None
+    shown = tuple(over_row(t, FOLDED, cut.answered) for _, t in cut.shown)
     places = width(Label((cut.site,)))
-    return Folding(places, keys, tuple(answers), tuple(accumulators), made, types, nothing)
+    return Folding(places, keys, tuple(answers), tuple(accumulators), made, types, nothing, shown)
 
 
 def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dict[Accumulator, int]) -> Answered:

@@ -47,6 +47,11 @@ def lower_all(cs: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
     return tuple(p for c in cs for p in lower(c, row))
 
 
+def over_row(t: Elem, var: str, row: Type) -> Scalar:
+    """An element of base type over a row ``var``, whose columns are those of source 0."""
+    return _scalar(_elem(t, {var: _table(0, row)}))
+
+
 def _product(join: Join, row: Type) -> Product | None:
     """One join as a product; None when a condition is true of no row by the types alone."""
     c = join.product

@@ -19,6 +19,7 @@ from ripplenest.data.rows import Row, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds, reals
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.meanings import EXACT
+from ripplenest.plan.evaluate import value
 from ripplenest.plan.groups import Accumulator, Folding
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.run.sizes import are_few
@@ -80,7 +81,7 @@ def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
     for key, change in touched.items():
         after = [a + b for a, b in zip(sums.get(key, [0] * len(change)), change, strict=True)]
         pairs += [(before[key], -1)] if key in before else []
-        pairs += [((*key, *answers(f, after), *_kept(f, after)), 1)] if _there(m, after) else []
+        pairs += [((*key, *_shown(f, after), *_kept(f, after)), 1)] if _there(m, after) else []
     return Rows.of_pairs(m.types, pairs).consolidated()
 
 
@@ -123,7 +124,13 @@ def _digits(value: Any, scale: int) -> int:
     return int(value.scaleb(scale, EXACT))  if isinstance(value, Decimal) else int(value)
 
 
-def answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
+def _shown(f: Folding, sums: Sequence[int]) -> Iterable[object]:
+    """What readers see of the answers."""
+    found = tuple(_answers(f, sums))
+    return found if f.is_plain else (value(s, {0: found}) for s in f.shown)
+
+
+def _answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
     """The answers of a key whose accumulators are ``sums``. Raises EvaluationError for one beyond its type."""
     for a in f.answers:
         n = sums[a.count]

@@ -18,6 +18,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.plan.groups import SPECIAL, UNSCALED, Accumulator, Answered, Folding
 from ripplenest.spark import reals
+from ripplenest.spark.frames import scalar
 from ripplenest.spark.scalars import literal, spark_type
 
 FAR = 10  # digits of a quotient that are worked out by themselves
@@ -32,8 +33,9 @@ def folded(f: Folding, made: DataFrame) -> DataFrame:
     there = F.when(F.col("s0") < 0, F.raise_error(F.lit("a group of rows that are there less than 0 times")))
     found = _summed(f, keys, made).filter(there.otherwise(F.col("s0") != 0))
     sums = f.accumulators
-    answers = [_answer(a) for a in f.answers]
-    columns = [*map(F.col, keys), *answers, *(F.col(f"s{i}") for i in range(len(sums)))]
+    answers = [_answer(a).cast(spark_type(a.type)) for a in f.answers]
+    shown = answers if f.is_plain else [scalar(s, {0: answers}) for s in f.shown]
+    columns = [*map(F.col, keys), *shown, *(F.col(f"s{i}") for i in range(len(sums)))]
     named = [c.cast(spark_type(t)).alias(f"c{i}") for i, (c, t) in enumerate(zip(columns, f.types, strict=True))]
     return found.select(*named, F.lit(1).cast("bigint").alias(WEIGHT))
 

@@ -4,7 +4,7 @@ Rows are not copied when combinations are made or dropped; the columns of a sour
 reads them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 import numpy as np
@@ -57,6 +57,13 @@ class Binding:
     def of(cls, source: int, rows: Input) -> "Binding":
         """Each row of one source."""
         return cls(rows.weights, {source: (rows, np.arange(len(rows)))})
+
+    @classmethod
+    def of_columns(cls, source: int, columns: Sequence[pa.Array], rows: int) -> "Binding":
+        """So many rows of one source, by its columns."""
+        found = cls(np.ones(rows, np.int64), {})
+        found._columns = {(source, i): column for i, column in enumerate(columns)}
+        return found
 
     def __len__(self) -> int:
         return len(self.weights)

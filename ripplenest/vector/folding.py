@@ -21,6 +21,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import Accumulator, Answered, Folding
 from ripplenest.vector import reals
+from ripplenest.vector.binding import Binding
 
 SAFE = float(2**62)
 NARROW = 18  # digits of decimals that 64 bits hold
@@ -163,7 +164,13 @@ def _signed(types: tuple[Base, ...], s: Sums, old: Side, new: Side) -> Rows:
 
 
 def _answers(f: Folding, own: Sequence[Integers]) -> list[pa.Array]:
-    return [_answer(a, own) for a in f.answers]
+    """What readers see of the answers."""
+    found = [_answer(a, own) for a in f.answers]
+    if f.is_plain:
+        return found
+    typed = [c.cast(arrow_type(a.type)) for c, a in zip(found, f.answers, strict=True)]
+    rows = Binding.of_columns(0, typed, len(own[0]))
+    return [rows.value(s).values for s in f.shown]
 
 
 def _differ(a: pa.Array, b: pa.Array) -> Bools:

@@ -12,16 +12,17 @@ from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
+from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import Answer, Cut, Cutter
 from ripplenest.nrc import folds
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.interpret import Database, evaluate, look_up
+from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
 from ripplenest.nrc.normal import normal
-from ripplenest.nrc.syntax import DictEmpty, DictExpr, DictLit, DictPlus, DictRel, DictUnion, Group
+from ripplenest.nrc.syntax import Call, DictEmpty, DictExpr, DictLit, DictPlus, DictRel, DictUnion, Group
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import Label
 from ripplenest.nrc.walk import nodes
-from ripplenest.shred.contexts import BagContext, Context, NoContext, RecordContext
+from ripplenest.shred.contexts import BagContext, Context, NoContext, RecordContext, dictionaries
 from ripplenest.shred.terms import Shredded, shred
 
 COUNTS: Counter[str] = Counter()
@@ -47,13 +48,18 @@ class Folded(Mapping[LabelValue, BagValue]):
         if not groups:
             raise KeyError(label)
         COUNTS["groups"] += len(groups)
-        return BagValue.of((*key, *(answered(a, members) for a in self.cut.answers)) for key, members in groups.items())
+        return BagValue.of((*key, *shown(self.cut, members)) for key, members in groups.items())
 
     def __iter__(self) -> Iterator[LabelValue]:
         raise AssertionError("a group is asked for its labels")
 
     def __len__(self) -> int:
         raise AssertionError
+
+
+def shown(cut: Cut, members: list[tuple[Any, int]]) -> Iterator[tuple[str, Value]]:
+    found = tuple(answered(a, members) for a in cut.answers)
+    yield from ((name, elem(t, {FOLDED: found})) for name, t in cut.shown)
 
 
 def answered(a: Answer, members: list[tuple[Any, int]]) -> tuple[str, Value]:
@@ -88,7 +94,8 @@ def test_theorem_8_with_groups(case: Case) -> None:
 
 @law(grouped_case, examples=600)
 def test_the_cut_keeps_meaning(case: Case) -> None:
-    s, cutter = shred(case.query), Cutter("v")
+    s = shred(case.query)
+    cutter = Cutter.of("v", (s.flat, *dictionaries(s.context)))
     cut = Shredded(cutter.term(s.flat), cut_context(cutter, s.context))
     db: dict[str, Any] = dict(case.parts)
     for name, found in cutter.found.items():  # inner ones first
@@ -101,6 +108,8 @@ def test_the_cut_keeps_meaning(case: Case) -> None:
         assert not any(isinstance(n, Group) for n in nodes(d))
         normal(d.body, {d.var: Label((d.site,))})
         COUNTS["total"] += found.total
+        COUNTS["pulled"] += any(isinstance(t, Call) for _, t in found.shown)
+        COUNTS["repeated"] += bool(cutter.repeated)
         COUNTS["by keys"] += not found.total
         COUNTS["correlated"] += bool(d.site.params)
         COUNTS["of labels"] += any(isinstance(t, Label) for _, t in d.site.params)
@@ -109,5 +118,5 @@ def test_the_cut_keeps_meaning(case: Case) -> None:
 
 
 def test_what_was_covered() -> None:
-    names = ("total", "by keys", "correlated", "of labels", "in another", "filled", "groups")
-    assert all(COUNTS[name] > 10 for name in names), COUNTS
+    names = ("total", "by keys", "correlated", "of labels", "in another", "filled", "groups", "pulled", "repeated")
+    assert all(COUNTS[name] > 5 for name in names), COUNTS
