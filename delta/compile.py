@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
+from ripplenest.delta.alike import Alike
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.materialize import Choice, Materialize, decision, materialize
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
@@ -22,6 +23,7 @@ from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import definitions, normal, term
 from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.sink import sink
 from ripplenest.nrc.syntax import DictLit, Elem, Expr, Group, Keys, Proj, Query, SngBag, Tuple
 from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
@@ -74,7 +76,10 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     shredded, sites = _shredded(nested, query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
-    maps = _maps(query.name, flat, closed, tuple(cutter.found.values()), options.force_domain)
+    alike = Alike()
+    alike.add(cutter.found.values())
+    flat, closed = alike.term(flat), tuple(map(alike.definition, closed))
+    maps = _maps(query.name, flat, closed, alike.cuts, options.force_domain)
     parts = parts_of(query)
     turns = (*sorted(parts), *(m.name for m in maps if m.kind.passes_on))
     by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
@@ -91,7 +96,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     row = check(query.body).row
     check_positive(query.body)
     _check_names(query)
-    nested = simplify(query.body)
+    nested = simplify(sink(simplify(query.body)))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
 

@@ -1,9 +1,10 @@
 """The cut keeps meaning: ⟦h⟧ = ⟦cut h⟧ over the maps of the groups, whose definitions are linear."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from attrs import evolve
 from support.choices import Choices
 from support.laws import law
 from support.nesting import agrees, nested
@@ -12,16 +13,32 @@ from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
+from ripplenest.delta.alike import Alike
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import Answer, Cut, Cutter
 from ripplenest.nrc import folds
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
 from ripplenest.nrc.normal import normal
-from ripplenest.nrc.syntax import Call, DictEmpty, DictExpr, DictLit, DictPlus, DictRel, DictUnion, Group
+from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.sink import sink
+from ripplenest.nrc.syntax import (
+    Call,
+    DictEmpty,
+    DictExpr,
+    DictLit,
+    DictPlus,
+    DictRel,
+    DictUnion,
+    Expr,
+    Fold,
+    Group,
+    Plus,
+    SngBag,
+)
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import Label
-from ripplenest.nrc.walk import nodes
+from ripplenest.nrc.walk import nodes, rebuild
 from ripplenest.shred.contexts import BagContext, Context, NoContext, RecordContext, dictionaries
 from ripplenest.shred.terms import Shredded, shred
 
@@ -67,22 +84,25 @@ def answered(a: Answer, members: list[tuple[Any, int]]) -> tuple[str, Value]:
     return a.name, folds.answer(a.fn, rows, a.type)
 
 
-def cut_context(cutter: Cutter, c: Context) -> Context:
+Definition = Callable[[DictLit], DictLit]
+
+
+def cut_context(cut: Definition, c: Context) -> Context:
     match c:
         case NoContext():
             return c
         case RecordContext(fields):
-            return RecordContext(tuple((n, cut_context(cutter, inner)) for n, inner in fields))
+            return RecordContext(tuple((n, cut_context(cut, inner)) for n, inner in fields))
         case BagContext(d, rows):
-            return BagContext(cut_dictionary(cutter, d), cut_context(cutter, rows))
+            return BagContext(cut_dictionary(cut, d), cut_context(cut, rows))
 
 
-def cut_dictionary(cutter: Cutter, d: DictExpr) -> DictExpr:
+def cut_dictionary(cut: Definition, d: DictExpr) -> DictExpr:
     match d:
         case DictLit():
-            return cutter.definition(d)
+            return cut(d)
         case DictPlus(left, right) | DictUnion(left, right):
-            return type(d)(cut_dictionary(cutter, left), cut_dictionary(cutter, right))
+            return type(d)(cut_dictionary(cut, left), cut_dictionary(cut, right))
         case DictRel() | DictEmpty():
             return d
 
@@ -92,11 +112,41 @@ def test_theorem_8_with_groups(case: Case) -> None:
     assert nested(shred(case.query), case.parts) == evaluate(case.query, case.db)
 
 
+@law(grouped_case, examples=many(300, 600))
+def test_folds_sink_and_keep_meaning(case: Case) -> None:
+    sunk = sink(case.query)
+    assert evaluate(sunk, case.db) == evaluate(case.query, case.db)
+    assert agrees(check(sunk).row, check(case.query).row)
+    sites = [n.site for n in nodes(sunk) if isinstance(n, Group | SngBag)]
+    assert len(sites) == len(set(sites))
+    COUNTS["sunk"] += len(sites) > sum(isinstance(n, Group | SngBag) for n in nodes(case.query))
+
+
+def again(e: Expr) -> Expr:
+    """A bag that is made alike at other sites, with other folds by the same names."""
+
+    def other(f: Fold) -> Fold:
+        fn = {"any": "all", "all": "any"}.get(f.fn, f.fn) if f.args else f.fn
+        return evolve(f, fn=fn, args=() if fn == "count" else f.args)
+
+    def expr(e: Expr) -> Expr:
+        match inner := rebuild(e, expr, lambda t: t, lambda d: d):
+            case Group(site, folds=folds):
+                own = tuple(map(other, folds))
+                return evolve(inner, site=f"{site}'", folds=own)
+            case SngBag(site):
+                return evolve(inner, site=f"{site}'")
+            case _:
+                return inner
+
+    return expr(e)
+
+
 @law(grouped_case, examples=600)
 def test_the_cut_keeps_meaning(case: Case) -> None:
     s = shred(case.query)
     cutter = Cutter.of("v", (s.flat, *dictionaries(s.context)))
-    cut = Shredded(cutter.term(s.flat), cut_context(cutter, s.context))
+    cut = Shredded(cutter.term(s.flat), cut_context(cutter.definition, s.context))
     db: dict[str, Any] = dict(case.parts)
     for name, found in cutter.found.items():  # inner ones first
         db[name] = Folded(found, db)
@@ -117,6 +167,36 @@ def test_the_cut_keeps_meaning(case: Case) -> None:
     COUNTS["filled"] += bool(direct) and bool(cutter.found)
 
 
+@law(grouped_case, examples=many(200, 600))
+def test_groups_that_are_alike_are_one(case: Case) -> None:
+    """A bag that is made twice: every group has one that is like it."""
+    twice = Plus(case.query, again(case.query))
+    s = shred(simplify(twice))
+    cutter, alike = Cutter.of("v", (s.flat, *dictionaries(s.context))), Alike()
+    cut = Shredded(cutter.term(s.flat), cut_context(cutter.definition, s.context))
+    alike.add(cutter.found.values())
+    one = Shredded(alike.term(cut.flat), cut_context(alike.definition, cut.context))
+    db: dict[str, Any] = dict(case.parts)
+    for found in alike.cuts:  # inner ones first
+        db[found.name] = Folded(found, db)
+    assert nested(one, db) == evaluate(twice, case.db)
+    COUNTS["alike"] += len(alike.cuts) < len(cutter.found)
+    COUNTS["other columns"] += any(name != own for w in alike.where.values() for name, own in w.columns.items())
+
+
 def test_what_was_covered() -> None:
-    names = ("total", "by keys", "correlated", "of labels", "in another", "filled", "groups", "pulled", "repeated")
+    names = (
+        "total",
+        "by keys",
+        "correlated",
+        "of labels",
+        "in another",
+        "filled",
+        "groups",
+        "pulled",
+        "repeated",
+        "sunk",
+        "alike",
+        "other columns",
+    )
     assert all(COUNTS[name] > 5 for name in names), COUNTS
