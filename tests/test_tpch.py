@@ -1,5 +1,5 @@
 """Nested TPC-H: flat tables to views of one to five levels (F), with totals in the innermost bag (NN), and nested rows
-to flat totals (NF); after each kind of update all of them are what DuckDB makes of the tables.
+to flat totals (NF); after each kind of update all of them are what DuckDB makes of the tables, and what Spark does.
 
 The views of TraNCE, narrow and wide, with and without the parts' names. Updates u1 to u8: items come (u1), go (u2) and
 change (u3), whole orders come and go (u4), a price changes (u5), an order moves to another customer (u6), one loses all
@@ -7,17 +7,22 @@ of its items (u7), and items come to few orders (u8).
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from support.sizes import RUN, many
 
 import ripplenest as rn
 
+Asked = Callable[[str], list[dict[str, Any]]]
+Ask = Callable[[dict[str, pa.Table]], AbstractContextManager[Asked]]
 Table = list[dict[str, Any]]
 Tables = dict[str, Table]
 
@@ -34,7 +39,7 @@ COLUMNS = {
     "L": "up bigint, line bigint, part bigint, qty bigint, note varchar",
     "P": "key bigint, name varchar, price bigint",
 }
-TOTALS = "sum(i.qty * p.price)::bigint as total, count(*) as n from L i join P p on p.key = i.part"
+TOTALS = "cast(sum(i.qty * p.price) as bigint) as total, count(*) as n from L i join P p on p.key = i.part"
 OTHERS = "key bigint, up bigint, name varchar, note varchar"
 
 
@@ -85,20 +90,21 @@ def text(kind: str, level: int, wide: bool, parts: bool) -> str:
 # ---------------------------------------------------------------- the oracle
 
 
-def wanted(db: duckdb.DuckDBPyConnection, kind: str, level: int, wide: bool, parts: bool) -> Any:
+def wanted(db: Asked, kind: str, level: int, wide: bool, parts: bool) -> Any:
     """What the view is, by SQL over flat tables; bags are put together here."""
     if kind == "NF":
         joins = "".join(f" join {LEVELS[i]} l{i} on l{i}.key = l{i - 1}.up" for i in range(2, level + 1))
         joins = f" join O l1 on l1.key = i.up{joins}" if level else ""
         name = f"l{level}.name" if level else "p.name"
-        sql = f"select {name} as name, sum(i.qty * p.price)::bigint as total from L i{joins} join P p on p.key = i.part"
-        return Counter(map(frozen, rows(db, f"{sql} group by {name}")))
+        total = "cast(sum(i.qty * p.price) as bigint) as total"
+        sql = f"select {name} as name, {total} from L i{joins} join P p on p.key = i.part"
+        return Counter(map(frozen, db(f"{sql} group by {name}")))
     by: dict[Any, Counter[Any]] = {}
     for up, row in innermost_rows(db, kind, wide, parts):
         by.setdefault(up if level else None, Counter())[row] += 1
     for i in range(1, level + 1):
         above: dict[Any, Counter[Any]] = {}
-        for row in rows(db, f"select * from {LEVELS[i]}"):
+        for row in db(f"select * from {LEVELS[i]}"):
             own = {"name": row["name"], **({"note": row["note"]} if wide else {})}
             inner = frozenset(by.get(row["key"], Counter()).items())
             above.setdefault(row["up"] if i < level else None, Counter())[frozen({**own, "xs": inner})] += 1
@@ -106,7 +112,7 @@ def wanted(db: duckdb.DuckDBPyConnection, kind: str, level: int, wide: bool, par
     return by.get(None, Counter())
 
 
-def innermost_rows(db: duckdb.DuckDBPyConnection, kind: str, wide: bool, parts: bool) -> Iterator[tuple[Any, Any]]:
+def innermost_rows(db: Asked, kind: str, wide: bool, parts: bool) -> Iterator[tuple[Any, Any]]:
     wider = ", i.line, i.note" if wide else ""
     if kind == "NN":
         sql = f"select i.up, p.name, {TOTALS} group by i.up, p.name"
@@ -114,19 +120,13 @@ def innermost_rows(db: duckdb.DuckDBPyConnection, kind: str, wide: bool, parts: 
         sql = f"select i.up, p.name, i.qty{wider} from L i join P p on p.key = i.part"
     else:
         sql = f"select i.up, i.part, i.qty{wider} from L i"
-    for row in rows(db, sql):
+    for row in db(sql):
         yield row.pop("up"), frozen(row)
 
 
-def top_groups(db: duckdb.DuckDBPyConnection) -> Counter[Any]:
+def top_groups(db: Asked) -> Counter[Any]:
     """NN0 is one group over all items."""
-    return Counter(map(frozen, rows(db, f"select p.name, {TOTALS} group by p.name")))
-
-
-def rows(db: duckdb.DuckDBPyConnection, sql: str) -> Iterator[dict[str, Any]]:
-    found = db.execute(sql)
-    names = [d[0] for d in found.description or ()]
-    yield from (dict(zip(names, row, strict=True)) for row in found.fetchall())
+    return Counter(map(frozen, db(f"select p.name, {TOTALS} group by p.name")))
 
 
 def frozen(value: Any) -> Any:
@@ -136,15 +136,24 @@ def frozen(value: Any) -> Any:
     return frozenset(Counter(map(frozen, value)).items()) if isinstance(value, list) else value
 
 
-def answers(tables: Tables) -> dict[str, Any]:
+@contextmanager
+def by_duckdb(tables: dict[str, pa.Table]) -> Iterator[Asked]:
     with duckdb.connect() as db:
-        for name in (*LEVELS, "P"):
-            db.execute(f"create table {name} ({COLUMNS.get(name, OTHERS)})")
-            for row in tables[name]:
-                values = {"up": None, **row} if name == "R" else row
-                columns = [c.split()[0] for c in COLUMNS.get(name, OTHERS).split(", ")]
-                db.execute(f"insert into {name} values ({', '.join('?' * len(columns))})", [values[c] for c in columns])
+        for name, table in tables.items():
+            db.from_arrow(table).create(name)
+        yield lambda sql: db.sql(sql).to_arrow_table().to_pylist()
+
+
+def answers(tables: Tables, ask: Ask) -> dict[str, Any]:
+    arrow = {name: pa.Table.from_pylist(tables[name], schema(name)) for name in (*LEVELS, "P")}
+    with ask(arrow) as db:
         return {name: top_groups(db) if name == "NN0wp" else wanted(db, *of) for name, of in VIEWS.items()}
+
+
+def schema(name: str) -> pa.Schema:
+    types = {"bigint": pa.int64(), "varchar": pa.string()}
+    columns = (c.split() for c in COLUMNS.get(name, OTHERS).split(", "))
+    return pa.schema([(column, types[t]) for column, t in columns])
 
 
 # ---------------------------------------------------------------- tables and updates
@@ -212,10 +221,27 @@ def kept(folder: Path, t: Tables) -> rn.Database:
 
 
 def test_every_view_is_what_sql_makes_of_the_tables(tmp_path: Path, seeded: Random) -> None:
+    assert_kept(tmp_path / "s", seeded, by_duckdb)
+
+
+@pytest.mark.long
+def test_every_view_is_what_spark_makes_of_the_tables(tmp_path: Path, spark: SparkSession) -> None:
+    @contextmanager
+    def by_spark(tables: dict[str, pa.Table]) -> Iterator[Asked]:
+        for name, table in tables.items():
+            spark.createDataFrame(table).createOrReplaceTempView(name)
+        yield lambda sql: spark.sql(sql).toArrow().to_pylist()
+        for name in tables:
+            spark.catalog.dropTempView(name)
+
+    assert_kept(tmp_path / "s", Random(0), by_spark)
+
+
+def assert_kept(folder: Path, seeded: Random, ask: Ask) -> None:
     now = tables(seeded)
     met: Counter[str] = Counter()
-    with kept(tmp_path / "s", now) as db:
-        assert_all(db, answers(now), "load")
+    with kept(folder, now) as db:
+        assert_all(db, answers(now, ask), "load")
         for update, after in changed(now, seeded):
             with db.batch() as b:
                 for name, rows_after in after.items():
@@ -223,7 +249,7 @@ def test_every_view_is_what_sql_makes_of_the_tables(tmp_path: Path, seeded: Rand
                     b.insert(name, [row for row in rows_after if row not in now[name]])
             now = after
             assert b.report.verdict == "incremental"
-            assert_all(db, answers(now), update)
+            assert_all(db, answers(now, ask), update)
             met[update] += sum(b.report.rows_out.values()) > 0
         assert db.verify().ok
     assert len(met) == 8 and len(VIEWS) == many(18, 30)
