@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import TRUE, Call, Elem, InL, IsSite, OutL, Proj, Rel, Var
+from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.nrc.walk import free_vars
 
@@ -14,6 +15,7 @@ EQUALITIES = ("eq", "same")
 def equations(c: Comprehension, equal: Sequence[str]) -> Iterator[tuple[Elem, Elem]]:
     """Pairs that are equal wherever the product has a row, each from both of its sides, by the functions ``equal``."""
     same: dict[tuple[Elem, Elem, Site], set[str]] = defaultdict(set)
+    alike: dict[tuple[Elem, Elem], set[str]] = defaultdict(set)
     for cond in c.conditions:
         match cond:
             case Call(fn, (a, b)) if fn in equal:
@@ -21,10 +23,28 @@ def equations(c: Comprehension, equal: Sequence[str]) -> Iterator[tuple[Elem, El
                 yield b, a
                 if isinstance(a, OutL) and isinstance(b, OutL) and (a.site, a.param) == (b.site, b.param):
                     same[a.label, b.label, a.site].add(a.param)
+                if isinstance(a, IsSite) and isinstance(b, IsSite) and a.site == b.site:
+                    alike[a.label, b.label].add(a.site)
     for (a, b, site), equated in same.items():
         if equated == {name for name, _ in site.params}:  # labels of one site are equal when all their parameters are
             yield a, b
             yield b, a
+    for (a, b), sites in alike.items():
+        if all(not s.params for s in _sites(a, c)) and {s.name for s in _sites(a, c)} == sites:  # none has any
+            yield a, b
+            yield b, a
+
+
+def _sites(label: Elem, c: Comprehension) -> frozenset[Site]:
+    """The sites of a label of ``c``; none where it does not say."""
+    types = c.variables()
+    if isinstance(label, OutL):
+        t = dict(label.site.params)[label.param]
+    elif free_vars(label) <= types.keys():
+        t = elem_type(label, types)
+    else:
+        return frozenset()
+    return frozenset(t.sites) if isinstance(t, Label) else frozenset()
 
 
 def place_asked(c: Comprehension, var: str, rel: Rel) -> InL:

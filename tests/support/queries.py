@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve, field, frozen
 
+from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.folds import EXACT_KINDS, result_type
+from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.surface.readings import BagTerm
 from ripplenest.nrc.surface.sets import combined
 from ripplenest.nrc.syntax import (
@@ -385,8 +387,15 @@ def _root(t: Elem) -> Elem:
 
 
 def grouped_query(c: Choices, schema: Schema) -> Expr:
-    """A closed term that may hold groups, at any place where a bag may stand."""
-    return random_query(c, schema, groups=True)
+    """A closed term that may hold groups, at any place where a bag may stand; drawn again where what is grouped is an
+    inner bag of rows that could be there less than 0 times."""
+    while True:
+        found = random_query(c, schema, groups=True)
+        try:
+            check_positive(found)
+        except QueryError:
+            continue
+        return found
 
 
 def weighed_query(c: Choices, schema: Schema) -> Expr:
