@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ripplenest.bench.asked import shown
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.results import Measured, Run
+from ripplenest.bench.workloads import WORKLOADS
 
 OURS = "ripplenest"
 STYLE: Any = {"svg.hashsalt": "ripplenest", "svg.fonttype": "none", "font.size": 10}  # the same run, the same file
@@ -50,13 +51,13 @@ def _against_change(m: Measured) -> Figure:
         meets = crossing([(p.rows, p.batch.median / p.rivals[rival].median) for p in theirs], 1.0)
         if meets:
             axes.axvline(meets, color=line.get_color(), linestyle=":", linewidth=1)
-    axes.set_title(f"{m.workload}, {m.items:,} items; dotted: where recomputing overtakes")
+    axes.set_title(f"{m.workload}, {m.items:,} {WORKLOADS[m.workload].unit}; dotted: where recomputing overtakes")
     figure.legend(loc="outside right upper")
     return figure
 
 
 def _against_state(found: list[Measured]) -> Figure:
-    figure, axes = _axes("items in the state")
+    figure, axes = _axes(f"{WORKLOADS[found[0].workload].unit} in the state")
     for rows in sorted({p.rows for m in found for p in m.of_kind("insert")}):
         points = [(m.items, p.batch.median * 1e3) for m in found if (p := m.point("insert", rows))]
         axes.plot(*zip(*points, strict=True), "o-", label=f"{shown(rows)} rows")

@@ -7,7 +7,9 @@ from attrs import frozen
 from ripplenest.bench.asked import shown
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.goals import Judged, judged
+from ripplenest.bench.goals_of_totals import judged as of_totals
 from ripplenest.bench.results import Measured, Point, Run
+from ripplenest.bench.rivals.maintaining import MAINTAINERS
 from ripplenest.bench.timing import Timing
 from ripplenest.bench.workloads import WORKLOADS
 
@@ -40,19 +42,20 @@ def _escaped(cell: str) -> str:
 
 def sections(run: Run) -> list[Section]:
     """All of a run, the goals first."""
-    found = [goals(judged(run)), *map(_batches, run.measured), *_against_state(run), _whole(run.measured)]
-    return [*found, _processes(run), *_missing(run), _setting(run)]
+    found = [goals(judged(run)), goals(of_totals(run), "Goals of totals"), *map(_batches, run.measured)]
+    found += [*_against_state(run), *_fan_outs(run), _whole(run.measured), _processes(run)]
+    return [*found, *_missing(run), _setting(run)]
 
 
 # ---------------------------------------------------------------- the goals
 
 
-def goals(found: Sequence[Judged]) -> Section:
+def goals(found: Sequence[Judged], title: str = "Goals") -> Section:
     """What a run says of its goals."""
     met, missed, asked = (sum(j.verdict in v for j in found) for v in (("met",), ("not met",), ("met", "not met")))
     note = f"{met} of the {asked} that this run can judge are met, {missed} are not."
     head = ("goal", "what", "bound", "found", "verdict")
-    return Section("Goals", head, tuple(map(_goal, found)), (note,), right=2)
+    return Section(title, head, tuple(map(_goal, found)), (note,), right=2)
 
 
 def _goal(j: Judged) -> Cells:
@@ -70,12 +73,11 @@ def _batches(m: Measured) -> Section:
     head = ("batch", "rows", "ms", "least to most", *phases, "floor", *rivals)
     rows = tuple(_point(p, phases, rivals) for p in sorted(m.points, key=lambda p: (_first(m, p), p.rows)))
     said = [_crossing(m, name) for name in rivals]
-    title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {m.items:,} items"
+    title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {_counted(m)}"
     times = max((p.batch.rounds for p in m.points), default=0)
-    what = (
-        f"Milliseconds, medians of {times}; of rivals, to compute the view again (of pathway, to maintain it), and how "
-        "many times ours that is."
-    )
+    keep = " and ".join(name for name in rivals if name in MAINTAINERS)
+    theirs = f"to compute the view again{keep and f' (of {keep}, to maintain it)'}"
+    what = f"Milliseconds, medians of {times}; of rivals, {theirs}, and how many times ours that is."
     return Section(title, head, rows, (what, *said, *_own(m)))
 
 
@@ -85,6 +87,7 @@ def _first(m: Measured, p: Point) -> int:
 
 def _point(p: Point, phases: Sequence[str], rivals: Sequence[str]) -> Cells:
     kind = p.kind if p.verdict == "incremental" else f"{p.kind} (recomputed)"
+    kind = kind if p.engine == "local" else f"{kind} (on Spark)"
     times = [ms(p.phases[name]) if name in p.phases else "" for name in phases]
     others = [_against(p, p.rivals.get(name)) for name in rivals]
     between = f"{ms(p.batch.least)} to {ms(p.batch.most)}"
@@ -118,7 +121,15 @@ def _own(m: Measured) -> Iterator[str]:
 
 
 def _share(rows: float, m: Measured) -> str:
-    return f"{rows:,.0f} changed items ({100 * rows / m.items:.0f} % of all)"
+    return f"{rows:,.0f} changed {_unit(m)} ({100 * rows / m.items:.0f} % of all)"
+
+
+def _counted(m: Measured) -> str:
+    return f"{m.items:,} {_unit(m)}"
+
+
+def _unit(m: Measured) -> str:
+    return WORKLOADS[m.workload].unit
 
 
 # ---------------------------------------------------------------- the state
@@ -129,7 +140,7 @@ def _against_state(run: Run) -> Iterator[Section]:
         found = run.of(workload)
         if len(found) > 1:
             sizes = sorted({p.rows for m in found for p in m.of_kind("insert")})
-            head = ("rows inserted", *(f"{m.items:,} items" for m in found), "last against first")
+            head = ("rows inserted", *map(_counted, found), "last against first")
             yield Section(f"{workload}: time against state", head, tuple(_row(found, n) for n in sizes), ("Ms.",))
 
 
@@ -138,6 +149,14 @@ def _row(found: Sequence[Measured], rows: int) -> Cells:
     first, last = times[0], times[-1]
     ratio = f"{last / first:.2f}x" if first and last else ""
     return (shown(rows), *map(ms, times), ratio)
+
+
+def _fan_outs(run: Run) -> Iterator[Section]:
+    for m in run.measured:
+        if m.fan_outs:
+            rows = tuple((f"{f.items:,}", f"{f.names:,}", f"{f.rows_read:,}", ms(f.batch.median)) for f in m.fan_outs)
+            head = ("items of the part", "names that have it", "stored rows read", "ms")
+            yield Section(f"{m.workload} at scale {m.scale:g}: the price of one part changes", head, rows, right=0)
 
 
 def _whole(found: Sequence[Measured]) -> Section:

@@ -23,7 +23,7 @@ SMALL = ["--scale", "0.0001", "--rows", "1,10", "--rounds", "1", "--views", "2"]
 TITLES = [
     "Goals",
     "f2 at scale 0.0001: flat to nested, three levels, ",
-    "nf2 at scale 0.0001: nested to nested, with a join inside, ",
+    "nested at scale 0.0001: nested to nested, with a join inside, ",
     "flat at scale 0.0001: a flat join of the same relations, ",
     "Load, create, read, size",
     "Processes of their own, and many views",
@@ -49,10 +49,10 @@ def test_a_small_run(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
     text = (tmp_path / "out" / "RESULTS.md").read_text("utf-8")
     assert [title for title in TITLES if f"## {title}" not in text] == []
     data = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
-    assert [m["workload"] for m in data["measured"]] == ["f2", "nf2", "flat"]
+    assert [m["workload"] for m in data["measured"]] == ["f2", "nested", "flat"]
     assert (data["seed"], data["refused"], data["left_out"]) == (1, [], [])
     drawn = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert sorted(drawn) == [f"{w}-change.svg" for w in ("f2", "flat", "nf2")]
+    assert sorted(drawn) == [f"{w}-change.svg" for w in ("f2", "flat", "nested")]
     for name in drawn:
         assert ElementTree.parse(tmp_path / "out" / name).getroot().tag.endswith("svg")  # noqa: S314 - it is ours
 
@@ -100,7 +100,7 @@ def test_the_tool_works_without_them() -> None:
         ("--rows", "1,ten", "'ten' is no number of rows"),
         ("--rows", "0", "'0' is no number of rows"),
         ("--rows", "1.5k", "is no number of rows"),
-        ("--workload", "f3", "possible are f2, nf2, flat"),
+        ("--workload", "f3", "possible are f2, nested, flat"),
         ("--rivals", "duckdb,oracle", "possible are duckdb, polars, spark, pathway"),
         ("--rounds", "0", "--rounds"),
     ],
@@ -205,7 +205,7 @@ def test_the_same_figures_are_the_same_files(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         written.write(whole(), tmp_path / folder)
     files = sorted(p.name for p in (tmp_path / "a").iterdir())
-    assert files == ["RESULTS.md", "f2-change.svg", "f2-state.svg", "nf2-change.svg", "results.json"]
+    assert files == ["RESULTS.md", "f2-change.svg", "f2-state.svg", "nested-change.svg", "results.json"]
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 

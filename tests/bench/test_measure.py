@@ -61,7 +61,7 @@ def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pyte
     monkeypatch.setattr(measure, "OPENINGS", 1)
     found, wrong = measured(folder, Pole(workload.name, workload.keys), workload)
     assert wrong == {}
-    kinds = ["insert", "mixed", "delete"] + (["deep insert", "deep delete"] if workload.name == "nf2" else [])
+    kinds = ["insert", "mixed", "delete"] + (["deep insert", "deep delete"] if workload.name == "nested" else [])
     expected = {(kind, rows) for kind in kinds for rows in (1, 10)} - {("mixed", 1)}
     assert {(p.kind, p.rows) for p in found.points} == expected
     for p in found.points:
