@@ -1,5 +1,5 @@
-"""What the figures of views with totals ought to be, numbered by themselves. They are about scale 1, which has 6 million
-items and a million pairs; a smaller run shows what it found."""
+"""What the figures of views with totals ought to be, numbered by themselves. They are about scale 1, which has 6
+million items and a million pairs; a smaller run shows what it found."""
 
 from collections.abc import Callable, Iterable
 
@@ -98,9 +98,10 @@ def _reads_for_items(m: Measured) -> float | None:
     return many.rows_read / few.rows_read if few and many and few.names == many.names else None
 
 
-def _reads_for_a_name(m: Measured) -> float | None:
-    """The same for each name, where each has one item."""
-    return max((f.rows_read / f.names for f in m.fan_outs if f.items == f.names), default=None)
+def _reads_for_names(m: Measured) -> float | None:
+    """The same for each name, where many have one item each, against where few have."""
+    each = [f.rows_read / f.names for f in sorted(m.fan_outs, key=lambda f: f.names) if f.items == f.names]
+    return each[-1] / each[0] if len(each) > 1 else None
 
 
 def _created(m: Measured) -> float | None:
@@ -116,6 +117,10 @@ def _states(run: Run) -> list[Measured]:
     return [m for m in run.of(GROUPBY.name) if base and m.scale in (times * base.scale for times in GROUPBY.states)]
 
 
+def _growth(run: Run) -> float | None:
+    return growth(_states(run))
+
+
 def _small_and_large(run: Run) -> bool:
     return [m.scale for m in _states(run)] == list(GROUPBY.states)
 
@@ -128,7 +133,7 @@ GOALS: tuple[Goal[Run], ...] = (
     _ahead("g1", "DuckDB recomputing NN2, against 10k items", 20, NN2, _than("duckdb", MORE)),
     _ahead("g1", "DuckDB recomputing NF2, against 10k items", 20, NF2, _than("duckdb", MORE)),
     _goal("g2", "a price on NF2: rows read for 100 times the items of as many names", 1.1, "x", NF2, _reads_for_items),
-    _goal("g2", "a price on NF2: rows read for each name that has one item", 4, "", NF2, _reads_for_a_name),
+    _goal("g2", "a price on NF2: rows read for each of 10 times the names", 1.1, "x", NF2, _reads_for_names),
     _ahead("g3", "Spark recomputing NN2 from memory, against 1k items", 40, NN2, _than("spark", FEW)),
     _ahead("g3", "Spark recomputing NF2 from memory, against 1k items", 40, NF2, _than("spark", FEW)),
     _ahead("g3", "Spark recomputing NN2 from memory, against 1 % of the items", 10, NN2, _than_at_one_percent("spark")),
@@ -138,6 +143,6 @@ GOALS: tuple[Goal[Run], ...] = (
     _ahead("g4", "Pathway maintaining them, against 10k", 1, GROUPBY, _than("pathway", MORE)),
     _ahead("g4", "DuckDB recomputing them, against 10k", 1, GROUPBY, _than("duckdb", MORE)),
     _ahead("g5", "DuckDB recomputing the join, the worst of 10k to 40k", 5, JOINGROUP, _than_whatever_changes),
-    Goal("g6", "10 M pairs against 100 k, the worst up to 10k", 1.5, "x", lambda run: growth(_states(run)), _small_and_large),
+    Goal("g6", "10 M pairs against 100 k, the worst up to 10k", 1.5, "x", _growth, _small_and_large),
     _goal("g7", "create of NN2, against the better of DuckDB and Spark", 1.5, "x", NN2, _created),
 )  # fmt: skip

@@ -69,7 +69,7 @@ class Crossover:
 @frozen
 class FanOut:
     """Another price of one part, which so many ``items`` in groups of so many ``names`` have: what the batch took, and
-    the most stored rows that it read."""
+    how many stored rows it read (median)."""
 
     items: int
     names: int

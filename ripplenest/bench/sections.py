@@ -156,7 +156,8 @@ def _fan_outs(run: Run) -> Iterator[Section]:
         if m.fan_outs:
             rows = tuple((f"{f.items:,}", f"{f.names:,}", f"{f.rows_read:,}", ms(f.batch.median)) for f in m.fan_outs)
             head = ("items of the part", "names that have it", "stored rows read", "ms")
-            yield Section(f"{m.workload} at scale {m.scale:g}: the price of one part changes", head, rows, right=0)
+            title = f"{m.workload} at scale {m.scale:g}: the price of one part changes"
+            yield Section(title, head, rows, ("Medians. Names are the groups whose total changes.",), right=0)
 
 
 def _whole(found: Sequence[Measured]) -> Section:

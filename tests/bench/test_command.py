@@ -16,15 +16,23 @@ from typer.testing import CliRunner, Result
 
 from ripplenest.bench import library, measure, plots, sections, written
 from ripplenest.bench import run as running
+from ripplenest.bench.asked import WORKLOADS as ASKED
 from ripplenest.bench.results import Crossover, Left, Tried
 from ripplenest.cli import app
 
 SMALL = ["--scale", "0.0001", "--rows", "1,10", "--rounds", "1", "--views", "2"]
 TITLES = [
     "Goals",
+    "Goals of totals",
     "f2 at scale 0.0001: flat to nested, three levels, ",
     "nested at scale 0.0001: nested to nested, with a join inside, ",
     "flat at scale 0.0001: a flat join of the same relations, ",
+    "nn2 at scale 0.0001: nested to nested, with a total of each part of each order, ",
+    "nf2 at scale 0.0001: nested to flat, the total of each customer and part, ",
+    "nf2 at scale 0.0001: the price of one part changes",
+    "groupby at scale 0.0001: the average of each group of pairs, 100 pairs",
+    "joingroup at scale 0.0001: the average of each group of a join of pairs, 20 pairs",
+    "groupby: time against state",
     "Load, create, read, size",
     "Processes of their own, and many views",
     "The run",
@@ -49,10 +57,10 @@ def test_a_small_run(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
     text = (tmp_path / "out" / "RESULTS.md").read_text("utf-8")
     assert [title for title in TITLES if f"## {title}" not in text] == []
     data = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
-    assert [m["workload"] for m in data["measured"]] == ["f2", "nested", "flat"]
+    assert [m["workload"] for m in data["measured"]] == [*ASKED, "groupby", "groupby"]
     assert (data["seed"], data["refused"], data["left_out"]) == (1, [], [])
     drawn = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert sorted(drawn) == [f"{w}-change.svg" for w in ("f2", "flat", "nested")]
+    assert sorted(drawn) == sorted([*(f"{w}-change.svg" for w in ASKED), "groupby-state.svg"])
     for name in drawn:
         assert ElementTree.parse(tmp_path / "out" / name).getroot().tag.endswith("svg")  # noqa: S314 - it is ours
 
@@ -100,8 +108,8 @@ def test_the_tool_works_without_them() -> None:
         ("--rows", "1,ten", "'ten' is no number of rows"),
         ("--rows", "0", "'0' is no number of rows"),
         ("--rows", "1.5k", "is no number of rows"),
-        ("--workload", "f3", "possible are f2, nested, flat"),
-        ("--rivals", "duckdb,oracle", "possible are duckdb, polars, spark, pathway"),
+        ("--workload", "f3", "possible are f2, nested, flat, nn2, nf2"),
+        ("--rivals", "duckdb,oracle", "possible are duckdb, polars, spark, streaming, pathway"),
         ("--rounds", "0", "--rounds"),
     ],
 )

@@ -46,7 +46,7 @@ class Maintainer:
         found = answered(self.module, workload.name, folder, data.scale, data.seed, rounds, *sizes)
         times = {int(rows): Timing.of(seconds) for rows, seconds in found.items()}
         with pa.memory_map(str(folder / ANSWER)) as file:
-            return times, differing(_expected(workload, data, sizes, rounds), pa.ipc.open_file(file).read_all())
+            return times, differing(expected(workload, data, sizes, rounds), pa.ipc.open_file(file).read_all())
 
 
 MAINTAINERS: Mapping[str, Maintainer] = {
@@ -63,7 +63,8 @@ def inserts(workload: Workload, data: Data, sizes: Sequence[int], rounds: int) -
             yield done > 0, changes.fresh(rows)
 
 
-def _expected(workload: Workload, data: Data, sizes: Sequence[int], rounds: int) -> pa.Table:
+def expected(workload: Workload, data: Data, sizes: Sequence[int], rounds: int) -> pa.Table:
+    """What the view is after these batches."""
     duck = Duck(workload.name)
     duck.load(workload.tables(data))
     for _, rows in inserts(workload, data, sizes, rounds):

@@ -76,9 +76,7 @@ def run(workload: Workload, folder: Path, data: Data, sizes: Sequence[int], roun
         if counts:
             times[tables["S"].num_rows].append(seconds)
     stream.query.stop()
-    found = _stored(spark, folder)
-    spark.stop()
-    return times, found
+    return times, _stored(spark, folder)
 
 
 def _first(rows: pa.Table) -> list[pa.Table]:
