@@ -154,7 +154,7 @@ class Pairs:
     def fresh(self, rows: int) -> pa.Table:
         draw, ids = self.data.draw(self.made), self.data.pair_count + self.made + np.arange(rows)
         self.made += rows + 1
-        return data.pairs(draw, ids, data.NUMBERS)
+        return data.pairs(draw, ids, self.data.grouped_numbers)
 
 
 @define

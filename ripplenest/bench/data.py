@@ -3,7 +3,8 @@
 
 Scale 1 has 150,000 customers, 1,500,000 orders, about 6,000,000 items and 200,000 parts. A third of the customers has
 no orders, and an order has one to seven items, as there. It has 1,000,000 pairs to group and two times 100,000 to join,
-of numbers from 0 to 10,000; at smaller scales sides to be joined have fewer numbers, so that a row meets ten as there.
+of numbers from 0 to 10,000. Sides to be joined have fewer numbers at smaller scales, so that a row meets ten as there,
+and pairs to be grouped below a tenth, so that a group has ten at least.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ Ints = NDArray[np.int64]
 ORDERS, CUSTOMERS, PARTS = 1_500_000, 150_000, 200_000  # at scale 1
 MOST = 7  # items of an order
 PAIRS, SIDE, NUMBERS = 1_000_000, 100_000, 10_000  # at scale 1
+FEWEST = 5  # numbers, at small scales
 CHUNK = 100_000  # orders whose items are drawn together
 EPOCH, DAYS = 8_036, 2_406  # 1992-01-01 in days since 1970, and days of orders
 
@@ -84,7 +86,7 @@ class Data:
     @cached_property
     def pairs(self) -> pa.Table:
         """(id, x, y) of which groups are made by x."""
-        return pairs(self._random("pairs"), np.arange(self.pair_count), NUMBERS)
+        return pairs(self._random("pairs"), np.arange(self.pair_count), self.grouped_numbers)
 
     @cached_property
     def left(self) -> pa.Table:
@@ -97,9 +99,14 @@ class Data:
         return pairs(self._random("right"), np.arange(self.side_count), self.joined_numbers)
 
     @property
+    def grouped_numbers(self) -> int:
+        """The largest number of ``pairs``."""
+        return max(round(NUMBERS * min(10 * self.scale, 1)), FEWEST)
+
+    @property
     def joined_numbers(self) -> int:
         """The largest number of ``left`` and ``right``."""
-        return max(round(NUMBERS * min(self.scale, 1)), 5)
+        return max(round(NUMBERS * min(self.scale, 1)), FEWEST)
 
     def draw(self, *which: int) -> np.random.Generator:
         """Random numbers of a batch, others for each."""

@@ -10,7 +10,7 @@ import pytest
 from ripplenest.bench.changes import Change
 from ripplenest.bench.data import Data
 from ripplenest.bench.measure import stored_rows
-from ripplenest.bench.workloads import F2, NESTED, WORKLOADS, Workload
+from ripplenest.bench.workloads import F2, GROUPBY, JOINGROUP, NESTED, WORKLOADS, Workload
 
 DATA = Data(0.0005, 7)
 SIZES = (1, 2, 7, 50)
@@ -62,9 +62,9 @@ def test_what_comes_goes_again(workload: Workload) -> None:
 
 
 def test_a_batch_has_so_many_items() -> None:
-    changes, nested = F2.changes(DATA), NESTED.changes(DATA)
+    flat, nested = [w.changes(DATA) for w in (F2, GROUPBY, JOINGROUP)], NESTED.changes(DATA)
     for rows in SIZES:
-        for change in changes.there(rows):
+        for change in (change for changes in flat for change in changes.there(rows)):
             assert sum(write.rows.num_rows for write in change.writes) == rows
         for change in nested.there(rows):
             if change.kind.startswith("deep"):
