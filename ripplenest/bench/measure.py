@@ -155,6 +155,7 @@ def measure(
     with opened(folder / "state") as db:
         _, loading = timed(lambda: load(db, workload, tables))
         _, creating = timed(lambda: db.create(workload.view))
+        created_by = str(db.history(1)[0].note["engine"])
         state_bytes = db.usage.bytes
         turns = Turns(db, workload, folder, reference, rivals)
         turns.load(tables)
@@ -178,6 +179,7 @@ def measure(
         crossover=crossover,
         opening=_opening(turns, data) if workload is F2 else None,
         fan_outs=prices,
+        created_by=created_by,
     )
     return found, turns.wrong
 

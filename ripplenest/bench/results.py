@@ -80,7 +80,8 @@ class FanOut:
 @frozen
 class Measured:
     """One workload at one scale. ``rows`` and ``input_bytes`` are those of the relations, rows of inner bags counted,
-    bytes as uncompressed Arrow; ``items`` are the rows that batches are a share of, items or pairs."""
+    bytes as uncompressed Arrow; ``items`` are the rows that batches are a share of, items or pairs. ``create`` is the
+    seconds of it, and ``created_by`` the engine that built the view."""
 
     workload: str
     scale: float
@@ -95,6 +96,7 @@ class Measured:
     crossover: Crossover | None
     opening: Timing | None
     fan_outs: tuple[FanOut, ...] = ()
+    created_by: str = "local"
 
     def point(self, kind: str, rows: int) -> Point | None:
         """The point of these batches, if they were measured."""

@@ -87,12 +87,15 @@ def _first(m: Measured, p: Point) -> int:
 
 def _point(p: Point, phases: Sequence[str], rivals: Sequence[str]) -> Cells:
     kind = p.kind if p.verdict == "incremental" else f"{p.kind} (recomputed)"
-    kind = kind if p.engine == "local" else f"{kind} (on Spark)"
     times = [ms(p.phases[name]) if name in p.phases else "" for name in phases]
     others = [_against(p, p.rivals.get(name)) for name in rivals]
     between = f"{ms(p.batch.least)} to {ms(p.batch.most)}"
     least = p.floor.median if p.floor else None
-    return (kind, shown(p.rows), ms(p.batch.median), between, *times, ms(least), *others)
+    return (_by(p.engine, kind), shown(p.rows), ms(p.batch.median), between, *times, ms(least), *others)
+
+
+def _by(engine: str, what: str) -> str:
+    return what if engine == "local" else f"{what} (on Spark)"
 
 
 def _against(p: Point, rival: Timing | None) -> str:
@@ -168,8 +171,8 @@ def _whole(found: Sequence[Measured]) -> Section:
     rows = tuple(
         (
             m.workload, f"{m.scale:g}", f"{m.rows:,}", f"{m.load:.2f}", short(m.load / m.rows * 1e6),
-            f"{m.create:.2f}", f"{m.reading.ours:.3f}", f"{m.reading.computed:.3f}", f"{m.reading.kept:.3f}",
-            f"{m.state_bytes / 1e6:.1f}", f"{m.state_bytes / m.input_bytes:.2f}x",
+            _by(m.created_by, f"{m.create:.2f}"), f"{m.reading.ours:.3f}", f"{m.reading.computed:.3f}",
+            f"{m.reading.kept:.3f}", f"{m.state_bytes / 1e6:.1f}", f"{m.state_bytes / m.input_bytes:.2f}x",
         )
         for m in found
     )  # fmt: skip

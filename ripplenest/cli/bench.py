@@ -47,7 +47,8 @@ def bench(
     out: Annotated[Path | None, typer.Option(file_okay=False, help="Write RESULTS.md, JSON and SVG there.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure batches, loads and reading, and compare them with DuckDB, Polars and others that compute views again.
+    """Measure batches, loads and reading, and compare them with DuckDB, Polars and others that compute views again or
+    maintain them.
 
     It needs the packages of the extra "bench". Where an answer differs from DuckDB's, its figures are not shown.
     """

@@ -11,13 +11,13 @@ from xml.etree import ElementTree
 
 import pytest
 from attrs import evolve
-from support.figures import measured, point, run, whole
+from support.figures import measured, point, run, timing, whole
 from typer.testing import CliRunner, Result
 
 from ripplenest.bench import library, measure, plots, sections, written
 from ripplenest.bench import run as running
 from ripplenest.bench.asked import WORKLOADS as ASKED
-from ripplenest.bench.results import Crossover, Left, Tried
+from ripplenest.bench.results import Crossover, FanOut, Left, Tried
 from ripplenest.cli import app
 
 SMALL = ["--scale", "0.0001", "--rows", "1,10", "--rounds", "1", "--views", "2"]
@@ -180,6 +180,28 @@ def test_time_against_state() -> None:
     shown = table(run(large, small), "f2: time against state")
     assert shown.head == ("rows inserted", "120,000 items", "6,000,000 items", "last against first")
     assert shown.rows == (("1", "4", "5", "1.25x"), ("10", "", "1", ""), ("1k", "10", "", ""))
+
+
+def test_where_it_was_done_is_told() -> None:
+    """Of what engine auto did in this process nothing is said."""
+    found = run(measured("groupby", 1.0, point(1, 4.0), evolve(point(10, 4.0), engine="spark"), created_by="spark"))
+    assert [row[0] for row in table(found, "groupby at scale 1").rows] == ["insert", "insert (on Spark)"]
+    assert [row[5] for row in table(found, "Load").rows] == ["2.00 (on Spark)"]
+
+
+def test_who_maintains_is_told() -> None:
+    p = evolve(point(1, 4.0), rivals={"duckdb": timing(8), "streaming": timing(40), "pathway": timing(4)})
+    shown = table(run(measured("groupby", 1.0, p)), "groupby at scale 1")
+    assert shown.rows[0][-3:] == ("8 (2x)", "40 (10x)", "4 (1x)")
+    assert shown.notes[0].startswith(
+        "Milliseconds, medians of 5; of rivals, to compute the view again (of streaming and pathway, to maintain it), "
+    )
+
+
+def test_prices() -> None:
+    found = (FanOut(50, 50, timing(3), 201), FanOut(5_000, 50, timing(4), 6_351))
+    shown = table(run(measured("nf2", 1.0, fan_outs=found)), "nf2 at scale 1: the price")
+    assert shown.rows == (("50", "50", "201", "3"), ("5,000", "50", "6,351", "4"))
 
 
 def test_the_other_tables() -> None:
