@@ -26,8 +26,8 @@ _ROWS = (
     "rows (of joingroup, a fifth) are left out."
 )
 _RIVALS = (
-    f"Whom to time beside it: {', '.join(asked.RIVALS)}. Answers are compared with DuckDB's in any case. Spark's "
-    "Structured Streaming and Pathway maintain views, those of their own that they can."
+    f"Whom to time beside it: {', '.join(asked.RIVALS)}. Answers are compared with DuckDB's in any case. Streaming, "
+    "which is Spark's, and Pathway maintain the views that they can, and the others compute them again."
 )
 _ENGINE = "local; or spark: f2 on Spark, by --scale, --rounds and --seed, with goals about 0.02, 0.5, 1 and 5."
 _SECONDS = "Time for the batches of a workload at one scale, and for rivals; 10 and 600 times the scale unless set."

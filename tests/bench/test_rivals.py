@@ -18,7 +18,7 @@ from ripplenest.bench.rivals.rival import Rival
 from ripplenest.bench.workloads import GROUPBY, WORKLOADS, Workload
 from ripplenest.examples.same import differing
 
-DATA = Data(0.00003, 3)
+DATA = Data(0.00001, 3)
 EACH = pytest.mark.parametrize("workload", WORKLOADS.values(), ids=lambda w: w.name)
 
 
