@@ -245,3 +245,11 @@ def test_the_drawing_has_the_crossover() -> None:
     (axes,) = crossing.axes
     assert axes.lines[-1].get_xdata() == pytest.approx([10, 10])
     assert [text.get_text() for text in crossing.legends[0].get_texts()] == ["ripplenest", "duckdb"]
+
+
+def test_the_drawing_is_of_the_largest_scale_that_has_rivals() -> None:
+    """Pairs have larger ones, to be compared with themselves."""
+    found = [measured("groupby", 0.1, point(1, 1, 10)), measured("groupby", 1.0, point(1, 1, 10))]
+    assert plots._largest_with_rivals([*found, measured("groupby", 10.0, point(1, 1))]) is found[1]
+    alone = [measured("groupby", 1.0, point(1, 1)), measured("groupby", 10.0, point(1, 1))]
+    assert plots._largest_with_rivals(alone) is alone[1]
