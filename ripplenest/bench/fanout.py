@@ -31,12 +31,9 @@ def fan_outs(apply: Apply, data: Data, rounds: int) -> Iterator[FanOut]:
             change = Change("price", 1, written("delete", {"P": part}) + written("insert", {"P": other}))
             found.append(apply(change))
             part = other
-        yield _fan_out(items, names, found[1:])
-
-
-def _fan_out(items: int, names: int, found: list[Applied]) -> FanOut:
-    read = statistics.median_low([a.rows_read for a in found])
-    return FanOut(items, names, Timing.of([a.seconds for a in found]), read)
+        first, *later = found
+        often = statistics.median_low([a.rows_read for a in later])
+        yield FanOut(items, names, Timing.of([a.seconds for a in later]), first.rows_read, often)
 
 
 def _documents(data: Data, first: int, items: int, names: int, part: pa.Table) -> pa.Table:

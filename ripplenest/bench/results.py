@@ -69,12 +69,14 @@ class Crossover:
 @frozen
 class FanOut:
     """Another price of one part, which so many ``items`` in groups of so many ``names`` have: what the batch took, and
-    how many stored rows it read (median)."""
+    how many stored rows the first such batch read, and those after it (median), which also read what earlier ones left
+    in segments that are not merged yet."""
 
     items: int
     names: int
     batch: Timing
     rows_read: int
+    read_later: int
 
 
 @frozen

@@ -8,12 +8,13 @@ from ripplenest.bench.asked import shown
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.goals import Judged, judged
 from ripplenest.bench.goals_of_totals import judged as of_totals
-from ripplenest.bench.results import Measured, Point, Run
+from ripplenest.bench.results import FanOut, Measured, Point, Run
 from ripplenest.bench.rivals.maintaining import MAINTAINERS
 from ripplenest.bench.timing import Timing
 from ripplenest.bench.workloads import WORKLOADS
 
 Cells = tuple[str, ...]
+READ_LATER = "Later prices (medians) also read what earlier ones left in segments that are not merged yet."
 
 
 @frozen
@@ -157,10 +158,14 @@ def _row(found: Sequence[Measured], rows: int) -> Cells:
 def _fan_outs(run: Run) -> Iterator[Section]:
     for m in run.measured:
         if m.fan_outs:
-            rows = tuple((f"{f.items:,}", f"{f.names:,}", f"{f.rows_read:,}", ms(f.batch.median)) for f in m.fan_outs)
-            head = ("items of the part", "names that have it", "stored rows read", "ms")
+            rows = tuple(map(_fan_out, m.fan_outs))
+            head = ("items of the part", "names that have it", "stored rows read", "read by later prices", "ms")
             title = f"{m.workload} at scale {m.scale:g}: the price of one part changes"
-            yield Section(title, head, rows, ("Medians. Names are the groups whose total changes.",), right=0)
+            yield Section(title, head, rows, (f"Names are the groups whose total changes. {READ_LATER}",), right=0)
+
+
+def _fan_out(f: FanOut) -> Cells:
+    return (*(f"{n:,}" for n in (f.items, f.names, f.rows_read, f.read_later)), ms(f.batch.median))
 
 
 def _whole(found: Sequence[Measured]) -> Section:

@@ -199,9 +199,9 @@ def test_who_maintains_is_told() -> None:
 
 
 def test_prices() -> None:
-    found = (FanOut(50, 50, timing(3), 201), FanOut(5_000, 50, timing(4), 6_351))
+    found = (FanOut(50, 50, timing(3), 201, 405), FanOut(5_000, 50, timing(4), 6_351, 6_500))
     shown = table(run(measured("nf2", 1.0, fan_outs=found)), "nf2 at scale 1: the price")
-    assert shown.rows == (("50", "50", "201", "3"), ("5,000", "50", "6,351", "4"))
+    assert shown.rows == (("50", "50", "201", "405", "3"), ("5,000", "50", "6,351", "6,500", "4"))
 
 
 def test_the_other_tables() -> None:

@@ -27,7 +27,9 @@ def batches(ms: float, **changed: float) -> list[Point]:
 
 
 def fan_outs(*read: int) -> tuple[FanOut, ...]:
-    return tuple(FanOut(items, names, timing(1), rows) for (items, names, _), rows in zip(FAN_OUTS, read, strict=True))
+    return tuple(
+        FanOut(items, names, timing(1), rows, 9_999) for (items, names, _), rows in zip(FAN_OUTS, read, strict=True)
+    )
 
 
 def one(workload: str, **changed: Any) -> Measured:
