@@ -20,10 +20,12 @@ def judged(run: Run) -> list[Judged]:
     return [goal.judged(run) for goal in GOALS]
 
 
-def measured(run: Run, workload: str) -> Measured | None:
-    """At scale 1, or the largest below it: what is above is there to be compared with it."""
-    found = [m for m in run.of(workload) if m.scale <= LARGE]
-    return found[-1] if found else None
+def measured(run: Run, workload: Workload) -> Measured | None:
+    """At scale 1, or the largest below it, but not at one of the states that are there to be compared with."""
+    found = {m.scale: m for m in run.of(workload.name)}
+    small = [m for m in found.values() if m.scale <= LARGE]
+    whole = [m for m in small if all(times * m.scale in found for times in workload.states)]
+    return max(whole or small, key=lambda m: m.scale, default=None)
 
 
 def _goal(
@@ -32,11 +34,11 @@ def _goal(
     """About a workload at scale 1."""
 
     def figure(run: Run) -> float | None:
-        found = measured(run, workload.name)
+        found = measured(run, workload)
         return None if found is None else of(found)
 
     def sized(run: Run) -> bool:
-        found = measured(run, workload.name)
+        found = measured(run, workload)
         return found is not None and found.scale == LARGE
 
     return Goal(number, what, bound, unit, figure, sized, least)
@@ -113,7 +115,7 @@ def _created(m: Measured) -> float | None:
 
 def _states(run: Run) -> list[Measured]:
     """The pairs at the scales that are their own."""
-    base = measured(run, GROUPBY.name)
+    base = measured(run, GROUPBY)
     return [m for m in run.of(GROUPBY.name) if base and m.scale in (times * base.scale for times in GROUPBY.states)]
 
 

@@ -107,7 +107,7 @@ def _crossing(m: Measured, rival: str) -> str:
     points = [p for p in m.of_kind("insert") if rival in p.rivals]
     rows = crossing([(p.rows, p.batch.median / p.rivals[rival].median) for p in points], 1.0)
     if rows is None:
-        return f"Whether {rival} is faster for large batches cannot be told: times do not grow with the batch."
+        return f"Whether {rival} is faster for large batches cannot be told: ours do not grow faster than its own."
     if rows == 0:
         return f"{rival} is faster for every batch."
     beyond = " (beyond what was measured, along the last two batches)" if rows > points[-1].rows else ""

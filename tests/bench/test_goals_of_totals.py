@@ -114,6 +114,13 @@ def test_other_sizes_say_nothing() -> None:
     assert verdicts(run(one("groupby")))["10 M pairs against 100 k, the worst up to 10k"] == "not measured"
 
 
+def test_the_other_states_are_not_taken_for_the_one_that_is_meant() -> None:
+    of_scale = [measured("groupby", scale, batch(10_000, ms)) for scale, ms in ((0.002, 2), (0.02, 3), (0.2, 4))]
+    found = {j.goal.what: j.figure for j in judged(run(*of_scale))}
+    assert found["a batch on averages of 1 M pairs that changes 10k"] == pytest.approx(3)
+    assert found["10 M pairs against 100 k, the worst up to 10k"] == pytest.approx(2)
+
+
 def test_a_batch_that_is_not_near_one_percent() -> None:
     found = verdicts(good(one("nn2", points=batches(30)[:-8])))
     assert found["Spark recomputing NN2 from memory, against 1 % of the items"] == "not measured"
