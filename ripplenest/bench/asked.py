@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-WORKLOADS = ("f2", "nf2", "flat")
+WORKLOADS = ("f2", "nested", "flat", "nn2", "nf2", "groupby", "joingroup")
 ENGINES = ("local", "spark")
 MEMORY = re.compile(r"[1-9]\d*[kmgt]", re.ASCII)
-RIVALS = ("duckdb", "polars", "spark", "pathway")
+RIVALS = ("duckdb", "polars", "spark", "streaming", "pathway")
 REFERENCE = "duckdb"  # whose answers ours are compared with, also where it is not timed
 NUMBER = re.compile(r"(\d+)([kM]?)", re.ASCII)
 TIMES = {"": 1, "k": 1_000, "M": 1_000_000}
@@ -16,12 +16,13 @@ TIMES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 @frozen
 class Asked:
-    """Each workload at each scale, with batches of so many ``rows``, of those that are at most a tenth of the items. A
-    workload at a scale has so many ``rounds``, or as many as fit into ``seconds``, and at least one."""
+    """Each workload at each scale, with batches of so many ``rows``, or of those that it has of its own, which are not
+    too large for the scale. A workload at a scale has so many ``rounds``, or as many as fit into ``seconds``, and at
+    least one."""
 
     scales: tuple[float, ...]
     workloads: tuple[str, ...]
-    rows: tuple[int, ...]
+    rows: tuple[int, ...] | None
     rivals: tuple[str, ...]
     rounds: int
     seconds: float | None

@@ -4,8 +4,8 @@ So each round ends with the rows that it began with, a batch of each kind meets 
 a batch forgets or invents is still there when the answers are compared.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,9 @@ from attrs import define, field, frozen
 from ripplenest.bench import data
 from ripplenest.bench.data import Data, Ints
 
-Kind = Literal["insert", "mixed", "deep insert", "delete", "deep delete"]
+Kind = Literal["insert", "mixed", "deep insert", "delete", "deep delete", "price"]
 Verb = Literal["insert", "delete"]
+Rows = Mapping[str, pa.Table]  # by relation
 ORDER_ITEMS, CUSTOMER_ORDERS = 4, 10  # of new documents
 DEEPEST = 1_000  # items that one batch changes one by one: each of them is a call of the user's program
 
@@ -41,8 +42,8 @@ class Inner:
 
 @frozen
 class Change:
-    """A batch that changes ``rows`` items: by ``inner``, deep updates, where it has them, and else by ``writes``, which
-    say the same in whole rows."""
+    """A batch that changes ``rows`` items or pairs: by ``inner``, deep updates, where it has them, and else by
+    ``writes``, which say the same in whole rows. One of kind "price" changes so many parts."""
 
     kind: Kind
     rows: int
@@ -50,25 +51,37 @@ class Change:
     inner: tuple[Inner, ...] = ()
 
 
+class Source(Protocol):
+    """New rows of one relation."""
+
+    def fresh(self, rows: int) -> pa.Table:
+        """As many as have ``rows`` items, which no other call gives."""
+        ...
+
+
 @define
 class Changes:
-    """The batches of a workload over ``relation``, whose new rows with so many items ``fresh`` makes. ``deep`` are its
-    deep updates, if it has any."""
+    """The batches of a workload, whose new rows with so many items ``fresh`` makes. ``deep`` are its deep updates, if
+    it has any."""
 
-    relation: str
-    fresh: Callable[[int], pa.Table]
+    fresh: Callable[[int], Rows]
     deep: "DeepItems | None" = None
-    _left: dict[int, pa.Table] = field(factory=dict)
+    _left: dict[int, Rows] = field(factory=dict)
+
+    @staticmethod
+    def of(relation: str, source: Source, deep: "DeepItems | None" = None) -> "Changes":
+        """Of one relation."""
+        return Changes(lambda rows: {relation: source.fresh(rows)}, deep)
 
     def there(self, rows: int) -> Iterator[Change]:
         """Batches of ``rows`` items, each to be applied before the next is asked for."""
         half = rows // 2
         going, staying = self.fresh(half), self.fresh(rows - half)
-        yield self._change("insert", rows, ("insert", pa.concat_tables([going, staying])))
+        yield self._change("insert", rows, ("insert", _both(going, staying)))
         if half:
             coming = self.fresh(rows - half)
             yield self._change("mixed", rows, ("delete", going), ("insert", coming))
-            staying = pa.concat_tables([staying, coming])
+            staying = _both(staying, coming)
         self._left[rows] = staying
         if self.deep is not None and rows <= DEEPEST:
             yield self.deep.insert(rows)
@@ -79,8 +92,17 @@ class Changes:
         if self.deep is not None and rows <= DEEPEST:
             yield self.deep.delete(rows)
 
-    def _change(self, kind: Kind, rows: int, *writes: tuple[Verb, pa.Table]) -> Change:
-        return Change(kind, rows, tuple(Write(verb, self.relation, table) for verb, table in writes))
+    def _change(self, kind: Kind, rows: int, *writes: tuple[Verb, Rows]) -> Change:
+        return Change(kind, rows, tuple(w for verb, tables in writes for w in written(verb, tables)))
+
+
+def written(verb: Verb, tables: Rows) -> tuple[Write, ...]:
+    """The rows of each relation that has some."""
+    return tuple(Write(verb, name, table) for name, table in tables.items() if table.num_rows)
+
+
+def _both(a: Rows, b: Rows) -> Rows:
+    return {name: pa.concat_tables([table, b[name]]) for name, table in a.items()}
 
 
 @define
@@ -109,12 +131,44 @@ class Documents:
         """As many of them as have ``rows`` items in all."""
         base, draw = self.data, self.data.draw(self.made)
         of_item = base.order_count + self.made + np.arange(rows) // ORDER_ITEMS
-        keys = np.unique(of_item)
-        of_order = base.customer_count + self.made + np.arange(len(keys)) // CUSTOMER_ORDERS
+        of_order = base.customer_count + self.made + np.arange(-(-rows // ORDER_ITEMS)) // CUSTOMER_ORDERS
         self.made += rows + 1
-        orders = data.orders(draw, keys, base.customer_count).set_column(1, "custkey", pa.array(of_order))
         items = data.items(draw, of_item, np.arange(rows) % ORDER_ITEMS, base.part_count)
-        return data.documents(data.customers(np.unique(of_order)), orders, pa.Table.from_batches([items]))
+        return placed(draw, pa.Table.from_batches([items]), of_order)
+
+
+def placed(draw: np.random.Generator, items: pa.Table, of_order: Ints) -> pa.Table:
+    """Documents of new customers with orders of these ``items``: ``of_order`` has the customer of each, by its key."""
+    keys, owners = np.unique(items.column("orderkey").to_numpy()), np.unique(of_order)
+    orders = data.orders(draw, keys, 2 + len(owners)).set_column(1, "custkey", pa.array(of_order))
+    return data.documents(data.customers(owners), orders, items)
+
+
+@define
+class Pairs:
+    """New pairs."""
+
+    data: Data
+    made: int = 0
+
+    def fresh(self, rows: int) -> pa.Table:
+        draw, ids = self.data.draw(self.made), self.data.pair_count + self.made + np.arange(rows)
+        self.made += rows + 1
+        return data.pairs(draw, ids, self.data.grouped_numbers)
+
+
+@define
+class Sides:
+    """New pairs of both sides of a join, half of them each."""
+
+    data: Data
+    made: int = 0
+
+    def fresh(self, rows: int) -> Rows:
+        draw, base = self.data.draw(self.made), self.data.side_count + self.made
+        self.made += rows + 1
+        shares = {"X": rows - rows // 2, "Y": rows // 2}
+        return {n: data.pairs(draw, base + np.arange(k), self.data.joined_numbers) for n, k in shares.items()}
 
 
 @define

@@ -1,7 +1,10 @@
-"""Tables like those of TPC-H: customers, their orders, their items, and parts. The same seed gives the same rows.
+"""Tables like those of TPC-H: customers, their orders, their items, and parts; and pairs of numbers, as those of MRQL
+(Incremental Query Processing on Big Data Streams, section 13). The same seed gives the same rows.
 
 Scale 1 has 150,000 customers, 1,500,000 orders, about 6,000,000 items and 200,000 parts. A third of the customers has
-no orders, and an order has one to seven items, as there.
+no orders, and an order has one to seven items, as there. It has 1,000,000 pairs to group and two times 100,000 to join,
+of numbers from 0 to 10,000. Sides to be joined have fewer numbers at smaller scales, so that a row meets ten as there,
+and pairs to be grouped below a tenth, so that a group has ten at least.
 """
 
 from collections.abc import Iterator
@@ -16,6 +19,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 ORDERS, CUSTOMERS, PARTS = 1_500_000, 150_000, 200_000  # at scale 1
 MOST = 7  # items of an order
+PAIRS, SIDE, NUMBERS = 1_000_000, 100_000, 10_000  # at scale 1
+FEWEST = 5  # numbers, at small scales
 CHUNK = 100_000  # orders whose items are drawn together
 EPOCH, DAYS = 8_036, 2_406  # 1992-01-01 in days since 1970, and days of orders
 
@@ -68,8 +73,40 @@ class Data:
     @cached_property
     def parts(self) -> pa.Table:
         """(partkey, name, price)."""
-        keys = np.arange(self.part_count)
-        return pa.table({"partkey": keys, "name": _names("Part", keys), "price": 900 + keys % 1_000})
+        return parts(np.arange(self.part_count))
+
+    @property
+    def pair_count(self) -> int:
+        return max(round(PAIRS * self.scale), 10)
+
+    @property
+    def side_count(self) -> int:
+        return max(round(SIDE * self.scale), 10)
+
+    @cached_property
+    def pairs(self) -> pa.Table:
+        """(id, x, y) of which groups are made by x."""
+        return pairs(self._random("pairs"), np.arange(self.pair_count), self.grouped_numbers)
+
+    @cached_property
+    def left(self) -> pa.Table:
+        """(id, x, y) whose y are the x of ``right``."""
+        return pairs(self._random("left"), np.arange(self.side_count), self.joined_numbers)
+
+    @cached_property
+    def right(self) -> pa.Table:
+        """(id, x, y)."""
+        return pairs(self._random("right"), np.arange(self.side_count), self.joined_numbers)
+
+    @property
+    def grouped_numbers(self) -> int:
+        """The largest number of ``pairs``."""
+        return max(round(NUMBERS * min(10 * self.scale, 1)), FEWEST)
+
+    @property
+    def joined_numbers(self) -> int:
+        """The largest number of ``left`` and ``right``."""
+        return max(round(NUMBERS * min(self.scale, 1)), FEWEST)
 
     def draw(self, *which: int) -> np.random.Generator:
         """Random numbers of a batch, others for each."""
@@ -85,6 +122,11 @@ def customers(keys: Ints) -> pa.Table:
     return pa.table({"custkey": keys, "name": _names("Customer", keys)})
 
 
+def parts(keys: Ints) -> pa.Table:
+    """(partkey, name, price)."""
+    return pa.table({"partkey": keys, "name": _names("Part", keys), "price": 900 + keys % 1_000})
+
+
 def orders(draw: np.random.Generator, keys: Ints, customer_count: int) -> pa.Table:
     """(orderkey, custkey, date) of random customers, but of none whose key is a multiple of three."""
     chosen = draw.integers(0, 2 * customer_count // 3, len(keys))
@@ -97,6 +139,12 @@ def items(draw: np.random.Generator, order_keys: Ints, lines: Ints, part_count: 
     """(orderkey, line, partkey, qty) of random parts."""
     parts, amounts = draw.integers(0, part_count, len(lines)), draw.integers(1, 51, len(lines))
     return pa.record_batch([pa.array(c) for c in (order_keys, lines, parts, amounts)], schema=ITEMS)
+
+
+def pairs(draw: np.random.Generator, ids: Ints, most: int) -> pa.Table:
+    """(id, x, y) of random numbers up to ``most``. MRQL's have no id: it is what rows are deleted by."""
+    x, y = draw.integers(0, most, (2, len(ids)), endpoint=True)
+    return pa.table({"id": ids, "x": x, "y": y})
 
 
 def documents(customers: pa.Table, orders: pa.Table, items: pa.Table) -> pa.Table:

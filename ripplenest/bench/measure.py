@@ -7,7 +7,7 @@ of a rival rests on its answers being equal to ours, and all that is said of us 
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -18,10 +18,11 @@ from attrs import Factory, define
 
 import ripplenest as rn
 from ripplenest.bench.asked import REFERENCE, Asked
-from ripplenest.bench.changes import Change, Changes, Write
+from ripplenest.bench.changes import Change, Changes, Rows, written
 from ripplenest.bench.child import ask
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.data import Data
+from ripplenest.bench.fanout import fan_outs
 from ripplenest.bench.floor import floor
 from ripplenest.bench.process import ProcessFailed
 from ripplenest.bench.results import Crossover, Measured, Point, Reading, Tried
@@ -37,8 +38,6 @@ LONGEST = 200  # characters that are shown of an error
 PERCENT = (1, 10, 50)  # of the items, that come at once where recomputing may pay
 POLICIES: tuple[Policy, ...] = ("incremental", "full", "auto")
 BEFORE, AFTER = "before the batches", "after the batches"
-SHARE = 10  # a batch changes at most one of so many items
-
 T = TypeVar("T")
 
 
@@ -65,6 +64,7 @@ class Samples:
             {name: statistics.median(a.phases[name] for a in self.applied) for name in names},
             Timing.of(self.floors) if self.floors else None,
             {name: Timing.of(self.rivals[name]) for name in right if self.rivals[name]},
+            self.applied[-1].engine,
         )
 
 
@@ -155,18 +155,21 @@ def measure(
     with opened(folder / "state") as db:
         _, loading = timed(lambda: load(db, workload, tables))
         _, creating = timed(lambda: db.create(workload.view))
+        created_by = str(db.history(1)[0].note["engine"])
         state_bytes = db.usage.bytes
         turns = Turns(db, workload, folder, reference, rivals)
         turns.load(tables)
         reading = Reading(turns.compare(BEFORE), timed(reference.nested)[1], timed(reference.answer)[1])
-        changes = workload.changes(data)
-        _rounds(turns, changes, asked, data)
+        changes, sizes = workload.changes(data), batch_sizes(workload, asked, data)
+        _rounds(turns, changes, sizes, asked, data.scale)
+        prices = tuple(fan_outs(turns.apply, data, asked.rounds)) if workload.fans_out else ()
+        _leave_and_compare(turns, changes, sizes)
         crossover = _crossover(turns, changes, data.items.num_rows) if workload is F2 else None
     found = Measured(
         workload=workload.name,
         scale=data.scale,
         rows=sum(map(stored_rows, tables.values())),
-        items=data.items.num_rows,
+        items=workload.counted(data),
         input_bytes=sum(table.nbytes for table in tables.values()),
         state_bytes=state_bytes,
         load=loading,
@@ -175,6 +178,8 @@ def measure(
         points=turns.points(),
         crossover=crossover,
         opening=_opening(turns, data) if workload is F2 else None,
+        fan_outs=prices,
+        created_by=created_by,
     )
     return found, turns.wrong
 
@@ -191,17 +196,17 @@ def _inner_rows(column: pa.Array | pa.ChunkedArray) -> int:
     return 0
 
 
-def batch_sizes(asked: Asked, data: Data) -> list[int]:
-    """Those of the batches that were asked for that are not too large for the data."""
-    return [rows for rows in asked.rows if rows <= max(data.items.num_rows // SHARE, 1)]
+def batch_sizes(workload: Workload, asked: Asked, data: Data) -> list[int]:
+    """Those of the batches that were asked for, or are its own, that are not too large for the data; one row is not."""
+    most = max(workload.counted(data) // workload.share, 1)
+    return [rows for rows in asked.rows or workload.sizes if rows <= most] or [1]
 
 
-def _rounds(turns: Turns, changes: Changes, asked: Asked, data: Data) -> None:
-    """Batches of each size, there and back, as often as was asked or fits into the time; at last all of them there, and
-    compared. A round to warm up comes first, so that a batch finds what others of its size left, not larger ones. The
-    time of rivals is their own: that they are slow takes no round from us."""
-    sizes = batch_sizes(asked, data)
-    seconds = asked.seconds_at(data.scale) / len(sizes)
+def _rounds(turns: Turns, changes: Changes, sizes: Sequence[int], asked: Asked, scale: float) -> None:
+    """Batches of each size, there and back, as often as was asked or fits into the time. A round to warm up comes
+    first, so that a batch finds what others of its size left, not larger ones. The time of rivals is their own: that
+    they are slow takes no round from us."""
+    seconds = asked.seconds_at(scale) / len(sizes)
     for rows in sizes:
         for change in _round(changes, rows):
             turns.apply(change)
@@ -210,6 +215,10 @@ def _rounds(turns: Turns, changes: Changes, asked: Asked, data: Data) -> None:
             ask_rivals = not done or (done < RIVAL_ROUNDS and time.perf_counter() - started <= seconds)
             ours += sum(turns.turn(change, ask_rivals) for change in _round(changes, rows))
             done += 1
+
+
+def _leave_and_compare(turns: Turns, changes: Changes, sizes: Sequence[int]) -> None:
+    """Batches of all sizes there, and not back."""
     for rows in sizes:
         for change in changes.there(rows):
             turns.apply(change)
@@ -230,14 +239,14 @@ def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover:
 
 def _tried(db: rn.Database, changes: Changes, rows: int) -> Tried:
     new = changes.fresh(rows)
-    found = [_there_and_back(db, changes.relation, new, policy) for policy in POLICIES]
+    found = [_there_and_back(db, rows, new, policy) for policy in POLICIES]
     incremental, full, auto = found
     return Tried(rows, incremental.seconds, full.seconds, auto.verdict)
 
 
-def _there_and_back(db: rn.Database, relation: str, rows: pa.Table, policy: Policy) -> Applied:
-    found = apply(db, Change("insert", len(rows), (Write("insert", relation, rows),)), policy)
-    apply(db, Change("delete", len(rows), (Write("delete", relation, rows),)))
+def _there_and_back(db: rn.Database, rows: int, new: Rows, policy: Policy) -> Applied:
+    found = apply(db, Change("insert", rows, written("insert", new)), policy)
+    apply(db, Change("delete", rows, written("delete", new)))
     return found
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ripplenest.bench.asked import shown
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.results import Measured, Run
+from ripplenest.bench.workloads import WORKLOADS
 
 OURS = "ripplenest"
 STYLE: Any = {"svg.hashsalt": "ripplenest", "svg.fonttype": "none", "font.size": 10}  # the same run, the same file
@@ -30,9 +31,14 @@ def write_plots(run: Run, folder: Path) -> list[Path]:
 def _figures(run: Run) -> Iterator[tuple[str, Figure]]:
     for workload in run.workloads():
         found = run.of(workload)
-        yield f"{workload}-change", _against_change(found[-1])
+        yield f"{workload}-change", _against_change(_largest_with_rivals(found))
         if len(found) > 1:
             yield f"{workload}-state", _against_state(found)
+
+
+def _largest_with_rivals(found: list[Measured]) -> Measured:
+    """Or the largest, where there are none at any scale."""
+    return next((m for m in reversed(found) if any(p.rivals for p in m.points)), found[-1])
 
 
 def _against_change(m: Measured) -> Figure:
@@ -50,13 +56,13 @@ def _against_change(m: Measured) -> Figure:
         meets = crossing([(p.rows, p.batch.median / p.rivals[rival].median) for p in theirs], 1.0)
         if meets:
             axes.axvline(meets, color=line.get_color(), linestyle=":", linewidth=1)
-    axes.set_title(f"{m.workload}, {m.items:,} items; dotted: where recomputing overtakes")
+    axes.set_title(f"{m.workload}, {m.items:,} {WORKLOADS[m.workload].unit}; dotted: where recomputing overtakes")
     figure.legend(loc="outside right upper")
     return figure
 
 
 def _against_state(found: list[Measured]) -> Figure:
-    figure, axes = _axes("items in the state")
+    figure, axes = _axes(f"{WORKLOADS[found[0].workload].unit} in the state")
     for rows in sorted({p.rows for m in found for p in m.of_kind("insert")}):
         points = [(m.items, p.batch.median * 1e3) for m in found if (p := m.point("insert", rows))]
         axes.plot(*zip(*points, strict=True), "o-", label=f"{shown(rows)} rows")

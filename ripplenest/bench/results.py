@@ -11,7 +11,7 @@ from ripplenest.bench.timing import Timing
 @frozen
 class Point:
     """Batches of one kind that change so many ``rows``: what they took in all and in each phase (medians), the floor,
-    and what rivals took to compute the view again after the same change."""
+    and what rivals took to compute the view again after the same change, or to maintain it. ``engine`` did the last."""
 
     kind: str
     rows: int
@@ -20,6 +20,7 @@ class Point:
     phases: Mapping[str, float]
     floor: Timing | None
     rivals: Mapping[str, Timing]
+    engine: str = "local"
 
 
 @frozen
@@ -66,9 +67,23 @@ class Crossover:
 
 
 @frozen
+class FanOut:
+    """Another price of one part, which so many ``items`` in groups of so many ``names`` have: what the batch took, and
+    how many stored rows the first such batch read, and those after it (median), which also read what earlier ones left
+    in segments that are not merged yet."""
+
+    items: int
+    names: int
+    batch: Timing
+    rows_read: int
+    read_later: int
+
+
+@frozen
 class Measured:
     """One workload at one scale. ``rows`` and ``input_bytes`` are those of the relations, rows of inner bags counted,
-    bytes as uncompressed Arrow."""
+    bytes as uncompressed Arrow; ``items`` are the rows that batches are a share of, items or pairs. ``create`` is the
+    seconds of it, and ``created_by`` the engine that built the view."""
 
     workload: str
     scale: float
@@ -82,6 +97,8 @@ class Measured:
     points: tuple[Point, ...]
     crossover: Crossover | None
     opening: Timing | None
+    fan_outs: tuple[FanOut, ...] = ()
+    created_by: str = "local"
 
     def point(self, kind: str, rows: int) -> Point | None:
         """The point of these batches, if they were measured."""

@@ -21,9 +21,8 @@ from ripplenest.bench.many import LARGEST, measure_many
 from ripplenest.bench.measure import AFTER, Differs, batch_sizes, measure
 from ripplenest.bench.process import ProcessFailed
 from ripplenest.bench.results import Left, Many, Measured, Memory, Point, Run
-from ripplenest.bench.rivals import pathways
 from ripplenest.bench.rivals.duck import Duck
-from ripplenest.bench.rivals.pathways import maintained
+from ripplenest.bench.rivals.maintaining import MAINTAINERS, Maintainer
 from ripplenest.bench.rivals.pole import Pole
 from ripplenest.bench.rivals.rival import Reference, Rival
 from ripplenest.bench.timing import Timing
@@ -31,8 +30,8 @@ from ripplenest.bench.workloads import WORKLOADS, Workload
 from ripplenest.errors import RipplenestError
 
 AT_ONE = CUSTOMERS + ORDERS + ORDERS * (1 + MOST) // 2  # rows of the relations of F2 at scale 1
+MAINTAINED_ROUNDS = 3  # of rivals that maintain, whose time is no part of ours
 CPUINFO = Path("/proc/cpuinfo")
-PATHWAY = "pathway"
 Say = Callable[[str], None]
 
 
@@ -44,17 +43,23 @@ class _Runner:
     left_out: list[Left] = field(factory=list)
     refused: list[Left] = field(factory=list)
 
-    def one(self, workload: Workload, scale: float) -> None:
+    def states(self, workload: Workload) -> None:
+        """A workload at the scales that are its own, without rivals."""
+        alone = evolve(self.asked, rivals=())
+        largest = min(max(self.asked.scales), 1.0)
+        for scale in (times * largest for times in workload.states):
+            if scale not in self.asked.scales:
+                self.one(workload, scale, alone)
+
+    def one(self, workload: Workload, scale: float, asked: Asked) -> None:
         """A workload at a scale; an answer that differs is refused, and the rest goes on."""
         where = f"{workload.name} at scale {scale:g}"
         self.say(where)
         reference = Duck(workload.name)
-        rivals = self.rivals(workload, reference, where)
+        rivals = self.rivals(workload, reference, where, asked)
         with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
             try:
-                found, wrong = measure(
-                    workload, Data(scale, self.asked.seed), self.asked, Path(folder), reference, rivals
-                )
+                found, wrong = measure(workload, Data(scale, asked.seed), asked, Path(folder), reference, rivals)
             except Differs as differs:
                 self.refused.append(Left(where, str(differs)))
                 return
@@ -62,27 +67,30 @@ class _Runner:
                 for rival in {REFERENCE: reference, **rivals}.values():
                     rival.close()
         self.refused += [Left(f"{name}, {where}", why) for name, why in wrong.items()]
-        self.measured.append(self.with_pathway(found, where) if PATHWAY in self.asked.rivals else found)
+        for name in (name for name in MAINTAINERS if name in asked.rivals):
+            found = self.maintained_by(name, workload, found, where)
+        self.measured.append(found)
 
-    def with_pathway(self, found: Measured, where: str) -> Measured:
-        """With what Pathway takes, where it can keep the view. It is no part of the turns: it runs until it is done."""
-        why = _without_pathway(found.workload)
-        if why:
-            self.left_out.append(Left(f"{PATHWAY}, {where}", why))
+    def maintained_by(self, name: str, workload: Workload, found: Measured, where: str) -> Measured:
+        """With what a rival takes that maintains the view, where it can."""
+        what, maintainer = f"{name}, {where}", MAINTAINERS[name]
+        if why := _without(maintainer, workload):
+            self.left_out.append(Left(what, why))
             return found
         data = Data(found.scale, self.asked.seed)
+        sizes, rounds = batch_sizes(workload, self.asked, data), min(self.asked.rounds, MAINTAINED_ROUNDS)
         with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
             try:
-                times, rows = maintained(data, batch_sizes(self.asked, data), min(self.asked.rounds, 3), Path(folder))
+                times, rows = maintainer.maintained(workload, data, sizes, rounds, Path(folder))
             except ProcessFailed as error:
-                self.refused.append(Left(f"{PATHWAY}, {where}", f"failed: {error}"))
+                self.refused.append(Left(what, f"failed: {error}"))
                 return found
         if rows:
-            self.refused.append(Left(f"{PATHWAY}, {where}", f"{rows:,} rows differ {AFTER}"))
+            self.refused.append(Left(what, f"{rows:,} rows differ {AFTER}"))
             return found
-        return evolve(found, points=tuple(_joined(p, times) for p in found.points))
+        return evolve(found, points=tuple(_joined(p, name, times) for p in found.points))
 
-    def rivals(self, workload: Workload, reference: Reference, where: str) -> dict[str, Rival]:
+    def rivals(self, workload: Workload, reference: Reference, where: str, asked: Asked) -> dict[str, Rival]:
         """Those that are timed beside it and can answer it."""
         makers: dict[str, Callable[[], Rival]] = {
             REFERENCE: lambda: reference,
@@ -92,7 +100,7 @@ class _Runner:
         found = {}
         for name, make in makers.items():
             try:
-                if name in self.asked.rivals:
+                if name in asked.rivals:
                     found[name] = make()
             except RipplenestError as error:  # no Java
                 self.left_out.append(Left(f"{name}, {where}", str(error)))
@@ -121,15 +129,16 @@ class _Runner:
                 return None
 
 
-def _without_pathway(workload: str) -> str:
+def _without(maintainer: Maintainer, workload: Workload) -> str:
     """Why it cannot be asked; "" when it can."""
-    if workload != pathways.WORKLOAD:
-        return "it has no nested views"
-    return "" if find_spec(PATHWAY) else "it is not installed: pip install 'ripplenest[pathway]'"
+    if workload.name not in maintainer.workloads:
+        return f"it is asked for {', '.join(maintainer.workloads)} only"
+    found = find_spec(maintainer.package)
+    return "" if found else f"it is not installed: pip install 'ripplenest[{maintainer.package}]'"
 
 
-def _joined(p: Point, times: Mapping[int, Timing]) -> Point:
-    return evolve(p, rivals={**p.rivals, PATHWAY: times[p.rows]}) if p.kind == "insert" else p
+def _joined(p: Point, name: str, times: Mapping[int, Timing]) -> Point:
+    return evolve(p, rivals={**p.rivals, name: times[p.rows]}) if p.kind == "insert" else p
 
 
 def _sparks(workload: Workload) -> Rival:
@@ -144,7 +153,9 @@ def run(asked: Asked, say: Say) -> Run:
     runner = _Runner(asked, say)
     for scale in sorted(asked.scales):
         for name in asked.workloads:
-            runner.one(WORKLOADS[name], scale)
+            runner.one(WORKLOADS[name], scale, asked)
+    for name in asked.workloads:
+        runner.states(WORKLOADS[name])
     memory, many = runner.memory(), runner.many()
     return Run(
         command=asked.command,

@@ -7,11 +7,14 @@ from attrs import frozen
 from ripplenest.bench.asked import shown
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.goals import Judged, judged
-from ripplenest.bench.results import Measured, Point, Run
+from ripplenest.bench.goals_of_totals import judged as of_totals
+from ripplenest.bench.results import FanOut, Measured, Point, Run
+from ripplenest.bench.rivals.maintaining import MAINTAINERS
 from ripplenest.bench.timing import Timing
 from ripplenest.bench.workloads import WORKLOADS
 
 Cells = tuple[str, ...]
+READ_LATER = "Later prices (medians) also read what earlier ones left in segments that are not merged yet."
 
 
 @frozen
@@ -40,19 +43,20 @@ def _escaped(cell: str) -> str:
 
 def sections(run: Run) -> list[Section]:
     """All of a run, the goals first."""
-    found = [goals(judged(run)), *map(_batches, run.measured), *_against_state(run), _whole(run.measured)]
-    return [*found, _processes(run), *_missing(run), _setting(run)]
+    found = [goals(judged(run)), goals(of_totals(run), "Goals of totals"), *map(_batches, run.measured)]
+    found += [*_against_state(run), *_fan_outs(run), _whole(run.measured), _processes(run)]
+    return [*found, *_missing(run), _setting(run)]
 
 
 # ---------------------------------------------------------------- the goals
 
 
-def goals(found: Sequence[Judged]) -> Section:
+def goals(found: Sequence[Judged], title: str = "Goals") -> Section:
     """What a run says of its goals."""
     met, missed, asked = (sum(j.verdict in v for j in found) for v in (("met",), ("not met",), ("met", "not met")))
     note = f"{met} of the {asked} that this run can judge are met, {missed} are not."
     head = ("goal", "what", "bound", "found", "verdict")
-    return Section("Goals", head, tuple(map(_goal, found)), (note,), right=2)
+    return Section(title, head, tuple(map(_goal, found)), (note,), right=2)
 
 
 def _goal(j: Judged) -> Cells:
@@ -70,12 +74,11 @@ def _batches(m: Measured) -> Section:
     head = ("batch", "rows", "ms", "least to most", *phases, "floor", *rivals)
     rows = tuple(_point(p, phases, rivals) for p in sorted(m.points, key=lambda p: (_first(m, p), p.rows)))
     said = [_crossing(m, name) for name in rivals]
-    title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {m.items:,} items"
+    title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {_counted(m)}"
     times = max((p.batch.rounds for p in m.points), default=0)
-    what = (
-        f"Milliseconds, medians of {times}; of rivals, to compute the view again (of pathway, to maintain it), and how "
-        "many times ours that is."
-    )
+    keep = " and ".join(name for name in rivals if name in MAINTAINERS)
+    theirs = f"to compute the view again{keep and f' (of {keep}, to maintain it)'}"
+    what = f"Milliseconds, medians of {times}; of rivals, {theirs}, and how many times ours that is."
     return Section(title, head, rows, (what, *said, *_own(m)))
 
 
@@ -89,7 +92,11 @@ def _point(p: Point, phases: Sequence[str], rivals: Sequence[str]) -> Cells:
     others = [_against(p, p.rivals.get(name)) for name in rivals]
     between = f"{ms(p.batch.least)} to {ms(p.batch.most)}"
     least = p.floor.median if p.floor else None
-    return (kind, shown(p.rows), ms(p.batch.median), between, *times, ms(least), *others)
+    return (_by(p.engine, kind), shown(p.rows), ms(p.batch.median), between, *times, ms(least), *others)
+
+
+def _by(engine: str, what: str) -> str:
+    return what if engine == "local" else f"{what} (on Spark)"
 
 
 def _against(p: Point, rival: Timing | None) -> str:
@@ -100,7 +107,7 @@ def _crossing(m: Measured, rival: str) -> str:
     points = [p for p in m.of_kind("insert") if rival in p.rivals]
     rows = crossing([(p.rows, p.batch.median / p.rivals[rival].median) for p in points], 1.0)
     if rows is None:
-        return f"Whether {rival} is faster for large batches cannot be told: times do not grow with the batch."
+        return f"Whether {rival} is faster for large batches cannot be told: ours do not grow faster than its own."
     if rows == 0:
         return f"{rival} is faster for every batch."
     beyond = " (beyond what was measured, along the last two batches)" if rows > points[-1].rows else ""
@@ -118,7 +125,15 @@ def _own(m: Measured) -> Iterator[str]:
 
 
 def _share(rows: float, m: Measured) -> str:
-    return f"{rows:,.0f} changed items ({100 * rows / m.items:.0f} % of all)"
+    return f"{rows:,.0f} changed {_unit(m)} ({100 * rows / m.items:.0f} % of all)"
+
+
+def _counted(m: Measured) -> str:
+    return f"{m.items:,} {_unit(m)}"
+
+
+def _unit(m: Measured) -> str:
+    return WORKLOADS[m.workload].unit
 
 
 # ---------------------------------------------------------------- the state
@@ -129,7 +144,7 @@ def _against_state(run: Run) -> Iterator[Section]:
         found = run.of(workload)
         if len(found) > 1:
             sizes = sorted({p.rows for m in found for p in m.of_kind("insert")})
-            head = ("rows inserted", *(f"{m.items:,} items" for m in found), "last against first")
+            head = ("rows inserted", *map(_counted, found), "last against first")
             yield Section(f"{workload}: time against state", head, tuple(_row(found, n) for n in sizes), ("Ms.",))
 
 
@@ -140,6 +155,19 @@ def _row(found: Sequence[Measured], rows: int) -> Cells:
     return (shown(rows), *map(ms, times), ratio)
 
 
+def _fan_outs(run: Run) -> Iterator[Section]:
+    for m in run.measured:
+        if m.fan_outs:
+            rows = tuple(map(_fan_out, m.fan_outs))
+            head = ("items of the part", "names that have it", "stored rows read", "read by later prices", "ms")
+            title = f"{m.workload} at scale {m.scale:g}: the price of one part changes"
+            yield Section(title, head, rows, (f"Names are the groups whose total changes. {READ_LATER}",), right=0)
+
+
+def _fan_out(f: FanOut) -> Cells:
+    return (*(f"{n:,}" for n in (f.items, f.names, f.rows_read, f.read_later)), ms(f.batch.median))
+
+
 def _whole(found: Sequence[Measured]) -> Section:
     head = (
         "workload", "scale", "rows", "load s", "µs each", "create s", "read s", "duckdb computes s", "duckdb reads s",
@@ -148,8 +176,8 @@ def _whole(found: Sequence[Measured]) -> Section:
     rows = tuple(
         (
             m.workload, f"{m.scale:g}", f"{m.rows:,}", f"{m.load:.2f}", short(m.load / m.rows * 1e6),
-            f"{m.create:.2f}", f"{m.reading.ours:.3f}", f"{m.reading.computed:.3f}", f"{m.reading.kept:.3f}",
-            f"{m.state_bytes / 1e6:.1f}", f"{m.state_bytes / m.input_bytes:.2f}x",
+            _by(m.created_by, f"{m.create:.2f}"), f"{m.reading.ours:.3f}", f"{m.reading.computed:.3f}",
+            f"{m.reading.kept:.3f}", f"{m.state_bytes / 1e6:.1f}", f"{m.state_bytes / m.input_bytes:.2f}x",
         )
         for m in found
     )  # fmt: skip

@@ -12,17 +12,20 @@ import ripplenest as rn
 from ripplenest.bench.changes import Change, Inner
 from ripplenest.bench.workloads import Relation, Workload
 
-ENGINE: Literal["local"] = "local"  # the engine in this process
+ENGINE: Literal["auto"] = "auto"  # as users have it who say nothing: Spark for what is estimated beyond this process
 Policy = Literal["auto", "incremental", "full"]
 
 
 @frozen
 class Applied:
-    """A batch: seconds in all and by phase, and whether it was maintained or recomputed."""
+    """A batch: seconds in all and by phase, whether it was maintained or recomputed, by which engine, and how many
+    stored rows it read."""
 
     seconds: float
     phases: Mapping[str, float]
     verdict: str
+    engine: str
+    rows_read: int
 
 
 def opened(folder: Path) -> rn.Database:
@@ -48,7 +51,8 @@ def apply(db: rn.Database, change: Change, policy: Policy = "incremental") -> Ap
                 {"insert": b.insert, "delete": b.delete}[write.verb](write.relation, write.rows)
         read = time.perf_counter() - started
     seconds = time.perf_counter() - started
-    return Applied(seconds, {"read": read, **b.report.phases}, b.report.verdict)
+    found = b.report
+    return Applied(seconds, {"read": read, **found.phases}, found.verdict, found.engine, found.rows_read)
 
 
 def _deep(b: Any, item: Inner) -> None:

@@ -77,7 +77,7 @@ def f2(C: Bag[Customer], O: Bag[Order], L: Bag[Item]) -> list[Any]:  # noqa: E74
 
 
 @rn.view
-def nf2(D: Bag[Document], P: Bag[Part]) -> list[Any]:
+def nested(D: Bag[Document], P: Bag[Part]) -> list[Any]:
     """The same nesting of a nested relation, each item with its part's name and price."""
     return [
         {

@@ -6,9 +6,12 @@ import pyarrow as pa
 from attrs import frozen
 
 import ripplenest as rn
-from ripplenest.bench import views
-from ripplenest.bench.changes import Changes, DeepItems, Documents, Items
+from ripplenest.bench import totals, views
+from ripplenest.bench.changes import Changes, DeepItems, Documents, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
+
+USUAL = (1, 10, 100, 1_000, 10_000, 100_000)
+TENTH = 10
 
 
 @frozen
@@ -22,7 +25,9 @@ class Relation:
 
 @frozen
 class Workload:
-    """A view, what it reads, and batches that change it."""
+    """A view, what it reads, and batches that change it: ``counted`` of its rows, called ``unit``, so many at a time
+    as ``sizes`` says, but at most one of ``share``. It is also measured without rivals at ``states``, which are times
+    the largest scale that is asked for. ``fans_out``: it has prices of parts, whose change reaches many rows."""
 
     name: str
     title: str
@@ -30,6 +35,12 @@ class Workload:
     relations: tuple[Relation, ...]
     tables: Callable[[Data], Mapping[str, pa.Table]]
     changes: Callable[[Data], Changes]
+    counted: Callable[[Data], int] = lambda data: data.items.num_rows
+    unit: str = "items"
+    sizes: tuple[int, ...] = USUAL
+    share: int = TENTH
+    states: tuple[float, ...] = ()
+    fans_out: bool = False
 
     @property
     def keys(self) -> dict[str, tuple[str, ...]]:
@@ -46,11 +57,19 @@ def _nested_tables(data: Data) -> dict[str, pa.Table]:
 
 
 def _item_changes(data: Data) -> Changes:
-    return Changes("L", Items(data).fresh)
+    return Changes.of("L", Items(data))
 
 
 def _document_changes(data: Data) -> Changes:
-    return Changes("D", Documents(data).fresh, DeepItems.of(data))
+    return Changes.of("D", Documents(data), DeepItems.of(data))
+
+
+def _pair_tables(data: Data) -> dict[str, pa.Table]:
+    return {"S": data.pairs}
+
+
+def _side_tables(data: Data) -> dict[str, pa.Table]:
+    return {"X": data.left, "Y": data.right}
 
 
 FLAT = (
@@ -58,10 +77,33 @@ FLAT = (
     Relation("O", views.Order, ("orderkey",)),
     Relation("L", views.Item, ("orderkey", "line")),
 )
-NESTED = (Relation("D", views.Document, ("custkey",)), Relation("P", views.Part, ("partkey",)))
+DOCUMENTS = (Relation("D", views.Document, ("custkey",)), Relation("P", views.Part, ("partkey",)))
 
 F2 = Workload("f2", "flat to nested, three levels", views.f2, FLAT, _flat_tables, _item_changes)
-NF2 = Workload("nf2", "nested to nested, with a join inside", views.nf2, NESTED, _nested_tables, _document_changes)
+OF_DOCUMENTS = (1, 100, 1_000, 10_000, 60_000)  # the last is one percent of scale 1
+
+NESTED = Workload(
+    "nested", "nested to nested, with a join inside", views.nested, DOCUMENTS, _nested_tables, _document_changes
+)
 JOIN = Workload("flat", "a flat join of the same relations", views.flat, FLAT, _flat_tables, _item_changes)
 
-WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (F2, NF2, JOIN)}
+NN2 = Workload(
+    "nn2", "nested to nested, with a total of each part of each order", totals.nn2, DOCUMENTS, _nested_tables,
+    _document_changes, sizes=OF_DOCUMENTS,
+)  # fmt: skip
+NF2 = Workload(
+    "nf2", "nested to flat, the total of each customer and part", totals.nf2, DOCUMENTS, _nested_tables,
+    _document_changes, sizes=OF_DOCUMENTS, fans_out=True,
+)  # fmt: skip
+GROUPBY = Workload(
+    "groupby", "the average of each group of pairs", totals.groupby, (Relation("S", totals.Pair, ("id",)),),
+    _pair_tables, lambda data: Changes.of("S", Pairs(data)), lambda data: data.pair_count, "pairs", states=(0.1, 10),
+)  # fmt: skip
+JOINGROUP = Workload(
+    "joingroup", "the average of each group of a join of pairs", totals.joingroup,
+    (Relation("X", totals.Pair, ("id",)), Relation("Y", totals.Pair, ("id",))), _side_tables,
+    lambda data: Changes(Sides(data).fresh), lambda data: 2 * data.side_count, "pairs",
+    sizes=(100, 1_000, 10_000, 20_000, 30_000, 40_000), share=5,
+)  # fmt: skip
+
+WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP)}

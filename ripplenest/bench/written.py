@@ -17,6 +17,11 @@ Written by `ripplenest bench`, which measures Ripplenest and what a user would t
 turns on the same changes. Every answer that a figure rests on was compared with DuckDB's, before the batches and after
 them, and what differed is refused. A batch lasts from its first row until it is committed to disk; rivals keep all in
 memory, and what they do to apply the change is not counted.
+
+Structured Streaming and Pathway maintain the view instead, each in a process of its own, and are asked for inserts
+only. A batch of Pathway lasts until the last changed row has come out, in memory. One of Structured Streaming is what
+Spark calls triggerExecution of a micro-batch, its state in RocksDB being warm: from looking for the file that has the
+rows until the state is committed; it writes its output nowhere.
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from ripplenest.bench.changes import Change
 from ripplenest.bench.data import Data
 from ripplenest.bench.measure import stored_rows
-from ripplenest.bench.workloads import F2, NF2, WORKLOADS, Workload
+from ripplenest.bench.workloads import F2, GROUPBY, JOINGROUP, NESTED, WORKLOADS, Workload
 
 DATA = Data(0.0005, 7)
 SIZES = (1, 2, 7, 50)
@@ -58,13 +58,13 @@ def test_what_comes_goes_again(workload: Workload) -> None:
                 kinds[change.kind] += 1
         assert state == before
     usual = {"insert": 8, "mixed": 6, "delete": 8}
-    assert kinds == (usual | {"deep insert": 8, "deep delete": 8} if workload is NF2 else usual)
+    assert kinds == (usual | {"deep insert": 8, "deep delete": 8} if changes.deep else usual)
 
 
 def test_a_batch_has_so_many_items() -> None:
-    changes, nested = F2.changes(DATA), NF2.changes(DATA)
+    flat, nested = [w.changes(DATA) for w in (F2, GROUPBY, JOINGROUP)], NESTED.changes(DATA)
     for rows in SIZES:
-        for change in changes.there(rows):
+        for change in (change for changes in flat for change in changes.there(rows)):
             assert sum(write.rows.num_rows for write in change.writes) == rows
         for change in nested.there(rows):
             if change.kind.startswith("deep"):
@@ -75,7 +75,7 @@ def test_a_batch_has_so_many_items() -> None:
 
 
 def test_documents_are_the_flat_tables_nested() -> None:
-    tables = NF2.tables(DATA)
+    tables = NESTED.tables(DATA)
     flat = [
         {"orderkey": order["orderkey"], **item}
         for document in tables["D"].to_pylist() for order in document["orders"] for item in order["items"]

@@ -11,20 +11,28 @@ from xml.etree import ElementTree
 
 import pytest
 from attrs import evolve
-from support.figures import measured, point, run, whole
+from support.figures import measured, point, run, timing, whole
 from typer.testing import CliRunner, Result
 
 from ripplenest.bench import library, measure, plots, sections, written
 from ripplenest.bench import run as running
-from ripplenest.bench.results import Crossover, Left, Tried
+from ripplenest.bench.asked import WORKLOADS as ASKED
+from ripplenest.bench.results import Crossover, FanOut, Left, Tried
 from ripplenest.cli import app
 
 SMALL = ["--scale", "0.0001", "--rows", "1,10", "--rounds", "1", "--views", "2"]
 TITLES = [
     "Goals",
+    "Goals of totals",
     "f2 at scale 0.0001: flat to nested, three levels, ",
-    "nf2 at scale 0.0001: nested to nested, with a join inside, ",
+    "nested at scale 0.0001: nested to nested, with a join inside, ",
     "flat at scale 0.0001: a flat join of the same relations, ",
+    "nn2 at scale 0.0001: nested to nested, with a total of each part of each order, ",
+    "nf2 at scale 0.0001: nested to flat, the total of each customer and part, ",
+    "nf2 at scale 0.0001: the price of one part changes",
+    "groupby at scale 0.0001: the average of each group of pairs, 100 pairs",
+    "joingroup at scale 0.0001: the average of each group of a join of pairs, 20 pairs",
+    "groupby: time against state",
     "Load, create, read, size",
     "Processes of their own, and many views",
     "The run",
@@ -49,10 +57,10 @@ def test_a_small_run(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
     text = (tmp_path / "out" / "RESULTS.md").read_text("utf-8")
     assert [title for title in TITLES if f"## {title}" not in text] == []
     data = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
-    assert [m["workload"] for m in data["measured"]] == ["f2", "nf2", "flat"]
+    assert [m["workload"] for m in data["measured"]] == [*ASKED, "groupby", "groupby"]
     assert (data["seed"], data["refused"], data["left_out"]) == (1, [], [])
     drawn = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert sorted(drawn) == [f"{w}-change.svg" for w in ("f2", "flat", "nf2")]
+    assert sorted(drawn) == sorted([*(f"{w}-change.svg" for w in ASKED), "groupby-state.svg"])
     for name in drawn:
         assert ElementTree.parse(tmp_path / "out" / name).getroot().tag.endswith("svg")  # noqa: S314 - it is ours
 
@@ -100,8 +108,8 @@ def test_the_tool_works_without_them() -> None:
         ("--rows", "1,ten", "'ten' is no number of rows"),
         ("--rows", "0", "'0' is no number of rows"),
         ("--rows", "1.5k", "is no number of rows"),
-        ("--workload", "f3", "possible are f2, nf2, flat"),
-        ("--rivals", "duckdb,oracle", "possible are duckdb, polars, spark, pathway"),
+        ("--workload", "f3", "possible are f2, nested, flat, nn2, nf2"),
+        ("--rivals", "duckdb,oracle", "possible are duckdb, polars, spark, streaming, pathway"),
         ("--rounds", "0", "--rounds"),
     ],
 )
@@ -174,6 +182,28 @@ def test_time_against_state() -> None:
     assert shown.rows == (("1", "4", "5", "1.25x"), ("10", "", "1", ""), ("1k", "10", "", ""))
 
 
+def test_where_it_was_done_is_told() -> None:
+    """Of what engine auto did in this process nothing is said."""
+    found = run(measured("groupby", 1.0, point(1, 4.0), evolve(point(10, 4.0), engine="spark"), created_by="spark"))
+    assert [row[0] for row in table(found, "groupby at scale 1").rows] == ["insert", "insert (on Spark)"]
+    assert [row[5] for row in table(found, "Load").rows] == ["2.00 (on Spark)"]
+
+
+def test_who_maintains_is_told() -> None:
+    p = evolve(point(1, 4.0), rivals={"duckdb": timing(8), "streaming": timing(40), "pathway": timing(4)})
+    shown = table(run(measured("groupby", 1.0, p)), "groupby at scale 1")
+    assert shown.rows[0][-3:] == ("8 (2x)", "40 (10x)", "4 (1x)")
+    assert shown.notes[0].startswith(
+        "Milliseconds, medians of 5; of rivals, to compute the view again (of streaming and pathway, to maintain it), "
+    )
+
+
+def test_prices() -> None:
+    found = (FanOut(50, 50, timing(3), 201, 405), FanOut(5_000, 50, timing(4), 6_351, 6_500))
+    shown = table(run(measured("nf2", 1.0, fan_outs=found)), "nf2 at scale 1: the price")
+    assert shown.rows == (("50", "50", "201", "405", "3"), ("5,000", "50", "6,351", "6,500", "4"))
+
+
 def test_the_other_tables() -> None:
     good = whole()
     (loads,) = (s for s in sections.sections(good) if s.title == "Load, create, read, size")
@@ -205,7 +235,7 @@ def test_the_same_figures_are_the_same_files(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         written.write(whole(), tmp_path / folder)
     files = sorted(p.name for p in (tmp_path / "a").iterdir())
-    assert files == ["RESULTS.md", "f2-change.svg", "f2-state.svg", "nf2-change.svg", "results.json"]
+    assert files == ["RESULTS.md", "f2-change.svg", "f2-state.svg", "nested-change.svg", "results.json"]
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
@@ -215,3 +245,11 @@ def test_the_drawing_has_the_crossover() -> None:
     (axes,) = crossing.axes
     assert axes.lines[-1].get_xdata() == pytest.approx([10, 10])
     assert [text.get_text() for text in crossing.legends[0].get_texts()] == ["ripplenest", "duckdb"]
+
+
+def test_the_drawing_is_of_the_largest_scale_that_has_rivals() -> None:
+    """Pairs have larger ones, to be compared with themselves."""
+    found = [measured("groupby", 0.1, point(1, 1, 10)), measured("groupby", 1.0, point(1, 1, 10))]
+    assert plots._largest_with_rivals([*found, measured("groupby", 10.0, point(1, 1))]) is found[1]
+    alone = [measured("groupby", 1.0, point(1, 1)), measured("groupby", 10.0, point(1, 1))]
+    assert plots._largest_with_rivals(alone) is alone[1]

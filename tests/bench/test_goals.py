@@ -42,7 +42,7 @@ MISSED = {
     "100k rows": lambda: slower(100_000, 401),
     "each changed row more": lambda: slower(100_000, 40 + 361),
     "each row of a new document more": lambda: f2(
-        lambda m: evolve(m, points=[point(1, 1), point(10_001, 1 + 61 * 1.275)]), "nf2"
+        lambda m: evolve(m, points=[point(1, 1), point(10_001, 1 + 61 * 1.275)]), "nested"
     ),
     "10k rows, against the floor": lambda: f2(lambda m: evolve(m, points=[point(10_000, 40, 7_500, 13)])),
     "6 M items against 120 k, the worst up to 10k rows": lambda: slower(1_000, 1.31 * TIMES[1_000] / 1.2),
@@ -56,7 +56,7 @@ MISSED = {
         lambda m: evolve(m, crossover=Crossover(None, (Tried(6_000_000, 1.0, 2.0, "full"),)))
     ),
     "load, each flat row": lambda: f2(lambda m: evolve(m, load=2.1e-6 * m.rows)),
-    "load, each row of nested input": lambda: f2(lambda m: evolve(m, load=4.1e-6 * m.rows), "nf2"),
+    "load, each row of nested input": lambda: f2(lambda m: evolve(m, load=4.1e-6 * m.rows), "nested"),
     "peak memory of a load of 10 M rows": lambda: evolve(
         whole(), memory=Memory(10_000_000, 12.0, 2_010_000_000)
     ),

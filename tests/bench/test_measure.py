@@ -7,18 +7,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from attrs import evolve
 from support.figures import timing
 
-from ripplenest.bench import many, measure, run
+from ripplenest.bench import fanout, many, measure, run
 from ripplenest.bench.asked import Asked
 from ripplenest.bench.data import Data
 from ripplenest.bench.measure import AFTER, BEFORE, Differs
 from ripplenest.bench.process import ProcessFailed, answered, why
 from ripplenest.bench.results import Measured
-from ripplenest.bench.rivals import pathways
 from ripplenest.bench.rivals.duck import Duck
+from ripplenest.bench.rivals.maintaining import MAINTAINERS, Maintainer
 from ripplenest.bench.rivals.pole import Pole
-from ripplenest.bench.workloads import F2, JOIN, WORKLOADS, Workload
+from ripplenest.bench.workloads import F2, GROUPBY, JOIN, JOINGROUP, NF2, NN2, WORKLOADS, Workload
 
 DATA = Data(0.0001, 3)
 ASKED = Asked((DATA.scale,), ("f2",), (1, 10, 60, 10_000), ("duckdb", "polars"), 2, 60.0, 3, 3, "ripplenest bench")
@@ -61,11 +62,12 @@ def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pyte
     monkeypatch.setattr(measure, "OPENINGS", 1)
     found, wrong = measured(folder, Pole(workload.name, workload.keys), workload)
     assert wrong == {}
-    kinds = ["insert", "mixed", "delete"] + (["deep insert", "deep delete"] if workload.name == "nf2" else [])
-    expected = {(kind, rows) for kind in kinds for rows in (1, 10)} - {("mixed", 1)}
+    kinds = ["insert", "mixed", "delete"] + (["deep insert", "deep delete"] if workload.changes(DATA).deep else [])
+    sizes = (1,) if workload is JOINGROUP else (1, 10)
+    expected = {(kind, rows) for kind in kinds for rows in sizes} - {("mixed", 1)}
     assert {(p.kind, p.rows) for p in found.points} == expected
     for p in found.points:
-        assert p.batch.rounds == 2 and p.batch.least <= p.batch.median <= p.batch.most
+        assert p.engine == "local" and p.batch.rounds == 2 and p.batch.least <= p.batch.median <= p.batch.most
         assert list(p.phases) == ["read", "snapshot", "digest", "intake", "views", "commit"]
         assert 0 < sum(p.phases.values()) < 2 * p.batch.most
         compared = p.kind == "insert"
@@ -77,7 +79,9 @@ def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pyte
         assert rows == [max(found.items * percent // 100, 1) for percent in measure.PERCENT]
         assert found.crossover.rows is None or found.crossover.rows <= rows[-1]
     assert min(found.load, found.create, found.reading.ours, found.reading.computed, found.reading.kept) > 0
-    assert found.items == DATA.items.num_rows < found.rows
+    assert [(f.items, f.names) for f in found.fan_outs] == (list(fanout.CASES) if workload is NF2 else [])
+    assert all(f.rows_read > f.names and f.batch.rounds == 2 for f in found.fan_outs)
+    assert found.items == (DATA.items.num_rows if workload.unit == "items" else found.rows) <= found.rows
     assert found.state_bytes > found.input_bytes > 0
 
 
@@ -152,11 +156,27 @@ def test_a_batch_that_does_nothing_is_noticed(folder: Path, monkeypatch: pytest.
         measured(folder, Pole(JOIN.name, JOIN.keys))
 
 
-# ---------------------------------------------------------------- Pathway, which is not asked in turns
+@pytest.mark.parametrize(
+    "workload, scale, rows, sizes",
+    [
+        (F2, 0.0001, None, [1, 10]),
+        (F2, 0.0001, (1, 7, 100), [1, 7]),
+        (NN2, 1, None, [1, 100, 1_000, 10_000, 60_000]),
+        (JOINGROUP, 1, None, [100, 1_000, 10_000, 20_000, 30_000, 40_000]),
+        (JOINGROUP, 1, (10, 50_000), [10]),
+        (JOINGROUP, 0.0001, None, [1]),
+    ],
+)
+def test_how_large_batches_are(workload: Workload, scale: float, rows: Any, sizes: list[int]) -> None:
+    counted = evolve(workload, counted=lambda _: 6_000_000) if workload is NN2 else workload  # drawing takes seconds
+    assert measure.batch_sizes(counted, evolve(ASKED, rows=rows), Data(scale, 3)) == sizes
 
 
-def ran(*workloads: str) -> Any:
-    asked = Asked((DATA.scale,), workloads, (1, 10), ("pathway",), 1, 60.0, 2, 3, "")
+# ---------------------------------------------------------------- who maintains, and is not asked in turns
+
+
+def ran(*workloads: str, rival: str = "pathway") -> Any:
+    asked = Asked((DATA.scale,), workloads, (1, 10), (rival,), 1, 60.0, 2, 3, "")
     return run.run(asked, lambda _: None)
 
 
@@ -173,7 +193,7 @@ def alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_pathway_cannot_do_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "find_spec", lambda _: None)
     assert [(left.what, left.why) for left in ran("f2", "flat").left_out] == [
-        ("pathway, f2 at scale 0.0001", "it has no nested views"),
+        ("pathway, f2 at scale 0.0001", "it is asked for flat, groupby only"),
         ("pathway, flat at scale 0.0001", "it is not installed: pip install 'ripplenest[pathway]'"),
     ]
 
@@ -183,7 +203,8 @@ def test_what_pathway_cannot_do_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_pathway_takes(differing: int, refused: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     times = {1: timing(1.0), 10: timing(2.0)}
     monkeypatch.setattr(run, "find_spec", lambda name: name)
-    monkeypatch.setattr(run, "maintained", lambda _, sizes, *__: ({rows: times[rows] for rows in sizes}, differing))
+    found = lambda _, __, ___, sizes, *____: ({rows: times[rows] for rows in sizes}, differing)  # noqa: E731
+    monkeypatch.setattr(Maintainer, "maintained", found)
     found = ran("flat")
     assert [left.why for left in found.refused] == refused
     told = {p.rows: p.rivals for p in found.measured[0].of_kind("insert")}
@@ -205,9 +226,10 @@ def broken_pathway(folder: Path) -> Path:
     return folder
 
 
-def test_pathway_keeps_the_join(folder: Path) -> None:
+@pytest.mark.parametrize("workload", [JOIN, GROUPBY], ids=lambda w: w.name)
+def test_pathway_keeps_views(folder: Path, workload: Workload) -> None:
     pytest.importorskip("pathway")
-    times, differing = pathways.maintained(DATA, [1, 10], 1, folder)
+    times, differing = MAINTAINERS["pathway"].maintained(workload, DATA, [1, 10], 1, folder)
     assert (list(times), differing) == ([1, 10], 0)
 
 

@@ -1,6 +1,8 @@
 """Each rival's answer is what the view means, before a batch and after each kind of one."""
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -8,14 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ripplenest.bench.asked import WORKLOADS as ASKED
-from ripplenest.bench.changes import Change
+from ripplenest.bench.changes import Change, Write
 from ripplenest.bench.data import Data
-from ripplenest.bench.rivals import duck, pole
+from ripplenest.bench.rivals import duck, pathways, pole
+from ripplenest.bench.rivals.maintaining import MAINTAINERS, expected
 from ripplenest.bench.rivals.rival import Rival
-from ripplenest.bench.workloads import WORKLOADS, Workload
+from ripplenest.bench.workloads import GROUPBY, WORKLOADS, Workload
 from ripplenest.examples.same import differing
 
-DATA = Data(0.00003, 3)
+DATA = Data(0.00001, 3)
 EACH = pytest.mark.parametrize("workload", WORKLOADS.values(), ids=lambda w: w.name)
 
 
@@ -23,9 +26,27 @@ def test_every_workload_can_be_asked_for_and_answered() -> None:
     assert set(WORKLOADS) == set(ASKED) == set(duck.ANSWERS) == set(pole.ANSWERS)
 
 
-def meaning(workload: Workload, tables: Mapping[str, pa.Table], like: pa.Schema) -> pa.Table:
+Rows = list[dict[str, Any]]
+
+
+def meaning(workload: Workload, tables: Mapping[str, pa.Table]) -> Rows:
     """What the reference meaning of the view gives, without any engine."""
-    return pa.Table.from_pylist(workload.view(*(tables[r.name].to_pylist() for r in workload.relations)), like)
+    return workload.view(*(tables[r.name].to_pylist() for r in workload.relations))
+
+
+@cache
+def meanings(name: str, *sizes: int) -> list[tuple[tuple[Write, ...], Rows]]:
+    """At first, and after each batch of these sizes: what it writes, and what the view is then."""
+    workload = WORKLOADS[name]
+    tables: dict[str, Any] = dict(workload.tables(DATA))
+    found: list[tuple[tuple[Write, ...], Rows]] = [((), meaning(workload, tables))]
+    changes = workload.changes(DATA)
+    for rows in sizes:
+        for one in (changes.there, changes.back):
+            for change in one(rows):
+                changed(workload, tables, change)
+                found.append((change.writes, meaning(workload, tables)))
+    return found
 
 
 def changed(workload: Workload, tables: dict[str, pa.Table], change: Change) -> None:
@@ -41,25 +62,18 @@ def changed(workload: Workload, tables: dict[str, pa.Table], change: Change) -> 
 
 def check(workload: Workload, rival: Rival, *sizes: int) -> None:
     """Every answer, of batches of these sizes."""
-    tables: dict[str, Any] = dict(workload.tables(DATA))
-    rival.load(tables)
-    compare(workload, rival, tables)
-    changes = workload.changes(DATA)
-    for rows in sizes:
-        for one in (changes.there, changes.back):
-            for change in one(rows):
-                rival.apply(change.writes)
-                changed(workload, tables, change)
-                compare(workload, rival, tables)
+    rival.load(workload.tables(DATA))
+    for writes, rows in meanings(workload.name, *sizes):
+        rival.apply(writes)
+        compare(rival, rows)
     rival.close()
 
 
-def compare(workload: Workload, rival: Rival, tables: dict[str, Any]) -> None:
+def compare(rival: Rival, rows: Rows) -> None:
     rival.recompute()
     answer = rival.answer()
-    expected = meaning(workload, tables, answer.schema)
-    assert differing(expected, answer) == 0
-    assert expected.num_rows >= 3
+    assert differing(pa.Table.from_pylist(rows, answer.schema), answer) == 0
+    assert len(rows) >= 3
 
 
 @EACH
@@ -82,7 +96,7 @@ def test_spark(workload: Workload, spark: SparkSession) -> None:
     for change in workload.changes(DATA).there(2):
         rival.apply(change.writes)
         changed(workload, tables, change)
-    compare(workload, rival, tables)
+    compare(rival, meaning(workload, tables))
 
 
 @EACH
@@ -91,3 +105,42 @@ def test_what_duckdb_hands_out_at_once_is_what_it_keeps(workload: Workload) -> N
     rival.load(workload.tables(DATA))
     rival.recompute()
     assert differing(rival.answer(), rival.nested()) == 0
+
+
+def test_structured_streaming(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ripplenest.bench.rivals import streaming  # noqa: PLC0415
+
+    monkeypatch.setattr(streaming, "WARM", 1)
+    before = {key: spark.conf.get(key, None) for key in streaming.ROCKSDB}
+    times, found = streaming.run(GROUPBY, folder, DATA, [1, 7], 1)
+    for key, value in before.items():
+        spark.conf.set(key, value) if value else spark.conf.unset(key)
+    assert {rows: len(seconds) for rows, seconds in times.items()} == {1: 1, 7: 1}
+    assert min(min(seconds) for seconds in times.values()) > 0
+    assert differing(expected(GROUPBY, DATA, [1, 7], 1), found) == 0
+
+
+def test_the_first_rows_of_a_stream_are_all_rows() -> None:
+    from ripplenest.bench.rivals import streaming  # noqa: PLC0415
+
+    for count in (2, 10, 12, 20_000):
+        table = pa.table({"id": range(count)})
+        first = streaming._first(table)
+        assert pa.concat_tables(first).equals(table)
+        assert len(first) == min(streaming.WARM, count - 1) + 1 and all(rows.num_rows for rows in first)
+
+
+def test_who_maintains_a_view() -> None:
+    assert all(set(m.workloads) <= set(WORKLOADS) for m in MAINTAINERS.values())
+    assert list(pathways.PROGRAMS) == list(MAINTAINERS["pathway"].workloads)
+
+
+def test_groups_have_come_out_when_all_rows_are_in_them() -> None:
+    """Of Pathway, whose batches may come out in any order, what a group was before it is another."""
+    arrived = pathways.Grouped()
+    for x, mean, n, came, there in ((1, 2.0, 3, True, 3), (2, 1.0, 1, True, 4), (1, 2.5, 5, True, 6),
+                                    (1, 2.0, 3, False, 6), (2, 1.0, 1, False, 6), (2, 3.0, 2, True, 7)):  # fmt: skip
+        arrived.change({"x": x, "mean": mean, "n": n}, came)
+        assert arrived.there == there
+    arrived.wait(7)
+    assert arrived.table().to_pylist() == [{"x": 1, "mean": 2.5}, {"x": 2, "mean": 3.0}]

@@ -43,7 +43,7 @@ def whole() -> Run:
         measured("f2", 0.02, *small),
         measured("f2", 1.0, *points, crossover=crossover, opening=timing(100),
                  state_bytes=1_500_000_000, input_bytes=1_000_000_000, create=15.0),
-        measured("nf2", 1.0, *points),
+        measured("nested", 1.0, *points),
         memory=Memory(10_000_000, 12.0, 1_500_000_000),
         many=Many(100, 100, 0.002, 0.01, timing(10), timing(40)),
     )  # fmt: skip

@@ -16,7 +16,7 @@ ANSWERS = {
         )
         SELECT name, coalesce(orders, []) AS orders FROM C LEFT JOIN o USING (custkey)
     """,
-    "nf2": """
+    "nested": """
         WITH o AS (SELECT custkey, unnest(orders, max_depth := 2) FROM D),
         i AS (SELECT orderkey, unnest(items, max_depth := 2) FROM o),
         j AS (
@@ -32,11 +32,37 @@ ANSWERS = {
     "flat": """
         SELECT name, date, partkey AS part, qty FROM C JOIN O USING (custkey) JOIN L USING (orderkey)
     """,
+    "nn2": """
+        WITH o AS (SELECT custkey, unnest(orders, max_depth := 2) FROM D),
+        i AS (SELECT orderkey, unnest(items, max_depth := 2) FROM o),
+        t AS (
+            SELECT orderkey, P.name AS part, sum(qty * price)::BIGINT AS worth
+            FROM i JOIN P USING (partkey) GROUP BY orderkey, P.name
+        ),
+        j AS (SELECT orderkey, list({part: part, worth: worth}) AS parts FROM t GROUP BY orderkey),
+        g AS (
+            SELECT custkey, list({date: date, parts: coalesce(j.parts, [])}) AS orders
+            FROM o LEFT JOIN j USING (orderkey) GROUP BY custkey
+        )
+        SELECT name, coalesce(g.orders, []) AS orders FROM D LEFT JOIN g USING (custkey)
+    """,
+    "nf2": """
+        WITH o AS (SELECT name AS customer, unnest(orders, max_depth := 2) FROM D),
+        i AS (SELECT customer, unnest(items, max_depth := 2) FROM o)
+        SELECT customer AS name, P.name AS part, sum(qty * price)::BIGINT AS worth
+        FROM i JOIN P USING (partkey) GROUP BY customer, P.name
+    """,
+    "groupby": "SELECT x, avg(y) AS mean FROM S GROUP BY x",
+    "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
 }
 KEEP = "CREATE OR REPLACE TABLE answer AS SELECT * FROM asked"  # a view by that name
 DELETE = {
     "L": "DELETE FROM L USING gone WHERE L.orderkey = gone.orderkey AND L.line = gone.line",
     "D": "DELETE FROM D USING gone WHERE D.custkey = gone.custkey",
+    "P": "DELETE FROM P USING gone WHERE P.partkey = gone.partkey",
+    "S": "DELETE FROM S USING gone WHERE S.id = gone.id",
+    "X": "DELETE FROM X USING gone WHERE X.id = gone.id",
+    "Y": "DELETE FROM Y USING gone WHERE Y.id = gone.id",
 }
 
 

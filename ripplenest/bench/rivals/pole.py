@@ -8,6 +8,8 @@ import pyarrow as pa
 from ripplenest.bench.changes import Write
 
 Tables = Mapping[str, pl.LazyFrame]
+WORTH = (pl.col("qty") * pl.col("price")).sum().alias("worth")
+MEAN = pl.col("y").mean().alias("mean")
 
 
 def _bags(rows: pl.LazyFrame, key: str, fields: Sequence[str], bag: str) -> pl.LazyFrame:
@@ -20,20 +22,33 @@ def _holding(owners: pl.LazyFrame, bags: pl.LazyFrame, key: str, bag: str) -> pl
     return owners.join(bags, key, "left").with_columns(pl.col(bag).fill_null([]))
 
 
+def _orders(documents: pl.LazyFrame) -> pl.LazyFrame:
+    """Those in the bags of documents."""
+    return documents.select("custkey", "orders").explode("orders").drop_nulls("orders").unnest("orders")
+
+
+def _priced(orders: pl.LazyFrame, parts: pl.LazyFrame) -> pl.LazyFrame:
+    """The items in the bags of orders, each with its part and price."""
+    return orders.explode("items").drop_nulls("items").unnest("items").join(parts.rename({"name": "part"}), "partkey")
+
+
+def _documents(documents: pl.LazyFrame, orders: pl.LazyFrame, bag: str) -> pl.LazyFrame:
+    """With these orders, of which ``bag`` is shown."""
+    mine = _bags(orders, "custkey", ("date", bag), "orders")
+    return _holding(documents.drop("orders"), mine, "custkey", "orders").select("name", "orders")
+
+
 def f2(t: Tables) -> pl.LazyFrame:
     items = _bags(t["L"].rename({"partkey": "part"}), "orderkey", ("part", "qty"), "items")
     orders = _bags(_holding(t["O"], items, "orderkey", "items"), "custkey", ("date", "items"), "orders")
     return _holding(t["C"], orders, "custkey", "orders").select("name", "orders")
 
 
-def nf2(t: Tables) -> pl.LazyFrame:
-    orders = t["D"].select("custkey", "orders").explode("orders").drop_nulls("orders").unnest("orders")
-    items = orders.select("orderkey", "items").explode("items").drop_nulls("items").unnest("items")
-    parts = t["P"].rename({"name": "part"})
-    joined = items.join(parts, "partkey").with_columns(price=pl.col("qty") * pl.col("price"))
+def nested(t: Tables) -> pl.LazyFrame:
+    orders = _orders(t["D"])
+    joined = _priced(orders.select("orderkey", "items"), t["P"]).with_columns(price=pl.col("qty") * pl.col("price"))
     bags = _bags(joined, "orderkey", ("part", "qty", "price"), "items")
-    mine = _bags(_holding(orders.drop("items"), bags, "orderkey", "items"), "custkey", ("date", "items"), "orders")
-    return _holding(t["D"].drop("orders"), mine, "custkey", "orders").select("name", "orders")
+    return _documents(t["D"], _holding(orders.drop("items"), bags, "orderkey", "items"), "items")
 
 
 def flat(t: Tables) -> pl.LazyFrame:
@@ -41,7 +56,30 @@ def flat(t: Tables) -> pl.LazyFrame:
     return joined.select("name", "date", pl.col("partkey").alias("part"), "qty")
 
 
-ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {"f2": f2, "nf2": nf2, "flat": flat}
+def nn2(t: Tables) -> pl.LazyFrame:
+    orders = _orders(t["D"])
+    totals = _priced(orders.select("orderkey", "items"), t["P"]).group_by("orderkey", "part").agg(WORTH)
+    bags = _bags(totals, "orderkey", ("part", "worth"), "parts")
+    return _documents(t["D"], _holding(orders.drop("items"), bags, "orderkey", "parts"), "parts")
+
+
+def nf2(t: Tables) -> pl.LazyFrame:
+    bags = _orders(t["D"]).join(t["D"].select("custkey", "name"), "custkey").select("name", "items")
+    return _priced(bags, t["P"]).group_by("name", "part").agg(WORTH)
+
+
+def groupby(t: Tables) -> pl.LazyFrame:
+    return t["S"].group_by("x").agg(MEAN)
+
+
+def joingroup(t: Tables) -> pl.LazyFrame:
+    joined = t["X"].select("x", pl.col("y").alias("met")).join(t["Y"].select(pl.col("x").alias("met"), "y"), "met")
+    return joined.group_by("x").agg(MEAN)
+
+
+ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
+    "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
+}  # fmt: skip
 
 
 class Pole:

@@ -27,22 +27,37 @@ def _holding(owners: DataFrame, bags: DataFrame, key: str, kept: Sequence[str], 
     return owners.join(bags, key, "left").select(*kept, _or_empty(bag))
 
 
+def _worth() -> Column:
+    return F.sum(F.col("qty") * F.col("price")).alias("worth")
+
+
+def _mean() -> Column:
+    return F.avg("y").alias("mean")
+
+
+def _priced(orders: DataFrame, key: str, parts: DataFrame) -> DataFrame:
+    """The items in the bags of orders, each with the ``key`` of its order, its part and price."""
+    return orders.select(key, F.inline("items")).join(parts.withColumnRenamed("name", "part"), "partkey")
+
+
+def _documents(documents: DataFrame, orders: DataFrame, bags: DataFrame, bag: str) -> DataFrame:
+    """With their ``orders``, of which the date and their ``bags`` are shown."""
+    mine = _holding(orders.drop("items"), bags, "orderkey", ("custkey", "date"), bag)
+    owners = documents.select("custkey", "name")
+    return _holding(owners, _bags(mine, "custkey", ("date", bag), "orders"), "custkey", ("name",), "orders")
+
+
 def f2(t: Tables) -> DataFrame:
     items = _bags(t["L"].withColumnRenamed("partkey", "part"), "orderkey", ("part", "qty"), "items")
     orders = _holding(t["O"], items, "orderkey", ("custkey", "date"), "items")
     return _holding(t["C"], _bags(orders, "custkey", ("date", "items"), "orders"), "custkey", ("name",), "orders")
 
 
-def nf2(t: Tables) -> DataFrame:
+def nested(t: Tables) -> DataFrame:
     orders = t["D"].select("custkey", F.inline("orders"))
-    items = orders.select("orderkey", F.inline("items"))
-    parts = t["P"].withColumnRenamed("name", "part")
     price = (F.col("qty") * F.col("price")).alias("price")
-    joined = items.join(parts, "partkey").select("orderkey", "part", "qty", price)
-    bags = _bags(joined, "orderkey", ("part", "qty", "price"), "items")
-    mine = _holding(orders.drop("items"), bags, "orderkey", ("custkey", "date"), "items")
-    owners = t["D"].select("custkey", "name")
-    return _holding(owners, _bags(mine, "custkey", ("date", "items"), "orders"), "custkey", ("name",), "orders")
+    joined = _priced(orders, "orderkey", t["P"]).select("orderkey", "part", "qty", price)
+    return _documents(t["D"], orders, _bags(joined, "orderkey", ("part", "qty", "price"), "items"), "items")
 
 
 def flat(t: Tables) -> DataFrame:
@@ -50,7 +65,30 @@ def flat(t: Tables) -> DataFrame:
     return joined.select("name", "date", F.col("partkey").alias("part"), "qty")
 
 
-ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {"f2": f2, "nf2": nf2, "flat": flat}
+def nn2(t: Tables) -> DataFrame:
+    orders = t["D"].select("custkey", F.inline("orders"))
+    totals = _priced(orders, "orderkey", t["P"]).groupBy("orderkey", "part").agg(_worth())
+    return _documents(t["D"], orders, _bags(totals, "orderkey", ("part", "worth"), "parts"), "parts")
+
+
+def nf2(t: Tables) -> DataFrame:
+    orders = t["D"].select(F.col("name").alias("customer"), F.inline("orders"))
+    items = _priced(orders, "customer", t["P"]).withColumnRenamed("customer", "name")
+    return items.groupBy("name", "part").agg(_worth())
+
+
+def groupby(t: Tables) -> DataFrame:
+    return t["S"].groupBy("x").agg(_mean())
+
+
+def joingroup(t: Tables) -> DataFrame:
+    met = t["X"].select("x", F.col("y").alias("met")).join(t["Y"].select(F.col("x").alias("met"), "y"), "met")
+    return met.groupBy("x").agg(_mean())
+
+
+ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
+    "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
+}  # fmt: skip
 
 
 class Sparks:

@@ -1,0 +1,150 @@
+"""What the figures of views with totals ought to be, numbered by themselves. They are about scale 1, which has 6
+million items and a million pairs; a smaller run shows what it found."""
+
+from collections.abc import Callable, Iterable
+
+from ripplenest.bench.goals import LARGE, Goal, Judged, growth
+from ripplenest.bench.results import Measured, Point, Run
+from ripplenest.bench.workloads import GROUPBY, JOINGROUP, NF2, NN2, Workload
+
+Of = Callable[[Measured], float | None]
+
+FEW, MORE = 1_000, 10_000
+INCREMENTS = (10_000, 20_000, 30_000, 40_000)
+NEAR = 0.2  # a batch of about one percent of the items is one that is so near to it
+KINDS = ("insert", "mixed", "delete")
+
+
+def judged(run: Run) -> list[Judged]:
+    """Every goal."""
+    return [goal.judged(run) for goal in GOALS]
+
+
+def measured(run: Run, workload: Workload) -> Measured | None:
+    """At scale 1, or the largest below it, but not at one of the states that are there to be compared with."""
+    found = {m.scale: m for m in run.of(workload.name)}
+    small = [m for m in found.values() if m.scale <= LARGE]
+    whole = [m for m in small if all(times * m.scale in found for times in workload.states)]
+    return max(whole or small, key=lambda m: m.scale, default=None)
+
+
+def _goal(
+    number: str, what: str, bound: float, unit: str, workload: Workload, of: Of, *, least: bool = False
+) -> Goal[Run]:
+    """About a workload at scale 1."""
+
+    def figure(run: Run) -> float | None:
+        found = measured(run, workload)
+        return None if found is None else of(found)
+
+    def sized(run: Run) -> bool:
+        found = measured(run, workload)
+        return found is not None and found.scale == LARGE
+
+    return Goal(number, what, bound, unit, figure, sized, least)
+
+
+def _ahead(number: str, what: str, bound: float, workload: Workload, of: Of) -> Goal[Run]:
+    """Of a rival, that takes at least so many times as long."""
+    return _goal(number, what, bound, "x", workload, of, least=True)
+
+
+# ---------------------------------------------------------------- figures
+
+
+def _ms(rows: int) -> Of:
+    def figure(m: Measured) -> float | None:
+        p = m.point("insert", rows)
+        return p.batch.median * 1e3 if p else None
+
+    return figure
+
+
+def _times(rival: str, p: Point | None) -> float | None:
+    """How many times as long the rival takes."""
+    return p.rivals[rival].median / p.batch.median if p and rival in p.rivals else None
+
+
+def _than(rival: str, rows: int) -> Of:
+    return lambda m: _times(rival, m.point("insert", rows))
+
+
+def _than_at_one_percent(rival: str) -> Of:
+    def figure(m: Measured) -> float | None:
+        share = m.items / 100
+        found = min(m.of_kind("insert"), key=lambda p: abs(p.rows - share), default=None)
+        return _times(rival, found) if found and abs(found.rows - share) <= NEAR * share else None
+
+    return figure
+
+
+def _than_whatever_changes(m: Measured) -> float | None:
+    """Of DuckDB, whose time hardly depends on the change: against the slowest kind of batch, the worst of all sizes."""
+    return min(_found(_of_any_kind(m, rows) for rows in INCREMENTS), default=None)
+
+
+def _of_any_kind(m: Measured, rows: int) -> float | None:
+    inserts = m.point("insert", rows)
+    if inserts is None or "duckdb" not in inserts.rivals:
+        return None
+    return inserts.rivals["duckdb"].median / max(p.batch.median for p in m.points if p.kind in KINDS and p.rows == rows)
+
+
+def _found(figures: Iterable[float | None]) -> list[float]:
+    return [figure for figure in figures if figure is not None]
+
+
+def _reads_for_items(m: Measured) -> float | None:
+    """Stored rows that a price reads where its part has many items, against one that has few, in as many names."""
+    few, many = (next((f for f in m.fan_outs if (f.items > f.names) == more), None) for more in (False, True))
+    return many.rows_read / few.rows_read if few and many and few.names == many.names else None
+
+
+def _reads_for_names(m: Measured) -> float | None:
+    """The same for each name, where many have one item each, against where few have."""
+    each = [f.rows_read / f.names for f in sorted(m.fan_outs, key=lambda f: f.names) if f.items == f.names]
+    return each[-1] / each[0] if len(each) > 1 else None
+
+
+def _created(m: Measured) -> float | None:
+    """Seconds of ``create`` against those of the better of DuckDB and Spark, after the smallest change."""
+    first = m.of_kind("insert")[:1]
+    rivals = [p.rivals[name].median for p in first for name in ("duckdb", "spark") if name in p.rivals]
+    return m.create / min(rivals) if len(rivals) == 2 else None
+
+
+def _states(run: Run) -> list[Measured]:
+    """The pairs at the scales that are their own."""
+    base = measured(run, GROUPBY)
+    return [m for m in run.of(GROUPBY.name) if base and m.scale in (times * base.scale for times in GROUPBY.states)]
+
+
+def _growth(run: Run) -> float | None:
+    return growth(_states(run))
+
+
+def _small_and_large(run: Run) -> bool:
+    return [m.scale for m in _states(run)] == list(GROUPBY.states)
+
+
+GOALS: tuple[Goal[Run], ...] = (
+    _goal("g1", "a batch on NN2 that changes 1k items", 40, "ms", NN2, _ms(FEW)),
+    _goal("g1", "a batch on NF2 that changes 1k items", 40, "ms", NF2, _ms(FEW)),
+    _ahead("g1", "DuckDB recomputing NN2, against 1k items", 100, NN2, _than("duckdb", FEW)),
+    _ahead("g1", "DuckDB recomputing NF2, against 1k items", 100, NF2, _than("duckdb", FEW)),
+    _ahead("g1", "DuckDB recomputing NN2, against 10k items", 20, NN2, _than("duckdb", MORE)),
+    _ahead("g1", "DuckDB recomputing NF2, against 10k items", 20, NF2, _than("duckdb", MORE)),
+    _goal("g2", "a price on NF2: rows read for 100 times the items of as many names", 1.1, "x", NF2, _reads_for_items),
+    _goal("g2", "a price on NF2: rows read for each of 10 times the names", 1.1, "x", NF2, _reads_for_names),
+    _ahead("g3", "Spark recomputing NN2 from memory, against 1k items", 40, NN2, _than("spark", FEW)),
+    _ahead("g3", "Spark recomputing NF2 from memory, against 1k items", 40, NF2, _than("spark", FEW)),
+    _ahead("g3", "Spark recomputing NN2 from memory, against 1 % of the items", 10, NN2, _than_at_one_percent("spark")),
+    _ahead("g3", "Spark recomputing NF2 from memory, against 1 % of the items", 10, NF2, _than_at_one_percent("spark")),
+    _goal("g4", "a batch on averages of 1 M pairs that changes 10k", 40, "ms", GROUPBY, _ms(MORE)),
+    _ahead("g4", "Structured Streaming maintaining them, against 10k", 5, GROUPBY, _than("streaming", MORE)),
+    _ahead("g4", "Pathway maintaining them, against 10k", 1, GROUPBY, _than("pathway", MORE)),
+    _ahead("g4", "DuckDB recomputing them, against 10k", 1, GROUPBY, _than("duckdb", MORE)),
+    _ahead("g5", "DuckDB recomputing the join, the worst of 10k to 40k", 5, JOINGROUP, _than_whatever_changes),
+    Goal("g6", "10 M pairs against 100 k, the worst up to 10k", 1.5, "x", _growth, _small_and_large),
+    _goal("g7", "create of NN2, against the better of DuckDB and Spark", 1.5, "x", NN2, _created),
+)  # fmt: skip
