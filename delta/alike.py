@@ -3,7 +3,8 @@
     α₁ = γ(e; k; f₁), α₂ = γ(e; k; f₂)  ⟶  α = γ(e; k; f₁ ∪ f₂), and who read α₂⟨Π⟩ reads α⟨Π⟩
 
 Two definitions are the same if they differ only in the names of variables, parameters and sites, and in what is folded.
-So a total that a view writes twice, or that sank into an inner bag, is kept once.
+So a total that a view writes twice, or that sank into an inner bag, is kept once. It must be one that is kept for every
+place: what has a domain is asked for by others each time, and may have no value where nobody asks.
 
 Law (alike): a view has the same rows either way.
 """
@@ -48,8 +49,10 @@ class _Kept:
 
 @frozen
 class Alike:
-    """The groups of a view, each ``kept`` once, and by group ``where`` its answers are."""
+    """The groups of a view, each ``kept`` once, and by group ``where`` its answers are; those ``everywhere`` have no
+    domain."""
 
+    everywhere: frozenset[str]
     kept: dict[str, Cut] = field(factory=dict)
     where: dict[str, _Kept] = field(factory=dict)
     _known: dict[Hashable, str] = field(factory=dict)
@@ -58,7 +61,8 @@ class Alike:
         """Groups, inner ones first."""
         for cut in cuts:
             own = evolve(cut, definition=self._inner(cut.definition))
-            name = self._known.setdefault(_made_of(own), own.name)
+            made_of = _made_of(own) if own.name in self.everywhere else own.name
+            name = self._known.setdefault(made_of, own.name)
             columns = {n: n for n, _ in own.row.fields}
             if name == own.name:
                 self.kept[name] = own

@@ -76,8 +76,10 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     shredded, sites = _shredded(nested, query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
-    alike = Alike()
-    alike.add(cutter.found.values())
+    cuts = tuple(cutter.found.values())
+    kept = _kept(query.name, sites=(), cuts=cuts, force_domain=options.force_domain)
+    alike = Alike(frozenset(c.name for c in cuts if not kept[c.name].domain))
+    alike.add(cuts)
     flat, closed = alike.term(flat), tuple(map(alike.definition, closed))
     maps = _maps(query.name, flat, closed, alike.cuts, options.force_domain)
     parts = parts_of(query)
@@ -172,6 +174,18 @@ def _maps(
     flat_row = check(h).row
     products = normal(h)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
+    kept = _kept(view, sites, cuts, force_domain)
+    tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
+    groups = [_group(c, kept[c.name]) for c in cuts]
+    domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
+    domains += [_places(view, c, [flat, *tables, *groups]) for c in cuts if kept[c.name].domain]
+    return (flat, *_inner_last([*domains, *groups]), *tables)
+
+
+def _kept(
+    view: str, sites: tuple[DictLit, ...], cuts: tuple[Cut, ...], force_domain: bool
+) -> dict[str, KeptDictionary]:
+    """By site how each dictionary is kept, and each group."""
     bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
     held_only = must_be_held(tuple(bodies.values()))
     kept: dict[str, KeptDictionary] = {}
@@ -179,11 +193,7 @@ def _maps(
         whole = frozenset(c.name for c in cuts if c.name in kept and not (c.total or kept[c.name].domain))
         places = whole if cuts else None
         kept[site] = keep(d, domain_name(view, site), force_domain, held_only.get(site), places)
-    tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
-    groups = [_group(c, kept[c.name]) for c in cuts]
-    domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
-    domains += [_places(view, c, [flat, *tables, *groups]) for c in cuts if kept[c.name].domain]
-    return (flat, *_inner_last([*domains, *groups]), *tables)
+    return kept
 
 
 def _inner_last(passing: list[Map]) -> list[Map]:

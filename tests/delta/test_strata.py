@@ -172,8 +172,9 @@ def test_groups_that_are_alike_are_one(case: Case) -> None:
     """A bag that is made twice: every group has one that is like it."""
     twice = Plus(case.query, again(case.query))
     s = shred(simplify(twice))
-    cutter, alike = Cutter.of("v", (s.flat, *dictionaries(s.context))), Alike()
+    cutter = Cutter.of("v", (s.flat, *dictionaries(s.context)))
     cut = Shredded(cutter.term(s.flat), cut_context(cutter.definition, s.context))
+    alike = Alike(frozenset(cutter.found))
     alike.add(cutter.found.values())
     one = Shredded(alike.term(cut.flat), cut_context(alike.definition, cut.context))
     db: dict[str, Any] = dict(case.parts)
