@@ -24,14 +24,19 @@ from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 
+BY_KEY = "compare with a value by key, or keep the two apart and compare them when they are read"
+
 
 @frozen
 class Called:
     """What messages call the tables that a view does not name: a domain ↦ the inner bag whose labels it holds, an
-    auxiliary map ↦ what it is made of. ``variables``: the names that the query itself has, in order."""
+    auxiliary map ↦ what it is made of, a group ↦ what it answers. ``ones``: the groups that are one value for all rows.
+    ``variables``: the names that the query itself has, in order."""
 
     bags: Mapping[str, str] = field(factory=dict)
     kept: Mapping[str, str] = field(factory=dict)
+    groups: Mapping[str, str] = field(factory=dict)
+    ones: frozenset[str] = frozenset()
     variables: tuple[str, ...] = ()
 
 
@@ -144,7 +149,10 @@ class _Words:
     def happens(self, rel: Rel) -> str:
         """What a change of ``rel`` is."""
         bag = self.called.bags.get(rel.name)
-        return f"an inner bag {bag} appears or goes" if bag else f"{self._table(rel)} changes"
+        if bag:
+            return f"an inner bag {bag} appears or goes"
+        one = ", one value for all rows," if rel.name in self.called.ones else ""
+        return f"{self._table(rel)}{one} changes"
 
     def obstacle(self, t: Elem) -> Obstacle:
         """Why ``t`` cannot look up rows of the scanned table."""
@@ -182,6 +190,8 @@ class _Words:
 
     def _looked_up(self) -> str:
         changed = [rel for _, rel in self.join.product.generators if rel.at is At.DELTA]
+        if any(rel.name in self.called.ones for rel in changed):
+            return BY_KEY
         return f"equate {self._column(self.scan.rel)} with {self._columns(changed)}"
 
     def _joined(self, a: Elem, b: Elem) -> bool:
@@ -227,6 +237,8 @@ class _Words:
         rels, sources = dict(self.join.product.generators), self.join.sources(t)
         own = self._columns([self.scan.rel, *(rels[var] for var in sorted(sources & self.region))])
         others = self._columns(rels[var] for var in sorted(sources - self.region))
+        if any(rels[var].name in self.called.ones for var in sources - self.region):
+            return BY_KEY
         if free_vars(t) - rels.keys():
             others = "a parameter of the label"
         return f"equate {own} with {others}, {where}" if others else f"compare {own} with a constant by ="
@@ -241,7 +253,7 @@ class _Words:
     def _table(self, rel: Rel) -> str:
         if rel.name in self.called.kept:
             return f"{self.called.kept[rel.name]} (kept as {part(rel.name)})"
-        return part(rel.name)
+        return self.called.groups.get(rel.name) or part(rel.name)
 
     # ------------------------------------------------------------ terms
 

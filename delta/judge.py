@@ -115,7 +115,10 @@ def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
 
 def _called(program: TriggerProgram) -> Called:
     bags = {m.name: m.site.name for m in program.of_kind(MapKind.DOMAIN) if m.site}
-    return Called(bags, {m.name: " and ".join(m.reads) for m in program.of_kind(MapKind.AUXILIARY)})
+    kept = {m.name: " and ".join(m.reads) for m in program.of_kind(MapKind.AUXILIARY)}
+    groups = {m.name: m.group for m in program.maps if m.group is not None}
+    ones = frozenset(name for name, cut in groups.items() if cut.total and not cut.site.params)
+    return Called(bags, kept, {name: cut.shown_as for name, cut in groups.items()}, ones)
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:

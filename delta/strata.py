@@ -20,6 +20,7 @@ from ripplenest.delta.fuse import fuse, fuse_dict
 from ripplenest.delta.pull import FOLDED, Pulled, pull
 from ripplenest.nrc import folds, interpret
 from ripplenest.nrc.bags import Value
+from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     Apply,
@@ -40,9 +41,10 @@ from ripplenest.nrc.syntax import (
     Var,
     dict_row,
 )
+from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import dict_type, elem_type, expr_type
 from ripplenest.nrc.types import Base, Record, Site, Type
-from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_dict, rebuild_elem
+from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_dict, rebuild_elem, unique_binders
 from ripplenest.shred.close import close
 
 KEY, VALUES = "k", "v"  # the fields of the rows that a definition makes
@@ -88,6 +90,15 @@ class Cut:
         own = elem_type(t, {FOLDED: self.answered})
         assert isinstance(own, Base)
         return Lit(interpret.elem(t, {FOLDED: answers}), own)
+
+    @property
+    def shown_as(self) -> str:
+        """The folds, and what they are of."""
+        rows = chain(unique_binders(self.definition.body), KEY)
+        values = rows.head.get(VALUES) if isinstance(rows.head, Tuple) else None
+        texts = [show_elem(t) for _, t in values.fields] if isinstance(values, Tuple) else []
+        args = [" · ".join(texts[i] for i in a.args) if texts else "…" for a in self.answers]
+        return ", ".join(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True)) or part(self.name)
 
     @property
     def site(self) -> Site:

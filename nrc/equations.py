@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.syntax import TRUE, Call, Elem, InL, IsSite, OutL, Proj, Rel, Var
+from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, OutL, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.nrc.types import Label, Site, Type
 from ripplenest.nrc.walk import free_vars
 
 EQUALITIES = ("eq", "same")
@@ -47,20 +47,12 @@ def _sites(label: Elem, c: Comprehension) -> frozenset[Site]:
     return frozenset(t.sites) if isinstance(t, Label) else frozenset()
 
 
-def place_asked(c: Comprehension, var: str, rel: Rel) -> InL:
+def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
     """The label for which ``c`` reads the map of a group, whose rows are ``var`` there: of what is known without it."""
-    site = _site(rel)
+    site = rel.place
     own = Proj(Var(var), "label")
     known = {a: b for a, b in equations(c, EQUALITIES) if var in free_vars(a) and var not in free_vars(b)}
     return InL(site.name, tuple((p, _place(OutL(own, site, p), t, known)) for p, t in site.params))
-
-
-def _site(rel: Rel) -> Site:
-    assert isinstance(rel.row, Record)
-    label = rel.row.get("label")
-    assert isinstance(label, Label)
-    (site,) = label.sites
-    return site
 
 
 def _place(own: Elem, t: Type, known: Mapping[Elem, Elem]) -> Elem:

@@ -134,6 +134,14 @@ class Rel(Node):
 class Grouped(Rel):
     """α, once it is cut: the rows ⟨label, row⟩ of the map of a group, which has those of the places that are asked."""
 
+    @property
+    def place(self) -> Site:
+        """What tells its places apart."""
+        label = self.row.get("label") if isinstance(self.row, Record) else None
+        assert isinstance(label, Label)
+        (site,) = label.sites
+        return site
+
 
 @frozen
 class Total(Grouped):

@@ -204,7 +204,7 @@ def places_asked(c: Comprehension, site: Site) -> Iterator[Comprehension]:
     harmless, as a label is.
     """
     for var, rel in c.generators:
-        if rel.name == site.name:
+        if isinstance(rel, Grouped) and rel.name == site.name:
             place = place_asked(c, var, rel)
             kept = _binding(c, free_vars(place))
             types = {v: r.row for v, r in kept.items()}

@@ -26,6 +26,23 @@ def test_the_text_says_what_is_folded_when_a_part_changes() -> None:
     assert "when alike/G[alike.films] changes by Δalike/G[alike.films]" in text
 
 
+def test_who_compares_with_one_value_for_all_rows_is_told() -> None:
+    """All of them are compared again; unless the comparison is of the value alone, and so is made where it is."""
+
+    @rn.view
+    def above(C: rn.Bag[float], L: rn.Bag[int]):  # type: ignore[no-untyped-def]
+        return [c for c in C if c > rn.avg(n for n in L)]
+
+    @rn.view
+    def when(C: rn.Bag[float], L: rn.Bag[int]):  # type: ignore[no-untyped-def]
+        return [c for c in C if rn.avg(n for n in L) > 3]
+
+    text = " ".join(rn.explain(above).text.split())
+    assert "not incremental: for c in C: when avg(x), one value for all rows, changes, C is read whole" in text
+    assert "to mend it: compare with a value by key, or keep the two apart and compare them when they are read" in text
+    assert "not incremental" not in rn.explain(when).text
+
+
 def test_a_view_without_groups_has_no_such_section() -> None:
     @rn.view
     def names(C: rn.Bag[str]):  # type: ignore[no-untyped-def]
