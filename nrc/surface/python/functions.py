@@ -9,8 +9,9 @@ import attrs
 
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
-from ripplenest.nrc.folds import MEAN, halves_up
+from ripplenest.nrc.folds import MEAN, answer, halves_up
 from ripplenest.nrc.meanings import EXACT
+from ripplenest.nrc.types import DOUBLE
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -35,13 +36,13 @@ def _bags(value: object) -> Iterable[Any]:
 
 
 def avg(values: Iterable[Any]) -> Any:
-    """The average of ``values``, of those that are not NULL: a float of ints, a Decimal of Decimals with four more
-    digits behind the point. NULL when there are none."""
+    """The average of ``values``, of those that are not NULL: a float of ints, the one nearest to the exact average of
+    floats, a Decimal of Decimals with four more digits behind the point. NULL when there are none."""
     found = [v for v in values if v is not None]
     if not found:
         return None
     if not isinstance(found[0], Decimal):
-        return float(sum(found)) / len(found)
+        return answer("avg", [((v,), 1) for v in found], DOUBLE)
     scale = max(-int(v.as_tuple().exponent) for v in found)
     digits = sum(int(v.scaleb(scale, EXACT)) for v in found)
     return Decimal(halves_up(digits * 10**MEAN, len(found))).scaleb(-scale - MEAN, EXACT)
