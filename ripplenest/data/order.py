@@ -25,6 +25,7 @@ from ripplenest.nrc.errors import LawBroken
 
 SIGN = np.uint64(1 << 63)
 LEAST, MOST = np.uint64(1), np.uint64((1 << 64) - 2)  # prefixes of values; below and above is NULL
+FAR = np.int64(1 << 62)  # behind every rank
 Limits = npt.NDArray[np.int64] | int
 
 

@@ -18,13 +18,12 @@ from attrs import define, field, frozen
 
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Places, index_of, matches, same
-from ripplenest.data.order import Copies, First, Ordering, dense, prefixes, ranks, row_codes, weighed
+from ripplenest.data.order import FAR, Copies, First, Ordering, dense, prefixes, ranks, row_codes, weighed
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.types import Base
 from ripplenest.store.ordered import OrderedIndex, entries
 
 NEAR = 8  # entries in which a place is not searched for by comparing rows
-FAR = np.int64(1 << 62)  # behind every rank
 NOBODY = -1  # whose rows of other keys are that have the same hash
 Take = Callable[[Places], pa.Table]  # the rows of a segment at some places, with the columns c0…, w
 
