@@ -9,8 +9,8 @@ key. Then, as a materialized top-k view is refilled (Yi et al., Efficient Mainte
 3. Δ takes no copy of b away, and with the copies of b that are known it is enough;
 4. else rows are read on from b, with Δ on top.
 
-So what comes in never reads, and a deletion reads on where the answer ended: rows that went before b are not seen again,
-however many they are. Law (refill = sort): the answer is the first ``limit`` copies of all rows of the key in order.
+So what comes in never reads, and a deletion reads on where the answer ended: rows that went before b are not seen
+again, however many they are. Law (refill = sort): the answer is the first ``limit`` copies of all rows of the key in order.
 """
 
 from collections.abc import Callable

@@ -202,7 +202,8 @@ def _of_change(asked: Asked, plus: Rows | None) -> tuple[pa.Table, Places]:
     """The rows of a change that have one of the keys, and whose they are."""
     table = (Rows.empty(asked.types) if plus is None else plus).arrow().combine_chunks()
     which, owners = owned(asked.keys, table, asked.order.key)
-    return table.take(pa.array(which)), owners
+    wanted = asked.limits[owners] > 0  # of other keys nothing is read, and so nothing known
+    return table.take(pa.array(which[wanted])), owners[wanted]
 
 
 def _share_out(readings: Sequence[Reading], limits: Places) -> None:
