@@ -10,7 +10,7 @@ key. Then, as a materialized top-k view is refilled (Yi et al., Efficient Mainte
 4. else rows are read on from b, with Δ on top.
 
 So what comes in never reads, and a deletion reads on where the answer ended: rows that went before b are not seen
-again, however many they are. Law (refill = sort): the answer is the first ``limit`` copies of all rows of the key in order.
+again, however many they are. Law (refill = sort): the answer is the first ``limit`` copies of all rows of the key.
 """
 
 from collections.abc import Callable
