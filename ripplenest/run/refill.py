@@ -6,7 +6,7 @@ key. Then, as a materialized top-k view is refilled (Yi et al., Efficient Mainte
 
 1. T is fewer than ``limit`` copies: it is all that the key has, and the first of T ⊎ Δ are the answer;
 2. what of T ⊎ Δ comes before b is enough: T holds all that comes before b, so the first of it are the answer;
-3. Δ takes no copy of b away, and with the copies of b that are known it is enough;
+3. with the copies of b that T has, and that Δ adds or takes away, it is enough: there are no fewer;
 4. else rows are read on from b, with Δ on top.
 
 So what comes in never reads, and a deletion reads on where the answer ended: rows that went before b are not seen
@@ -114,11 +114,9 @@ class _Step:
         """The rows at the bounds, with the copies that are ``missing``: those that are known to be enough, and others.
         """
         own = np.flatnonzero((self.ranks == bounds[self.keys]) & (missing[self.keys] > 0))
-        ends, held = Copies.of(self.keys[own], self.ranks[own], self.weights[own]), np.zeros(self.many, np.int64)
-        before = own[own < self.held]
-        held[self.keys[before]] = self.weights[before]
+        ends = Copies.of(self.keys[own], self.ranks[own], self.weights[own])
         places, wanted = own[ends.places], missing[ends.keys]
-        enough = (ends.counts >= held[ends.keys]) & (ends.counts >= wanted)
+        enough = ends.counts >= wanted
         return (places[enough], wanted[enough]), (places[~enough], wanted[~enough])
 
     def read(self, open_: Some, read_on: ReadOn) -> First:

@@ -27,13 +27,14 @@ from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, LawBroken, StateError
 from ripplenest.nrc.types import INT, LONG, STRING, Base
 from ripplenest.store import Change, Snapshot, Store, TableSpec, clustering, first, merging, ordered, ranges
+from ripplenest.store.blocks import BLOCK
 from ripplenest.store.catalogue import FORMAT, FORMATS, ORDERED
 from ripplenest.store.detached import Detached
 from ripplenest.store.disk import Disk
 from ripplenest.store.ranges import Unwritten, divided, merge, written
 from ripplenest.store.ref import TableRef, ref_of_json, ref_to_json
 from ripplenest.store.segments import Reader
-from ripplenest.store.specs import Reshape, Written
+from ripplenest.store.specs import Reshape, Written, columns_text
 from ripplenest.store.staging import Staging
 
 COUNTS: Counter[str] = Counter()
@@ -282,7 +283,7 @@ def answered(folder: Path) -> list[dict[Row, int]]:
     with Store.open(folder) as store:
         tables, limits = store.snapshot(), np.array([3, 3, 3])
         keys = Rows.of_pairs((LONG,), [((i,), 1) for i in (1, 2, 77)])
-        start = Rows.of_pairs(TEXTS, [((i, f"row {i * 7:03}"), 1) for i in (1, 2)])
+        start = Rows.of_pairs(TEXTS, [((i, f"{i * 7:05}"), 1) for i in (1, 2)])
         return [tables.first(T, BY, keys, limits, begin).rows.counts() for begin in (None, start)]
 
 
@@ -292,7 +293,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.open(folder) as store:
         store.commit(Change(tables=(TableSpec(T, TEXTS, ((0,),), (BY,)),)), 0)
         for i in range(3):
-            rows = [((n % 9, f"row {n:03}"), 1) for n in range(3000 * i, 3000 * i + 3000)]
+            rows = [((n % 9, f"{n:05}"), 1) for n in range(9000 * i, 9000 * i + 9000)]
             store.commit(Change({T: Rows.of_pairs(TEXTS, rows)}), i + 1)
     return folder
 
@@ -320,6 +321,22 @@ def test_a_flipped_bit_in_an_order_is_named_or_not_read(good: Path, tmp_path: Pa
     assert answered(state) == wanted and named > 5
 
 
+def test_a_search_that_was_led_astray_is_noticed(good: Path, tmp_path: Path) -> None:
+    """By entries that say that all rows come before what is looked for."""
+    state = tmp_path / "state"
+    shutil.copytree(good, state)
+    with Store.open(state) as store:
+        now = store.snapshot()
+        segment = now.segments(T)[-1]
+        own = Reader(Disk(state / "segments")).order(segment, BY).prefixes.tobytes()
+    path = state / "segments" / segment.indexes[BY].file
+    data = path.read_bytes()
+    assert len(own) > 3 * BLOCK and data.count(own) == 1
+    path.write_bytes(data.replace(own, bytes(len(own))))
+    with pytest.raises(CorruptState, match="stored bytes have changed"):
+        answered(state)
+
+
 def test_an_order_of_another_segment_is_refused(good: Path, tmp_path: Path) -> None:
     """And one of another index, and none."""
     place = "file, offset, bytes, sha256"
@@ -338,3 +355,7 @@ def test_an_order_of_another_segment_is_refused(good: Path, tmp_path: Path) -> N
         told(state, sql)
         with pytest.raises(CorruptState, match=what):
             answered(state)
+        if what == "lost an index":
+            with Store.open(state) as store, pytest.raises(CorruptState, match=what) as caught:
+                store.check_segments()
+            assert caught.value.wanted == columns_text(BY)
