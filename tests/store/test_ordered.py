@@ -281,9 +281,9 @@ def test_a_state_has_the_format_that_its_tables_need(tmp_path: Path) -> None:
 def answered(folder: Path) -> list[dict[Row, int]]:
     """The first rows of some keys, from a process that has nothing cached."""
     with Store.open(folder) as store:
-        tables, limits = store.snapshot(), np.array([3, 3, 3])
-        keys = Rows.of_pairs((LONG,), [((i,), 1) for i in (1, 2, 77)])
-        start = Rows.of_pairs(TEXTS, [((i, f"{i * 7:05}"), 1) for i in (1, 2)])
+        tables, limits = store.snapshot(), np.full(10, 3)
+        keys = Rows.of_pairs((LONG,), [((i,), 1) for i in (*range(9), 77)])
+        start = Rows.of_pairs(TEXTS, [((i, f"{i * 7:05}"), 1) for i in range(9)])
         return [tables.first(T, BY, keys, limits, begin).rows.counts() for begin in (None, start)]
 
 
@@ -331,7 +331,8 @@ def test_a_search_that_was_led_astray_is_noticed(good: Path, tmp_path: Path) -> 
         own = Reader(Disk(state / "segments")).order(segment, BY).prefixes.tobytes()
     path = state / "segments" / segment.indexes[BY].file
     data = path.read_bytes()
-    assert len(own) > 3 * BLOCK and data.count(own) == 1
+    own = own[BLOCK:-BLOCK]  # with the last ones is what is read when a blob is opened
+    assert len(own) > BLOCK and data.count(own) == 1
     path.write_bytes(data.replace(own, bytes(len(own))))
     with pytest.raises(CorruptState, match="stored bytes have changed"):
         answered(state)
