@@ -143,16 +143,6 @@ def _of_decimals(words: U64) -> U64:
 # ---------------------------------------------------------------- rows
 
 
-def dense(own: Sequence[U64 | Places], rows: int) -> Places:
-    """For each of ``rows`` how many different rows come before it, of which ``own`` are the codes."""
-    found = np.zeros(rows, np.int64)
-    if not own or not rows:
-        return found
-    order = np.lexsort(own[::-1])
-    found[order] = np.cumsum(changes([column[order] for column in own])) - 1
-    return found
-
-
 def changes(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
     """Where a row differs from the one before it; the first one does."""
     found = np.zeros(len(columns[0]), np.bool_)
@@ -168,13 +158,32 @@ def row_codes(table: pa.Table, by: Sequence[By]) -> list[U64]:
 
 
 def ranks(table: pa.Table, o: Ordering) -> Places:
-    """The place of each row (c0…, w) among the different ones, whatever their keys are; equal rows share one."""
-    return dense(row_codes(table, o.every(table.num_columns - 1)), table.num_rows)
+    """For each row (c0…, w) how many come before it, whatever their keys are: equal rows share a number."""
+    return _ranked(table, o.every(table.num_columns - 1))
 
 
 def key_numbers(table: pa.Table, key: Sequence[int]) -> Places:
-    """The number of the key of each row; NULL is NULL, NaN is NaN."""
-    return dense(row_codes(table, [By(c) for c in key]), table.num_rows)
+    """A number for the key of each row, less than there are rows; NULL is NULL, NaN is NaN."""
+    return _ranked(table, [By(c) for c in key])
+
+
+def _ranked(table: pa.Table, every: Sequence[By]) -> Places:
+    """Column by column: what one tells apart the next ones are not asked for."""
+    found, tied = np.zeros(table.num_rows, np.int64), np.arange(table.num_rows)
+    for by in every:
+        if len(tied) < 2:
+            break
+        column = table.column(by.column).combine_chunks()
+        own = codes(column if len(tied) == len(found) else column.take(pa.array(tied)), by)
+        before = found[tied]
+        order = np.lexsort((*own[::-1], before))
+        before, starts = before[order], changes([before[order], *(c[order] for c in own)])
+        place = np.arange(len(tied))
+        group, part = (np.maximum.accumulate(np.where(s, place, 0)) for s in (changes([before]), starts))
+        found[tied[order]] = before + part - group
+        single = starts & np.append(starts[1:], True)
+        tied = np.sort(tied[order][~single])
+    return found
 
 
 @frozen

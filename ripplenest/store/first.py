@@ -18,7 +18,7 @@ from attrs import define, field, frozen
 
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Places, index_of, matches, same
-from ripplenest.data.order import FAR, Copies, First, Ordering, dense, prefixes, ranks, row_codes, weighed
+from ripplenest.data.order import FAR, Copies, First, Ordering, prefixes, ranks, weighed
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.types import Base
 from ripplenest.store.ordered import OrderedIndex, entries
@@ -127,7 +127,7 @@ def _begin(
         middle = (low[wide] + high[wide]) >> 1
         rows = take(index.rows(middle))
         both = pa.concat_tables([rows, bound.take(pa.array(wide))]).combine_chunks()
-        own = dense(row_codes(both, by), both.num_rows)
+        own = ranks(both, o)
         less = own[: len(wide)] < own[len(wide) :]
         low[wide[less]] = middle[less] + 1
         high[wide[~less]] = middle[~less]
