@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from ripplenest.data.index import Keys, Places, Wanted, asked_for
 from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.errors import StateError
+from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Blob
 from ripplenest.store.first import Asked, Take, read_first
@@ -92,8 +92,11 @@ class TableRef:
             possible = map(columns_text, self.spec.ordered)
             what, got = "not an ordering of this table", columns_text(o)
             raise StateError(what, where=self.spec.name, got=got, possible=possible)
-        asked = Asked.of(o, self.spec.types, keys, limits, start)
-        return read_first([self._in_order(reader, s, o) for s in self.segments], asked, plus)
+        try:
+            asked = Asked.of(o, self.spec.types, keys, limits, start)
+            return read_first([self._in_order(reader, s, o) for s in self.segments], asked, plus)
+        except LawBroken as e:
+            raise e.at(self.spec.name) from None
 
     def _in_order(self, reader: Reader, s: Segment, o: Ordering) -> tuple[OrderedIndex, Take]:
         return reader.order(s, o, self._indexed(s), self.layouts), partial(reader.taken, s, layouts=self.layouts)

@@ -83,7 +83,7 @@ class Snapshot:
 
         Costs keys · segments · log(rows), the rows found, and those that are passed over because their weights cancel.
         Raises StateError when ``o`` is none of the table's orderings, and LawBroken for a row that is passed and is
-        there less than 0 times.
+        there less than 0 times, or for a key that comes twice.
         """
         ref = self.table(table)
         return self._read(lambda: ref.first(self._reader, o, keys, limits, start, plus))

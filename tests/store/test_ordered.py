@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import sqlite3
+import tarfile
 import tempfile
 from collections import Counter
 from contextlib import closing
@@ -39,6 +40,7 @@ from ripplenest.store.staging import Staging
 
 COUNTS: Counter[str] = Counter()
 T = "t"
+STATES = Path(__file__).parent.parent / "data" / "states"
 
 
 # ---------------------------------------------------------------- the law
@@ -234,8 +236,12 @@ def test_what_is_no_ordering_is_refused(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="not an ordering of this table") as caught:
             store.snapshot().first(T, Ordering((0,), ()), ONE, np.array([1]))
         assert list(caught.value.possible) == ['{"key": [0], "by": [[1, false, false]]}']
-        with pytest.raises(LawBroken, match="less than 0 times"):
+        with pytest.raises(LawBroken, match="less than 0 times") as broken:
             store.snapshot().first(T, BY, ONE, np.array([1]))
+        assert broken.value.where == T
+        for keys, start in ((ONE.plus(ONE), None), (ONE, texts(0, 2))):
+            with pytest.raises(LawBroken, match="asked for twice"):
+                store.snapshot().first(T, BY, keys, np.ones(len(keys), np.int64), start)
 
 
 def test_a_segment_of_tasks_without_its_order_is_refused(tmp_path: Path) -> None:
@@ -276,6 +282,29 @@ def test_a_state_has_the_format_that_its_tables_need(tmp_path: Path) -> None:
         assert not told(store.path, "SELECT * FROM segment_indexes") and not told(store.path, "SELECT * FROM indexes")
     with Store.open(tmp_path / "s", formats=older) as store:
         assert store.snapshot().scan("u").counts() == texts(3, 6).counts()
+
+
+@pytest.mark.parametrize("release", ["0.2.0", "0.3.0"])
+def test_states_of_other_times_can_be_ordered(tmp_path: Path, release: str) -> None:
+    """Also those of format 4, whose indexes are other ones: before and after their segments become one."""
+    with tarfile.open(STATES / f"{release}.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    with Store.open(tmp_path / "state") as store:
+        assert told(store.path) == [("4" if release == "0.2.0" else "5",)]
+        tables = {name: spec for name, spec in store.tables().items() if len(spec.types) > 1}
+        given = {name: (Ordering((len(t.types) - 1,), (By(0, descending=True),)),) for name, t in tables.items()}
+        store.commit(Change(ordered=given), store.version)
+        assert told(store.path) == [(str(ORDERED),)]
+        for everything in (False, True):
+            store.compact(everything=True) if everything else None
+            now = store.snapshot()
+            for name, (o,) in given.items():
+                rows = now.scan(name)
+                keys = rows.select(o.key).consolidated()
+                found = now.first(name, o, keys, np.full(len(keys), 2))
+                assert shown(found.rows.counts()) == shown(first_copies(rows.counts(), o, lambda _: 2))
+                COUNTS["texts"] += any(tables[name].types[c].kind == "string" for c in o.key)
+    assert COUNTS["texts"] > 1
 
 
 def answered(folder: Path) -> list[dict[Row, int]]:
