@@ -16,7 +16,7 @@ names them: the only moment of visibility. ``store.py`` begins with the theory o
    folder.py     what is in a state directory          disk.py       every operation on a file, each a step to fail at
    layouts.py    tables whose columns change           place.py      where a state lives, and not its copies
    making.py     the rows and indexes of a segment     ordered.py    indexes by which rows are read in order
-   first.py      the first rows of keys, from all segments
+   first.py      the first rows of keys                arranging.py  making these indexes
 
 Each name is imported when it is first used: tasks of Spark read and write segments without a catalogue.
 """

@@ -11,71 +11,19 @@ many, the place by comparing rows: three binary searches, and of what comes befo
 As with every index, a search believes what it reads, and the two entries that it comes in between are checked.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from attrs import evolve, frozen
 
-from ripplenest.data.hashing import U64, hash_columns
+from ripplenest.data.hashing import U64
 from ripplenest.data.index import Places, ranges
-from ripplenest.data.order import Ordering, changes, prefixes, row_codes
-from ripplenest.data.room import Room
+from ripplenest.data.order import Ordering
+from ripplenest.store.arranging import OrderedEntries
 from ripplenest.store.blocks import Blocks
-from ripplenest.store.clustering import pieces
-from ripplenest.store.indexes import NARROW, Entries, KeyIndex, upper
+from ripplenest.store.indexes import KeyIndex
 from ripplenest.store.mapped import touch
 
 PREFIX = "o"
-
-
-# ---------------------------------------------------------------- making
-
-
-@frozen(eq=False)
-class OrderedEntries:
-    """What is stored of the order of a table."""
-
-    keyed: Entries
-    prefixes: U64
-
-
-def in_order_of(table: pa.Table, o: Ordering, room: Room) -> OrderedEntries:
-    """The entries of ``table`` (c0…, w), whose rows are different. Besides these, 28 bytes for each row are in memory,
-    and of rows that agree in h and o those of about a window at a time; of one h and o, all."""
-    hashes, own = np.empty(table.num_rows, np.uint32), np.zeros(table.num_rows, np.uint64)
-    by = o.every(table.num_columns - 1)
-    for start, piece in pieces(table, room):
-        place = slice(start, start + piece.num_rows)
-        hashes[place] = upper(hash_columns([piece.column(c).combine_chunks() for c in o.key], piece.num_rows))
-        if by:
-            own[place] = prefixes(piece.column(by[0].column).combine_chunks(), by[0])
-    order = np.lexsort((own, hashes))
-    hashes, own = hashes[order], own[order]
-    for start, end in _ties(hashes, own, max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)):
-        rows = table.take(pa.array(order[start:end]))
-        runs = np.cumsum(changes([hashes[start:end], own[start:end]]))
-        order[start:end] = order[start:end][np.lexsort((*row_codes(rows, by)[::-1], runs))]
-        room.release()
-    numbers = order.astype(np.uint32) if table.num_rows <= NARROW else order
-    return OrderedEntries((hashes, numbers), own)
-
-
-def _ties(hashes: npt.NDArray[np.uint32], own: U64, most: int) -> Iterator[tuple[int, int]]:
-    """Spans of entries that agree with a neighbour in both, whole ones together, of about ``most`` entries at most."""
-    starts = np.flatnonzero(changes([hashes, own]))
-    ends = np.append(starts[1:], len(hashes))
-    many = (ends - starts) > 1
-    starts, ends = starts[many], ends[many]
-    at = 0
-    while at < len(starts):
-        last = max(int(np.searchsorted(ends, starts[at] + most, "right")), at + 1)
-        yield int(starts[at]), int(ends[last - 1])
-        at = last
-
-
-# ---------------------------------------------------------------- reading
 
 
 @frozen(eq=False)

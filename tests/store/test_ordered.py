@@ -27,7 +27,7 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, LawBroken, StateError
 from ripplenest.nrc.types import INT, LONG, STRING, Base
-from ripplenest.store import Change, Snapshot, Store, TableSpec, clustering, first, merging, ordered, ranges
+from ripplenest.store import Change, Snapshot, Store, TableSpec, arranging, clustering, first, merging, ranges
 from ripplenest.store.blocks import BLOCK
 from ripplenest.store.catalogue import FORMAT, FORMATS, ORDERED
 from ripplenest.store.detached import Detached
@@ -135,7 +135,7 @@ def test_first_is_what_sorting_finds(collide: bool, c: Choices) -> None:
         patch.setattr(ranges, "LEAST", 1 << 8)
         patch.setattr(first, "NEAR", c.pick((8, 0)))
         if collide:
-            for module in (index, clustering, ordered, first):
+            for module in (index, clustering, arranging, first):
                 patch.setattr(module, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
         memory = c.pick((1 << 24, 1 << 10))
         with Store.open(folder, memory=memory) as store:
