@@ -12,10 +12,11 @@ from support.ordering import in_order, ordering
 from support.sizes import many
 
 from ripplenest.data import room
+from ripplenest.data.order import By, Ordering
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import BOOL, LONG, STRING, Base, nullable
-from ripplenest.store import blocks, encoding, segments
+from ripplenest.store import arranging, blocks, encoding, segments
 from ripplenest.store.arranging import in_order_of
 from ripplenest.store.blocks import BLOCK, trailer
 from ripplenest.store.clustering import clustered, indexed
@@ -88,6 +89,16 @@ def test_an_order_in_little_room_is_the_order(c: Choices) -> None:
     assert all(a[0] < b[0] or (a[0] == b[0] and not b[1] < a[1]) for a, b in pairwise(entries))
     COUNTS["orders in windows"] += table.nbytes > little.chunk
     COUNTS["of one key"] += table.nbytes > little.chunk and not o.key
+
+
+def test_numbers_are_told_apart_in_little_room_whatever_their_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NULL is far from all numbers, and does not put them into one window."""
+    sizes: list[int] = []
+    plain = arranging._arranged
+    monkeypatch.setattr(arranging, "_arranged", lambda *a: sizes.append(len(a[2])) or plain(*a))
+    table = Rows.of_pairs((nullable(LONG),), [((i or None,), 1) for i in range(1000)]).arrow()
+    in_order_of(table, Ordering((), (By(0, True),)), Room(room.CHUNK * table.nbytes // 10))
+    assert sum(sizes) == 1000 and max(sizes) < 200
 
 
 @law(examples=60)
