@@ -25,6 +25,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.store.ordered import OrderedIndex, entries
 
 NEAR = 8  # entries in which a place is not searched for by comparing rows
+NOWHERE: Places = np.empty(0, np.int64)
 NOBODY = -1  # whose rows of other keys are that have the same hash
 Take = Callable[[Places], pa.Table]  # the rows of a segment at some places, with the columns c0…, w
 
@@ -145,12 +146,16 @@ def _begin(
 
 @define(eq=False)
 class Pool:
-    """Rows that were taken, of all segments and keys, and whose they are."""
+    """Rows that were taken of segments, and whose they are, of the keys that are not done with; of these how many
+    copies are wanted, and where they begin. ``found`` are the rows of those that are."""
 
-    asked: Asked
+    limits: Places
+    start: pa.Table
+    starts: Places
     tables: list[pa.Table] = field(factory=list)
     owners: list[Places] = field(factory=list)
     size: int = 0
+    found: list[pa.Table] = field(factory=list)
 
     def add(self, table: pa.Table, owners: Places) -> None:
         self.tables.append(table)
@@ -162,7 +167,27 @@ class Pool:
         if len(self.tables) > 1:
             self.tables = [pa.concat_tables(self.tables).combine_chunks()]
             self.owners = [np.concatenate(self.owners)]
-        return pa.concat_tables([*self.tables, self.asked.start]).combine_chunks()
+        return pa.concat_tables([*self.tables, self.start]).combine_chunks()
+
+    def narrow(self, open_: Places, settled: "Settled", readings: Sequence["Reading"]) -> None:
+        """Only go on with the keys that are ``open_``: what others had to read costs them nothing."""
+        (table,), (owners,) = self.tables, self.owners
+        is_open = np.zeros(len(self.limits), np.bool_)
+        is_open[open_] = True
+        done = ~is_open[owners[settled.places]]
+        self.found.append(weighed(table, settled.places[done], settled.copies[done]))
+        kept = (owners >= 0) & is_open[owners]
+        ends = [(r, open_[r.left[open_] > 0]) for r in readings]
+        for r, own in ends:  # which may be rows of other keys
+            kept[r.last[own]] = True
+        place = np.cumsum(kept) - 1
+        for r, own in ends:
+            r.last[own] = place[r.last[own]]
+        self.tables, self.owners = [table.filter(pa.array(kept))], [owners[kept]]
+        self.size, self.limits = len(self.owners[0]), np.where(is_open, self.limits, 0)
+        bounds = open_[self.starts[open_] >= 0]
+        self.start, self.starts = self.start.take(pa.array(self.starts[bounds])), np.full(len(is_open), NOBODY)
+        self.starts[bounds] = np.arange(len(bounds))
 
 
 @frozen(eq=False)
@@ -181,7 +206,7 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
 
     Raises LawBroken for a row among them that is there less than 0 times, and CorruptState.
     """
-    pool, read = Pool(asked), 0
+    pool, read = Pool(asked.limits, asked.start, asked.starts), 0
     pool.add(*_of_change(asked, plus))
     readings = []
     for index, take in segments:
@@ -196,11 +221,12 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
                 table, owners = reading.taken(own, pool.size)
                 pool.add(table, asked.is_of(table, owners))
                 read += len(owners)
-        table = pool.table()
-        settled = _settled(pool, readings, table)
-        due = list(_due(readings, settled, asked.limits))
-        if not any(map(len, due)):
-            return First(Rows(asked.types, table=weighed(table, settled.places, settled.copies), summed=True), read)
+        settled = _settled(pool, readings, asked.order)
+        due = list(_due(readings, settled, pool.limits))
+        open_ = np.unique(np.concatenate([NOWHERE, *due]))
+        pool.narrow(open_, settled, readings)
+        if not len(open_):
+            return First(Rows(asked.types, table=pa.concat_tables(pool.found), summed=True), read)
 
 
 def _of_change(asked: Asked, plus: Rows | None) -> tuple[pa.Table, Places]:
@@ -219,21 +245,22 @@ def _share_out(readings: Sequence[Reading], limits: Places) -> None:
         r.chunk = np.minimum(share, r.left).astype(np.int64)
 
 
-def _settled(pool: Pool, readings: Sequence[Reading], table: pa.Table) -> Settled:
-    asked, (owners,) = pool.asked, pool.owners
-    every = ranks(table, asked.order)
+def _settled(pool: Pool, readings: Sequence[Reading], o: Ordering) -> Settled:
+    table, (owners,) = pool.table(), pool.owners
+    every = ranks(table, o)
     own = every[: pool.size]
-    reached = np.full(len(asked.limits), FAR)
+    reached = np.full(len(pool.limits), FAR)
     for r in readings:
-        behind = np.flatnonzero((r.left > 0) & (r.last >= 0))
+        behind = np.flatnonzero((r.left > 0) & (pool.limits > 0))
         reached[behind] = np.minimum(reached[behind], own[r.last[behind]])
-    begin = np.where(asked.starts >= 0, every[pool.size + asked.starts] if len(asked.start) else 0, 0)
+    begin, bounded = np.zeros(len(pool.limits), np.int64), np.flatnonzero(pool.starts >= 0)
+    begin[bounded] = every[pool.size + pool.starts[bounded]]
     there = np.flatnonzero(owners >= 0)
     there = there[(own[there] >= begin[owners[there]]) & (own[there] <= reached[owners[there]])]
     weights = pc.cast(table.column(WEIGHT), pa.int64()).to_numpy()[there]
     found = Copies.of(owners[there], own[there], weights)
-    at, copies = found.first(asked.limits[found.keys])
-    counts = np.zeros(len(asked.limits), np.int64)
+    at, copies = found.first(pool.limits[found.keys])
+    counts = np.zeros(len(pool.limits), np.int64)
     np.add.at(counts, owners[there][at], copies)
     return Settled(reached, own, counts, there[at], copies)
 

@@ -224,6 +224,23 @@ def test_what_is_asked_is_read_and_little_more(tmp_path: Path) -> None:
         assert found.rows.counts() == {(1, f"{n:06}"): 1 for n in range(1000)} and found.read < 2000
 
 
+def test_a_key_that_passes_many_rows_over_costs_others_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are compared again only with those of keys that read on."""
+    ranked: list[int] = []
+    plain = first.ranks
+    monkeypatch.setattr(first, "ranks", lambda table, o: ranked.append(len(table)) or plain(table, o))
+    with Store.open(tmp_path / "s") as store:
+        others = Rows.of_pairs(TEXTS, [((key, str(n)), 1) for key in range(2, 2000) for n in range(3)])
+        store.commit(Change({T: others.plus(texts(0, 5000))}, (TableSpec(T, TEXTS, (), (BY,)),)), 0)
+        store.commit(Change({T: texts(0, 4000, -1)}), 1)
+        keys = Rows.of_pairs((LONG,), [((i,), 1) for i in range(1, 2000)])
+        start = Rows.of_pairs(TEXTS, [((key, "1"), 1) for key in range(2, 2000)])
+        found = store.snapshot().first(T, BY, keys, np.full(1999, 2), start)
+    wanted = {(key, str(n)): 1 for key in range(2, 2000) for n in (1, 2)}
+    assert found.rows.counts() == wanted | texts(4000, 4002).counts()
+    assert len(ranked) > 8 and sum(ranked) < 3 * found.read, (ranked, found.read)
+
+
 # ---------------------------------------------------------------- wrong use
 
 
