@@ -273,8 +273,8 @@ def note_text(note: Mapping[str, object]) -> str:
 
 
 def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
-    """``schema`` with the tables, access keys and meta values of ``change``, which makes version ``n``, and without
-    dropped tables that no version from ``oldest`` on has.
+    """``schema`` with the tables, access keys, orderings and meta values of ``change``, which makes version ``n``, and
+    without dropped tables that no version from ``oldest`` on has.
 
     Raises StateError when they do not fit."""
     dropped = tuple(t for t in schema.dropped if t.died is None or t.died > oldest)
