@@ -139,7 +139,7 @@ def _words_of_texts(column: pa.Array, seed: int) -> U64:
     many = (lengths + 7) >> 3
     last = np.cumsum(many)
     place = np.arange(last[-1]) - np.repeat(last - many, many)  # of each word in its text
-    words = _loaded(data, ends, np.repeat(starts, many) + 8 * place)
+    words = loaded(data, ends, np.repeat(starts, many) + 8 * place)
     rest = ((lengths & 7) << 3).astype(np.uint64)  # bits of the last word, if it is not whole
     cut = rest > 0
     words[last[cut] - 1] &= (np.uint64(1) << rest[cut]) - np.uint64(1)
@@ -153,7 +153,7 @@ def _place_keys(many: int) -> U64:
     return mix(np.arange(1, many + 1, dtype=np.uint64) * GOLDEN)
 
 
-def _loaded(data: pa.Buffer | None, ends: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> U64:
+def loaded(data: pa.Buffer | None, ends: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> U64:
     """The words that begin ``at`` bytes of texts, which are in ``data`` one after another."""
     size = int(ends[-1] - ends[0])
     memory = np.zeros(size // 8 + 2, np.dtype("<u8"))
@@ -181,7 +181,7 @@ def _distinct_digests(column: pa.Array) -> U64:
 
 
 def _hash_column(column: pa.Array, seed: int = 0) -> U64:
-    words = _words(column)
+    words = bits(column)
     hashes = np.full(len(column), seed, np.uint64)
     for i in range(words.shape[1]):
         hashes += words[:, i]
@@ -199,7 +199,7 @@ def _digest(value: str | bytes | None) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
-def _words(column: pa.Array) -> U64:
+def bits(column: pa.Array) -> U64:
     """The bits of a fixed-width column as rows of 64-bit words; what NULL rows hold does not matter."""
     t = column.type
     if pa.types.is_boolean(t) or pa.types.is_date(t) or pa.types.is_int32(t):

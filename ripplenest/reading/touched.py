@@ -19,8 +19,9 @@ from graphlib import TopologicalSorter
 
 from attrs import frozen
 
-from ripplenest.data.index import Wanted, key_rows
+from ripplenest.data.index import Places, Wanted, key_rows
 from ripplenest.data.labels import labels, site_columns, width
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Type
@@ -226,6 +227,17 @@ class _Before:
         gone = self.gone.get(table, set())
         label = tuple(range(len(next(iter(gone), ()))))
         return self.after.probe(table, columns, [k for k in key_rows(keys) if columns != label or k not in gone])
+
+    def first(
+        self,
+        table: str,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        return self.after.first(table, o, keys, limits, start, plus)
 
 
 def _present(rows: Found) -> list[tuple[Row, int]]:

@@ -6,6 +6,7 @@ from attrs import field, frozen
 
 from ripplenest.data import sums
 from ripplenest.data.index import Wanted
+from ripplenest.data.order import First
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
@@ -51,6 +52,10 @@ class Loaded:
 
     def probe(self, table: str, columns: tuple[int, ...], keys: Wanted) -> Rows:  # noqa: ARG002
         """Nothing is looked up where everything is read. Raises StateError."""
+        raise StateError("a build reads whole tables", where=table)
+
+    def first(self, table: str, *_: object, **__: object) -> First:
+        """Nothing is read in order, either. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 
 

@@ -3,7 +3,7 @@
 A commit writes at most two files, fsyncs them and their folder, and then commits one transaction of the catalogue that
 names them: the only moment of visibility. ``store.py`` begins with the theory of operation; this is who does what:
 
-   store.py      opening a state                       snapshot.py   one version: scan, probe, delta
+   store.py      opening a state                       snapshot.py   one version: scan, probe, first, delta
    readable.py   every question about a state          changelog.py  what changed between versions
    writable.py   commits                               upkeep.py     compact, vacuum, check, what a state takes up
    commit.py     what a change makes of a version      segments.py   packs of blobs, and who reads of them
@@ -15,6 +15,8 @@ names them: the only moment of visibility. ``store.py`` begins with the theory o
    chain.py      the digests that tie rows together    tables.py     the tables of the catalogue
    folder.py     what is in a state directory          disk.py       every operation on a file, each a step to fail at
    layouts.py    tables whose columns change           place.py      where a state lives, and not its copies
+   making.py     the rows and indexes of a segment     ordered.py    indexes by which rows are read in order
+   first.py      the first rows of keys                arranging.py  making these indexes
 
 Each name is imported when it is first used: tasks of Spark read and write segments without a catalogue.
 """

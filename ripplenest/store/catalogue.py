@@ -21,18 +21,19 @@ from sqlalchemy.engine import Connection
 
 from ripplenest.nrc.errors import StateError
 from ripplenest.store.backend import Backend
-from ripplenest.store.chain import Head, Schema, Version, columns_text, first_version, tombstone, types_text
+from ripplenest.store.chain import Head, Schema, Version, first_version, tombstone, types_text
 from ripplenest.store.disk import Blob
 from ripplenest.store.place import Place
 from ripplenest.store.records import Records, Tip
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
-from ripplenest.store.specs import Batch, Columns
+from ripplenest.store.specs import Access, Batch, columns_text
 from ripplenest.store.statements import DIE, DROP_INDEXES, DROP_SEGMENTS, DROP_VERSIONS, GONE_FILES, INSERT, SET
 from ripplenest.store.tables import ALL, BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES, VERSIONS
 
 FORMAT = 5  # 5: digests of blocks, other indexes; 4: labels are keys and numbers; 3: tables can be dropped
-FORMATS = (str(FORMAT), "4")  # what can be read: a state of format 4 becomes one of 5 with the next commit
+ORDERED = 6  # a state of format 5 in which tables are ordered: releases that cannot keep them in order refuse it
+FORMATS = (str(ORDERED), str(FORMAT), "4")  # what can be read: format 4 becomes 5 with the next commit
 OLDER = ("2", "3")  # formats that ``migrate`` reads
 RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
 
@@ -44,7 +45,7 @@ class Born:
 
     segments: Iterable[tuple[Segment, int | None]] = ()
     dead: Iterable[int] = ()
-    indexes: Iterable[tuple[int, Columns, Blob]] = ()
+    indexes: Iterable[tuple[int, Access, Blob]] = ()
 
 
 @frozen
@@ -101,8 +102,10 @@ class Catalogue(Records):
         if got not in formats:
             newer = ["ripplenest migrate"] if got in OLDER else []
             possible = [*newer, "the version of ripplenest that made it", "a new state directory"]
-            what, wanted = "a state of another format", f"format {' or '.join(formats)}"
-            raise StateError(what, where=self.where, wanted=wanted, got=f"format {got}", possible=possible)
+            *some, last = sorted(formats)
+            wanted = f"format {', '.join(some)} or {last}" if some else f"format {last}"
+            what, got = "a state of another format", f"format {got}"
+            raise StateError(what, where=self.where, wanted=wanted, got=got, possible=possible)
 
     def close(self) -> None:
         """Let go of connections."""
@@ -145,7 +148,7 @@ class Catalogue(Records):
         INSERT[SEGMENT_INDEXES.name].run(c, blobs)
         DIE.run(c, [{"dead": i, "at": new.version.n} for i in born.dead])
         self._add_version(c, new.version)
-        self._set(c, {"newest": new.version.n, "format": FORMAT})
+        self._set(c, {"newest": new.version.n, "format": ORDERED if new.schema.is_ordered else FORMAT})
 
     def _write_schema(self, c: Connection, old: Schema, new: Schema) -> None:
         if new is old:
@@ -160,10 +163,10 @@ class Catalogue(Records):
         rows = [(new.ids[t.name], t.name, types_text(t.types), new.born[t.name]) for t in fresh]
         INSERT[TABLES.name].run(c, [dict(zip(("id", "name", "columns", "born"), row, strict=True)) for row in rows])
         indexes = [
-            {"table_id": new.ids[name], "columns": columns_text(columns), "position": i}
+            {"table_id": new.ids[name], "columns": columns_text(access), "position": i}
             for name, t in new.tables.items()
-            for i, columns in enumerate(t.indexes)
-            if new.ids[name] not in known or columns not in old.tables[name].indexes
+            for i, access in t.placed
+            if new.ids[name] not in known or access not in old.tables[name].access
         ]
         INSERT[INDEXES.name].run(c, indexes)
         before, after = old.stored_meta, new.stored_meta

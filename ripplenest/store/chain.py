@@ -22,7 +22,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.store.layouts import Layout
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
-from ripplenest.store.specs import Columns, TableSpec
+from ripplenest.store.specs import TableSpec, columns_text
 
 Live = Mapping[int, tuple[Segment, ...]]
 DROPPED = "dropped"  # meta key: a list of [id, name, died]
@@ -85,8 +85,13 @@ class Schema:
     def digest(self) -> str:
         named = [*((t.spec.name, t) for t in self.living), *((tombstone(t.id), t) for t in self.dropped)]
         tables = [(t.id, name, types_text(t.spec.types), t.born) for name, t in named]
-        indexes = [(t.id, columns_text(c), i) for _, t in named for i, c in enumerate(t.spec.indexes)]
+        indexes = [(t.id, columns_text(access), i) for _, t in named for i, access in t.spec.placed]
         return schema_digest(tables, indexes, self.stored_meta.items())
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a table that versions have which are kept has an order."""
+        return any(t.spec.ordered for t in (*self.living, *self.dropped))
 
     @property
     def living(self) -> list[Table]:
@@ -167,11 +172,3 @@ def types_text(types: tuple[Base, ...]) -> str:
 
 def types_of(text: str) -> tuple[Base, ...]:
     return tuple(Base(*t) for t in json.loads(text))
-
-
-def columns_text(columns: Columns) -> str:
-    return json.dumps(columns)
-
-
-def columns_of(text: str) -> Columns:
-    return tuple(json.loads(text))

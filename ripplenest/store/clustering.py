@@ -56,7 +56,8 @@ def _is_one_chunk(table: pa.Table) -> bool:
     return table.nbytes > NARROW or all(column.num_chunks == 1 for column in table.columns)
 
 
-def _pieces(table: pa.Table, room: Room) -> Iterator[tuple[int, pa.Table]]:
+def pieces(table: pa.Table, room: Room) -> Iterator[tuple[int, pa.Table]]:
+    """``table`` a chunk at a time, with the number of the first row of each."""
     most = max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)
     for start in range(0, table.num_rows, most):
         yield start, table.slice(start, most).combine_chunks()
@@ -69,7 +70,7 @@ def _hashes(piece: pa.Table, columns: Columns) -> U64:
 
 def _ascends(table: pa.Table, columns: Columns, room: Room) -> bool:
     last = np.uint64(0)
-    for _, piece in _pieces(table, room):
+    for _, piece in pieces(table, room):
         found = _hashes(piece, columns)
         if found[0] < last or (found[1:] < found[:-1]).any():
             return False
@@ -80,7 +81,7 @@ def _ascends(table: pa.Table, columns: Columns, room: Room) -> bool:
 def _as_one(table: pa.Table, room: Room) -> pa.Table:
     levels = (_level(chunk) for chunk in table.to_batches())
     extent = reduce(Extent.plus, map(Extent.of, levels))
-    return _in_file(table.schema, extent, (_level(piece) for _, piece in _pieces(table, room)), room)
+    return _in_file(table.schema, extent, (_level(piece) for _, piece in pieces(table, room)), room)
 
 
 def _level(piece: pa.Table | pa.RecordBatch) -> Level:
@@ -90,7 +91,7 @@ def _level(piece: pa.Table | pa.RecordBatch) -> Level:
 
 def _sorted(table: pa.Table, columns: Columns, room: Room) -> pa.Table:
     sorter = Sorter(room)
-    for _, piece in _pieces(table, room):
+    for _, piece in pieces(table, room):
         sorter.add(_level(piece), _hashes(piece, columns))
     assert sorter.extent is not None
     return _in_file(table.schema, sorter.extent, (window for _, window in sorter.windows()), room)
@@ -108,14 +109,14 @@ def _in_file(schema: pa.Schema, extent: Extent, levels: Iterable[Level], room: R
 
 def _first_index(table: pa.Table, columns: Columns, room: Room) -> Entries:
     spool = Spool(room, Extent(table.num_rows, ((pa.uint32(), 0),), ()))
-    for _, piece in _pieces(table, room):
+    for _, piece in pieces(table, room):
         spool.append(Level(piece.num_rows, [pa.array(upper(_hashes(piece, columns)))]))
     return spool.stored().columns[0].chunk(0).to_numpy(), None
 
 
 def _sorted_index(table: pa.Table, columns: Columns, room: Room) -> Entries:
     sorter, numbers = Sorter(room), np.uint32 if table.num_rows <= NARROW else np.int64
-    for start, piece in _pieces(table, room):
+    for start, piece in pieces(table, room):
         rows = np.arange(start, start + piece.num_rows).astype(numbers)
         sorter.add(Level(piece.num_rows, [pa.array(rows)]), _hashes(piece, columns))
     spool = Spool(room, Extent(table.num_rows, ((pa.uint32(), 0), (pa.from_numpy_dtype(numbers), 0)), ()))

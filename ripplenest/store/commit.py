@@ -13,6 +13,7 @@ from typing import Literal
 import pyarrow as pa
 from attrs import evolve, frozen
 
+from ripplenest.data.order import Ordering, orderings
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import sum_of
@@ -30,16 +31,24 @@ from ripplenest.store.chain import (
     live_digest,
     segments_digest,
 )
-from ripplenest.store.clustering import clustered, indexed
 from ripplenest.store.disk import Blob
-from ripplenest.store.indexes import Entries, KeyIndex
 from ripplenest.store.layouts import Layout, check_reshape
+from ripplenest.store.making import Made, index_on, made_of
 from ripplenest.store.mapped import Mapped, lightened
 from ripplenest.store.merging import BUDGET, due, tier
 from ripplenest.store.records import RESERVED, grouped
 from ripplenest.store.ref import Segments, sorted_runs
-from ripplenest.store.segments import Pack, Reader, Segment
-from ripplenest.store.specs import Change, Columns, TableSpec, Written, same_columns, unknown_table
+from ripplenest.store.segments import Pack, Reader, Segment, Stored
+from ripplenest.store.specs import (
+    Access,
+    Change,
+    Columns,
+    TableSpec,
+    Written,
+    columns_text,
+    same_columns,
+    unknown_table,
+)
 
 Merge = Literal["due", "all"]
 REMEMBERED = 1 << 15  # bytes of a blob that stays in memory when it was written; larger ones are mapped when asked for
@@ -81,10 +90,10 @@ class Draft:
         name = f"{self._n:010d}-{token_hex(8)}"
         self._room = room
         self._deltas, self._merges = Pack(f"{name}.deltas", room), Pack(f"{name}.merges", room)
-        self.made: list[tuple[Blob, Mapped | KeyIndex]] = []  # what is in small blobs
+        self.made: list[tuple[Blob, Stored]] = []  # what is in small blobs
         self._born: list[tuple[Segment, int | None]] = []
         self._dead: list[int] = []
-        self._indexes: list[tuple[int, Columns, Blob]] = []
+        self._indexes: list[tuple[int, Access, Blob]] = []
         schema = extended(head.schema, change, self._n, oldest)
         self._layouts = schema.layouts
         self.adopted: list[tuple[Path, str]] = []
@@ -93,7 +102,7 @@ class Draft:
         live = dict(head.live)
         for table in change.dropped:
             self._dead += [segment.id for segment in live.pop(head.schema.ids[table], ())]
-        for table in sorted(schema.tables if merge else {*change.deltas, *change.indexes, *written}):
+        for table in sorted(schema.tables if merge else {*change.deltas, *change.indexes, *change.ordered, *written}):
             if table not in schema.tables:
                 raise unknown_table(table, schema.tables)
             delta = _delta(change, schema.tables[table])
@@ -141,12 +150,12 @@ class Draft:
         self.adopted = [(written.folder / old, new) for old, new in names.items()]
         every = [s for segments in found.values() for s in segments]
         self._born += [(s, None) for s in every]
-        self._indexes += [(s.id, columns, blob) for s in every for columns, blob in s.indexes.items()]
+        self._indexes += [(s.id, access, blob) for s in every for access, blob in s.indexes.items()]
         self._next = max((s.id + 1 for s in every), default=self._next)
         return found
 
     def _check_taken(self, segments: Segments, schema: Schema, table: str) -> None:
-        wanted = (schema.ids[table], True, {*schema.tables[table].indexes})
+        wanted = (schema.ids[table], True, {*schema.tables[table].access})
         for s in segments:
             if s.id < self._next or (s.table, s.is_delta, {*s.indexes}) != wanted:
                 raise LawBroken("a segment that was not made for this table", where=table, wanted=wanted, got=s)
@@ -205,31 +214,29 @@ class Draft:
     def _write(self, part: _Part, spec: TableSpec, table_id: int, died: int | None = None) -> Segment:
         """Put ``part`` into its pack; one that is dead at birth is never probed and needs no index."""
         pack = self._deltas if part.is_delta else self._merges
-        keys = () if died else spec.indexes
         assert part.rows is not None
-        table, indexes = clustered(part.rows.arrow(), keys, self._room)
+        table, made = made_of(part.rows.arrow(), () if died else spec.access, self._next, self._room)
         blob = self._added(pack, lightened(table), Mapped(table))
         segment = Segment(self._next, table_id, blob, part.size, tier(part.size), self._n, part.is_delta)
         self._next += 1
         self._born.append((segment, died))
-        return self._with_indexes(segment, indexes, pack)
+        return self._with_indexes(segment, made, pack)
 
     def _indexed(self, segment: Segment, spec: TableSpec) -> Segment:
         """A stored segment with the access keys that this commit adds."""
-        missing = tuple(c for c in spec.indexes if c not in segment.indexes)
+        missing = tuple(a for a in spec.access if a not in segment.indexes)
         if not missing:
             return segment
         table = self._scan(segment)
-        made = {columns: indexed(table, columns, self._room) for columns in missing}
+        made = {access: index_on(table, access, segment.id, self._room) for access in missing}
         return self._with_indexes(segment, made, self._merges)
 
-    def _with_indexes(self, segment: Segment, indexes: Mapping[Columns, Entries], pack: Pack) -> Segment:
-        made = {columns: KeyIndex.of(index, columns, segment.id) for columns, index in indexes.items()}
-        added = {columns: self._added(pack, index.table, index) for columns, index in made.items()}
-        self._indexes += [(segment.id, columns, blob) for columns, blob in added.items()]
+    def _with_indexes(self, segment: Segment, made: Mapping[Access, Made], pack: Pack) -> Segment:
+        added = {access: self._added(pack, index.table, index) for access, index in made.items()}
+        self._indexes += [(segment.id, access, blob) for access, blob in added.items()]
         return evolve(segment, indexes={**segment.indexes, **added}) if added else segment
 
-    def _added(self, pack: Pack, table: pa.Table, what: Mapped | KeyIndex) -> Blob:
+    def _added(self, pack: Pack, table: pa.Table, what: Stored) -> Blob:
         """The blob of ``table``, which stands for ``what``."""
         blob = pack.add(table)
         if blob.bytes <= REMEMBERED:
@@ -240,7 +247,7 @@ class Draft:
 def _renamed(s: Segment, names: Mapping[str, str], born: int, table: int | None) -> Segment:
     """The same segment, its digest too, in the file of another name, and born; of a table that is made now, with the
     number that it gets."""
-    indexes = {columns: evolve(blob, file=names[blob.file]) for columns, blob in s.indexes.items()}
+    indexes = {access: evolve(blob, file=names[blob.file]) for access, blob in s.indexes.items()}
     blob = evolve(s.blob, file=names[s.blob.file])
     return Segment(s.id, s.table if table is None else table, blob, s.rows, s.level, born, s.is_delta, indexes)
 
@@ -266,12 +273,12 @@ def note_text(note: Mapping[str, object]) -> str:
 
 
 def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
-    """``schema`` with the tables, access keys and meta values of ``change``, which makes version ``n``, and without
-    dropped tables that no version from ``oldest`` on has.
+    """``schema`` with the tables, access keys, orderings and meta values of ``change``, which makes version ``n``, and
+    without dropped tables that no version from ``oldest`` on has.
 
     Raises StateError when they do not fit."""
     dropped = tuple(t for t in schema.dropped if t.died is None or t.died > oldest)
-    changed = (change.tables, change.indexes, change.meta, change.dropped, change.reshaped)
+    changed = (change.tables, change.indexes, change.ordered, change.meta, change.dropped, change.reshaped)
     if not (any(changed) or dropped != schema.dropped):
         return schema
     tables, ids, born = dict(schema.tables), dict(schema.ids), dict(schema.born)
@@ -297,11 +304,11 @@ def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
         last += 1
         ids[spec.name] = last
         born[spec.name] = n
-        tables[spec.name] = _with_keys(evolve(spec, indexes=()), spec.indexes)
-    for name, keys in change.indexes.items():
+        tables[spec.name] = _with_access(evolve(spec, indexes=(), ordered=()), spec.indexes, spec.ordered)
+    for name in dict.fromkeys((*change.indexes, *change.ordered)):
         if name not in tables:
             raise unknown_table(name, tables)
-        tables[name] = _with_keys(tables[name], keys)
+        tables[name] = _with_access(tables[name], change.indexes.get(name, ()), change.ordered.get(name, ()))
     for key in (*RESERVED, DROPPED, LAYOUTS):
         if key in change.meta:
             raise StateError("a meta key that the store keeps for itself", where=key)
@@ -309,9 +316,13 @@ def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
     return Schema(tables, ids, born, meta, dropped, layouts)
 
 
-def _with_keys(spec: TableSpec, keys: tuple[Columns, ...]) -> TableSpec:
+def _with_access(spec: TableSpec, keys: tuple[Columns, ...], ordered: tuple[Ordering, ...]) -> TableSpec:
     for columns in keys:
         if len(set(columns)) != len(columns) or not all(0 <= i < len(spec.types) for i in columns):
             wanted = f"different columns below {len(spec.types)}"
             raise StateError("an access key that is not one", where=spec.name, wanted=wanted, got=columns)
-    return evolve(spec, indexes=tuple(dict.fromkeys((*spec.indexes, *keys))))
+    for o in orderings(len(spec.types), ordered):
+        wanted = f"different columns below {len(spec.types)}"
+        raise StateError("an ordering that is not one", where=spec.name, wanted=wanted, got=columns_text(o))
+    indexes, both = dict.fromkeys((*spec.indexes, *keys)), dict.fromkeys((*spec.ordered, *ordered))
+    return evolve(spec, indexes=tuple(indexes), ordered=tuple(both))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from ripplenest.data.index import Wanted
+from ripplenest.data.index import Places, Wanted
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.store.disk import Disk
@@ -49,6 +50,18 @@ class Detached:
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` are one of ``keys``; NULL matches NULL."""
         return self.refs[table].probe(self.reader, columns, keys)
+
+    def first(
+        self,
+        table: str,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        """The first rows of ``keys``, as ``Snapshot.first`` has it."""
+        return self.refs[table].first(self.reader, o, keys, limits, start, plus)
 
     def size(self, table: str) -> int:
         """At least the number of different rows of ``table``."""

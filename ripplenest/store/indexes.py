@@ -22,7 +22,7 @@ from ripplenest.data.index import Index, Keys, Places
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks
 from ripplenest.store.mapped import in_order, touch
-from ripplenest.store.specs import Columns
+from ripplenest.store.specs import Access, columns_text
 
 STEP = 1 << 12  # entries between two fences: a block of them
 SHIFT = np.uint64(32)  # bits of a hash that are not stored
@@ -64,7 +64,7 @@ class KeyIndex:
     arrays: tuple[pa.Array, ...] = ()  # what of it lies in blocks
 
     @classmethod
-    def of(cls, entries: "Entries", columns: Columns, segment: int) -> "KeyIndex":
+    def of(cls, entries: "Entries", columns: Access, segment: int) -> "KeyIndex":
         """The index with these entries."""
         hashes, rows = entries
         return cls(hashes, rows, hashes[::STEP].copy(), _text(columns), segment)
@@ -87,18 +87,18 @@ class KeyIndex:
         if texts != "words":
             blocks.all()
         arrays = tuple(c.chunk(0) for c in table.columns)
-        hashes, numbers = arrays[0].to_numpy(), arrays[1].to_numpy() if len(arrays) > 1 else None
+        hashes, numbers = arrays[0].to_numpy(), arrays[1].to_numpy() if table.column_names[1:2] == ["r"] else None
         fences = np.frombuffer(bytes.fromhex(metadata.get(FENCES, b"").decode()), ">u4").astype(np.uint32)
         if texts == "words" and len(fences) != -(-len(hashes) // STEP):
             raise CorruptState("an index of other fences", where=where, wanted=-(-len(hashes) // STEP), got=len(fences))
         segment = int(metadata[SEGMENT]) if SEGMENT in metadata else None
         return cls(hashes, numbers, fences, metadata.get(COLUMNS, b"").decode(), segment, texts, blocks, arrays)
 
-    def is_of(self, columns: Columns, segment: int) -> bool:
+    def is_of(self, columns: Access, segment: int) -> bool:
         """Whether it is on ``columns`` of ``segment``: a catalogue may name another's blob."""
         return self.columns == _text(columns) and self.segment in (None, segment)
 
-    def foreign(self, columns: Columns, segment: int, where: str) -> CorruptState:
+    def foreign(self, columns: Access, segment: int, where: str) -> CorruptState:
         """What is wrong with one that is not."""
         wanted, got = f"columns {_text(columns)} of segment {segment}", f"{self.columns} of {self.segment}"
         return CorruptState("an index of something else", where=where, wanted=wanted, got=got)
@@ -213,5 +213,5 @@ def _between(hashes: Hashes, fence: Places, wanted: Hashes, side: Literal["left"
 
 
 @lru_cache(maxsize=1024)
-def _text(columns: Columns) -> str:
-    return ",".join(map(str, columns))
+def _text(columns: Access) -> str:
+    return ",".join(map(str, columns)) if isinstance(columns, tuple) else columns_text(columns)

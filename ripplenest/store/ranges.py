@@ -28,14 +28,14 @@ from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Spool
 from ripplenest.data.sums import rows_level, stored_rows, sum_of
 from ripplenest.nrc.types import Base
-from ripplenest.store.clustering import clustered
 from ripplenest.store.disk import Disk
-from ripplenest.store.indexes import RANGE, KeyIndex
+from ripplenest.store.indexes import RANGE
+from ripplenest.store.making import made_of
 from ripplenest.store.mapped import lightened
 from ripplenest.store.merging import tier
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.store.segments import Pack, Reader, Segment
-from ripplenest.store.specs import Columns
+from ripplenest.store.specs import Access, Columns
 from ripplenest.store.staging import file_name
 
 LEAST = 1 << 26  # bytes below which a range is not worth a task
@@ -83,17 +83,17 @@ def settled(work: Range, rows: Rows, disk: Disk, room: Room) -> Segment | None:
     """Write ``rows``, which are those of a range, as its segment; None where there are none."""
     if not len(rows):
         return None
-    unwritten = Unwritten(rows, work.source.spec.indexes, work.id, work.table, is_delta=True)
+    unwritten = Unwritten(rows, work.source.spec.access, work.id, work.table, is_delta=True)
     return written([unwritten], disk, room)[0]
 
 
 @frozen
 class Unwritten:
-    """Rows, each once, that are to be segment ``id`` of ``table``, with an index on each of ``keys``. What is no
+    """Rows, each once, that are to be segment ``id`` of ``table``, with an index for each of ``keys``. What is no
     ``is_delta`` is a sorted run by itself. Which version it is born in, the commit says."""
 
     rows: Rows
-    keys: Sequence[Columns]
+    keys: Sequence[Access]
     id: int
     table: int = 0
     is_delta: bool = False
@@ -104,9 +104,9 @@ def written(rows: Sequence[Unwritten], disk: Disk, room: Room, lasts: bool = Tru
     need to last: it goes with the staging folder, whoever dies."""
     pack, found = Pack(file_name(), room), []
     for d in rows:
-        table, indexes = clustered(d.rows.arrow(), d.keys, room)
+        table, indexes = made_of(d.rows.arrow(), d.keys, d.id, room)
         blob = pack.add(lightened(table))
-        keyed = {c: pack.add(KeyIndex.of(entries, c, d.id).table) for c, entries in indexes.items()}
+        keyed = {access: pack.add(index.table) for access, index in indexes.items()}
         size = table.num_rows
         found.append(Segment(d.id, d.table, blob, size, tier(size), 0, d.is_delta, keyed))
     pack.write(disk, lasts)

@@ -21,7 +21,6 @@ from ripplenest.store.chain import (
     Schema,
     Table,
     Version,
-    columns_of,
     schema_digest,
     segments_digest,
     types_of,
@@ -30,7 +29,7 @@ from ripplenest.store.disk import Blob, is_pack
 from ripplenest.store.layouts import layout_of
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
-from ripplenest.store.specs import Columns, TableSpec
+from ripplenest.store.specs import Access, columns_of, columns_text, spec_of
 from ripplenest.store.statements import FORGOTTEN_OF_SOURCE, IS_APPLIED, OF_SOURCE, RANGE, TIP
 from ripplenest.store.tables import BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES
 
@@ -210,8 +209,9 @@ class Records:
         self.deltas(c, oldest, head.version.n)
         for name, spec in head.schema.tables.items():
             for segment in head.live.get(head.schema.ids[name], ()):
-                if missing := set(spec.indexes) - set(segment.indexes):
-                    raise self.corrupt(f"segment {segment.id} of {name} has lost an index", min(missing), "nothing")
+                if missing := set(spec.access) - set(segment.indexes):
+                    lost = min(map(columns_text, missing))
+                    raise self.corrupt(f"segment {segment.id} of {name} has lost an index", lost, "nothing")
 
     def _check_live(self, version: Version, segments: Iterable[Segment]) -> None:
         got = segments_digest(segments)
@@ -248,11 +248,11 @@ class Records:
             for r in rows
         ]
 
-    def _indexes(self, c: Connection, where: sa.ColumnElement[bool]) -> dict[int, dict[Columns, Blob]]:
+    def _indexes(self, c: Connection, where: sa.ColumnElement[bool]) -> dict[int, dict[Access, Blob]]:
         """By segment, its indexes."""
         i, of = SEGMENT_INDEXES.c, sa.select(SEGMENTS.c.id).where(where)
         query = sa.select(i.segment_id, i.columns, i.file, i.offset, i.bytes, i.sha256).where(i.segment_id.in_(of))
-        found: dict[int, dict[Columns, Blob]] = {}
+        found: dict[int, dict[Access, Blob]] = {}
         for segment, columns, *blob in c.execute(query):
             found.setdefault(segment, {})[self._parsed(columns_of, columns)] = self._blob(*blob)
         return found
@@ -271,18 +271,18 @@ class Records:
         got = schema_digest(tables, indexes, meta)
         if got != version.schema:
             raise self.corrupt("the list of tables, access keys and settings", version.schema, got)
-        keys: dict[int, tuple[Columns, ...]] = {}
+        access: dict[int, list[Access]] = {}
         for table, text, _ in indexes:
-            keys[table] = (*keys.get(table, ()), columns_of(text))
+            access.setdefault(table, []).append(columns_of(text))
         given = {row.key: row.value for row in meta}
         reshaped = json.loads(given.pop(LAYOUTS, "{}"))
         layouts = {int(table): tuple(map(layout_of, found)) for table, found in reshaped.items()}
         gone = {i: (name, died) for i, name, died in json.loads(given.pop(DROPPED, "[]"))}
         living = [t for t in tables if t.id not in gone]
-        specs = {t.name: TableSpec(t.name, types_of(t.columns), keys.get(t.id, ())) for t in living}
+        specs = {t.name: spec_of(t.name, types_of(t.columns), access.get(t.id, ())) for t in living}
         ids, born = {t.name: t.id for t in living}, {t.name: t.born for t in living}
         dropped = tuple(
-            Table(t.id, TableSpec(name, types_of(t.columns), keys.get(t.id, ())), t.born, died)
+            Table(t.id, spec_of(name, types_of(t.columns), access.get(t.id, ())), t.born, died)
             for t in tables
             if t.id in gone
             for name, died in (gone[t.id],)
@@ -294,7 +294,7 @@ class Records:
     def _parsed(self, parse: Callable[[str], Any], text: str) -> Any:
         try:
             return parse(text)
-        except (TypeError, ValueError) as e:
+        except (TypeError, ValueError, KeyError) as e:
             raise self.corrupt("a value cannot be read", "JSON", type(e).__name__) from e
 
     def corrupt(self, what: str, wanted: object, got: object) -> CorruptState:

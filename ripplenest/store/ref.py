@@ -6,6 +6,7 @@ its own.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,15 +14,18 @@ import numpy as np
 import pyarrow as pa
 from attrs import evolve, frozen
 
-from ripplenest.data.index import Keys, Wanted, asked_for
+from ripplenest.data.index import Keys, Places, Wanted, asked_for
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.errors import StateError
+from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Blob
+from ripplenest.store.first import Asked, Take, read_first
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.layouts import Layout, layout_of
+from ripplenest.store.ordered import OrderedIndex
 from ripplenest.store.segments import Reader, Segment, of_hashes
-from ripplenest.store.specs import Columns, TableSpec
+from ripplenest.store.specs import Columns, TableSpec, columns_of, columns_text, spec_of
 
 Segments = tuple[Segment, ...]
 
@@ -73,6 +77,29 @@ class TableRef:
             for s, own in self._asked(reader, run, asked)
         ]
         return self._rows([t for t in found if t is not None])
+
+    def first(
+        self,
+        reader: Reader,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        """The first rows of ``keys``, as ``Snapshot.first`` has it."""
+        if o not in self.spec.ordered:
+            possible = map(columns_text, self.spec.ordered)
+            what, got = "not an ordering of this table", columns_text(o)
+            raise StateError(what, where=self.spec.name, got=got, possible=possible)
+        try:
+            asked = Asked.of(o, self.spec.types, keys, limits, start)
+            return read_first([self._in_order(reader, s, o) for s in self.segments], asked, plus)
+        except LawBroken as e:
+            raise e.at(self.spec.name) from None
+
+    def _in_order(self, reader: Reader, s: Segment, o: Ordering) -> tuple[OrderedIndex, Take]:
+        return reader.order(s, o, self._indexed(s), self.layouts), partial(reader.taken, s, layouts=self.layouts)
 
     def _asked(self, reader: Reader, run: Segments, keys: Keys) -> Iterator[tuple[Segment, Keys]]:
         """Which segments of a sorted run can have one of ``keys``, and which of these it can have."""
@@ -143,7 +170,7 @@ def sorted_runs(segments: Segments) -> list[Segments]:
 
 
 def _under(s: Segment, folder: str) -> Segment:
-    indexes = {columns: evolve(blob, file=f"{folder}/{blob.file}") for columns, blob in s.indexes.items()}
+    indexes = {access: evolve(blob, file=f"{folder}/{blob.file}") for access, blob in s.indexes.items()}
     return evolve(s, blob=evolve(s.blob, file=f"{folder}/{s.blob.file}"), indexes=indexes)
 
 
@@ -159,7 +186,7 @@ def ref_to_json(ref: TableRef) -> dict[str, Any]:
     complete = None if ref.complete is None else sorted(ref.complete)
     segments = [segment_to_json(s) for s in ref.segments]
     return {
-        "table": [spec.name, types_text(spec.types), [list(columns) for columns in spec.indexes]],
+        "table": spec_to_json(spec),
         "segments": segments,
         "layouts": [layout.plain() for layout in ref.layouts],
         "complete": complete,
@@ -167,22 +194,31 @@ def ref_to_json(ref: TableRef) -> dict[str, Any]:
 
 
 def ref_of_json(found: Mapping[str, Any]) -> TableRef:
-    name, types, indexes = found["table"]
-    spec = TableSpec(name, types_of(types), tuple(tuple(columns) for columns in indexes))
+    spec = spec_of_json(found["table"])
     segments = tuple(segment_of_json(s) for s in found["segments"])
     complete = None if found["complete"] is None else frozenset(found["complete"])
     return TableRef(spec, segments, tuple(layout_of(plain) for plain in found["layouts"]), complete)
 
 
+def spec_to_json(spec: TableSpec) -> list[Any]:
+    """As JSON has it. Law: spec_of_json(spec_to_json(t)) = t."""
+    return [spec.name, types_text(spec.types), [columns_text(a) for a in spec.access]]
+
+
+def spec_of_json(found: list[Any]) -> TableSpec:
+    name, types, access = found
+    return spec_of(name, types_of(types), map(columns_of, access))
+
+
 def segment_to_json(s: Segment) -> list[Any]:
     """As JSON has it. Law: segment_of_json(segment_to_json(s)) = s."""
-    indexes = [[list(columns), *_blob_to_json(blob)] for columns, blob in s.indexes.items()]
+    indexes = [[columns_text(access), *_blob_to_json(blob)] for access, blob in s.indexes.items()]
     return [s.id, s.table, _blob_to_json(s.blob), s.rows, s.level, s.born, s.is_delta, indexes, s.digest]
 
 
 def segment_of_json(found: list[Any]) -> Segment:
     n, table, blob, rows, level, born, is_delta, indexes, digest = found
-    keyed = {tuple(columns): Blob(*own) for columns, *own in indexes}
+    keyed = {columns_of(access): Blob(*own) for access, *own in indexes}
     return Segment(n, table, Blob(*blob), rows, level, born, is_delta, keyed, digest)
 
 

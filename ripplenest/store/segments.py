@@ -5,7 +5,8 @@ tables it touches. Every blob begins at a 64-byte boundary, so that it is used w
 
 - a segment: c0…, w, ordered by the hash of the first access key (the rows of one key are neighbours on disk), as
   ``mapped.py`` reads it;
-- an index on columns (i, j, …), as ``indexes.py`` has it.
+- an index on columns (i, j, …), as ``indexes.py`` has it;
+- an index on an ordering, as ``ordered.py`` has it.
 
 Whatever an answer rests on is checked first, by blocks (``blocks.py``).
 """
@@ -22,20 +23,24 @@ from cachetools import LRUCache
 
 from ripplenest.data.grouping import hashes_of
 from ripplenest.data.index import Keys, Places, index_of, matched
+from ripplenest.data.order import Ordering
 from ripplenest.data.room import Room
 from ripplenest.nrc.errors import CorruptState
+from ripplenest.store.arranging import in_order_of
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
 from ripplenest.store.disk import Blob, Disk
 from ripplenest.store.encoding import decode, encode
 from ripplenest.store.indexes import RANGE, SHIFT, KeyIndex, entries_of
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.mapped import Mapped
+from ripplenest.store.ordered import OrderedIndex
 from ripplenest.store.seal import seal
-from ripplenest.store.specs import Columns
+from ripplenest.store.specs import Access, Columns, columns_text
 
 ALIGNMENT = 64
 PART = 1 << 24  # bytes that are read or written at once
 MAX_HANDLES = 4096  # open mappings; the kernel allows 65530 per process
+Stored = Mapped | KeyIndex | OrderedIndex  # what a blob holds
 VERIFIED = 4  # blobs of which is known what of them was checked, per open mapping
 T = TypeVar("T")
 
@@ -51,7 +56,7 @@ class Segment:
     level: int
     born: int
     is_delta: bool
-    indexes: Mapping[Columns, Blob] = field(factory=dict, eq=False)
+    indexes: Mapping[Access, Blob] = field(factory=dict, eq=False)
     digest: str = Factory(lambda self: self.sealed(), takes_self=True)
 
     def sealed(self) -> str:
@@ -138,17 +143,40 @@ class Reader:
         """The index of ``segment`` on ``columns``. Raises CorruptState, also when it has no such index but should,
         being ``complete``. Else one is made: access keys that came after the death of a segment are not stored with
         it."""
-        blob = segment.indexes.get(columns)
-        if blob is None and not complete:
+        blob = self._index_blob(segment, columns, complete)
+        if blob is None:
             made = lambda: KeyIndex.of(entries_of(index_of(self.scan(segment, layouts), columns)), columns, segment.id)  # noqa: E731
             return self._cached((segment.blob, columns, len(layouts)), made)
-        if blob is None:
-            where, possible = self._path(segment.blob), map(str, segment.indexes)
-            raise CorruptState("a segment has lost an index", where=where, wanted=columns, possible=possible)
         found = self._cached(blob, lambda: KeyIndex.read(*self._load(blob), self._path(blob)))
         if not found.is_of(columns, segment.id):
             raise found.foreign(columns, segment.id, self._path(blob))
         return found
+
+    def order(
+        self, segment: Segment, o: Ordering, complete: bool = True, layouts: Sequence[Layout] = ()
+    ) -> OrderedIndex:
+        """The index of ``segment`` on an ordering, as ``index`` has that on columns. Raises CorruptState."""
+        blob = self._index_blob(segment, o, complete)
+        if blob is None:
+            made = lambda: OrderedIndex.of(in_order_of(self.scan(segment, layouts), o, Room()), o, segment.id)  # noqa: E731
+            return self._cached((segment.blob, o, len(layouts)), made)
+        found = self._cached(blob, lambda: OrderedIndex.read(*self._load(blob), self._path(blob)))
+        if not found.keyed.is_of(o, segment.id):
+            raise found.keyed.foreign(o, segment.id, self._path(blob))
+        return found
+
+    def taken(self, segment: Segment, places: Places, layouts: Sequence[Layout] = ()) -> pa.Table:
+        """The rows of ``segment`` at ``places``. Raises CorruptState."""
+        return adapted(self._rows(segment).taken(places), _later(segment, layouts))
+
+    def _index_blob(self, segment: Segment, access: Access, complete: bool) -> Blob | None:
+        """Where an index is; None where it has to be made. Raises CorruptState for one that should be there."""
+        blob = segment.indexes.get(access)
+        if blob is None and complete:
+            where, possible = self._path(segment.blob), map(columns_text, segment.indexes)
+            wanted = columns_text(access)
+            raise CorruptState("a segment has lost an index", where=where, wanted=wanted, possible=possible)
+        return blob
 
     def probe(
         self, segment: Segment, keys: Keys, complete: bool = True, layouts: Sequence[Layout] = ()
@@ -197,7 +225,7 @@ class Reader:
         found = of_hashes(self.scan(segment, layouts), columns, low, high)
         return found if found.num_rows else None
 
-    def remember(self, made: Iterable[tuple[Blob, Mapped | KeyIndex]]) -> None:
+    def remember(self, made: Iterable[tuple[Blob, Stored]]) -> None:
         """Keep what the blobs that were just written hold, as if it had been read: the next batch asks for it."""
         with self._lock:
             self._open.update(made)

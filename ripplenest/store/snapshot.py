@@ -5,7 +5,8 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ripplenest.data.index import Wanted
+from ripplenest.data.index import Places, Wanted
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
@@ -66,6 +67,26 @@ class Snapshot:
         """
         ref = self.table(table)
         return self._read(lambda: ref.probe(self._reader, columns, keys))
+
+    def first(
+        self,
+        table: str,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        """Of each of ``keys``, which are different, the first rows in the order ``o``: as many copies as ``limits`` has
+        for it, among the rows of ``table`` and the signed rows ``plus``. ``start`` has at most one row for a key, at
+        which its rows begin; it need not be there.
+
+        Costs keys · segments · log(rows), the rows found, and those that are passed over because their weights cancel.
+        Raises StateError when ``o`` is none of the table's orderings, and LawBroken for a row that is passed and is
+        there less than 0 times, or for a key that comes twice.
+        """
+        ref = self.table(table)
+        return self._read(lambda: ref.first(self._reader, o, keys, limits, start, plus))
 
     def table(self, table: str) -> TableRef:
         """What ``table`` is made of."""

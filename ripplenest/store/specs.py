@@ -1,12 +1,14 @@
 """What callers of the store say and get: table specifications, changes, and the record of an applied batch."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from ripplenest.data.order import Ordering, ordering_of
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.sheet import Sheet, Tabular
 from ripplenest.nrc.errors import StateError
@@ -16,15 +18,47 @@ if TYPE_CHECKING:
     from ripplenest.store.segments import Segment
 
 Columns = tuple[int, ...]  # an access key: positions of columns
+Access = Columns | Ordering  # what a segment has an index for
 
 
 @frozen
 class TableSpec:
-    """A stored table: its name, the types of c0…c{n-1}, and the access keys by which it can be probed."""
+    """A stored table: its name, the types of c0…c{n-1}, the access keys by which it can be probed, and the orders in
+    which rows of a key can be read."""
 
     name: str
     types: tuple[Base, ...]
     indexes: tuple[Columns, ...] = ()
+    ordered: tuple[Ordering, ...] = ()
+
+    @property
+    def access(self) -> tuple[Access, ...]:
+        """What each of its segments has an index for."""
+        return (*self.indexes, *self.ordered)
+
+    @property
+    def placed(self) -> Iterator[tuple[int, Access]]:
+        """The same, each with its number among those of its kind."""
+        yield from enumerate(self.indexes)
+        yield from enumerate(self.ordered)
+
+
+def columns_text(access: Access) -> str:
+    """As the catalogue has it: a list for an access key, an object for an ordering, which releases that know only the
+    first cannot make an index for."""
+    return json.dumps(access.plain() if isinstance(access, Ordering) else access)
+
+
+def spec_of(name: str, types: tuple[Base, ...], access: Iterable[Access]) -> TableSpec:
+    """The table that has an index for each ``access``."""
+    every = tuple(access)
+    indexes = tuple(a for a in every if not isinstance(a, Ordering))
+    return TableSpec(name, types, indexes, tuple(a for a in every if isinstance(a, Ordering)))
+
+
+def columns_of(text: str) -> Access:
+    found = json.loads(text)
+    return ordering_of(found) if isinstance(found, dict) else tuple(found)
 
 
 def unknown_table(name: str, tables: Iterable[str]) -> StateError:
@@ -60,8 +94,8 @@ class Change:
     """One commit. ``deltas`` are signed rows by table name; everything in it becomes visible together or not at all.
 
     Tables ``dropped`` go first; those ``reshaped`` get other types; ``tables`` are made, also of names that went; then
-    ``indexes`` are added to tables (those that exist already are fine), then deltas are added. Versions that are kept
-    keep what they have of a dropped table. ``meta`` replaces values by key, and removes those that become None.
+    ``indexes`` and ``ordered`` are added to tables (those that exist already are fine), then deltas. Versions that are
+    kept keep what they have of a dropped table. ``meta`` replaces values by key, and removes those that become None.
     ``(source, seq)`` names the batch, once; ``digest`` is of its content. ``note`` is kept with the version and must
     survive JSON. ``merged`` tables become one segment each, or none: what a delta takes out of a table whole would
     otherwise stay in it, with its negation. What is ``written`` is added, too.
@@ -79,6 +113,7 @@ class Change:
     dropped: tuple[str, ...] = ()
     reshaped: Mapping[str, Reshape] = field(factory=dict)
     written: Written | None = None
+    ordered: Mapping[str, tuple[Ordering, ...]] = field(factory=dict)
 
 
 Batch = tuple[str, int, str]  # source, seq and digest of a batch that was applied

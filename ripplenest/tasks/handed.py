@@ -16,12 +16,18 @@ from ripplenest.intake.faults import Fault
 from ripplenest.intake.share import Loading, Taken
 from ripplenest.nrc.errors import KEYS
 from ripplenest.state.stored import relation_of, relation_text
-from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Disk
 from ripplenest.store.ranges import Merged, Range
-from ripplenest.store.ref import TableRef, ref_of_json, ref_to_json, segment_of_json, segment_to_json
+from ripplenest.store.ref import (
+    TableRef,
+    ref_of_json,
+    ref_to_json,
+    segment_of_json,
+    segment_to_json,
+    spec_of_json,
+    spec_to_json,
+)
 from ripplenest.store.segments import Reader
-from ripplenest.store.specs import TableSpec
 from ripplenest.version.folding import Fold
 
 
@@ -79,7 +85,7 @@ def surroundings(read: str, write: str, memory: int) -> Surroundings:
 def loading_text(work: Loading, here: Surroundings) -> str:
     """Law: loading_of(loading_text(w, p)) = (w, p)."""
     r = work.relation
-    specs = [[spec.name, types_text(spec.types), list(map(list, spec.indexes))] for spec in work.specs.values()]
+    specs = [spec_to_json(spec) for spec in work.specs.values()]
     folds = [fold.root for fold in work.folds]
     return json.dumps([asdict(here), r.name, relation_text(r), folds, specs, work.version])
 
@@ -87,7 +93,7 @@ def loading_text(work: Loading, here: Surroundings) -> str:
 def loading_of(text: str) -> tuple[Loading, Surroundings]:
     here, name, relation, folds, specs, version = json.loads(text)
     r = relation_of(name, relation)
-    found = {n: TableSpec(n, types_of(types), tuple(map(tuple, indexes))) for n, types, indexes in specs}
+    found = {spec.name: spec for spec in map(spec_of_json, specs)}
     return Loading(r, tuple(Fold(r, root) for root in folds), found, version), Surroundings(**here)
 
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from ripplenest.data.index import Wanted
+from ripplenest.data.index import Places, Wanted
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
+from ripplenest.store.first import Asked, read_first
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.version.version import AccessKeys
 
@@ -28,6 +30,19 @@ class Empty:
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:  # noqa: ARG002 - whatever is asked for
         """No row."""
         return self.scan(table)
+
+    def first(
+        self,
+        table: str,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        """What ``plus`` has."""
+        types = self.specs[table].types
+        return read_first([], Asked.of(o, types, keys, limits, start), plus)
 
     def size(self, table: str) -> int:  # noqa: ARG002 - of any table
         return 0

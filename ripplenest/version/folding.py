@@ -18,8 +18,9 @@ from attrs import field, frozen
 
 from ripplenest.data.columnar import among
 from ripplenest.data.columns import from_leaves, to_leaves
-from ripplenest.data.index import Wanted, key_rows, wanted
+from ripplenest.data.index import Places, Wanted, key_rows, wanted
 from ripplenest.data.naming import Numbers, array_numbers
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Pair, Row, Rows
 from ripplenest.data.texts import from_text, to_text
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
@@ -135,6 +136,22 @@ class Unfolding:
             asked = wanted(keys, tuple(rows.types[c] for c in columns))
             return rows.plus(Rows(rows.types, table=every.arrow().filter(among(every, columns, asked))))
         return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, key_rows(keys))))
+
+    def first(
+        self,
+        table: str,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        """The first rows of ``keys``. Arrays stand for rows in no order: who reads in order unfolds them. Raises
+        LawBroken where there are some."""
+        fold = self._fold_of.get(table)
+        if fold is not None and self.tables.size(fold.table):
+            raise LawBroken("rows in order of a bag that is stored as arrays", where=table, got=fold.table)
+        return self.tables.first(table, o, keys, limits, start, plus)
 
     def _labelled(self, fold: Fold, table: str, labels: Collection[Row]) -> list[tuple[Row, int]]:
         """The rows under ``labels`` of what arrays stand for."""

@@ -8,7 +8,8 @@ probed, and how they came to be so.
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ripplenest.data.index import Wanted
+from ripplenest.data.index import Places, Wanted
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.store.specs import Columns
 
@@ -24,6 +25,18 @@ class Tables(Protocol):
 
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` equal one of ``keys``; NULL equals NULL."""
+
+    def first(
+        self,
+        table: str,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        """Of each of ``keys``, which are different, the first rows of ``table`` and ``plus`` in the order ``o``: as
+        many copies as ``limits`` has for it, at or after its row in ``start``, which has at most one for each key."""
 
 
 class Sized(Tables, Protocol):

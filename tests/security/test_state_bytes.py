@@ -28,7 +28,7 @@ from ripplenest import errors
 from ripplenest.nrc.serial import type_to_json
 from ripplenest.nrc.types import LONG, Record
 from ripplenest.state.declared import Declared
-from ripplenest.store import commit
+from ripplenest.store import making
 from ripplenest.store.specs import Change
 
 MARK = "_".join(("ran", "by", "the", "state"))  # this file is compiled, too, and does not have it whole
@@ -177,7 +177,7 @@ def test_notes_are_data(good: Path) -> None:
 @pytest.mark.usefixtures("guarded")
 def test_segments_hold_no_objects(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """R29: Arrow has types whose definition is a pickle, which its older versions loaded while they read a file."""
-    plain = commit.clustered
+    plain = making.clustered
     marked = {"ARROW:extension:name": "arrow.py_extension_type", "ARROW:extension:metadata": PICKLED}
 
     def clustered(table: pa.Table, keys: Any, room: Any) -> tuple[pa.Table, Any]:
@@ -186,10 +186,10 @@ def test_segments_hold_no_objects(good: Path, monkeypatch: pytest.MonkeyPatch) -
         bare = pa.Table.from_batches([b.replace_schema_metadata() for b in made.to_batches()], made.schema)
         return bare.cast(pa.schema(fields, metadata={"pandas": CODE})), indexes
 
-    monkeypatch.setattr(commit, "clustered", clustered)
+    monkeypatch.setattr(making, "clustered", clustered)
     with rn.open(good, engine="local") as db, db.batch() as b:
         b.insert("M", [movie("Jarhead")])
-    monkeypatch.setattr(commit, "clustered", plain)
+    monkeypatch.setattr(making, "clustered", plain)
     assert any(b"arrow.py_extension_type" in file.read_bytes() for file in (good / "segments").iterdir())
     with rn.open(good, engine="local") as db, suppress(pa.ArrowInvalid):  # where Arrow finds it a type of its own
         assert db.view("related").rows() == related([*FILMS, movie("Jarhead")])

@@ -1,18 +1,23 @@
 """Segments that are made in little room are, byte for byte, those that are made at once."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from support.choices import Choices
 from support.laws import law
+from support.ordering import in_order, ordering
+from support.sizes import many
 
 from ripplenest.data import room
+from ripplenest.data.order import By, Ordering
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import BOOL, LONG, STRING, Base, nullable
-from ripplenest.store import blocks, encoding, segments
+from ripplenest.store import arranging, blocks, encoding, segments
+from ripplenest.store.arranging import in_order_of
 from ripplenest.store.blocks import BLOCK, trailer
 from ripplenest.store.clustering import clustered, indexed
 from ripplenest.store.encoding import encode
@@ -64,6 +69,38 @@ def test_entries_that_are_in_order_have_no_rows() -> None:
     assert [rows for _, rows in indexes.values()] == [None, None]
 
 
+@law(examples=many(50, 200))
+def test_an_order_in_little_room_is_the_order(c: Choices) -> None:
+    """The same entries, of keys with few rows and of one that has all, whether prefixes differ or not."""
+    types = tuple(nullable(c.pick((LONG, TEXT, BOOL))) for _ in range(1 + c.number(3)))
+    far = c.pick((10, 2**40))
+    texts = [f"{c.pick(('', 'the same for all '))}{i}" for i in range(30)]
+    numbers: list[object] = [0, *(c.number(far) for _ in range(20))]
+    values = {nullable(LONG): numbers, TEXT: texts, nullable(BOOL): [True, False]}
+    pairs = [(tuple(c.pick([None, *values[t]]) for t in types), 1) for _ in range(c.pick((1, 60, 60)))]
+    table, o = Rows.of_pairs(types, pairs).consolidated().arrow(), ordering(c, len(types))
+    wanted, little = in_order_of(table, o, Room()), Room(room.CHUNK * c.pick((64, 400)))
+    found = in_order_of(table, o, little)
+    for a, b in zip((*found.keyed, found.prefixes), (*wanted.keyed, wanted.prefixes), strict=True):
+        assert a.tolist() == b.tolist() and a.dtype == b.dtype
+    place = in_order(o)
+    rows = [pairs[0] for pairs in Rows(types, table=table).pairs()]
+    entries = [(int(h), place(rows[r])) for h, r in zip(*wanted.keyed, strict=True)]
+    assert all(a[0] < b[0] or (a[0] == b[0] and not b[1] < a[1]) for a, b in pairwise(entries))
+    COUNTS["orders in windows"] += table.nbytes > little.chunk
+    COUNTS["of one key"] += table.nbytes > little.chunk and not o.key
+
+
+def test_numbers_are_told_apart_in_little_room_whatever_their_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NULL is far from all numbers, and does not put them into one window."""
+    sizes: list[int] = []
+    plain = arranging._arranged
+    monkeypatch.setattr(arranging, "_arranged", lambda *a: sizes.append(len(a[2])) or plain(*a))
+    table = Rows.of_pairs((nullable(LONG),), [((i or None,), 1) for i in range(1000)]).arrow()
+    in_order_of(table, Ordering((), (By(0, True),)), Room(room.CHUNK * table.nbytes // 10))
+    assert sum(sizes) == 1000 and max(sizes) < 200
+
+
 @law(examples=60)
 def test_digests_of_parts_are_those_of_the_whole(c: Choices) -> None:
     size = c.pick((0, 1, 7, BLOCK, BLOCK + 1, 3 * BLOCK, c.number(4 * BLOCK)))
@@ -96,3 +133,4 @@ def test_what_is_written_in_parts_is_read_again(tmp_path) -> None:
 def test_coverage() -> None:
     if COUNTS:
         assert COUNTS["in windows"] > 8 and COUNTS["in order"] > 3, COUNTS
+        assert COUNTS["orders in windows"] > 8 and COUNTS["of one key"] > 3, COUNTS

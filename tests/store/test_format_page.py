@@ -13,9 +13,12 @@ from support.shop import ANN, BOB, FILMS, VIEWS, item, movie, opened
 from ripplenest.bench import subject as bench
 from ripplenest.bench.data import Data
 from ripplenest.bench.workloads import F2
+from ripplenest.data.order import By, Ordering
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.store import blocks, indexes
-from ripplenest.store.catalogue import FORMAT
+from ripplenest.nrc.types import Base
+from ripplenest.store import Change, Store, TableSpec, blocks, indexes
+from ripplenest.store.catalogue import FORMAT, ORDERED
 from ripplenest.store.disk import PACK
 from ripplenest.store.records import RESERVED
 
@@ -124,6 +127,28 @@ def test_blobs_are_what_the_page_says(page, state):
         assert hashes == sorted(hashes)
         kinds.add("in order" if table.num_columns == 1 else f"rows of {table.column('r').type}")
     assert kinds >= {"in order", "rows of uint32"}
+
+
+def test_orders_are_what_the_page_says(page, tmp_path):
+    """And make a state of a format of its own, which releases refuse that do not know it."""
+    types, o = (Base("long"), Base("double", True)), Ordering((0,), (By(1, descending=True),))
+    pairs = [((n % 3, None if n % 7 == 0 else float(n % 5)), n + 1) for n in range(200)]
+    with Store.open(tmp_path / "state") as store:
+        store.commit(Change({"t": Rows.of_pairs(types, pairs)}, (TableSpec("t", types, (), (o,)),)), 0)
+    assert [(str(ORDERED),)] == asked(tmp_path / "state", "SELECT value FROM meta WHERE key = 'format'")
+    assert f"is of format {ORDERED}, which is format {FORMAT} in all else" in page
+    columns, metadata = rows(page, "blob")["an order"]
+    (blob,) = asked(tmp_path / "state", "SELECT columns, file, offset, bytes, sha256 FROM segment_indexes")
+    table = read(tmp_path / "state", blob[1:])
+    said = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+    assert (table.column_names, list(said)) == (columns, metadata)
+    assert said["columns"] == blob[0] == '{"key": [0], "by": [[1, true, false]]}'
+    (segment,) = asked(tmp_path / "state", "SELECT file, offset, bytes, sha256 FROM segments")
+    stored = read(tmp_path / "state", segment)
+    entries = list(zip(*(table.column(c).to_pylist() for c in "ho"), strict=True))
+    values = stored.column("c1").take(table.column("r")).to_pylist()
+    placed = [(h, v is None, -(v or 0.0)) for (h, _), v in zip(entries, values, strict=True)]
+    assert entries == sorted(entries) and placed == sorted(placed) and len({h for h, _ in entries}) == 3
 
 
 def test_what_was_checked_once_is_believed_but_by_a_check_of_the_files(tmp_path):

@@ -9,7 +9,8 @@ import pytest
 from attrs import frozen
 
 from ripplenest.data.columns import base_types, from_leaves, to_leaves
-from ripplenest.data.index import Wanted, key_rows
+from ripplenest.data.index import Places, Wanted, key_rows
+from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
@@ -28,6 +29,7 @@ from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.contexts import stored_rows
 from ripplenest.shred.values import Parts, nest
+from ripplenest.store.first import Asked, read_first
 from support.schemas import Schema
 
 T = TypeVar("T")
@@ -50,6 +52,20 @@ class Memory:
         wanted, rows = set(key_rows(keys)), self.tables[table]
         found = ((row, n) for row, n in rows.counts().items() if tuple(row[c] for c in columns) in wanted)
         return Rows.of_pairs(rows.types, found)
+
+    def first(
+        self,
+        table: str,
+        o: Ordering,
+        keys: Rows,
+        limits: Places,
+        start: Rows | None = None,
+        plus: Rows | None = None,
+    ) -> First:
+        """As a store has it; every row counts as read."""
+        rows = self.tables[table]
+        found = read_first([], Asked.of(o, rows.types, keys, limits, start), rows if plus is None else rows.plus(plus))
+        return First(found.rows, len(rows))
 
 
 SAMPLED = 5  # every which batch is by columns, too: to compare all would take half of the time of the laws

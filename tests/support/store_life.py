@@ -5,17 +5,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
+from ripplenest.data.order import By, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Snapshot, Store, TableSpec
 from support.crashes import Tell
 from support.lives import SOURCE, Found, Life, digest_of
+from support.ordering import first_copies
 
 Pairs = list[tuple[tuple[Any, ...], int]]
 TYPES = (Base("long"), Base("string", True))
-SPECS = (TableSpec("t", TYPES, ((1,),)), TableSpec("u", TYPES))
+ORDER = Ordering((1,), (By(0, descending=True),))
+SPECS = (TableSpec("t", TYPES, ((1,),), (ORDER,)), TableSpec("u", TYPES))
 
 
 def batch_of(seq: int) -> dict[str, Pairs]:
@@ -108,11 +112,15 @@ class StoreLife(Life[Store]):
         assert [a and a.digest for a in known] == [f"digest {seq}" if seq <= batches else None for seq in seqs]
 
     def _reads(self, newest: Snapshot, table: str, oldest: tuple[int, int], batches: int) -> None:
-        """The other ways to read the newest version: by a key, and as the difference to the oldest."""
+        """The other ways to read the newest version: by a key, in order, and as the difference to the oldest."""
         rows = summed(table, batches)
         for columns in newest.tables[table].indexes:
             keys = {tuple(row[i] for i in columns) for row in rows}
             assert newest.probe(table, columns, keys).counts() == rows, (table, columns)
+        for o in newest.tables[table].ordered:
+            asked = Rows.of_counts(TYPES, rows).select(o.key).consolidated()
+            found = newest.first(table, o, asked, np.full(len(asked), 2))
+            assert found.rows.counts() == first_copies(rows, o, lambda _: 2), (table, o)
         before = Counter(summed(table, oldest[1]))
         changed = {row: rows.get(row, 0) - before[row] for row in {*rows, *before}}
         assert newest.delta(table, oldest[0]).counts() == {row: n for row, n in changed.items() if n}
