@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
+from ripplenest.data.grouping import same
 from ripplenest.data.hashing import U64, hash_columns
-from ripplenest.data.index import Columns, Places, index_of, matches, same
+from ripplenest.data.index import Columns, Places, index_of, matches
 from ripplenest.data.order import FAR, Copies, First, Ordering, key_numbers, prefixes, ranks, weighed
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.errors import LawBroken
