@@ -21,7 +21,7 @@ from support.ordering import KINDS, first_copies, in_order, key_of, ordering, ro
 from support.sizes import many
 from support.states import MEMORY
 
-from ripplenest.data import index
+from ripplenest.data import grouping, index
 from ripplenest.data.order import By, Ordering
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
@@ -135,7 +135,7 @@ def test_first_is_what_sorting_finds(collide: bool, c: Choices) -> None:
         patch.setattr(ranges, "LEAST", 1 << 8)
         patch.setattr(first, "NEAR", c.pick((8, 0)))
         if collide:
-            for module in (index, clustering, arranging, first):
+            for module in (grouping, index, clustering, arranging, first):
                 patch.setattr(module, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
         memory = c.pick((1 << 24, 1 << 10))
         with Store.open(folder, memory=memory) as store:
