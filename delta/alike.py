@@ -9,13 +9,13 @@ place: what has a domain is asked for by others each time, and may have no value
 Law (alike): a view has the same rows either way.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.delta.pull import FOLDED
-from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
+from ripplenest.delta.strata import KEY, VALUES, Answer, Cut, contribution, opened, opened_elem
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     Apply,
@@ -138,34 +138,12 @@ def _made_of(cut: Cut) -> Hashable:
     keys = rows.head.get(KEY)
     assert keys is not None
     places = {p: Var(f"{i}") for i, (p, _) in enumerate(cut.site.params)}
-    made = _over_params(rows.term(keys), cut.definition, places)
+    made = opened(rows.term(keys), cut.definition, places)
     return tuple(t for _, t in cut.site.params), cut.total, canonical(made)
 
 
 def _chain(d: DictLit) -> Chain:
     return chain(unique_binders(d.body), SELF)
-
-
-def _over_params(e: Expr, d: DictLit, by: Mapping[str, Elem]) -> Expr:
-    elem = _params(d, by)
-
-    def expr(inner: Expr) -> Expr:
-        return rebuild(inner, expr, elem, lambda c: c)  # which are closed
-
-    return expr(e)
-
-
-def _params(d: DictLit, by: Mapping[str, Elem]) -> Callable[[Elem], Elem]:
-    """Elements of the definition ``d``, with others for its parameters."""
-
-    def elem(t: Elem) -> Elem:
-        match t:
-            case OutL(Var(var), site, param) if var == d.var and site == d.site:
-                return by[param]
-            case _:
-                return rebuild_elem(t, elem)
-
-    return elem
 
 
 def _together(a: Cut, b: Cut) -> tuple[Cut, dict[str, str]]:
@@ -174,8 +152,7 @@ def _together(a: Cut, b: Cut) -> tuple[Cut, dict[str, str]]:
     args = [_place(t, values) for t in _moved(b.definition, a.definition, rows)]
     answers, folded = _joined(a.answers, [evolve(f, args=tuple(args[i] for i in f.args)) for f in b.answers])
     shown, columns = _shown(a, b, folded)
-    head = Tuple(((KEY, _head(rows, KEY)), (VALUES, Tuple(tuple((f"a{i}", t) for i, t in enumerate(values))))))
-    definition = evolve(a.definition, body=rows.term(head))
+    definition = evolve(a.definition, body=rows.term(contribution(_head(rows, KEY), values)))
     found = evolve(a, definition=definition, answers=answers, shown=shown)
     types = {FOLDED: found.answered}
     keys = a.row.fields[: len(a.row.fields) - len(a.shown)]
@@ -188,8 +165,8 @@ def _moved(d: DictLit, to: DictLit, rows: Chain) -> list[Elem]:
     variables = zip(own.generators, rows.generators, strict=True)
     env: dict[str, Elem] = {var: Var(other) for (var, _), (other, _) in variables}
     pairs = zip(d.site.params, to.site.params, strict=True)
-    elem = _params(d, {p: OutL(Var(to.var), to.site, other) for (p, _), (other, _) in pairs})
-    return [read(elem(t), env) for t in _fields(_head(own, VALUES))]
+    params = {p: OutL(Var(to.var), to.site, other) for (p, _), (other, _) in pairs}
+    return [read(opened_elem(t, d, params), env) for t in _fields(_head(own, VALUES))]
 
 
 def _values(d: DictLit) -> Sequence[Elem]:

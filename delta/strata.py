@@ -183,7 +183,7 @@ class Cutter:
         taken = Names(frozenset(n.name for n in nodes(d.body) if isinstance(n, Var)) | _binders(d.body))
         names = {p: taken.fresh(p) for p, _ in d.site.params}
         types = {names[p]: t for p, t in d.site.params}
-        body = self._expr(_opened(d, names), _Around(types))
+        body = self._expr(opened(d.body, d, {p: Var(name) for p, name in names.items()}), _Around(types))
         return evolve(d, body=_closed(d, {name: p for p, name in names.items()}, body))
 
     def _read(self, var: str, g: Group, body: Expr, around: _Around) -> tuple[Expr, Expr]:
@@ -201,10 +201,7 @@ class Cutter:
         args = [_factors(f, [read(a, {g.var: rows.head}) for a in f.args]) for f in g.folds]
         values = tuple(dict.fromkeys(a for own in args for a in own))
         keys = Tuple(tuple((n, read(t, {g.var: rows.head})) for n, t in g.keys or ()))
-        contributions = rows.term(
-            Tuple(((KEY, keys), (VALUES, Tuple(tuple((f"a{i}", a) for i, a in enumerate(values))))))
-        )
-        label, definition = close(name, contributions, around.pi, around.lets)
+        label, definition = close(name, rows.term(contribution(keys, values)), around.pi, around.lets)
         folded = zip(g.folds, args, strict=True)
         answers = tuple(Answer(f.name, f.fn, tuple(map(values.index, own)), f.type) for f, own in folded)
         types = {FOLDED: Record(tuple((a.name, a.type) for a in answers))}
@@ -251,20 +248,27 @@ def _binders(e: Expr) -> frozenset[str]:
     return frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | DictLit))
 
 
-def _opened(d: DictLit, names: Mapping[str, str]) -> Expr:
-    """The body of ``d``, which reads its parameters as variables."""
-
-    def elem(t: Elem) -> Elem:
-        match t:
-            case OutL(Var(var), site, param) if var == d.var and site == d.site:
-                return Var(names[param])
-            case _:
-                return rebuild_elem(t, elem)
+def opened(e: Expr, d: DictLit, by: Mapping[str, Elem]) -> Expr:
+    """``e``, a term in the definition ``d``, with other elements for the parameters of ``d``."""
 
     def expr(e: Expr) -> Expr:
-        return rebuild(e, expr, elem, lambda inner: inner)  # which are closed
+        return rebuild(e, expr, lambda t: opened_elem(t, d, by), lambda inner: inner)  # which are closed
 
-    return expr(d.body)
+    return expr(e)
+
+
+def opened_elem(t: Elem, d: DictLit, by: Mapping[str, Elem]) -> Elem:
+    """The same of an element."""
+    match t:
+        case OutL(Var(var), site, param) if var == d.var and site == d.site:
+            return by[param]
+        case _:
+            return rebuild_elem(t, lambda inner: opened_elem(inner, d, by))
+
+
+def contribution(keys: Elem, values: Sequence[Elem]) -> Elem:
+    """⟨k: keys, v: arguments⟩"""
+    return Tuple(((KEY, keys), (VALUES, Tuple(tuple((f"a{i}", t) for i, t in enumerate(values))))))
 
 
 def _closed(d: DictLit, params: Mapping[str, str], body: Expr) -> Expr:
