@@ -29,8 +29,8 @@ def equations(c: Comprehension, equal: Sequence[str]) -> Iterator[tuple[Elem, El
         if equated == {name for name, _ in site.params}:  # labels of one site are equal when all their parameters are
             yield a, b
             yield b, a
-    for (a, b), sites in alike.items():
-        if all(not s.params for s in _sites(a, c)) and {s.name for s in _sites(a, c)} == sites:  # none has any
+    for (a, b), names in alike.items():
+        if _sites(a, c) == {Site(name, ()) for name in names}:  # so they are when one site made both, and none has any
             yield a, b
             yield b, a
 
