@@ -49,6 +49,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
@@ -133,6 +134,8 @@ def _bag(e: Expr, env: _Env) -> BagCost:
             around = env.with_var(var, rows.inner)
             columns = (*((n, _elem(k, around)) for n, k in keys or ()), *((f.name, ONE) for f in e.folds))
             return BagCost(rows.count, record_cost(columns))
+        case Top(_, _, of):                         # C[[τ(n; x ∈ e; o)]] = C[[e]]
+            return _bag(of, env)
         case Empty(row):                            # C[[∅]] = 1_Bag(B)
             return bottom(Bag(row))
         case Apply(dictionary, _):                  # C[[d(l)]], the same for every l

@@ -3,8 +3,9 @@
     α₁ = γ(e; k; f₁), α₂ = γ(e; k; f₂)  ⟶  α = γ(e; k; f₁ ∪ f₂), and who read α₂⟨Π⟩ reads α⟨Π⟩
 
 Two definitions are the same if they differ only in the names of variables, parameters and sites, and in what is folded.
-So a total that a view writes twice, or that sank into an inner bag, is kept once. It must be one that is kept for every
-place: what has a domain is asked for by others each time, and may have no value where nobody asks.
+So a total that a view writes twice, or that sank into an inner bag, is kept once. So are first rows, and the rows that
+several of them are the first of, by other orders. It must be one that is kept for every place: what has a domain is
+asked for by others each time, and may have no value where nobody asks.
 
 Law (alike): a view has the same rows either way.
 """
@@ -15,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.delta.pull import FOLDED
+from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import KEY, VALUES, Answer, Cut, contribution, opened, opened_elem
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
@@ -41,10 +43,10 @@ SELF = "s"
 
 @frozen
 class _Kept:
-    """Where the answers of a group are: in the map ``name``, by their own names."""
+    """Where the answers of a group are: in the map ``name``, by their own names; first rows are there as they are."""
 
     name: str
-    columns: Mapping[str, str]
+    columns: Mapping[str, str] | None
 
 
 @frozen
@@ -53,23 +55,41 @@ class Alike:
     domain."""
 
     everywhere: frozenset[str]
-    kept: dict[str, Cut] = field(factory=dict)
+    kept: dict[str, Cut | Ranking] = field(factory=dict)
     where: dict[str, _Kept] = field(factory=dict)
     _known: dict[Hashable, str] = field(factory=dict)
+    _rows: dict[Hashable, Ranking] = field(factory=dict)
 
-    def add(self, cuts: Iterable[Cut]) -> None:
+    def add(self, cuts: Iterable[Cut | Ranking]) -> None:
         """Groups, inner ones first."""
         for cut in cuts:
-            own = evolve(cut, definition=self._inner(cut.definition))
-            made_of = _made_of(own) if own.name in self.everywhere else own.name
-            name = self._known.setdefault(made_of, own.name)
-            columns = {n: n for n, _ in own.row.fields}
-            if name == own.name:
-                self.kept[name] = own
+            if isinstance(cut, Cut):
+                self._add(evolve(cut, definition=self._inner(cut.definition)))
             else:
-                self.kept[name], shown = _together(self.kept[name], own)
-                columns |= shown
-            self.where[own.name] = _Kept(name, columns)
+                self._rank(evolve(cut, definition=self._inner(cut.definition)))
+
+    def _add(self, own: Cut) -> None:
+        name = self._known.setdefault(_made_of(own) if own.name in self.everywhere else own.name, own.name)
+        columns = {n: n for n, _ in own.row.fields}
+        if name == own.name:
+            self.kept[name] = own
+        else:
+            known = self.kept[name]
+            assert isinstance(known, Cut)
+            self.kept[name], shown = _together(known, own)
+            columns |= shown
+        self.where[own.name] = _Kept(name, columns)
+
+    def _rank(self, own: Ranking) -> None:
+        if own.name in self.everywhere:
+            rows = tuple(t for _, t in own.site.params), canonical(_opened(own.definition, own.definition.body))
+            other = self._rows.setdefault(rows, own)
+            own = evolve(own, kept=other.kept, definition=other.definition)
+            name = self._known.setdefault((rows, own.row, own.order, own.limit, own.total), own.name)
+        else:
+            name = own.name
+        self.kept.setdefault(name, own)
+        self.where[own.name] = _Kept(name, None)
 
     def term(self, e: Expr) -> Expr:
         """A term that reads the maps that are kept."""
@@ -84,7 +104,7 @@ class Alike:
         return found
 
     @property
-    def cuts(self) -> tuple[Cut, ...]:
+    def cuts(self) -> tuple[Cut | Ranking, ...]:
         """The groups that are kept, which read each other as they are kept, inner ones first."""
         return tuple(evolve(c, definition=self._inner(c.definition)) for c in self.kept.values())
 
@@ -126,6 +146,8 @@ class Alike:
     def _row(self, rel: GroupRel, var: str) -> Elem:
         """A row of ``rel``, of one of the map that has its answers."""
         columns = self.where[rel.name].columns
+        if columns is None:
+            return Var(var)
         assert isinstance(rel.row, Record)
         return Tuple(tuple((n, Proj(Var(var), columns[n])) for n in rel.row.names))
 
@@ -137,9 +159,13 @@ def _made_of(cut: Cut) -> Hashable:
         return cut.name
     keys = rows.head.get(KEY)
     assert keys is not None
-    places = {p: Var(f"{i}") for i, (p, _) in enumerate(cut.site.params)}
-    made = opened(rows.term(keys), cut.definition, places)
+    made = _opened(cut.definition, rows.term(keys))
     return tuple(t for _, t in cut.site.params), cut.total, canonical(made)
+
+
+def _opened(d: DictLit, e: Expr) -> Expr:
+    """``e`` inside of ``d``, with parameters that are called by their places."""
+    return opened(e, d, {p: Var(f"{i}") for i, (p, _) in enumerate(d.site.params)})
 
 
 def _chain(d: DictLit) -> Chain:

@@ -17,14 +17,15 @@ from ripplenest.delta.alike import Alike
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.materialize import Choice, Materialize, decision, materialize
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
+from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut, Cutter
 from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.normal import definitions, normal, term
+from ripplenest.nrc.normal import Comprehension, definitions, normal, term
 from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.sink import sink
-from ripplenest.nrc.syntax import DictLit, Elem, Expr, Group, Keys, Proj, Query, SngBag, Tuple
+from ripplenest.nrc.syntax import DictLit, Elem, Expr, Group, InL, Keys, OutL, Proj, Query, Rel, SngBag, Top, Tuple, Var
 from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
@@ -127,7 +128,7 @@ def _check_names(query: Query) -> None:
         what = "the view has the name of a relation, or of inner bags, that it reads"
         raise NameTaken(what, where=f"view {query.name}", possible=["another name"])
     for node in nodes(query.body):
-        if isinstance(node, SngBag | Group):
+        if isinstance(node, SngBag | Group | Top):
             if node.site in taken:
                 what = "the site of an inner bag or group has a name of its own"
                 raise QueryError(what, where=query.name, got=node.site)
@@ -168,7 +169,7 @@ def domain_name(view: str, site: str) -> str:
 
 
 def _maps(
-    view: str, h: Expr, sites: tuple[DictLit, ...], cuts: tuple[Cut, ...], force_domain: bool
+    view: str, h: Expr, sites: tuple[DictLit, ...], cuts: tuple[Cut | Ranking, ...], force_domain: bool
 ) -> tuple[Map, ...]:
     """The maps of the flat term ``h``, of definitions and of groups; those that pass on in the order of their turns."""
     flat_row = check(h).row
@@ -176,21 +177,23 @@ def _maps(
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
     kept = _kept(view, sites, cuts, force_domain)
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
-    groups = [_group(c, kept[c.name]) for c in cuts]
+    groups = [m for c in cuts for m in _cut(c, kept[c.definition.site.name])]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
-    domains += [_places(view, c, [flat, *tables, *groups]) for c in cuts if kept[c.name].domain]
-    return (flat, *_inner_last([*domains, *groups]), *tables)
+    domains += [_places(view, c, [flat, *tables, *groups]) for c in cuts if kept[c.definition.site.name].domain]
+    once = {m.name: m for m in (*domains, *groups)}  # several are the first of the same rows, by other orders
+    return (flat, *_inner_last([*once.values()]), *tables)
 
 
 def _kept(
-    view: str, sites: tuple[DictLit, ...], cuts: tuple[Cut, ...], force_domain: bool
+    view: str, sites: tuple[DictLit, ...], cuts: tuple[Cut | Ranking, ...], force_domain: bool
 ) -> dict[str, KeptDictionary]:
     """By site how each dictionary is kept, and each group."""
     bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
     held_only = must_be_held(tuple(bodies.values()))
     kept: dict[str, KeptDictionary] = {}
     for site, d in bodies.items():  # inner groups first
-        whole = frozenset(c.name for c in cuts if c.name in kept and not (c.total or kept[c.name].domain))
+        known = [c for c in cuts if c.definition.site.name in kept]
+        whole = frozenset(c.name for c in known if not (c.total or kept[c.definition.site.name].domain))
         places = whole if cuts else None
         kept[site] = keep(d, domain_name(view, site), force_domain, held_only.get(site), places)
     return kept
@@ -208,12 +211,27 @@ def _inner_last(passing: list[Map]) -> list[Map]:
     return [by_name[name] for name in nx.topological_sort(graph)]
 
 
-def _group(c: Cut, kept: KeptDictionary) -> Map:
-    made = term(kept.products, c.made)
-    return Map(c.name, MapKind.GROUP, c.visible, made, kept.products, c.site, kept.why, c)
+def _cut(c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
+    """The map of a group; of first rows, that of all rows in order, and that of the first."""
+    if isinstance(c, Cut):
+        made = term(kept.products, c.made)
+        return (Map(c.name, MapKind.GROUP, c.visible, made, kept.products, c.site, kept.why, c),)
+    rows = c.kept_rows
+    every = Map(c.kept, MapKind.ORDERED, rows, term(kept.products, rows), kept.products, c.definition.site, kept.why)
+    copied = (_first_of(c, Rel(c.kept, rows)),)
+    why = f"the first rows of {c.kept}"
+    return every, Map(c.name, MapKind.TOP, c.visible, term(copied, c.made), copied, c.site, why, ranking=c)
 
 
-def _places(view: str, c: Cut, readers: list[Map]) -> Map:
+def _first_of(c: Ranking, every: Rel) -> Comprehension:
+    """for y in O union sng(⟨α⟨Π⟩, y.row⟩)"""
+    own = Proj(Var("y"), "label")
+    pairs = zip(c.site.params, c.definition.site.params, strict=True)
+    label = InL(c.site.name, tuple((p, OutL(own, c.definition.site, other)) for (p, _), (other, _) in pairs))
+    return Comprehension((("y", every),), (), Tuple((("label", label), ("row", Proj(Var("y"), "row")))))
+
+
+def _places(view: str, c: Cut | Ranking, readers: list[Map]) -> Map:
     """Dom_α: the places that products ask the group for, with a count."""
     products = tuple(asked for m in readers for p in m.products for asked in places_asked(p, c.site))
     row = domain_row(c.site)

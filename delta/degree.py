@@ -36,6 +36,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Weigh,
 )
 
@@ -86,7 +87,7 @@ def _deg(e: Expr, parts: frozenset[str], phi: Phi) -> float:
             return again(left) + again(right)
         case Plus(left, right):                     # deg(e₁ ⊎ e₂) = max(deg(e₁), deg(e₂))
             return max(again(left), again(right))
-        case Group(site, _, of):                    # deg(γ(e)) = 0, e input-independent
+        case Group(site, _, of) | Top(site, _, of):  # deg(γ(e)) = deg(τ(e)) = 0, e input-independent
             if again(of) > 0:
                 raise QueryError(f"only terms that are cut have a degree, and the group {site} depends on the database")
             return 0

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from attrs import evolve
 
 from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.nrc.folds import EXTREME
 from ripplenest.nrc.syntax import Call, DictExpr, DictLit, Elem, Expr, Fold, For, Group, Proj, Sng, Tuple, Var
 from ripplenest.nrc.walk import (
     canonical,
@@ -60,7 +61,7 @@ def _fused(k: str, g: Group, body: Expr) -> Expr:
 
     def inside(e: Expr) -> Expr:
         match e:
-            case Group(_, _, _, None) if (args := _folded(e, g, k, rows)) is not None:
+            case Group(_, _, _, None) if not _is_answered_by_a_row(e) and (args := _folded(e, g, k, rows)) is not None:
                 wanted = (evolve(f, args=a) for f, a in zip(e.folds, args, strict=True))
                 own = [(f.name, _column(f, e.site, g, rows, found)) for f in wanted]
                 return Sng(Tuple(tuple((name, Proj(Var(k), column)) for name, column in own)))
@@ -69,6 +70,11 @@ def _fused(k: str, g: Group, body: Expr) -> Expr:
 
     below = inside(body)
     return For(k, _with(g, rows, found) if found else g, below)
+
+
+def _is_answered_by_a_row(e: Group) -> bool:
+    """Whether it folds what is kept in order, and not added up (``delta/ranking.py``)."""
+    return any(f.fn in EXTREME for f in e.folds)
 
 
 def _folded(e: Group, g: Group, k: str, rows: Chain) -> list[tuple[Elem, ...]] | None:

@@ -108,15 +108,16 @@ def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
     dictionaries = {name: row for name, row in program.parts.items() if name not in relations}
     maps = list(_in_order(program))
     changes = {m.name: [s.term for s in program.statements_of(m.name)] for m in maps}
-    groups = {m.name: m.row for m in maps if m.group is not None}
+    groups = {m.name: m.row for m in maps if m.cut is not None}
     terms = {m.name: m.term for m in maps}
     return derived_sizes(stored_sizes(bags, dictionaries, rows, largest), terms, changes, groups)
 
 
 def _called(program: TriggerProgram) -> Called:
     bags = {m.name: m.site.name for m in program.of_kind(MapKind.DOMAIN) if m.site}
-    kept = {m.name: " and ".join(m.reads) for m in program.of_kind(MapKind.AUXILIARY)}
-    groups = {m.name: m.group for m in program.maps if m.group is not None}
+    made = (*program.of_kind(MapKind.AUXILIARY), *program.of_kind(MapKind.ORDERED))
+    kept = {m.name: " and ".join(m.reads) for m in made}
+    groups = {m.name: m.cut for m in program.maps if m.cut is not None}
     ones = frozenset(name for name, cut in groups.items() if cut.total and not cut.site.params)
     return Called(bags, kept, {name: cut.shown_as for name, cut in groups.items()}, ones)
 
@@ -131,7 +132,7 @@ def _held(m: Map, program: TriggerProgram) -> bool:
             return all(_held(holder, program) for holder in _holders(m, program))
         case MapKind.DICTIONARY:
             return any(d.site == m.site and _held(d, program) for d in program.of_kind(MapKind.DOMAIN))
-        case MapKind.AUXILIARY | MapKind.GROUP:
+        case MapKind.AUXILIARY | MapKind.GROUP | MapKind.ORDERED | MapKind.TOP:
             return False
         case _:
             assert_never(m.kind)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
@@ -30,19 +31,22 @@ if TYPE_CHECKING:
 class MapKind(Enum):
     """FLAT: the view's flat part. DICTIONARY: rows ⟨label, row⟩ of one site. DOMAIN: labels in use, with a count.
     AUXILIARY: what is left of a delta when its updates are taken out, kept so that statements need not join it. GROUP:
-    what rows of a definition fold to, by place and key."""
+    what rows of a definition fold to, by place and key. ORDERED: rows of a definition, in an order, by place. TOP: the
+    first of them."""
 
     FLAT = "flat"
     DICTIONARY = "dictionary"
     DOMAIN = "domain"
     AUXILIARY = "auxiliary"
     GROUP = "group"
+    ORDERED = "ordered"
+    TOP = "top"
 
     @property
     def passes_on(self) -> bool:
         """Whether statements see something else of such a map than its stored rows. It takes a turn like a part, and
         passes on how what they see changes: ``ripplenest/run/passing.py`` has the rule of each kind."""
-        return self in (MapKind.DOMAIN, MapKind.GROUP)
+        return self in (MapKind.DOMAIN, MapKind.GROUP, MapKind.ORDERED, MapKind.TOP)
 
 
 @frozen
@@ -50,8 +54,8 @@ class Map:
     """A stored bag that the program keeps: ``name`` = ``term``, a flat bag with rows ``row``.
 
     A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once. ``term``
-    of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see. ``why`` says why
-    it is kept as it is.
+    of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see; that of one of
+    kind TOP makes all rows, of which ``ranking`` keeps the first. ``why`` says why it is kept as it is.
     """
 
     name: str
@@ -62,11 +66,17 @@ class Map:
     site: Site | None = None
     why: str = ""
     group: Cut | None = None
+    ranking: Ranking | None = None
+
+    @property
+    def cut(self) -> Cut | Ranking | None:
+        """What it is the map of, if that was cut."""
+        return self.group or self.ranking
 
     @property
     def made(self) -> Type:
         """The rows of ``term``."""
-        return self.row if self.group is None else self.group.made
+        return self.row if self.cut is None else self.cut.made
 
     @property
     def reads(self) -> tuple[str, ...]:

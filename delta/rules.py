@@ -44,6 +44,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
@@ -121,7 +122,7 @@ def _delta(e: Expr, s: Scope) -> Expr:
             if not isinstance(simplify(_delta(body, s), s.gamma, s.pi), Empty):
                 raise QueryError(f"the change of the inner bag {site} is a deep one: shred the term first")
             return _nothing(e, s)
-        case Group(site, _, of):                    # δ(γ(e)) = ∅, e input-independent
+        case Group(site, _, of) | Top(site, _, of):  # δ(γ(e)) = δ(τ(e)) = ∅, e input-independent
             if not isinstance(simplify(_delta(of, s), s.gamma, s.pi), Empty):
                 raise QueryError(f"the change of the group {site} is not that of its rows: cut the term first")
             return _nothing(e, s)

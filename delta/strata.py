@@ -11,13 +11,14 @@ linear terms over parts and the maps of earlier groups; theorems, deltas, factor
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import chain, read
 from ripplenest.delta.fuse import fuse, fuse_dict
 from ripplenest.delta.pull import FOLDED, Pulled, pull
+from ripplenest.delta.ranking import Ranking, as_top, has_extremes, is_extreme, ordered_rows, split
 from ripplenest.nrc import folds, interpret
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.pretty import show_elem
@@ -37,6 +38,7 @@ from ripplenest.nrc.syntax import (
     Lit,
     OutL,
     Proj,
+    Top,
     Tuple,
     Var,
     dict_row,
@@ -133,13 +135,18 @@ class Cutter:
 
     view: str
     repeated: frozenset[str] = frozenset()
-    found: dict[str, Cut] = field(factory=dict)
+    sites: Mapping[tuple[str, str], str] = field(factory=dict)
+    found: dict[str, Cut | Ranking] = field(factory=dict)
 
     @classmethod
-    def of(cls, view: str, terms: Iterable[Expr | DictExpr]) -> "Cutter":
+    def of(cls, view: str, terms: Sequence[Expr | DictExpr]) -> "Cutter":
         """For all ``terms`` of a view."""
-        found = Counter(n.site for t in terms for n in nodes(t) if isinstance(n, Group))
-        return cls(view, frozenset(site for site, many in found.items() if many > 1))
+        groups = [n for t in terms for n in nodes(t) if isinstance(n, Group | Top)]
+        many, names = Counter(n.site for n in groups), Names(frozenset(n.site for n in groups))
+        folded = (n for n in groups if isinstance(n, Group) and has_extremes(n))
+        extremes = dict.fromkeys((n.site, f.name) for n in folded for f in n.folds)
+        sites = {(site, name): names.fresh(f"{site}.{name}") for site, name in extremes}
+        return cls(view, frozenset(site for site, n in many.items() if n > 1), sites)
 
     def term(self, e: Expr) -> Expr:
         """A closed term without groups; they are the same in a term that is met again."""
@@ -157,7 +164,7 @@ class Cutter:
             case For(var, Group(keys=None), body) if var not in free_vars(body):
                 return self._expr(body, around)
             case For(var, source, body):
-                if isinstance(source, Group):
+                if isinstance(source, Group) and not (is_extreme(source) or has_extremes(source)):
                     inner, body = self._read(var, source, body, around)
                 else:
                     inner = self._expr(source, around)
@@ -168,6 +175,12 @@ class Cutter:
                 lets = {**around.lets, name: inner}
                 gamma = {**around.gamma, name: expr_type(inner, around.gamma, around.pi)}
                 return Let(name, inner, self._expr(body, evolve(around, lets=lets, gamma=gamma)))
+            case Top():
+                return self._top(evolve(e, of=self._expr(e.of, around)), around)
+            case Group() if is_extreme(e):
+                return self._extreme(evolve(e, of=self._expr(e.of, around)), around)
+            case Group() if has_extremes(e):
+                return self._expr(split(e, expr_type(e.of, around.gamma, around.pi).row, self.sites), around)
             case Group():
                 return self._group(evolve(e, of=self._expr(e.of, around)), _all(e), around)
             case _:
@@ -209,10 +222,29 @@ class Cutter:
         assert isinstance(whole, Record)
         row = Record((*whole.fields[: len(g.keys or ())], *((n, elem_type(t, types)) for n, t in shown)))
         cut = Cut(name, definition, row, answers, shown, g.keys is None)
-        if self.found.setdefault(name, cut).shown != shown:
+        known = self.found.setdefault(name, cut)
+        if not isinstance(known, Cut) or known.shown != shown:
             raise AssertionError(f"readers of {name} see other answers in another place")
         found = GroupRel(name, row, params=definition.site.params, nothing=Tuple(cut.of_nothing) if cut.total else None)
         return Apply(found, label)
+
+
+    def _top(self, t: Top, around: _Around) -> Expr:
+        """T⟨Π⟩"""
+        return self._ranked(t, expr_type(t, around.gamma, around.pi).row, around, total=False)
+
+    def _extreme(self, g: Group, around: _Around) -> Expr:
+        """T⟨Π⟩ of the first of what is folded, or NULL"""
+        return self._ranked(as_top(g), expr_type(g, around.gamma, around.pi).row, around, total=True)
+
+    def _ranked(self, t: Top, row: Type, around: _Around, total: bool) -> Expr:
+        name, kept = f"{self.view}/T[{t.site}]", f"{self.view}/O[{t.site}]"
+        rows, order = ordered_rows(t)
+        label, definition = close(name, rows, around.pi, around.lets)
+        ranking = Ranking(name, kept, definition, definition.site, row, order, t.limit, total)
+        self.found.setdefault(name, ranking)
+        nothing = Tuple(ranking.of_nothing) if total else None
+        return Apply(GroupRel(name, row, params=definition.site.params, nothing=nothing), label)
 
 
 def _all(g: Group) -> tuple[tuple[str, Elem], ...]:
@@ -241,11 +273,11 @@ def _literal(d: DictExpr) -> DictLit:
 
 
 def _has_groups(e: Expr) -> bool:
-    return any(isinstance(n, Group) for n in nodes(e))
+    return any(isinstance(n, Group | Top) for n in nodes(e))
 
 
 def _binders(e: Expr) -> frozenset[str]:
-    return frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | DictLit))
+    return frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | Top | DictLit))
 
 
 def opened(e: Expr, d: DictLit, by: Mapping[str, Elem]) -> Expr:

@@ -4,12 +4,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, OutL, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Site, Type
+from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.nrc.walk import free_vars
 
 EQUALITIES = ("eq", "same")
+
+
+def same_values(a: Elem, b: Elem, t: Type) -> Iterator[Elem]:
+    """a = b, NULL and NaN being values like others, for each base value in them."""
+    match t:
+        case Record(fields):
+            for name, own in fields:
+                yield from same_values(simplify_elem(Proj(a, name)), Proj(b, name), own)
+        case _:
+            yield Call("same", (a, b))
 
 
 def equations(c: Comprehension, equal: Sequence[str]) -> Iterator[tuple[Elem, Elem]]:

@@ -16,6 +16,7 @@ from typing import Any
 from attrs import frozen
 
 from ripplenest.nrc.errors import EvaluationError, TypeMismatch, UnknownName
+from ripplenest.nrc.ordering import place
 from ripplenest.nrc.signatures import maybe_null
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, Base
 from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN, in_range
@@ -25,6 +26,7 @@ EXACT_KINDS = ("int", "long", "decimal")
 SUMMED = (*EXACT_KINDS, "double")
 ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spark
 FACTORED = ("sum", "avg")  # the folds of a product of arguments
+EXTREME = ("min", "max")  # those that one row answers, which are kept in order
 DIGITS = {"int": 10, "long": 20}  # of integers
 MEAN = 4  # digits that an average of decimals has more behind the point
 
@@ -169,6 +171,15 @@ def _all(rows: Occurrences, t: Base) -> object:  # noqa: ARG001
     return all(not n or args[0] is True for args, n in rows)
 
 
+def _extreme_type(args: Sequence[Base]) -> Base | None:
+    return maybe_null(args[0], True) if len(args) == 1 else None
+
+
+def _extreme(pick: Callable[..., Any]) -> Callable[[Occurrences, Base], object]:
+    """The first or the last value that is not NULL."""
+    return lambda rows, _: pick((args[0] for args, n in rows if n and args[0] is not None), key=place, default=None)
+
+
 def unscaled(n: int, t: Base) -> int | Decimal:
     """The sum of type ``t`` whose digits without a point are ``n``. Raises EvaluationError beyond the type."""
     if t.kind == "long":
@@ -191,6 +202,8 @@ _ENTRIES = (
     FoldFunction("avg", ("int, long or decimal, and factors like it", "double"), _avg_type, _avg),
     FoldFunction("any", ("nothing, for some row", "bool, for some row of which it is true"), _bool_type, _any),
     FoldFunction("all", ("bool, for no row of which it is not true",), lambda a: _bool_type(a) if a else None, _all),
+    FoldFunction("min", ("a base value, of which NULL is none",), _extreme_type, _extreme(min)),
+    FoldFunction("max", ("a base value, of which NULL is none",), _extreme_type, _extreme(max)),
 )
 
 FOLDS: dict[str, FoldFunction] = {entry.name: entry for entry in _ENTRIES}

@@ -11,6 +11,7 @@ from typing import assert_never
 from ripplenest.nrc import folds, scalars
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value, checked, field_of
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.ordering import Direction, first
 from ripplenest.nrc.syntax import (
     Apply,
     Call,
@@ -42,6 +43,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
@@ -116,6 +118,8 @@ def _bag(e: Expr, db: Database, gamma: Bags, pi: Env) -> BagValue:
             return EMPTY
         case Apply(dictionary, label):              # ⟦d⟧(l), {} outside the support
             return look_up(dictionary, elem(label, pi), db, gamma, pi) or EMPTY
+        case Top():                                 # the first n of ⟦e⟧ by o, and then by all that they hold
+            return _first(e, _bag(e.of, db, gamma, pi), pi)
         case Group():                               # one row ⟨k, f⟩ for each k among the k(v), v ∈ ⟦e⟧
             return _grouped(e, _bag(e.of, db, gamma, pi), pi)
         case _:
@@ -162,13 +166,26 @@ def _grouped(g: Group, rows: BagValue, pi: Env) -> BagValue:
     """⟦γ_α(x ∈ e; k; f)⟧, and ⟦φ_α(x ∈ e; f)⟧: one row, whatever e is. Raises EvaluationError for a row that is there
     less than 0 times."""
     groups: dict[tuple[tuple[str, Value], ...], list[tuple[Env, int]]] = {} if g.keys else {(): []}
-    for value, n in rows:
-        if n < 0:
-            raise EvaluationError("a group of a row that is there less than 0 times", where=g.site, got=n)
+    for value, n in _there(rows, g.site):
         inner = {**pi, g.var: value}
         groups.setdefault(tuple((name, elem(k, inner)) for name, k in g.keys or ()), []).append((inner, n))
     found = ((*key, *(_folded(f, members) for f in g.folds)) for key, members in groups.items())
     return BagValue(dict.fromkeys(found, 1))
+
+
+def _there(rows: BagValue, site: str) -> Iterator[tuple[Value, int]]:
+    for value, n in rows:
+        if n < 0:
+            raise EvaluationError("a group of a row that is there less than 0 times", where=site, got=n)
+        yield value, n
+
+
+def _first(t: Top, rows: BagValue, pi: Env) -> BagValue:
+    """⟦τ_α(n; x ∈ e; o)⟧. Raises EvaluationError for a row that is there less than 0 times."""
+    there = list(_there(rows, t.site))
+    by = [[elem(o.by, {**pi, t.var: value}) for o in t.order] for value, _ in there]
+    directions = [Direction(o.descending, o.nulls_first) for o in t.order]
+    return BagValue(first(there, by, directions, t.limit))
 
 
 def _folded(f: Fold, members: Sequence[tuple[Env, int]]) -> tuple[str, Value]:

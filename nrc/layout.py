@@ -16,6 +16,7 @@ from ripplenest.nrc.pretty import (
     inside,
     left_summands,
     level,
+    order_columns,
     show,
     show_dict,
     show_elem,
@@ -46,6 +47,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Weigh,
 )
@@ -89,6 +91,12 @@ def layout(e: Expr, width: int = WIDTH, around: Around = NOWHERE) -> list[str]:
             return [line]
         case Group():
             return _group_lines(e, width, around)
+        case Top(site, var, of, _, limit):
+            opening = f"top[{path(site)}]({limit}, {variable(var)} in "
+            lines = _hang(opening, _bracketed(of, width - len(opening), around, (For, Let)))
+            if found := order_columns(e, around.rows(var, of)):
+                lines += _indent(_rows("order ", [[o] for o in found], ",", ""), 2)
+            return [*lines[:-1], lines[-1] + ")"]
         case _:
             assert_never(e)
 

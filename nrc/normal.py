@@ -56,6 +56,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Total,
     Tuple,
     Var,
@@ -172,7 +173,7 @@ def _normal(e: Expr, scope: _Scope, hint: str = "x") -> Iterator[Comprehension]:
             return
         case Apply(dictionary, label):
             yield from _apply(dictionary, scope.elem(label), scope, hint)
-        case Group():
+        case Group() | Top():
             raise QueryError("a group has no normal form: cut the term first", got=e.site)
         case SngBag() | Flatten():
             raise QueryError("only shredded terms have a normal form", got=type(e).__name__)

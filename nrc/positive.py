@@ -29,6 +29,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Weigh,
 )
 from ripplenest.nrc.walk import free_vars
@@ -93,9 +94,9 @@ def _signs(e: Expr, around: _Around) -> _Signs:
             return _signs(left, around) | _signs(right, around)
         case Neg(of):
             return _Signs(True, _signs(of, around).inner)
-        case Group(site, _, of):
+        case Group(site, _, of) | Top(site, _, of):
             if _signs(of, around).rows:
-                what = "a group folds rows that are there, and some could be there less than 0 times"
+                what = "a group is of rows that are there, and some could be there less than 0 times"
                 raise QueryError(what, where=f"the group {site}", wanted=WANTED, possible=POSSIBLE)
             return _Signs()
         case _:

@@ -49,6 +49,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
@@ -174,6 +175,10 @@ def show(e: Expr, around: Around = NOWHERE) -> str:
             by = f" by {', '.join(keys)}" if keys else ""
             made = f" of {', '.join(folds)}" if folds else ""
             return f"{word}[{path(site)}]({variable(var)} in {generated(of, around)}{by}{made})"
+        case Top(site, var, of, _, limit):
+            orders = order_columns(e, around.rows(var, of))
+            by = f" order {', '.join(orders)}" if orders else ""
+            return f"top[{path(site)}]({limit}, {variable(var)} in {generated(of, around)}{by})"
         case _:
             assert_never(e)
 
@@ -241,6 +246,13 @@ def group_columns(g: Group, inner: Around) -> tuple[str, list[str], list[str]]:
     return "fold" if g.keys is None else "group", keys, folds
 
 
+def order_columns(t: Top, inner: Around) -> list[str]:
+    """What rows are ordered by, ``x.price desc``; ``inner`` is what is bound around it."""
+    return [
+        show_elem(o.by, inner) + " desc" * o.descending + " nulls first" * o.nulls_first for o in t.order
+    ]
+
+
 # ---------------------------------------------------------------- dictionaries
 
 
@@ -277,7 +289,7 @@ def open_definition(d: DictLit) -> tuple[tuple[str, ...], Expr]:
     """Π as short names, apart from every variable of the body, and the body reading them as variables."""
     found = list(nodes(d.body))
     taken = {n.name for n in found if isinstance(n, Var | LetVar | Rel)}
-    taken |= {n.var for n in found if isinstance(n, For | DictLit | Group)}
+    taken |= {n.var for n in found if isinstance(n, For | DictLit | Group | Top)}
     names = Names(frozenset(taken))
     last = {p: p.rsplit(".", maxsplit=1)[-1] for p, _ in d.site.params}
     short = {p: names.fresh(name if variable(name) == name else "p") for p, name in last.items()}
@@ -293,7 +305,7 @@ def open_definition(d: DictLit) -> tuple[tuple[str, ...], Expr]:
         match e:
             case For(var, source, body) if var == d.var:  # another l
                 return For(var, expr(source), body)
-            case Group(_, var, of) if var == d.var:
+            case Group(_, var, of) | Top(_, var, of) if var == d.var:
                 return evolve(e, of=expr(of))
             case _:
                 return rebuild(e, expr, elem, lambda inner: inner)  # which have parameters of their own

@@ -35,6 +35,7 @@ from ripplenest.nrc.syntax import (
     Proj,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
@@ -154,6 +155,14 @@ def weigh_constant(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     return None
 
 
+def top_empty(e: Expr, t: HasRow) -> Expr | None:
+    """τ(n; x ∈ ∅; o) = ∅"""
+    match e:
+        case Top(_, _, Empty()):
+            return Empty(t.row)
+    return None
+
+
 def let_unused(e: Expr, t: HasRow) -> Expr | None:  # noqa: ARG001
     """let X := e₁ in e₂ = e₂ when X is not free in e₂"""
     match e:
@@ -207,6 +216,7 @@ BY_ROOT: Mapping[type[Expr], tuple[Rule, ...]] = {
     Product: (product_empty,),
     Pred: (pred_constant,),
     Weigh: (weigh_constant,),
+    Top: (top_empty,),
     Let: (let_unused, let_empty),
     Apply: (apply_empty, apply_lit),
 }

@@ -276,7 +276,30 @@ class Group(Node):
     folds: tuple[Fold, ...]
 
 
-Expr = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus | Neg | Empty | Apply | Group | Weigh
+@frozen
+class Order:
+    """What rows are ordered ``by``; where NULL comes does not depend on ``descending``."""
+
+    by: Elem
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@frozen
+class Top(Node):
+    """τ_α(n; x ∈ e; o): the first n rows of e, ordered by o and then by all that they hold, ascending, NULL last. Rows
+    hold no bags, each copy counts, and the last row may keep a part of its copies. α is unique among the sites of a
+    query; no row of e may be there less than 0 times."""
+
+    site: str
+    var: str
+    of: "Expr"
+    order: tuple[Order, ...]
+    limit: int
+
+
+_Linear = Rel | LetVar | Let | For | Pred | Sng | SngBag | Flatten | Product | Plus | Neg | Empty | Apply | Weigh
+Expr = _Linear | Group | Top
 
 # ---------------------------------------------------------------- dictionaries
 

@@ -39,11 +39,12 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
 )
-from ripplenest.nrc.types import UNIT, Bag, Base, Dict, Label, Record, Site, Type, is_flat, join, nullable
+from ripplenest.nrc.types import UNIT, Bag, Base, Dict, Label, Record, Site, Type, is_flat, is_plain, join, nullable
 from ripplenest.nrc.values import INT_BITS
 
 Context = Mapping[str, Type]
@@ -117,6 +118,12 @@ def expr_type(e: Expr, gamma: Context, pi: Context) -> Bag:
         case Group(_, var, of, keys, folds):        # e : Bag(A), x:A ⊢ kᵢ, f  ⟹  γ(x ∈ e; k; f) : Bag(⟨kᵢ, f⟩)
             inner = {**pi, var: expr_type(of, gamma, pi).row}
             return Bag(_group_row(keys, folds, inner))
+        case Top(site, var, of, order, limit):      # e : Bag(A), x:A ⊢ oᵢ  ⟹  τ(n; x ∈ e; o) : Bag(A)
+            rows = expr_type(of, gamma, pi)
+            _check_top(site, rows.row, limit)
+            for o in order:
+                _base(elem_type(o.by, {**pi, var: rows.row}), "an order of rows")
+            return rows
         case _:
             assert_never(e)
 
@@ -136,6 +143,14 @@ def dict_type(d: DictExpr, gamma: Context, pi: Context) -> Dict:
             return both
         case _:
             assert_never(d)
+
+
+def _check_top(site: str, row: Type, limit: int) -> None:
+    if not is_plain(row):
+        what = "rows are ordered by all that they hold, and bags have no order"
+        raise TypeMismatch(what, where=site, wanted="rows without bags", got=row)
+    if limit < 1:
+        raise TypeMismatch("how many rows are wanted is above 0", where=site, wanted="1 or more", got=limit)
 
 
 def _group_row(keys: tuple[tuple[str, Elem], ...] | None, folds: tuple[Fold, ...], pi: Context) -> Record:

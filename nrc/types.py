@@ -116,6 +116,11 @@ def is_flat(t: Type) -> bool:
             assert_never(t)
 
 
+def is_plain(t: Type) -> bool:
+    """True when ``t`` is made of base values alone."""
+    return isinstance(t, Base) or (isinstance(t, Record) and all(is_plain(f) for _, f in t.fields))
+
+
 def nullable(t: Type, flag: bool = True) -> Type:
     """``t`` with NULL allowed (or not). Records and dictionaries are never NULL."""
     match t:

@@ -3,9 +3,9 @@
 Passes that treat most constructs alike use ``rebuild``; no other module matches on all constructs just to recurse.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import is_
-from typing import assert_never, get_args, get_type_hints
+from typing import Any, assert_never, get_args, get_type_hints
 
 from attrs import evolve, field, frozen
 
@@ -35,6 +35,7 @@ from ripplenest.nrc.syntax import (
     LetVar,
     Lit,
     Neg,
+    Order,
     OutL,
     Plus,
     Pred,
@@ -44,6 +45,7 @@ from ripplenest.nrc.syntax import (
     Sng,
     SngBag,
     Term,
+    Top,
     Total,
     Tuple,
     Var,
@@ -110,15 +112,17 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
             return Neg(f(of))
         case Apply(dictionary, label):
             return Apply(d(dictionary), t(label))
-        case Group():
+        case Group() | Top():
             return rebuild_group(e, f, t)
         case _:
             assert_never(e)
 
 
-def rebuild_group(g: Group, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem]) -> Group:
-    """``g`` with ``f`` applied to what is grouped, and ``t`` to its keys and the arguments of its folds, which read its
-    variable."""
+def rebuild_group(g: Group | Top, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem]) -> Group | Top:
+    """``g`` with ``f`` applied to what it is about, and ``t`` to what reads its variable: its keys and the arguments of
+    its folds, or what its rows are ordered by."""
+    if isinstance(g, Top):
+        return evolve(g, of=f(g.of), order=tuple(evolve(o, by=t(o.by)) for o in g.order))
     keys = None if g.keys is None else tuple((n, t(k)) for n, k in g.keys)
     return Group(g.site, g.var, f(g.of), keys, tuple(evolve(x, args=tuple(map(t, x.args))) for x in g.folds))
 
@@ -146,17 +150,26 @@ def children(term: Term) -> tuple[Term, ...]:
     found: list[Term] = []
     for name in fields:
         value = getattr(term, name)
-        if type(value) is tuple:  # of terms, with names or without, or of folds
+        if type(value) is tuple:
             for member in value:
-                found += member.args if type(member) is Fold else [member[1] if type(member) is tuple else member]
+                found += _members(member)
         elif value is not None:
             found.append(value)
     return tuple(found)
 
 
+def _members(member: Any) -> Iterable[Term]:
+    """The terms of what a tuple holds: terms, with names or without, folds, and what rows are ordered by."""
+    if type(member) is Fold:
+        return member.args
+    if type(member) is Order:
+        return (member.by,)
+    return (member[1] if type(member) is tuple else member,)
+
+
 def _holds_terms(hint: object) -> bool:
     """Whether a field of this type has terms in it."""
-    return hint is Fold or hint in get_args(Term) or any(map(_holds_terms, get_args(hint)))
+    return hint in (Fold, Order) or hint in get_args(Term) or any(map(_holds_terms, get_args(hint)))
 
 
 _FIELDS = {
@@ -188,7 +201,7 @@ def replace(e: Expr, env: Mapping[str, Elem]) -> Expr:
         case For(var, _, _):
             inner = {n: t for n, t in env.items() if n != var}
             return For(var, replace(e.source, env), replace(e.body, inner))
-        case Group(_, var):
+        case Group(_, var) | Top(_, var):
             inner = {n: t for n, t in env.items() if n != var}
             return rebuild_group(e, lambda c: replace(c, env), lambda t: replace_elem(t, inner))
         case _:
@@ -236,7 +249,7 @@ def _free_vars(term: Term) -> frozenset[str]:
             return frozenset((name,))
         case For(var, source, body):
             return free_vars(source) | (free_vars(body) - {var})
-        case Group(_, var, of):
+        case Group(_, var, of) | Top(_, var, of):
             inner = (free_vars(c) for c in children(term) if c is not of)
             return free_vars(of) | (frozenset().union(*inner) - {var})
         case DictLit(_, var, body):
@@ -316,7 +329,7 @@ class _Apart:
                 return Let(name, self.expr(bound), evolve(self, gamma={**self.gamma, old: name}).expr(body))
             case LetVar(old):
                 return LetVar(self.gamma.get(old, old))
-            case Group():
+            case Group() | Top():
                 name = self.names.fresh(e.var)
                 inside = rebuild_group(e, self.expr, self.bind(e.var, name).elem)
                 return evolve(inside, var=name)

@@ -48,6 +48,7 @@ __all__ = [
     "record",
     "register",
     "right_join",
+    "top",
     "view",
 ]
 
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
         left_join,
         record,
         right_join,
+        top,
         view,
     )
     from ripplenest.nrc.surface.text import Program, TextView
@@ -116,6 +118,7 @@ else:
         "record": "ripplenest.nrc.surface.python:record",
         "register": "ripplenest.source.source:register",
         "right_join": "ripplenest.nrc.surface.python:right_join",
+        "top": "ripplenest.nrc.surface.python:top",
         "view": "ripplenest.nrc.surface.python:view",
     }
 

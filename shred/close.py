@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from ripplenest.nrc.paths import Leaf, map_columns, path_name
-from ripplenest.nrc.syntax import DictLit, Elem, Expr, For, Group, InL, Let, OutL, Var
+from ripplenest.nrc.syntax import DictLit, Elem, Expr, For, Group, InL, Let, OutL, Top, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Site, Type
 from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, rebuild, rebuild_group
@@ -28,7 +28,7 @@ def close(site_name: str, e: Expr, types: Mapping[str, Type], lets: Mapping[str,
     site = Site(site_name, tuple((name, elem_type(path, types)) for path, name in params.names.items()))
     label = InL(site_name, tuple((name, path) for path, name in params.names.items()))
     # What they bind would be captured by outL(l).p.
-    binders = frozenset(node.var for node in nodes(body) if isinstance(node, For | Group))
+    binders = frozenset(node.var for node in nodes(body) if isinstance(node, For | Group | Top))
     var = Names(frozenset(types) | free_vars(body) | binders).fresh("l")
     return label, DictLit(site, var, params.abstract(body, free_vars(body), site, var))
 
@@ -66,7 +66,7 @@ class _Parameters:
         match e:
             case For(var, source, body):
                 return For(var, self._walk(source, free, leaf), self._walk(body, free - {var}, leaf))
-            case Group(_, var):
+            case Group(_, var) | Top(_, var):
                 inside = free - {var}
                 return rebuild_group(e, lambda c: self._walk(c, free, leaf), lambda t: self._elem(t, inside, leaf))
             case _:  # dictionaries are closed, so no free path is inside them

@@ -36,6 +36,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
@@ -146,6 +147,9 @@ def _shred(e: Expr, env: _Env) -> Shredded:
             contexts = [(name, _elem_context(k, around)) for name, k in keys or ()]
             answers = [(f.name, NoContext()) for f in e.folds]
             return Shredded(evolve(e, of=one.flat), RecordContext((*contexts, *answers)))
+        case Top(_, _, of):                         # τ(n; x^F ∈ e^F; o)                e^Γ
+            one = _shred(of, env)
+            return Shredded(evolve(e, of=one.flat), one.context)
         case Apply():
             raise AssertionError("a term is shredded once: dictionary applications come from shredding")
         case _:

@@ -1,14 +1,15 @@
 """Groups as both surfaces make them. An aggregate in a head or a condition is one value: it is bound by a ``for`` over
 the one row of φ, as an inner bag is by one over sng_ι."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from ripplenest.nrc import folds
+from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.signatures import maybe_null
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, as_element, guard, merge, not_true, plus, wrap
-from ripplenest.nrc.syntax import Call, Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
+from ripplenest.nrc.syntax import Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Type, is_flat
 from ripplenest.nrc.walk import Names
 
@@ -59,8 +60,8 @@ def group_by(bag: BagTerm, key: Callable[[Element], Element], site: str, names: 
     keys = grouped(site, x, bag, [("key", keyed)], ())
     own = _plain(key(Element(Var(inner), row)))
     members: Expr = Sng(Var(inner))
-    for same in _same(own.elem, Proj(Var(k), "key"), keyed.type):
-        members = guard(Element(same, BOOL), members, names)
+    for equal in same_values(own.elem, Proj(Var(k), "key"), keyed.type):
+        members = guard(Element(equal, BOOL), members, names)
     head = Sng(Tuple((("_1", Proj(Var(k), "key")), ("_2", Var(b)))))
     inside = SngBag(site, For(inner, bag.expr, members))
     return BagTerm(For(k, keys.expr, For(b, inside, head)), Bag(Record((("_1", keyed.type), ("_2", bag.type)))))
@@ -133,20 +134,6 @@ def _nothing(t: Type, site: str, names: Names) -> Element:
             raise AssertionError(f"no surface has a value of type {t}")
         case _:
             assert_never(t)
-
-
-def _same(a: Elem, b: Elem, t: Type) -> Iterator[Elem]:
-    """a = b, NULL and NaN being values like others, for each base value in them."""
-    match t:
-        case Record(fields):
-            for name, own in fields:
-                yield from _same(_field(a, name), Proj(b, name), own)
-        case _:
-            yield Call("same", (a, b))
-
-
-def _field(of: Elem, name: str) -> Elem:
-    return dict(of.fields)[name] if isinstance(of, Tuple) else Proj(of, name)
 
 
 def _flat(e: Element, what: str) -> Element:

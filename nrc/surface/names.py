@@ -2,7 +2,7 @@
 
 from attrs import evolve
 
-from ripplenest.nrc.syntax import Expr, Group, SngBag
+from ripplenest.nrc.syntax import Expr, Group, SngBag, Top
 from ripplenest.nrc.walk import Names, rebuild, unique_binders
 
 
@@ -18,6 +18,6 @@ def _sites(e: Expr, names: Names) -> Expr:
     match e:
         case SngBag(site, body):
             return SngBag(names.fresh(site), _sites(body, names))
-        case Group(site):
+        case Group(site) | Top(site):
             e = evolve(e, site=names.fresh(site))
     return rebuild(e, lambda c: _sites(c, names), lambda t: t, lambda d: d)

@@ -11,6 +11,7 @@ from ripplenest.delta.program import Map, Statement
 from ripplenest.explanation.context import InnerBag
 from ripplenest.explanation.facts import Facts, Flat, KeptSite
 from ripplenest.explanation.groups import GroupFact, group_facts
+from ripplenest.explanation.ranking import RankingFact, ranking_facts
 from ripplenest.explanation.reads import Access, column_types
 from ripplenest.nrc.errors import TooBig, TooDeep
 from ripplenest.nrc.pretty import show, show_dict
@@ -49,6 +50,7 @@ def data(f: Facts) -> Json:
             for c in f.deltas
         ],
         "groups": [_group(g) for g in group_facts(f)],
+        "rankings": [_ranking(r) for r in ranking_facts(f)],
         "orders": [_orders(f, found) for found in f.flats],
         "parts": [
             {"name": name, "columns": _columns(row), "access_keys": _keys(f, name)}
@@ -77,6 +79,18 @@ def _group(g: GroupFact) -> Json:
         "shown": dict(g.shown),
         "nothing": None if g.nothing is None else list(g.nothing),
         "why": g.why,
+    }
+
+
+def _ranking(r: RankingFact) -> Json:
+    return {
+        "map": r.name,
+        "kept": r.kept,
+        "h": show(r.h),
+        "lineage": list(r.lineage),
+        "by": list(r.by),
+        "limit": r.limit,
+        "nothing": None if r.nothing is None else list(r.nothing),
     }
 
 

@@ -241,7 +241,7 @@ class Facts:
     def changing(self) -> tuple[str, ...]:
         """Stored parts and groups: what the queries are differentiated by."""
         program = self.stages.program
-        return (*program.parts, *(m.name for m in program.of_kind(MapKind.GROUP)))
+        return (*program.parts, *(m.name for m in program.maps if m.cut))
 
     @property
     def _parts(self) -> frozenset[str]:

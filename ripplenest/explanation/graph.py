@@ -117,6 +117,10 @@ def _mermaid_shape(kind: Kind) -> tuple[str, str]:
             return "{{", "}}"
         case MapKind.GROUP:
             return "[/", "/]"
+        case MapKind.ORDERED:
+            return "[\\", "\\]"
+        case MapKind.TOP:
+            return "[/", "\\]"
         case _:
             assert_never(kind)
 
@@ -151,6 +155,10 @@ def _dot_shape(kind: Kind) -> str:
             return "hexagon"
         case MapKind.GROUP:
             return "doubleoctagon"
+        case MapKind.ORDERED:
+            return "invtrapezium"
+        case MapKind.TOP:
+            return "trapezium"
         case _:
             assert_never(kind)
 

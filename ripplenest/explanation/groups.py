@@ -13,6 +13,7 @@ from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import VALUES, Cut
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, equation, wrapped
+from ripplenest.explanation.ranking import ranked
 from ripplenest.explanation.reads import column_names
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.simplify import simplify_elem
@@ -20,6 +21,7 @@ from ripplenest.nrc.syntax import Elem, Expr, Lit, Proj, Var
 from ripplenest.nrc.text import part
 from ripplenest.nrc.types import Record
 from ripplenest.nrc.walk import rebuild_elem
+from ripplenest.plan.answers import of_nothing
 from ripplenest.plan.groups import Accumulator, Folding, folding
 
 
@@ -54,7 +56,7 @@ def _fact(m: Map, cut: Cut) -> GroupFact:
     merge = tuple(f"{_merged(a, own, args)}: +" for a in own.accumulators)
     answers = tuple((a.name, f"{a.fn}({' · '.join(args[i] for i in a.args)})") for a in cut.answers)
     shown = () if own.is_plain else tuple((name, show_elem(_named(t))) for name, t in cut.shown)
-    nothing = None if own.nothing is None else tuple(show_elem(Lit(c.value, c.type)) for c in own.of_nothing)
+    nothing = None if own.nothing is None else tuple(show_elem(Lit(c.value, c.type)) for c in of_nothing(own))
     return GroupFact(m.name, m.term, column_names(m.row, tuple(range(own.keys))), merge, answers, shown, nothing, m.why)
 
 
@@ -92,6 +94,12 @@ def _merged(a: Accumulator, f: Folding, args: list[str]) -> str:
 
 
 def grouped(f: Facts, width: int) -> Iterator[Line]:
+    """What is folded, and what is kept in order."""
+    yield from _folded(f, width)
+    yield from ranked(f, width)
+
+
+def _folded(f: Facts, width: int) -> Iterator[Line]:
     """Each group: h, its lineage, how it merges, a, and what reading it costs."""
     for g in group_facts(f):
         yield "heading", f"  {part(g.name)}"

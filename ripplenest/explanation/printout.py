@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
-from ripplenest.delta.program import MapKind
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.groups import grouped
 from ripplenest.explanation.lines import Line, wrapped
@@ -28,7 +27,7 @@ def sections(f: Facts, width: int) -> Iterator[Section]:
     """All stages for ``width`` columns; only names and constants that are longer than that go beyond."""
     yield Section("", tuple(_header(f, width)))
     stages = SECTIONS | OF_A_DATABASE if f.pieces else SECTIONS
-    if not f.stages.program.of_kind(MapKind.GROUP):
+    if not any(m.cut for m in f.stages.program.maps):
         stages = {title: found for title, found in stages.items() if found is not grouped}
     for number, (title, found) in enumerate(stages.items(), 1):
         yield Section(f"{number}. {title}", tuple(found(f, width)))

@@ -66,11 +66,12 @@ def _tree(bags: Sequence[InnerBag]) -> Iterator[str]:
 
 def deltas(f: Facts, width: int) -> Iterator[Line]:
     """δ of each query for each part, with the degree before and after; of higher orders the degrees."""
-    groups = f.stages.program.of_kind(MapKind.GROUP)
+    groups = [*f.stages.program.of_kind(MapKind.GROUP), *f.stages.program.of_kind(MapKind.ORDERED)]
     for name in f.changing:
         changes = [c for c in f.deltas if c.part == name]
         folded = any(name in m.reads for m in groups)
-        but = "" if changes else ": nothing changes but what is folded" if folded else ": nothing changes"
+        other = " but what is folded or kept in order" if folded else ""
+        but = "" if changes else f": nothing changes{other}"
         yield "heading", f"  when {part(name)} changes by {when(name)}{but}"
         for c in changes:
             yield from equation(c.left, c.term, width, 4)

@@ -55,6 +55,10 @@ def _stands_for(m: Map, view: str) -> str:
             return "a part of deltas, kept so that statements need not join it"
         case MapKind.GROUP:
             return f"what the rows of {site} come to, by place and key"
+        case MapKind.ORDERED:
+            return f"all rows of {site}, in order by place"
+        case MapKind.TOP:
+            return f"the first rows of {site}, by place"
         case _:
             assert_never(m.kind)
 

@@ -19,7 +19,7 @@ from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
 from ripplenest.nrc.types import LONG, Base, Label, Record, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.plan.lower import over_row
-from ripplenest.plan.product import Col, Const, Scalar
+from ripplenest.plan.product import Col, Scalar
 
 UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
 EXACT_REAL = Base("binary")
@@ -82,12 +82,6 @@ class Folding:
     def visible(self) -> tuple[Base, ...]:
         """The types of what readers see: the key, and what is shown."""
         return self.types[: self.keys + len(self.shown)]
-
-    @property
-    def of_nothing(self) -> tuple[Const, ...]:
-        """What is shown of nothing as constants, of a fold that has a row for every place."""
-        assert self.nothing is not None
-        return tuple(Const(value, t) for value, t in zip(self.nothing, self.visible[self.keys :], strict=True))
 
 
 def folding(cut: Cut) -> Folding:

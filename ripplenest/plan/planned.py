@@ -8,12 +8,15 @@ import networkx as nx
 from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
+from ripplenest.data.labels import width
+from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.types import Base, Type
+from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, folding
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
+from ripplenest.plan.ranking import Ranked, ranked
 
 Index = tuple[int, ...]
 
@@ -33,7 +36,8 @@ class Target:
 @frozen(slots=False)
 class PlannedMap:
     """One map: its columns, the products that build it and, by changed part, those that maintain it. Stored rows of a
-    group lie in the order of the hash of the columns ``near`` of its key."""
+    group lie in the order of the hash of the columns ``near`` of its key. ``keys`` columns are the place of a row, of
+    a map of first rows and of that in which all are."""
 
     name: str
     kind: MapKind
@@ -42,6 +46,13 @@ class PlannedMap:
     triggers: tuple[tuple[str, tuple[Product, ...]], ...]
     folding: Folding | None = None
     near: Index = ()
+    ranked: Ranked | None = None
+    keys: int | None = None
+
+    @property
+    def answers(self) -> Folding | Ranked | None:
+        """What readers see of stored rows, where it is something else."""
+        return self.folding or self.ranked
 
     @cached_property
     def whole(self) -> Target:
@@ -53,7 +64,10 @@ class PlannedMap:
 
     @property
     def own_key(self) -> Index:
-        """The columns that tell stored rows of a map that passes on apart: of a group its key, else all."""
+        """The columns by which stored rows of a map that passes on are looked up: of a group and of first rows their
+        key, else all."""
+        if self.keys is not None:
+            return tuple(range(self.keys))
         return tuple(range(len(self.types) if self.folding is None else self.folding.keys))
 
     @cached_property
@@ -100,6 +114,15 @@ class Plan:
         return {m.name: m for m in (*self.maps, *self.others) if m.kind.passes_on}
 
     @cached_property
+    def orderings(self) -> dict[str, tuple[Ordering, ...]]:
+        """By table, the orders in which its rows are read."""
+        found: dict[str, dict[Ordering, None]] = {}
+        for m in self.maps:
+            if m.ranked is not None:
+                found.setdefault(m.ranked.kept, {})[m.ranked.order] = None
+        return {table: tuple(orders) for table, orders in found.items()}
+
+    @cached_property
     def auxiliaries(self) -> frozenset[str]:
         return frozenset(m.name for m in self.maps if m.kind is MapKind.AUXILIARY)
 
@@ -121,7 +144,7 @@ class Plan:
         for m in self.maps:
             read = [[found.get(s.table, s.table) for s in p.sources] for p in m.build]
             products = [(tables, *_rows_made(p)) for tables, p in zip(read, m.build, strict=True)]
-            own = () if m.folding is None else (m.folding,)
+            own = tuple(rule for rule in (m.folding, _apart_from_names(m.ranked)) if rule is not None)
             text = repr((m.kind.value, m.types, sorted(map(repr, products)), *own))
             found[m.name] = hashlib.sha256(text.encode()).hexdigest()
         return found
@@ -130,6 +153,10 @@ class Plan:
         """The part of the plan that keeps the maps ``names``."""
         levels = tuple(tuple(m for m in level if m.name in names) for level in self.levels)
         return evolve(self, levels=levels, others=tuple(m for m in self.maps if m.name not in names))
+
+
+def _apart_from_names(r: Ranked | None) -> Ranked | None:
+    return None if r is None else evolve(r, kept="")
 
 
 def _rows_made(p: Product) -> tuple[object, ...]:
@@ -180,8 +207,11 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     triggers = tuple((s.part, _products(s.products, m.made)) for s in program.statements_of(m.name))
     own = None if m.group is None else folding(m.group)
-    types = base_types(m.row) if own is None else own.types
-    return PlannedMap(m.name, m.kind, types, _products(m.products, m.made), triggers, own)
+    types = base_types(m.made) if own is None else own.types
+    first = None if m.ranking is None else ranked(m.ranking)
+    of_places = m.kind in (MapKind.ORDERED, MapKind.TOP)
+    keys = width(Label((m.site,))) if of_places and m.site is not None else None
+    return PlannedMap(m.name, m.kind, types, _products(m.products, m.made), triggers, own, ranked=first, keys=keys)
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:

@@ -179,6 +179,10 @@ def _called(m: Map, view: str) -> str:
             what = "auxiliary map"
         case MapKind.GROUP:
             what = f"what rows of {site} come to"
+        case MapKind.ORDERED:
+            what = f"rows of {site} in order"
+        case MapKind.TOP:
+            what = f"the first rows of {site}"
         case _:
             assert_never(m.kind)
     return f"view {part(view)}, {what}"

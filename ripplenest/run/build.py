@@ -6,11 +6,11 @@ from attrs import field, frozen
 
 from ripplenest.data import sums
 from ripplenest.data.index import Wanted
-from ripplenest.data.order import First
+from ripplenest.data.order import First, first_of
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.run import groups
 from ripplenest.run.counts import check_counts, check_most
 from ripplenest.run.inputs import Run
@@ -31,9 +31,15 @@ def _built(plan: Plan, reader: Tables, joiner: Joiner) -> Run:
         tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
         for target, rows in summed(joiner, tasks, [m.whole for m in level], run.jobs):
             check_most(target.map, [rows.heaviest()])
-            m, f = plan.by_name[target.map], plan.by_name[target.map].folding
-            run.built[target.map] = rows if f is None else groups.built(m, f, rows)
+            run.built[target.map] = _kept(plan.by_name[target.map], rows)
     return run
+
+
+def _kept(m: PlannedMap, made: Rows) -> Rows:
+    """What is stored of a map, of which products made all rows."""
+    if m.folding is not None:
+        return groups.built(m, m.folding, made)
+    return made if m.ranked is None else first_of(made, m.ranked.order, m.ranked.limit)
 
 
 @frozen

@@ -13,18 +13,17 @@ from typing import Any, assert_never
 import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.data import columnar
 from ripplenest.data.grouping import stretches
-from ripplenest.data.rows import Row, Rows, arrow_schema, arrow_type
+from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc import folds, reals
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.meanings import EXACT
 from ripplenest.plan.evaluate import value
 from ripplenest.plan.groups import Accumulator, Folding
 from ripplenest.plan.planned import PlannedMap
+from ripplenest.run.answers import seen_change
 from ripplenest.run.sizes import are_few
 from ripplenest.vector import folding
-from ripplenest.version.version import Tables
 
 STRETCH = 1 << 18  # contributions that are folded at once, where those of a key come together
 
@@ -61,12 +60,6 @@ def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:
     if len(parts) == 1:
         return parts[0]
     return Rows(m.types, table=pa.concat_tables([part.arrow() for part in parts]), summed=True)
-
-
-def stored_before(m: PlannedMap, made: Rows, tables: Tables) -> Rows:
-    """The stored rows of the keys that have contributions."""
-    key = m.own_key
-    return tables.probe(m.name, key, made.select(key)) if key else tables.scan(m.name)
 
 
 def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
@@ -154,41 +147,3 @@ def _kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:
     """Accumulators as they are stored. Raises EvaluationError for one of more digits than that holds."""
     for a, n in zip(f.accumulators, sums, strict=True):
         yield reals.encoded(n) if a.of == "real" else folds.unscaled(n, a.type)
-
-
-def seen(f: Folding, rows: Rows) -> Rows:
-    """What readers see of stored rows, or of their change."""
-    return Rows(f.visible, table=rows.select(range(len(f.visible))).arrow())
-
-
-def seen_change(f: Folding, change: Rows) -> Rows:
-    """How what readers see changes. A place that gets its first row had the answers of nothing before."""
-    visible = seen(f, change)
-    return (visible if f.nothing is None else visible.plus(_ghosts(f, change))).consolidated()
-
-
-def _ghosts(f: Folding, change: Rows) -> Rows:
-    """The answers of nothing that places lose, which get a row, and get back, which lose theirs."""
-    there = change.select(range(f.keys)).consolidated()
-    return _of_nothing(f, there.negated())
-
-
-def completed(f: Folding, rows: Rows, places: Rows) -> Rows:
-    """Visible ``rows`` with the answers of nothing for those of ``places`` that have none."""
-    if places.is_empty:
-        return rows
-    held = columnar.each_once(rows.consolidated()).select(range(f.keys))
-    types = held.types
-    asked = Rows(types, table=places.arrow().cast(arrow_schema(types)))
-    absent = columnar.positive(asked.plus(held.negated()).consolidated())
-    return rows.plus(_of_nothing(f, absent))
-
-
-def _of_nothing(f: Folding, places: Rows) -> Rows:
-    """The answers of nothing for ``places``."""
-    assert f.nothing is not None
-    table = places.arrow()
-    types = map(arrow_type, f.visible[f.keys :])
-    answers = [pa.repeat(pa.scalar(v, t), len(places)) for v, t in zip(f.nothing, types, strict=True)]
-    columns = [*table.columns[:-1], *answers, table.columns[-1]]
-    return Rows(f.visible, table=pa.Table.from_arrays(columns, schema=arrow_schema(f.visible)))

@@ -20,7 +20,7 @@ from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Product, Scalar, Step, sources_of
-from ripplenest.run import groups
+from ripplenest.run import answers
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
@@ -35,7 +35,8 @@ Found = TypeVar("Found", Rows, Rows | None)
 
 @frozen
 class Run:
-    """One run over a program: the tables before it, and what is known to change; of groups what readers have ``seen``.
+    """One run over a program: the tables before it, and what is known to change; of groups and first rows what readers
+    have ``seen``.
 
     What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one.
     """
@@ -119,9 +120,9 @@ class Run:
     def _completed(self, table: str, rows: Rows, places: Rows) -> Rows:
         """What is read of a map, also of a fold that has a row for every place."""
         m = self.plan.passing.get(table)
-        if m is None or m.folding is None or m.folding.nothing is None:
+        if m is None or m.answers is None or m.answers.nothing is None:
             return rows
-        return groups.completed(m.folding, rows, places)
+        return answers.completed(m.answers, rows, places)
 
     def _keys(self, p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
         """The keys that the rows of the source already read ask for, or the constants. None when one has no value."""

@@ -1,7 +1,8 @@
 """What statements see of maps that pass on: a stored change becomes a visible change, by the rule of the map's kind.
 
 A domain is stored as counts and read by its support: statements see each label with a count above 0 once, and it passes
-on only the labels that appear or disappear. Law: visible(before ⊎ change) = visible(before) ⊎ visible_change(change).
+on only the labels that appear or disappear. Rows that are kept in an order are seen as they are.
+Law: visible(before ⊎ change) = visible(before) ⊎ visible_change(change).
 """
 
 import numpy as np
@@ -9,17 +10,18 @@ import pyarrow as pa
 
 from ripplenest.data.columnar import each_once, places_in, positive
 from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import PlannedMap
-from ripplenest.run import groups
+from ripplenest.run import answers
 from ripplenest.run.sizes import are_few
 from ripplenest.version.version import Tables
 
 
 def visible(m: PlannedMap | None, rows: Rows) -> Rows:
     """What statements see of the stored ``rows`` of a table; of a part, and of a map that passes nothing on, all."""
-    if m is not None and m.folding is not None:
-        return groups.seen(m.folding, rows)
-    return support(rows) if m is not None and m.kind.passes_on else rows
+    if m is not None and m.answers is not None:
+        return answers.seen(m.answers, rows)
+    return support(rows) if m is not None and m.kind is MapKind.DOMAIN else rows
 
 
 def support(rows: Rows) -> Rows:

@@ -14,13 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from ripplenest.data.index import Places
+from ripplenest.data.order import First
 from ripplenest.data.rows import Rows
+from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import Plan, PlannedMap
-from ripplenest.run import groups
+from ripplenest.plan.ranking import Ranked
+from ripplenest.run import answers, groups
 from ripplenest.run.counts import check_counts
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.passing import stored_before, visible_change
+from ripplenest.run.refill import refilled
 from ripplenest.run.schedule import HERE, awaited, rows_of
 from ripplenest.version.version import Tables
 
@@ -80,8 +85,8 @@ def _engine(run: Run, tasks: Sequence[Task], joiner: Joiner, here: Joiner | None
 def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> None:
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
     for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs):
-        if (m := run.plan.by_name[target.map]).folding is not None:
-            out[target.map] = _folded(run, m, rows)
+        if (m := run.plan.by_name[target.map]).answers is not None:
+            out[target.map] = _folded(run, m, rows) if m.ranked is None else _refilled(run, m, m.ranked, rows)
             continue
         out[target.map] = out[target.map].plus(rows).consolidated() if target.map in out else rows
         if target.part is not None and not rows.is_empty:
@@ -91,11 +96,30 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
 def _folded(run: Run, m: PlannedMap, made: Rows) -> Rows:
     """What contributions change in the rows of a group."""
     assert m.folding is not None
-    before = groups.stored_before(m, made, run.reader)
-    run.read.append(len(before))
+    before = _stored(run, m, made)
     found = groups.folded(m, m.folding, made, before)
     run.seen[m.name] = found.seen
     return found.change
+
+
+def _refilled(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> Rows:
+    """How the first rows of the places change whose rows change by ``made``."""
+
+    def read_on(keys: Rows, limits: Places, start: Rows) -> First:
+        return run.reader.first(r.kept, r.order, keys, limits, start, made)
+
+    found = refilled(m.name, r.order, r.limit, _stored(run, m, made), made, read_on)
+    run.read.append(found.read)
+    run.seen[m.name] = answers.seen_change(r, found.change)
+    return found.change
+
+
+def _stored(run: Run, m: PlannedMap, made: Rows) -> Rows:
+    """The stored rows of the keys that have contributions."""
+    key = m.own_key
+    found = run.reader.probe(m.name, key, made.select(key)) if key else run.reader.scan(m.name)
+    run.read.append(len(found))
+    return found
 
 
 def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
@@ -110,7 +134,9 @@ def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:
     """What those who read the map see of its change."""
-    if m.folding is None:
+    if m.kind is MapKind.ORDERED:
+        run.changes[m.name] = change
+    elif m.answers is None:
         before = stored_before(m, change, run.reader)
         run.read.append(len(before))
         run.changes[m.name] = visible_change(m, change, before)

@@ -161,18 +161,19 @@ class Definitions:
         taken = [name for name in fresh if name in stored and name not in dropped]
         if taken:
             raise NameTaken("the name is in use", where=taken[0], possible=["another name"])
-        indexes, unfold = view.plan.indexes, self._declared.looked_into(view)
+        indexes, orders, unfold = view.plan.indexes, view.plan.orderings, self._declared.looked_into(view)
         plan = view.plan.only(fresh)
         work = Work(plan, lambda t: snapshot.size(t) if t in stored else 0, {}).full()
         engine = self.engines.choose(work)
         change = Change(
             unfolded(unfold, snapshot),
-            tuple(TableSpec(m.name, m.types, indexes.get(m.name, ())) for m in fresh.values()),
+            tuple(TableSpec(n, m.types, indexes.get(n, ()), orders.get(n, ())) for n, m in fresh.items()),
             {table: found for table, found in indexes.items() if table not in fresh},
             {**self._meta(view, old, snapshot), **self._declared.unfolding(unfold)},
             note=note(kind, name=view.name, built=sorted(fresh), kept=sorted(kept), **engine.facts),
             merged=tuple(fold.table for fold in unfold),
             dropped=tuple(sorted(dropped)),
+            ordered={table: found for table, found in orders.items() if table not in fresh},
         )
         builds = self.builds if is_by_tasks(engine, work) else None
         version = self._built(change, plan, snapshot, engine.joiner, builds)

@@ -20,12 +20,15 @@ from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.data.sums import summed
+from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import CorruptState, EvaluationError
+from ripplenest.plan.answers import of_nothing
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Const, Product
 from ripplenest.spark.frames import Layout, join_of, layout, placed
 from ripplenest.spark.groups import folded
 from ripplenest.spark.joiner import evaluation
+from ripplenest.spark.ranking import first_rows
 from ripplenest.state.tasks import Back, Built, Pending
 from ripplenest.store.folder import SEGMENTS
 from ripplenest.store.indexes import RANGE
@@ -230,18 +233,22 @@ class _Build:
     def _frames(self, built: Products, shared: Layout) -> Iterator[DataFrame]:
         for name, products in built.items():
             m = self.plan.by_name[name]
-            if m.folding is None:
+            if m.answers is None:
                 yield from (self._joined(p, name, shared) for p in products)
             else:
-                yield self._folded(m, products, shared)
+                yield self._answered(m, products, shared)
 
-    def _folded(self, m: PlannedMap, products: Sequence[Product], shared: Layout) -> DataFrame:
-        """The rows of a group."""
-        assert m.folding is not None
+    def _answered(self, m: PlannedMap, products: Sequence[Product], shared: Layout) -> DataFrame:
+        """The rows of a group, or the first rows of places."""
         own = layout([m.whole])
         names = [F.col(slot).alias(f"c{i}") for i, slot in enumerate(own.slots[m.name])]
         made = reduce(DataFrame.unionAll, (self._joined(p, m.name, own) for p in products))
-        rows = folded(m.folding, made.select(*names, WEIGHT))
+        made = made.select(*names, WEIGHT)
+        if m.folding is not None:
+            rows = folded(m.folding, made)
+        else:
+            assert m.ranked is not None
+            rows = first_rows(m.ranked, made)
         return rows.select(*placed(m.name, shared, [F.col(f"c{i}") for i in range(len(m.types))]), WEIGHT)
 
     def _joined(self, p: Product, name: str, own: Layout) -> DataFrame:
@@ -254,8 +261,8 @@ class _Build:
 
     def _nothing(self, tables: Iterable[str]) -> dict[str, Sequence[Const]]:
         """By table the answers of a place without a row, of folds that have a row for every place."""
-        folds = {table: self.plan.passing[table].folding for table in tables if table in self.plan.passing}
-        return {table: f.of_nothing for table, f in folds.items() if f is not None and f.nothing is not None}
+        found = {table: self.plan.passing[table].answers for table in tables if table in self.plan.passing}
+        return {table: of_nothing(a) for table, a in found.items() if a is not None and a.nothing is not None}
 
     def _table(self, table: str) -> DataFrame:
         """What statements see of a table, some of whose rows may be in arrays."""
@@ -269,9 +276,9 @@ class _Build:
 
     def _seen(self, table: str) -> Seen:
         m = self.plan.passing.get(table)
-        if m is None:
+        if m is None or m.kind is MapKind.ORDERED:
             return Seen()
-        return Seen(support=True) if m.folding is None else Seen(columns=len(m.folding.visible))
+        return Seen(support=True) if m.answers is None else Seen(columns=len(m.answers.visible))
 
 
 def _stored(m: PlannedMap) -> Target:

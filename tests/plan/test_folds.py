@@ -24,7 +24,7 @@ from ripplenest.nrc.syntax import Fold, Group, Proj, Rel, Var
 from ripplenest.nrc.types import LONG, Record, nullable
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import PlannedMap
-from ripplenest.run import groups, sizes
+from ripplenest.run import answers, groups, sizes
 from ripplenest.spark.groups import folded as folded_by_spark
 from ripplenest.spark.joiner import evaluation
 
@@ -133,7 +133,7 @@ def test_a_history_folds_to_what_it_means(c: Choices) -> None:
         assert by_columns.seen.counts() == by_rows.seen.counts()
         assert all(rows.consolidated().counts() == rows.counts() for rows in (by_columns.change, by_columns.seen))
         stored = stored.plus(by_rows.change).consolidated()
-        assert groups.seen(m.folding, stored).counts() == wanted
+        assert answers.seen(m.folding, stored).counts() == wanted
         COUNTS["steps"] += 1
         COUNTS["keys"] += len(wanted)
 

@@ -13,6 +13,7 @@ from ripplenest.nrc.surface.python.functions import (
     intersect,
     left_join,
     right_join,
+    top,
 )
 from ripplenest.nrc.surface.python.view import View, view
 from ripplenest.nrc.surface.records import record, record_type
@@ -35,5 +36,6 @@ __all__ = [
     "record",
     "record_type",
     "right_join",
+    "top",
     "view",
 ]

@@ -24,6 +24,8 @@ FOLDS: dict[object, tuple[str, bool]] = {
     functions.avg: ("avg", True),
     functions.count: ("count", True),
     functions.exists: ("any", False),
+    min: ("min", True),
+    max: ("max", True),
 }
 """The fold of each, and whether it is of the values of the rows, and not of the rows alone."""
 
@@ -42,13 +44,15 @@ def reads(function: object) -> bool:
 def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Reading:
     """What the call of a ``function`` means that is read here."""
     name = getattr(function, "__name__", "")
+    if function is min or function is max:
+        node = _extreme(node, name)
     if node.keywords:
         raise hints.unsupported(f"{name} with the keyword {node.keywords[0].arg}", "arguments without keywords")
     if function is functions.group_by:
         return _group_by(node, scope, apply)
     if any(function is join for join in JOINS):
         return _join(node, name, scope, apply)
-    given = _one(node, name, scope)
+    given = listed(_one(node, name), scope)
     if any(function is known for known in DISTINCT):
         return distinct(given, scope)
     if function is len and not is_bag(given):
@@ -70,25 +74,45 @@ def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> 
     return aggregates.folded(fn, as_bag(given), of_values, scope.site, scope.session.names)
 
 
-def _one(node: ast.Call, name: str, scope: Scope) -> Reading:
+def _extreme(node: ast.Call, name: str) -> ast.Call:
+    """min and max as they stand for folds: of nothing both are NULL, as ``default=None`` has it."""
+    words = {word.arg: word.value for word in node.keywords}
+    if "key" in words:
+        raise hints.unsupported(f"{name} with a key", "`rn.top(1, xs, key=...)`, the row as a bag")
+    default = words.pop("default", None)
+    if default is not None and not (isinstance(default, ast.Constant) and default.value is None):
+        raise hints.unsupported(f"{name} with this default", f"`rn.coalesce({name}(x.n for x in xs), ...)`")
+    if len(node.args) > 1:
+        raise hints.unsupported(f"{name} of several values", f"`a if a {'<>'[name == 'max']} b else b`")
+    return ast.copy_location(ast.Call(node.func, node.args, [w for w in node.keywords if w.arg in words]), node)
+
+
+def _one(node: ast.Call, name: str) -> ast.expr:
     match node.args:
-        case [ast.GeneratorExp(elt, generators) as found]:
-            return scope.read(ast.copy_location(ast.ListComp(elt, generators), found))
         case [ast.Starred() as found]:
             raise hints.of_node(found)
         case [arg]:
-            return scope.read(arg)
+            return arg
         case _:
             raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{name}(x.n for x in xs)`")
+
+
+def listed(node: ast.expr, scope: Scope) -> Reading:
+    """An argument; a generator expression is the list that it would make."""
+    match node:
+        case ast.GeneratorExp(elt, generators):
+            return scope.read(ast.copy_location(ast.ListComp(elt, generators), node))
+        case _:
+            return scope.read(node)
 
 
 def _group_by(node: ast.Call, scope: Scope, apply: Apply) -> BagTerm:
     if len(node.args) != 2:
         raise hints.unsupported(f"group_by with {len(node.args)} arguments", f"`{GROUPED}`")
     rows, key = node.args
-    bag, of = as_bag(scope.read(rows)), _function(key, 1, GROUPED, scope, apply)
+    bag, of = as_bag(scope.read(rows)), function_of(key, 1, GROUPED, scope, apply)
     with scope.located(key):
-        return aggregates.group_by(bag, lambda x: _value(of([x]), GROUPED), scope.site, scope.session.names)
+        return aggregates.group_by(bag, lambda x: value_of(of([x]), GROUPED), scope.site, scope.session.names)
 
 
 def _join(node: ast.Call, name: str, scope: Scope, apply: Apply) -> BagTerm:
@@ -96,7 +120,7 @@ def _join(node: ast.Call, name: str, scope: Scope, apply: Apply) -> BagTerm:
     if len(node.args) != 3:
         raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{hint}`")
     left, right = (as_bag(scope.read(arg)) for arg in node.args[:2])
-    on = _function(node.args[2], 2, hint, scope, apply)
+    on = function_of(node.args[2], 2, hint, scope, apply)
     with scope.located(node.args[2]):
         made = getattr(aggregates, name)
         found = made(left, right, lambda x, y: scalars.condition(on([x, y])), scope.site, scope.session.names)
@@ -104,7 +128,7 @@ def _join(node: ast.Call, name: str, scope: Scope, apply: Apply) -> BagTerm:
     return found
 
 
-def _function(
+def function_of(
     node: ast.expr, takes: int, hint: str, scope: Scope, apply: Apply
 ) -> Callable[[Sequence[Element]], Reading]:
     """A function of so many rows. Its body is read for each call, so binders are fresh each time."""
@@ -123,7 +147,7 @@ def _function(
     return lambda given: apply(known, given)
 
 
-def _value(reading: Reading, hint: str) -> Element:
+def value_of(reading: Reading, hint: str) -> Element:
     found = scalars.settle(reading)
     if not isinstance(found, Element):
         what = "a key is a value of a row"

@@ -11,6 +11,7 @@ from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
 from ripplenest.nrc.folds import MEAN, answer, halves_up
 from ripplenest.nrc.meanings import EXACT
+from ripplenest.nrc.ordering import Direction
 from ripplenest.nrc.types import DOUBLE
 
 T = TypeVar("T")
@@ -64,6 +65,36 @@ def group_by(rows: Iterable[T], key: Callable[[T], K]) -> list[tuple[K, list[T]]
     for row in rows:
         found.setdefault(key(row), []).append(row)
     return list(found.items())
+
+
+def top(
+    n: int,
+    rows: Iterable[T],
+    key: Callable[[T], Any] | None = None,
+    desc: bool | tuple[bool, ...] = False,
+    nulls_first: bool | tuple[bool, ...] = False,
+) -> list[T]:
+    """The first ``n`` of ``rows`` by what ``key`` says of them, a value or a tuple of some; ``desc``: from the last
+    one, for all values of a key or for each. NULL comes last, or first. In a view, rows that agree in it are in the
+    order of all base values that they hold; here in the order in which they come."""
+    found = list(rows)
+    keys = [_several(row if key is None else key(row)) for row in found]
+    for i in reversed(range(max(map(len, keys), default=0))):
+        way = Direction(_way(desc, i), _way(nulls_first, i))
+        own = [way.of(key[i]) for key in keys]
+        order = sorted(range(len(found)), key=own.__getitem__, reverse=way.descending)
+        found, keys = [found[j] for j in order], [keys[j] for j in order]
+    return found[:n]
+
+
+def _several(key: Any) -> tuple[Any, ...]:
+    if attrs.has(type(key)):
+        return tuple(v for v in attrs.astuple(key, recurse=False) if not isinstance(v, list))
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _way(flags: bool | tuple[bool, ...], i: int) -> bool:
+    return flags[i] if isinstance(flags, tuple) else flags
 
 
 def left_join(left: Iterable[T], right: Iterable[U], on: Callable[[T, U], object]) -> list[tuple[T, U]]:

@@ -6,7 +6,7 @@ import datetime
 
 from ripplenest.nrc.errors import Unsupported
 
-EXTREME = "`sum`, `len`, `any`, `all`, or the rows as an inner bag, `[... for x in xs]`; bags have no order yet"
+FIRST = "`sorted(xs, key=lambda x: x.price)[:3]` or `rn.top(3, xs, key=...)`, the first rows; bags have no order"
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
 
 NODES: dict[type[ast.AST], tuple[str, str]] = {
@@ -15,7 +15,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Set: ("a set", "`[a, b]`; after `in`, a tuple `(a, b)`"),
     ast.Lambda: ("a lambda here", "a function written with def, outside of the view"),
     ast.NamedExpr: ("an assignment expression", "an assignment before the return, or a helper function"),
-    ast.Slice: ("a slice", "`.startswith(...)` or `.endswith(...)` for strings; bags have no order"),
+    ast.Slice: ("a slice", "`sorted(xs, key=...)[:3]`; for strings `.startswith(...)` or `.endswith(...)`"),
     ast.Subscript: ("a subscript", "a field, `x.name`, or `for x in xs` for the rows of a bag"),
     ast.Starred: ("a starred expression", "`+` between bags"),
     ast.Await: ("await", "a plain expression"),
@@ -54,8 +54,7 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 CALLS: dict[object, str] = {
-    **dict.fromkeys((min, max), EXTREME),
-    sorted: "the bag itself; bags have no order",
+    sorted: FIRST,
     reversed: "the bag itself; bags have no order",
     enumerate: "the bag itself; bags have no order",
     list: "`[]`, or a bag",

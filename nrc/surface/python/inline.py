@@ -11,7 +11,7 @@ from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.python import aggregates, functions, hints, scalars, sets
+from ripplenest.nrc.surface.python import aggregates, functions, hints, ranking, scalars, sets
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
@@ -44,7 +44,9 @@ def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Eleme
 
 def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if aggregates.reads(function):
-        return aggregates.read(node, function, scope, lambda known, rows: _applied(node, known.value, rows, scope))
+        return aggregates.read(node, function, scope, _of_rows(node, scope))
+    if ranking.reads(function):
+        return ranking.read(node, scope, _of_rows(node, scope))
     for known, op in scalars.FUNCTIONS:
         if function is known:
             return scalars.call(function, op, _positional(node, scope, known.__name__))
@@ -92,7 +94,17 @@ def _helper(node: ast.Call, function: FunctionType, scope: Scope) -> Reading:
     return _called(node, function, _arguments(node, scope), scope)
 
 
-def _applied(node: ast.Call, function: object, rows: Sequence[Element], scope: Scope) -> Reading:
+def sliced(node: ast.Subscript, scope: Scope) -> BagTerm | None:
+    """The first rows of a bag, where a slice is that."""
+    return ranking.sliced(node, scope, _of_rows(node, scope))
+
+
+def _of_rows(node: ast.expr, scope: Scope) -> aggregates.Apply:
+    """How functions of rows are called that are arguments of ``node``."""
+    return lambda known, rows: _applied(node, known.value, rows, scope)
+
+
+def _applied(node: ast.expr, function: object, rows: Sequence[Element], scope: Scope) -> Reading:
     """A function of rows, which is an argument of the call."""
     if not isinstance(function, FunctionType) or hints.is_chance(function):
         raise hints.of_call(function)
@@ -100,7 +112,7 @@ def _applied(node: ast.Call, function: object, rows: Sequence[Element], scope: S
 
 
 def _called(
-    node: ast.Call, function: FunctionType, given: tuple[list[Reading], dict[str, Reading]], scope: Scope
+    node: ast.expr, function: FunctionType, given: tuple[list[Reading], dict[str, Reading]], scope: Scope
 ) -> Reading:
     """The function's body, with its parameters replaced by the arguments."""
     signature = inspect.signature(function, follow_wrapped=False)
@@ -117,7 +129,7 @@ def _called(
     return _inline(node, source, env, scope)
 
 
-def _inline(node: ast.Call, source: Source, env: Mapping[str, Reading], scope: Scope) -> Reading:
+def _inline(node: ast.expr, source: Source, env: Mapping[str, Reading], scope: Scope) -> Reading:
     inner = scope.enter(source, env)
     try:
         with scope.session.level():

@@ -44,7 +44,9 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Subscript(value, ast.Constant(str() as name)):
             return scalars.attribute(scope.read(value), name)
         case ast.Subscript(_, ast.Slice() as slice_):
-            raise hints.of_node(slice_)
+            if (first := inline.sliced(node, scope)) is None:
+                raise hints.of_node(slice_)
+            return first
         case ast.ListComp(elt, generators):
             return _comprehension(elt, generators, scope)
         case ast.SetComp(elt, generators):

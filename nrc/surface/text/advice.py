@@ -7,7 +7,6 @@ from attrs import frozen
 from lark import Token, Tree
 
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.text.words import KEYWORDS, keyword
 
 LONGEST = 60  # characters of a name that is compared with others
@@ -18,7 +17,7 @@ _CLOSING = frozenset(("$END", "_RECORD", "_RELATION", "_VIEW", "RPAR", "RSQB", "
 
 COMPREHENSION = "`[e | x in X, c]`: generators and conditions come after the bar, with commas between them"
 CONDITIONAL = "`if(c, a, b)`"
-EXTREME = hints.EXTREME.replace(" for x in ", " | x in ").replace("len", "count")
+FIRST = "top[α](3, x in xs order x.price desc)"
 
 _CAME = {
     "'": 'double quotes around a string: "Oslo"',
@@ -35,7 +34,7 @@ _CAME_AFTER = {("=", "="): "a single =", ("<", ">"): "!= or ≠"}
 _AFTER = {"if": CONDITIONAL}
 
 _FUNCTIONS = {
-    **dict.fromkeys(("min", "max", "sort", "top"), (EXTREME,)),
+    **dict.fromkeys(("sort", "sorted", "top", "limit"), (FIRST,)),
     "len": ("count(xs), of a bag", "length(x), of a string"),
     "group": ("group[α](x in xs by key: x.key of n: count())",),
 }

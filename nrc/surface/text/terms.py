@@ -12,7 +12,6 @@ from lark import Token, Tree
 
 from ripplenest.nrc.errors import ParseError, TypeMismatch
 from ripplenest.nrc.limits import check_type_limits
-from ripplenest.nrc.surface.aggregates import fold, grouped
 from ripplenest.nrc.surface.readings import (
     BagTerm,
     Element,
@@ -28,14 +27,14 @@ from ripplenest.nrc.surface.readings import (
     singleton,
     wrap,
 )
-from ripplenest.nrc.surface.text import aggregates, dictionaries, elements, sets
+from ripplenest.nrc.surface.text import aggregates, dictionaries, elements, groups, sets
 from ripplenest.nrc.surface.text.advice import no_function
 from ripplenest.nrc.surface.text.elements import condition, described, is_bag
 from ripplenest.nrc.surface.text.kinds import pair, read_type, subtrees, unique
 from ripplenest.nrc.surface.text.names import named, stored
 from ripplenest.nrc.surface.text.scope import Scope, is_quoted, part_name, spelled
 from ripplenest.nrc.surface.text.trees import Node
-from ripplenest.nrc.syntax import Empty, Flatten, Fold, For, Let, Neg, Pred, Product, SngBag, Tuple, Var
+from ripplenest.nrc.syntax import Empty, Flatten, For, Let, Neg, Pred, Product, SngBag, Tuple, Var
 from ripplenest.nrc.types import UNIT, Bag, Dict, Record
 
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -61,6 +60,9 @@ def read_element(node: Node, scope: Scope) -> Element:
         return reading
     with scope.text.located(node):
         raise TypeMismatch("this must be one value", wanted="a base value, record or label", got=described(reading))
+
+
+_READERS = groups.Readers(read_bag, read_element)
 
 
 def _as_bag(reading: Reading) -> BagTerm:
@@ -113,7 +115,9 @@ def _read(node: Node, scope: Scope, bag: bool) -> Reading:
         case "sng":
             return _sng(node, scope)
         case "group":
-            return _group(node, scope)
+            return groups.group(node, scope, _READERS)
+        case "top":
+            return groups.top(node, scope, _READERS)
         case "empty":
             return _empty(children[0], scope)
         case "list":
@@ -317,27 +321,6 @@ def _sng(node: Node, scope: Scope) -> BagTerm:
         bag = read_bag(inner, scope)
         return BagTerm(SngBag(spelled(site), bag.expr), Bag(bag.type))
     return singleton(_value(inner, scope), scope.site)
-
-
-def _group(node: Node, scope: Scope) -> BagTerm:
-    """group[α](x in e by k: t, … of f: fn(t, …), …), and fold[α](…) without keys"""
-    site, name, source, *columns = subtrees(node)
-    var, bag = spelled(name), read_bag(source, scope)
-    inner = scope.bind({var: Element(Var(var), bag.type.row)})
-    found = {str(part.data): subtrees(part) for part in columns}
-    keyed = _token(node) == "group"
-    if keyed != ("group_keys" in found):
-        raise ParseError("a group has keys, and a fold has none", possible=["group[…](… by …)", "fold[…](… of …)"])
-    pairs = [(name, spelled(name), value) for name, value in map(pair, found.get("group_keys", ()))]
-    keys = [(name, read_element(value, inner)) for name, value in unique(scope.text, pairs)]
-    folds = [_fold(own, inner) for own in found.get("group_folds", ())]
-    return grouped(spelled(site), var, bag, keys if keyed else None, folds)
-
-
-def _fold(node: Node, scope: Scope) -> Fold:
-    name, fn, *args = subtrees(node)
-    with scope.text.located(node):
-        return fold(spelled(name), spelled(fn), [read_element(a, scope) for a in args])
 
 
 def _value(node: Node, scope: Scope) -> Element | BagTerm:

@@ -1,0 +1,166 @@
+"""The first rows of a bag, cut: what is kept in order, and what is read of it.
+
+A bag of first rows is not linear, nor is a greatest value: when the first one goes, another one comes that no change
+mentions. So τ is kept apart as groups are (``delta/strata.py``), in two maps. One holds all rows of the operand, by
+place, and is as linear as the operand is; the store keeps it in order. The other holds the first of them, and is what
+stands in the place of τ. Its step reads on in the order from where the stored rows end (``run/refill.py``).
+
+    τ_α(n; x ∈ e; o) ⟶ T_α⟨Π⟩           T_α = first n of O_α by o          O_α = [(α,Π) ↦ e]
+    φ_α(x ∈ e; max(t)) ⟶ T_α⟨Π⟩         of the bag of t, in the order t desc, with n = 1; NULL where there is none
+"""
+
+from collections.abc import Mapping
+
+from attrs import evolve, frozen
+
+from ripplenest.delta.chain import chain, read
+from ripplenest.nrc.equations import same_values
+from ripplenest.nrc.folds import EXTREME
+from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.syntax import (
+    DictLit,
+    Elem,
+    Expr,
+    For,
+    Group,
+    Lit,
+    Order,
+    Pred,
+    Proj,
+    Sng,
+    Top,
+    Tuple,
+    Var,
+    dict_row,
+)
+from ripplenest.nrc.text import part
+from ripplenest.nrc.typecheck import dict_type, elem_type
+from ripplenest.nrc.types import Base, Record, Site, Type
+from ripplenest.nrc.walk import Names, nodes, unique_binders
+
+RANKED, ROW = "x", "row"  # a row of the map that is kept in order, and the field of it that readers see
+
+
+@frozen
+class Ranking:
+    """The first ``limit`` rows of each place in their own map ``name``, and all of them in the map ``kept``: its rows
+    are those of ``definition``, ⟨row, o…⟩, with what they are ordered by where no column of ``row`` says it. ``order``
+    is over such a row ``x``. ``total``: a place without rows has one of NULLs."""
+
+    name: str
+    kept: str
+    definition: DictLit
+    site: Site
+    row: Type
+    order: tuple[Order, ...]
+    limit: int
+    total: bool
+
+    @property
+    def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
+        """What is shown of nothing."""
+        fields = self.row.fields if isinstance(self.row, Record) else ()
+        return tuple((name, Lit(None, t)) for name, t in fields if isinstance(t, Base))
+
+    @property
+    def visible(self) -> Record:
+        """⟨label, row⟩"""
+        return dict_row(self.row, self.name, self.site.params)
+
+    @property
+    def made(self) -> Record:
+        """⟨label, row: ⟨row, o…⟩⟩, in both maps."""
+        return dict_row(dict_type(self.definition, {}, {}).row, self.name, self.site.params)
+
+    @property
+    def kept_rows(self) -> Record:
+        """The same, with the labels of the map that is kept in order."""
+        own = self.definition.site
+        return dict_row(dict_type(self.definition, {}, {}).row, own.name, own.params)
+
+    @property
+    def shown_as(self) -> str:
+        """What it is, and of what, for people."""
+        rows = chain(unique_binders(self.definition.body), RANKED)
+        by = [show_elem(read(o.by, {RANKED: rows.head})) for o in self.order] if isinstance(rows.head, Tuple) else []
+        if self.total:
+            return f"{EXTREME[self.order[0].descending]}({by[0] if by else '…'})"
+        ways = [text + " desc" * o.descending for text, o in zip(by, self.order, strict=False)]
+        return f"the first {self.limit}" + (f" by {', '.join(ways)}" if ways else f" of {part(self.name)}")
+
+
+def is_extreme(e: Expr) -> bool:
+    """Whether ``e`` is a fold that one row answers, alone: what is kept as the first row."""
+    return isinstance(e, Group) and e.keys is None and [f.fn in EXTREME for f in e.folds] == [True]
+
+
+def has_extremes(e: Expr) -> bool:
+    """Whether ``e`` is a group with such folds beside keys or others."""
+    return isinstance(e, Group) and any(f.fn in EXTREME for f in e.folds) and not is_extreme(e)
+
+
+def as_top(g: Group) -> Top:
+    """φ_α(x ∈ e; f: max(t)) as the first of the rows ⟨f: t⟩."""
+    (fold,) = g.folds
+    rows = chain(g.of, g.var)
+    (arg,) = fold.args
+    of = rows.term(Tuple(((fold.name, read(arg, {g.var: rows.head})),)))
+    order = Order(Proj(Var(g.var), fold.name), descending=fold.fn == "max")
+    return Top(g.site, g.var, of, (order,), 1)
+
+
+def ordered_rows(t: Top) -> tuple[Expr, tuple[Order, ...]]:
+    """The rows ⟨row, o…⟩ of a τ, and its order over them. What orders them a second time does not matter."""
+    rows = chain(t.of, t.var)
+    columns: list[tuple[str, Elem]] = []
+    orders: dict[Elem, Order] = {}
+    for o in t.order:
+        if _is_path(o.by, t.var):
+            by = _in_row(o.by, t.var)
+        else:
+            by = Proj(Var(RANKED), f"o{len(columns)}")
+            columns.append((by.field, read(o.by, {t.var: rows.head})))
+        orders.setdefault(by, evolve(o, by=by))
+    return rows.term(Tuple(((ROW, rows.head), *columns))), tuple(orders.values())
+
+
+def _is_path(t: Elem, var: str) -> bool:
+    return t == Var(var) or (isinstance(t, Proj) and _is_path(t.of, var))
+
+
+def _in_row(t: Elem, var: str) -> Elem:
+    return Proj(_in_row(t.of, var), t.field) if isinstance(t, Proj) else Proj(Var(RANKED), ROW)
+
+
+def split(g: Group, row: Type, sites: Mapping[tuple[str, str], str]) -> Expr:
+    """A group whose greatest and least values are folds of their own: ``sites`` says where.
+
+    γ_α(x ∈ e; k; f, m: max(t)) ⟶ for g in γ_α(x ∈ e; k; f) union for m in φ_β(x ∈ (for x in e where k(x) <=> g.k union
+    sng(x)); m: max(t)) union sng⟨g.k, g.f, m.m⟩
+    """
+    names = Names(frozenset(n.name for n in nodes(g) if isinstance(n, Var)) | {g.var})
+    own, inner = names.fresh("g"), names.fresh(g.var)
+    others = tuple(f for f in g.folds if f.fn not in EXTREME)
+    found: dict[str, Elem] = {f.name: Proj(Var(own), f.name) for f in others}
+    chosen: list[tuple[str, Group]] = []
+    for f in (f for f in g.folds if f.fn in EXTREME):
+        var = names.fresh("m")
+        found[f.name] = Proj(Var(var), f.name)
+        chosen.append((var, Group(sites[g.site, f.name], g.var, _of_key(g, row, own, inner), None, (f,))))
+    keys = tuple((name, Proj(Var(own), name)) for name, _ in g.keys or ())
+    body: Expr = Sng(Tuple((*keys, *((f.name, found[f.name]) for f in g.folds))))
+    for var, one in reversed(chosen):
+        body = For(var, one, body)
+    return For(own, evolve(g, folds=others), body) if others or g.keys else body
+
+
+def _of_key(g: Group, row: Type, own: str, inner: str) -> Expr:
+    """The rows of the key of the row ``own`` of g."""
+    if not g.keys:
+        return g.of
+    body: Expr = Sng(Var(inner))
+    for name, key in g.keys:
+        mine = read(key, {g.var: Var(inner)})
+        for same in same_values(mine, Proj(Var(own), name), elem_type(key, {g.var: row})):
+            body = For("_", Pred(same), body)
+    return For(inner, g.of, body)

@@ -1,0 +1,83 @@
+"""The first rows of a bag as both surfaces make them.
+
+τ orders rows without bags by what is worked out for each of them alone. A row that is ordered by what its inner bags
+come to is ordered beside it, and of rows with inner bags those are first whose base values are: rows that differ only
+inside their bags share one place, all in or all out.
+"""
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from ripplenest.nrc.equations import same_values
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface.aggregates import grouped
+from ripplenest.nrc.surface.readings import BagTerm, Element, guard, wrap
+from ripplenest.nrc.syntax import Elem, For, Order, Proj, Sng, Top, Tuple, Var
+from ripplenest.nrc.types import BOOL, Bag, Base, Label, Record, Type, is_plain
+from ripplenest.nrc.walk import Names
+
+ROW = "row"
+
+
+@frozen
+class Ranked:
+    """What rows are ordered by, and how."""
+
+    by: Element
+    descending: bool = False
+    nulls_first: bool = False
+
+
+Rank = Callable[[Element], Sequence[Ranked]]
+
+
+def top_of(site: str, var: str, bag: BagTerm, rank: Rank, limit: int, names: Names) -> BagTerm:
+    """The first ``limit`` rows of ``bag`` in the order ``rank``. Raises TypeMismatch for what has no order."""
+    if limit < 1:
+        raise TypeMismatch("how many rows are wanted is above 0", wanted="1 or more", got=limit)
+    orders = rank(Element(Var(var), bag.type.row))
+    for o in orders:
+        if not isinstance(o.by.type, Base):
+            raise TypeMismatch("rows are ordered by base values", wanted="a base value", got=o.by.type)
+    if is_plain(bag.type.row) and not any(o.by.binds for o in orders):
+        order = tuple(Order(o.by.elem, o.descending, o.nulls_first) for o in orders)
+        return BagTerm(Top(site, var, bag.expr, order, limit), bag.type)
+    return _beside(site, var, bag, orders, limit, names)
+
+
+def _beside(site: str, var: str, bag: BagTerm, orders: Sequence[Ranked], limit: int, names: Names) -> BagTerm:
+    """for t in τ(n; y ∈ (for x in e union sng⟨row: x, o: o(x)⟩); y.o) union sng(t.row), where rows are plain; else
+    for k in γ(t ∈ τ(…); t.row) union for x in e where x ~ k.row union sng(x), equal in what is no bag."""
+    row = bag.type.row
+    own = _plain(Var(var), row)
+    columns = [(f"o{i}", o.by) for i, o in enumerate(orders)]
+    head: Elem = Tuple(((ROW, own.elem), *((name, by.elem) for name, by in columns)))
+    rows = wrap([b for _, by in columns for b in by.binds], Sng(head))
+    y, t = names.fresh("y"), names.fresh("t")
+    by = tuple(Order(Proj(Var(y), f"o{i}"), o.descending, o.nulls_first) for i, o in enumerate(orders))
+    typed = Record(((ROW, own.type), *((name, by.type) for name, by in columns)))
+    found = BagTerm(Top(site, y, For(var, bag.expr, rows), by, limit), Bag(typed))
+    if is_plain(row):
+        return BagTerm(For(t, found.expr, Sng(Proj(Var(t), ROW))), bag.type)
+    return _with_bags(bag, found, own.type, site, names)
+
+
+def _with_bags(bag: BagTerm, found: BagTerm, plain: Type, site: str, names: Names) -> BagTerm:
+    t, k, x = (names.fresh(name) for name in ("t", "k", "x"))
+    places = grouped(site, t, found, [(ROW, Element(Proj(Var(t), ROW), plain))], ())
+    rows = BagTerm(Sng(Var(x)), bag.type).expr
+    for equal in same_values(_plain(Var(x), bag.type.row).elem, Proj(Var(k), ROW), plain):
+        rows = guard(Element(equal, BOOL), rows, names)
+    return BagTerm(For(k, places.expr, For(x, bag.expr, rows)), bag.type)
+
+
+def _plain(t: Elem, row: Type) -> Element:
+    """What of a row is no bag."""
+    if not isinstance(row, Record) or is_plain(row):
+        if isinstance(row, Bag | Label):
+            raise TypeMismatch("rows that are bags have no order", wanted="rows with base values", got=row)
+        return Element(t, row)
+    kept = [(name, _plain(Proj(t, name), inner)) for name, inner in row.fields if not isinstance(inner, Bag)]
+    typed = Record(tuple((name, e.type) for name, e in kept))
+    return Element(Tuple(tuple((name, e.elem) for name, e in kept)), typed)

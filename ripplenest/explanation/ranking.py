@@ -1,0 +1,68 @@
+"""The first rows that a view asks for as facts and as text: which rows are kept, in which order, and what is read."""
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from ripplenest.data.labels import width as columns_of
+from ripplenest.delta.program import Map, MapKind
+from ripplenest.delta.ranking import RANKED, ROW, Ranking
+from ripplenest.explanation.facts import Facts
+from ripplenest.explanation.lines import Line, equation, wrapped
+from ripplenest.explanation.reads import column_names
+from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.syntax import Elem, Expr, Lit, Order, Proj, Var
+from ripplenest.nrc.text import part
+from ripplenest.nrc.types import Label
+from ripplenest.nrc.walk import rebuild_elem
+
+
+@frozen
+class RankingFact:
+    """The first ``limit`` rows by place: ``h`` makes the rows that the map ``kept`` has in order ``by``; ``lineage``
+    are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one."""
+
+    name: str
+    kept: str
+    h: Expr
+    lineage: tuple[str, ...]
+    by: tuple[str, ...]
+    limit: int
+    nothing: tuple[str, ...] | None
+
+
+def ranking_facts(f: Facts) -> tuple[RankingFact, ...]:
+    """All of them, inner ones first."""
+    return tuple(_fact(f, m, m.ranking) for _, m, _ in f.steps if m.kind is MapKind.TOP and m.ranking is not None)
+
+
+def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
+    lineage = column_names(m.row, tuple(range(columns_of(Label((r.site,))))))
+    nothing = tuple(show_elem(Lit(None, t.type)) for _, t in r.of_nothing) if r.total else None
+    h = f.stages.program.by_name[r.kept].term
+    return RankingFact(m.name, r.kept, h, lineage, tuple(map(_way, r.order)), r.limit, nothing)
+
+
+def _way(o: Order) -> str:
+    return show_elem(_named(o.by)) + " desc" * o.descending + (" nulls first" if o.nulls_first else " nulls last")
+
+
+def _named(t: Elem) -> Elem:
+    """What rows are ordered by, by the names of columns."""
+    if isinstance(t, Proj) and t.of in (Var(RANKED), Proj(Var(RANKED), ROW)):
+        return Var(t.field)
+    return rebuild_elem(t, _named)
+
+
+def ranked(f: Facts, width: int) -> Iterator[Line]:
+    """Each: the rows that are kept, their order, and what reading the first ones costs."""
+    for r in ranking_facts(f):
+        yield "heading", f"  {part(r.name)}"
+        yield from equation("h", r.h, width, 4)
+        yield from wrapped("", "    lineage ", f"({', '.join(r.lineage)})" if r.lineage else "none: all rows", width)
+        by = ", ".join(r.by) if r.by else "all columns"
+        yield from wrapped("", "    first ", f"{r.limit:,} by {by}, kept in this order in {part(r.kept)}", width)
+        if r.nothing is not None:
+            yield from wrapped("", "    every place has a row; that of nothing is ", f"⟨{', '.join(r.nothing)}⟩", width)
+        cost = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
+        yield from wrapped("access", "    ", cost, width, " ")
