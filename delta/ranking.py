@@ -132,8 +132,9 @@ def _in_row(t: Elem, var: str) -> Elem:
     return Proj(_in_row(t.of, var), t.field) if isinstance(t, Proj) else Proj(Var(RANKED), ROW)
 
 
-def split(g: Group, row: Type, sites: Mapping[tuple[str, str], str]) -> Expr:
-    """A group whose greatest and least values are folds of their own: ``sites`` says where.
+def split(g: Group, types: Mapping[str, Type], sites: Mapping[tuple[str, str], str]) -> Expr:
+    """A group whose greatest and least values are folds of their own: ``sites`` says where. ``types`` are those of the
+    variables that its keys read.
 
     γ_α(x ∈ e; k; f, m: max(t)) ⟶ for g in γ_α(x ∈ e; k; f) union for m in φ_β(x ∈ (for x in e where k(x) <=> g.k union
     sng(x)); m: max(t)) union sng⟨g.k, g.f, m.m⟩
@@ -146,7 +147,7 @@ def split(g: Group, row: Type, sites: Mapping[tuple[str, str], str]) -> Expr:
     for f in (f for f in g.folds if f.fn in EXTREME):
         var = names.fresh("m")
         found[f.name] = Proj(Var(var), f.name)
-        chosen.append((var, Group(sites[g.site, f.name], g.var, _of_key(g, row, own, inner), None, (f,))))
+        chosen.append((var, Group(sites[g.site, f.name], g.var, _of_key(g, types, own, inner), None, (f,))))
     keys = tuple((name, Proj(Var(own), name)) for name, _ in g.keys or ())
     body: Expr = Sng(Tuple((*keys, *((f.name, found[f.name]) for f in g.folds))))
     for var, one in reversed(chosen):
@@ -154,13 +155,13 @@ def split(g: Group, row: Type, sites: Mapping[tuple[str, str], str]) -> Expr:
     return For(own, evolve(g, folds=others), body) if others or g.keys else body
 
 
-def _of_key(g: Group, row: Type, own: str, inner: str) -> Expr:
+def _of_key(g: Group, types: Mapping[str, Type], own: str, inner: str) -> Expr:
     """The rows of the key of the row ``own`` of g."""
     if not g.keys:
         return g.of
     body: Expr = Sng(Var(inner))
     for name, key in g.keys:
         mine = read(key, {g.var: Var(inner)})
-        for same in same_values(mine, Proj(Var(own), name), elem_type(key, {g.var: row})):
+        for same in same_values(mine, Proj(Var(own), name), elem_type(key, types)):
             body = For("_", Pred(same), body)
     return For(inner, g.of, body)

@@ -180,7 +180,8 @@ class Cutter:
             case Group() if is_extreme(e):
                 return self._extreme(evolve(e, of=self._expr(e.of, around)), around)
             case Group() if has_extremes(e):
-                return self._expr(split(e, expr_type(e.of, around.gamma, around.pi).row, self.sites), around)
+                types = {**around.pi, e.var: expr_type(e.of, around.gamma, around.pi).row}
+                return self._expr(split(e, types, self.sites), around)
             case Group():
                 return self._group(evolve(e, of=self._expr(e.of, around)), _all(e), around)
             case _:

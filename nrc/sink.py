@@ -14,14 +14,14 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Proj, SngBag, Term, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import Names, children, free_vars, nodes, rebuild, unique_binders
 
 
 def sink(e: Expr) -> Expr:
     """``e``, a nested term, with the folds that its inner bags read inside of these."""
-    sites = frozenset(n.site for n in nodes(e) if isinstance(n, Group | SngBag))
-    if not any(isinstance(n, Group) for n in nodes(e)):
+    sites = frozenset(n.site for n in nodes(e) if isinstance(n, Group | SngBag | Top))
+    if not any(isinstance(n, Group | Top) for n in nodes(e)):
         return e
     return unique_binders(_sunk(unique_binders(e), Names(sites)))
 
@@ -48,7 +48,7 @@ def _into(s: str, g: Group, e: Expr, sites: Names) -> Expr:
 def _anew(e: Expr, sites: Names) -> Expr:
     """``e`` with its groups at other sites."""
     inner = rebuild(e, lambda c: _anew(c, sites), lambda t: t, lambda d: d)
-    return evolve(inner, site=sites.fresh(inner.site)) if isinstance(inner, Group) else inner
+    return evolve(inner, site=sites.fresh(inner.site)) if isinstance(inner, Group | Top) else inner
 
 
 def _is_looked_up(s: str, e: Expr) -> bool:

@@ -15,11 +15,13 @@ from support.strategies import Case, case_of
 
 from ripplenest.delta.alike import Alike
 from ripplenest.delta.pull import FOLDED
+from ripplenest.delta.ranking import RANKED, ROW, Ranking
 from ripplenest.delta.strata import Answer, Cut, Cutter
 from ripplenest.nrc import folds
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
 from ripplenest.nrc.normal import normal
+from ripplenest.nrc.ordering import Direction, first
 from ripplenest.nrc.simplify import simplify
 from ripplenest.nrc.sink import sink
 from ripplenest.nrc.syntax import (
@@ -34,7 +36,10 @@ from ripplenest.nrc.syntax import (
     Fold,
     Group,
     Plus,
+    Proj,
     SngBag,
+    Top,
+    Var,
 )
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import Label
@@ -72,6 +77,29 @@ class Folded(Mapping[LabelValue, BagValue]):
 
     def __len__(self) -> int:
         raise AssertionError
+
+
+class First(Folded):
+    """The map of first rows: for any label, the first of the rows of its definition."""
+
+    def __init__(self, ranking: Ranking, db: Database) -> None:
+        self.ranking, self.db = ranking, db
+
+    def __getitem__(self, label: LabelValue) -> BagValue:
+        r = self.ranking
+        found = look_up(r.definition, LabelValue(r.definition.site.name, label.args), self.db, {}, {})
+        assert found is not None
+        if not found:
+            raise KeyError(label)
+        rows = list(found)
+        by = [[elem(o.by, {RANKED: row}) for o in r.order] for row, _ in rows]
+        kept = first(rows, by, [Direction(o.descending, o.nulls_first) for o in r.order], r.limit)
+        COUNTS["first rows"] += len(kept) < len(rows)
+        return BagValue.weighted((field_of(row, ROW), n) for row, n in kept.items())
+
+
+def map_of(cut: Cut | Ranking, db: Database) -> Folded:
+    return Folded(cut, db) if isinstance(cut, Cut) else First(cut, db)
 
 
 def shown(cut: Cut, members: list[tuple[Any, int]]) -> Iterator[tuple[str, Value]]:
@@ -117,16 +145,16 @@ def test_folds_sink_and_keep_meaning(case: Case) -> None:
     sunk = sink(case.query)
     assert evaluate(sunk, case.db) == evaluate(case.query, case.db)
     assert agrees(check(sunk).row, check(case.query).row)
-    sites = [n.site for n in nodes(sunk) if isinstance(n, Group | SngBag)]
+    sites = [n.site for n in nodes(sunk) if isinstance(n, Group | SngBag | Top)]
     assert len(sites) == len(set(sites))
-    COUNTS["sunk"] += len(sites) > sum(isinstance(n, Group | SngBag) for n in nodes(case.query))
+    COUNTS["sunk"] += len(sites) > sum(isinstance(n, Group | SngBag | Top) for n in nodes(case.query))
 
 
 def again(e: Expr) -> Expr:
     """A bag that is made alike at other sites, with other folds by the same names."""
 
     def other(f: Fold) -> Fold:
-        fn = {"any": "all", "all": "any"}.get(f.fn, f.fn) if f.args else f.fn
+        fn = {"any": "all", "all": "any", "max": "min"}.get(f.fn, f.fn) if f.args else f.fn
         return evolve(f, fn=fn, args=() if fn == "count" else f.args)
 
     def expr(e: Expr) -> Expr:
@@ -136,6 +164,9 @@ def again(e: Expr) -> Expr:
                 return evolve(inner, site=f"{site}'", folds=own)
             case SngBag(site):
                 return evolve(inner, site=f"{site}'")
+            case Top(site, order=order, limit=limit):
+                turned = tuple(evolve(o, descending=not o.descending) for o in order)
+                return evolve(inner, site=f"{site}'", order=turned if limit == 1 else order)
             case _:
                 return inner
 
@@ -149,16 +180,20 @@ def test_the_cut_keeps_meaning(case: Case) -> None:
     cut = Shredded(cutter.term(s.flat), cut_context(cutter.definition, s.context))
     db: dict[str, Any] = dict(case.parts)
     for name, found in cutter.found.items():  # inner ones first
-        db[name] = Folded(found, db)
+        db[name] = map_of(found, db)
     assert agrees(check(cut.flat).row, check(s.flat).row)
     direct = evaluate(case.query, case.db)
     assert nested(cut, db) == direct
     for found in cutter.found.values():
         d = found.definition
-        assert not any(isinstance(n, Group) for n in nodes(d))
+        assert not any(isinstance(n, Group | Top) for n in nodes(d))
         normal(d.body, {d.var: Label((d.site,))})
         COUNTS["total"] += found.total
-        COUNTS["pulled"] += any(isinstance(t, Call) for _, t in found.shown)
+        if isinstance(found, Cut):
+            COUNTS["pulled"] += any(isinstance(t, Call) for _, t in found.shown)
+        else:
+            COUNTS["extreme" if found.total else "top"] += 1
+            COUNTS["computed order"] += any(isinstance(o.by, Proj) and o.by.of == Var(RANKED) for o in found.order)
         COUNTS["repeated"] += bool(cutter.repeated)
         COUNTS["by keys"] += not found.total
         COUNTS["correlated"] += bool(d.site.params)
@@ -179,10 +214,13 @@ def test_groups_that_are_alike_are_one(case: Case) -> None:
     one = Shredded(alike.term(cut.flat), cut_context(alike.definition, cut.context))
     db: dict[str, Any] = dict(case.parts)
     for found in alike.cuts:  # inner ones first
-        db[found.name] = Folded(found, db)
+        db[found.name] = map_of(found, db)
     assert nested(one, db) == evaluate(twice, case.db)
     COUNTS["alike"] += len(alike.cuts) < len(cutter.found)
-    COUNTS["other columns"] += any(name != own for w in alike.where.values() for name, own in w.columns.items())
+    columns = (w.columns or {} for w in alike.where.values())
+    COUNTS["other columns"] += any(name != own for own_columns in columns for name, own in own_columns.items())
+    kept = [c.kept for c in alike.cuts if isinstance(c, Ranking)]
+    COUNTS["other orders"] += len(set(kept)) < len(kept)
 
 
 def test_what_was_covered() -> None:
@@ -199,5 +237,10 @@ def test_what_was_covered() -> None:
         "sunk",
         "alike",
         "other columns",
+        "other orders",
+        "extreme",
+        "top",
+        "computed order",
+        "first rows",
     )
-    assert all(COUNTS[name] > 5 for name in names), COUNTS
+    assert all(COUNTS[name] > 3 for name in names), COUNTS

@@ -27,6 +27,7 @@ from ripplenest.nrc.syntax import (
     LetVar,
     Lit,
     Neg,
+    Order,
     Plus,
     Pred,
     Product,
@@ -34,12 +35,13 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
-from ripplenest.nrc.types import INT, UNIT, Bag, Base, Record, Type, join
+from ripplenest.nrc.types import INT, UNIT, Bag, Base, Record, Type, is_plain, join
 from ripplenest.nrc.values import INT_BITS
 from ripplenest.nrc.walk import Names
 from support.choices import Choices
@@ -230,6 +232,7 @@ class Queries:
         options += [lambda: SngBag(self.site(), self.source(scope, fuel - 1))]
         options += [lambda: self.group(scope, fuel)] * (4 if self.groups else 0)
         options += [lambda: self.counted(lambda: self.compared(scope, fuel))] * (2 if self.groups else 0)
+        options += [lambda: self.top(scope, fuel)] * (3 if self.groups else 0)
         options += [lambda: self.bag(record_type(self.c, 1, 2), scope, fuel // 2)]
         return self.pick(options)
 
@@ -247,6 +250,25 @@ class Queries:
         if paths and self.c.number(2):
             keys = tuple((f"k{i}", self.c.pick(paths)[0]) for i in range(1 + self.c.number(2)))
         return Group(site, var, of, keys, self.folds(paths, 0 if keys else 1))
+
+    def top(self, scope: Scope, fuel: int) -> Expr:
+        """τ over rows that are there, of base values"""
+        var, site = self.variable(), self.site()
+        of = self.counted(lambda: self.source(scope, fuel // 2))
+        row = expr_type(of, scope.gamma, scope.pi).row
+        inner = scope.bind(var, row)
+        if not is_plain(row):
+            own = [path for path, _ in inner.base_paths() if _root(path) == Var(var)][:3]
+            of = For(var, of, Sng(Tuple(tuple((f"c{i}", path) for i, path in enumerate(own)))))
+            inner = scope.bind(var, expr_type(of, scope.gamma, scope.pi).row)
+        return Top(site, var, of, tuple(self.order(inner) for _ in range(self.c.number(2))), 1 + self.c.number(3))
+
+    def order(self, scope: Scope) -> Order:
+        """Mostly a column of the rows"""
+        paths = scope.base_paths()
+        path, t = self.c.pick(paths[:4]) if paths else (Lit(True, Base("bool")), Base("bool"))
+        by = self.scalar(t, scope, 1) if self.c.one_in(4) else path
+        return Order(by, self.c.number(1) == 1, self.c.one_in(4))
 
     def counted(self, make: Callable[[], Expr]) -> Expr:
         """What ``make`` makes as what a group is of: of rows that are there"""
@@ -266,8 +288,12 @@ class Queries:
     def fold(self, paths: list[tuple[Elem, Base]]) -> tuple[str, list[tuple[Elem, Base]]]:
         numbers = [path for path in paths if path[1].kind in EXACT_KINDS]
         truths = [path for path in paths if path[1].kind == "bool"]
-        fn = self.c.pick([*["sum", "sum", "avg"] * bool(numbers), *["any", "all"] * bool(truths), "count", "any"])
+        extremes = ["max", "min"] * bool(paths)
+        sums = [*["sum", "sum", "avg"] * bool(numbers), *["any", "all"] * bool(truths), "count", "any"]
+        fn = self.c.pick([*sums, *extremes])
         match fn:
+            case "max" | "min":
+                return fn, [self.c.pick(paths)]
             case "sum":
                 return fn, [self.c.pick(numbers) for _ in range(1 + self.c.one_in(3))]
             case "avg":
