@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.ranking import Ranking
-from ripplenest.delta.strata import KEY, VALUES, Answer, Cut, contribution, opened, opened_elem
+from ripplenest.delta.strata import KEY, VALUES, Answer, Cut, contribution
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     Apply,
@@ -36,7 +36,8 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Record
-from ripplenest.nrc.walk import Names, canonical, nodes, rebuild, rebuild_dict, rebuild_elem, replace, unique_binders
+from ripplenest.nrc.walk import Names, nodes, rebuild, rebuild_dict, rebuild_elem, replace, unique_binders
+from ripplenest.shred.close import made_of, opened_elem
 
 SELF = "s"
 
@@ -82,10 +83,9 @@ class Alike:
 
     def _rank(self, own: Ranking) -> None:
         if own.name in self.everywhere:
-            rows = tuple(t for _, t in own.site.params), canonical(_opened(own.definition, own.definition.body))
-            other = self._rows.setdefault(rows, own)
+            name = self._known.setdefault(own.made_of, own.name)
+            other = self._rows.setdefault(made_of(own.definition), own)
             own = evolve(own, kept=other.kept, definition=other.definition)
-            name = self._known.setdefault((rows, own.row, own.order, own.limit, own.total), own.name)
         else:
             name = own.name
         self.kept.setdefault(name, own)
@@ -159,13 +159,7 @@ def _made_of(cut: Cut) -> Hashable:
         return cut.name
     keys = rows.head.get(KEY)
     assert keys is not None
-    made = _opened(cut.definition, rows.term(keys))
-    return tuple(t for _, t in cut.site.params), cut.total, canonical(made)
-
-
-def _opened(d: DictLit, e: Expr) -> Expr:
-    """``e`` inside of ``d``, with parameters that are called by their places."""
-    return opened(e, d, {p: Var(f"{i}") for i, (p, _) in enumerate(d.site.params)})
+    return made_of(cut.definition, rows.term(keys)), cut.total
 
 
 def _chain(d: DictLit) -> Chain:

@@ -44,7 +44,7 @@ def fuse_dict(d: DictExpr) -> DictExpr:
 
 def _fuse(e: Expr) -> Expr:
     match e:
-        case For(k, Group() as g, body):
+        case For(k, Group() as g, body) if not (g.keys is None and _is_answered_by_a_row(g)):
             return _fused(k, evolve(g, of=_fuse(g.of)), _fuse(body))
         case _:
             return rebuild(e, _fuse, lambda t: t, _fuse_dict)

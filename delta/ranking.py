@@ -9,7 +9,7 @@ stands in the place of τ. Its step reads on in the order from where the stored 
     φ_α(x ∈ e; max(t)) ⟶ T_α⟨Π⟩         of the bag of t, in the order t desc, with n = 1; NULL where there is none
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from attrs import evolve, frozen
 
@@ -37,6 +37,7 @@ from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import dict_type, elem_type
 from ripplenest.nrc.types import Base, Record, Site, Type
 from ripplenest.nrc.walk import Names, nodes, unique_binders
+from ripplenest.shred.close import made_of
 
 RANKED, ROW = "x", "row"  # a row of the map that is kept in order, and the field of it that readers see
 
@@ -55,6 +56,11 @@ class Ranking:
     order: tuple[Order, ...]
     limit: int
     total: bool
+
+    @property
+    def made_of(self) -> Hashable:
+        """What is equal of what stands for the same, whatever its site and its parameters are called."""
+        return made_of(self.definition), self.row, self.order, self.limit, self.total
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:

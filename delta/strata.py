@@ -11,7 +11,7 @@ linear terms over parts and the maps of earlier groups; theorems, deltas, factor
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
@@ -34,6 +34,7 @@ from ripplenest.nrc.syntax import (
     For,
     Group,
     GroupRel,
+    InL,
     Let,
     Lit,
     OutL,
@@ -47,7 +48,7 @@ from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import dict_type, elem_type, expr_type
 from ripplenest.nrc.types import Base, Record, Site, Type
 from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_dict, rebuild_elem, unique_binders
-from ripplenest.shred.close import close
+from ripplenest.shred.close import close, made_of, opened
 
 KEY, VALUES = "k", "v"  # the fields of the rows that a definition makes
 
@@ -81,6 +82,11 @@ class Cut:
     def answered(self) -> Record:
         """The answers as a row."""
         return Record(tuple((a.name, a.type) for a in self.answers))
+
+    @property
+    def made_of(self) -> Hashable:
+        """What is equal of what stands for the same, whatever its site and its parameters are called."""
+        return made_of(self.definition), self.row, self.answers, self.shown, self.total
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
@@ -131,12 +137,15 @@ class _Around:
 @frozen
 class Cutter:
     """Cuts the terms of one ``view``; ``found`` are the groups, inner ones first. Those that are ``repeated`` stand in
-    several places, whose readers see all of them."""
+    several places, whose readers see all of them. One that is made of other things around it in another place is a
+    group of its own there."""
 
     view: str
+    names: Names
     repeated: frozenset[str] = frozenset()
     sites: Mapping[tuple[str, str], str] = field(factory=dict)
     found: dict[str, Cut | Ranking] = field(factory=dict)
+    _others: dict[str, list[str]] = field(factory=dict)
 
     @classmethod
     def of(cls, view: str, terms: Sequence[Expr | DictExpr]) -> "Cutter":
@@ -146,7 +155,7 @@ class Cutter:
         folded = (n for n in groups if isinstance(n, Group) and has_extremes(n))
         extremes = dict.fromkeys((n.site, f.name) for n in folded for f in n.folds)
         sites = {(site, name): names.fresh(f"{site}.{name}") for site, name in extremes}
-        return cls(view, frozenset(site for site, n in many.items() if n > 1), sites)
+        return cls(view, names, frozenset(site for site, n in many.items() if n > 1), sites)
 
     def term(self, e: Expr) -> Expr:
         """A closed term without groups; they are the same in a term that is met again."""
@@ -210,24 +219,23 @@ class Cutter:
 
     def _group(self, g: Group, shown: tuple[tuple[str, Elem], ...], around: _Around) -> Expr:
         """α⟨Π⟩"""
-        name = f"{self.view}/G[{g.site}]"
         rows = chain(g.of, g.var)
         args = [_factors(f, [read(a, {g.var: rows.head}) for a in f.args]) for f in g.folds]
         values = tuple(dict.fromkeys(a for own in args for a in own))
         keys = Tuple(tuple((n, read(t, {g.var: rows.head})) for n, t in g.keys or ()))
-        label, definition = close(name, rows.term(contribution(keys, values)), around.pi, around.lets)
         folded = zip(g.folds, args, strict=True)
         answers = tuple(Answer(f.name, f.fn, tuple(map(values.index, own)), f.type) for f, own in folded)
         types = {FOLDED: Record(tuple((a.name, a.type) for a in answers))}
         whole = expr_type(g, around.gamma, around.pi).row
         assert isinstance(whole, Record)
         row = Record((*whole.fields[: len(g.keys or ())], *((n, elem_type(t, types)) for n, t in shown)))
-        cut = Cut(name, definition, row, answers, shown, g.keys is None)
-        known = self.found.setdefault(name, cut)
-        if not isinstance(known, Cut) or known.shown != shown:
-            raise AssertionError(f"readers of {name} see other answers in another place")
-        found = GroupRel(name, row, params=definition.site.params, nothing=Tuple(cut.of_nothing) if cut.total else None)
-        return Apply(found, label)
+
+        def make(site: str) -> tuple[InL, Cut]:
+            name = f"{self.view}/G[{site}]"
+            label, definition = close(name, rows.term(contribution(keys, values)), around.pi, around.lets)
+            return label, Cut(name, definition, row, answers, shown, g.keys is None)
+
+        return self._read_at(g.site, make)
 
 
     def _top(self, t: Top, around: _Around) -> Expr:
@@ -239,13 +247,29 @@ class Cutter:
         return self._ranked(as_top(g), expr_type(g, around.gamma, around.pi).row, around, total=True)
 
     def _ranked(self, t: Top, row: Type, around: _Around, total: bool) -> Expr:
-        name, kept = f"{self.view}/T[{t.site}]", f"{self.view}/O[{t.site}]"
         rows, order = ordered_rows(t)
-        label, definition = close(name, rows, around.pi, around.lets)
-        ranking = Ranking(name, kept, definition, definition.site, row, order, t.limit, total)
-        self.found.setdefault(name, ranking)
-        nothing = Tuple(ranking.of_nothing) if total else None
-        return Apply(GroupRel(name, row, params=definition.site.params, nothing=nothing), label)
+
+        def make(site: str) -> tuple[InL, Ranking]:
+            name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
+            label, definition = close(name, rows, around.pi, around.lets)
+            return label, Ranking(name, kept, definition, definition.site, row, order, t.limit, total)
+
+        return self._read_at(t.site, make)
+
+    def _read_at(self, site: str, make: Callable[[str], tuple[InL, Cut | Ranking]]) -> Expr:
+        """α⟨Π⟩ of what ``make`` makes at the ``site``, or at one beside it that has other parameters."""
+        more = self._others.setdefault(site, [site])
+        for own in more:
+            label, made = make(own)
+            known = self.found.setdefault(made.name, made)
+            if known.made_of == made.made_of:
+                break
+            if own == more[-1]:
+                more.append(self.names.fresh(site))
+        params = known.site.params
+        nothing = Tuple(known.of_nothing) if known.total else None
+        args = tuple((p, t) for (p, _), (_, t) in zip(params, label.args, strict=True))
+        return Apply(GroupRel(known.name, known.row, params=params, nothing=nothing), InL(known.name, args))
 
 
 def _all(g: Group) -> tuple[tuple[str, Elem], ...]:
@@ -279,24 +303,6 @@ def _has_groups(e: Expr) -> bool:
 
 def _binders(e: Expr) -> frozenset[str]:
     return frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | Top | DictLit))
-
-
-def opened(e: Expr, d: DictLit, by: Mapping[str, Elem]) -> Expr:
-    """``e``, a term in the definition ``d``, with other elements for the parameters of ``d``."""
-
-    def expr(e: Expr) -> Expr:
-        return rebuild(e, expr, lambda t: opened_elem(t, d, by), lambda inner: inner)  # which are closed
-
-    return expr(e)
-
-
-def opened_elem(t: Elem, d: DictLit, by: Mapping[str, Elem]) -> Elem:
-    """The same of an element."""
-    match t:
-        case OutL(Var(var), site, param) if var == d.var and site == d.site:
-            return by[param]
-        case _:
-            return rebuild_elem(t, lambda inner: opened_elem(inner, d, by))
 
 
 def contribution(keys: Elem, values: Sequence[Elem]) -> Elem:

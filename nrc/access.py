@@ -24,7 +24,7 @@ from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Rel, Total
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Rel, Total
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, nullable
 from ripplenest.nrc.walk import free_vars
@@ -188,12 +188,19 @@ class Join:
 
     def _equation(self, own: Elem, other: Elem, var: str, cond: Elem) -> Equation:
         column, others = column_of(own), self.sources(other)
-        if column is None:
+        if column is None or self._is_never_there(own):
             return Equation(var, show_elem(own), others, False, cond)
         alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
         partner = column_of(other)
         known = (min(others), partner) if others and partner else None
         return Equation(var, column, others, alike, cond, known, not free_vars(other))
+
+    def _is_never_there(self, t: Elem) -> bool:
+        """Whether ``t`` is a parameter of a site at which its label cannot have been made: NULL, and no column."""
+        if not isinstance(t, OutL):
+            return False
+        kind = elem_type(t.label, self.types)
+        return (isinstance(kind, Label) and kind.site(t.site.name) is None) or self._is_never_there(t.label)
 
 
 def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:

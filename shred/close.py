@@ -13,7 +13,7 @@ from ripplenest.nrc.paths import Leaf, map_columns, path_name
 from ripplenest.nrc.syntax import DictLit, Elem, Expr, For, Group, InL, Let, OutL, Top, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Site, Type
-from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, rebuild, rebuild_group
+from ripplenest.nrc.walk import Names, canonical, free_lets, free_vars, nodes, rebuild, rebuild_elem, rebuild_group
 
 
 def close(site_name: str, e: Expr, types: Mapping[str, Type], lets: Mapping[str, Expr]) -> tuple[InL, DictLit]:
@@ -31,6 +31,31 @@ def close(site_name: str, e: Expr, types: Mapping[str, Type], lets: Mapping[str,
     binders = frozenset(node.var for node in nodes(body) if isinstance(node, For | Group | Top))
     var = Names(frozenset(types) | free_vars(body) | binders).fresh("l")
     return label, DictLit(site, var, params.abstract(body, free_vars(body), site, var))
+
+
+def opened(e: Expr, d: DictLit, by: Mapping[str, Elem]) -> Expr:
+    """``e``, a term in the definition ``d``, with other elements for the parameters of ``d``."""
+
+    def expr(e: Expr) -> Expr:
+        return rebuild(e, expr, lambda t: opened_elem(t, d, by), lambda inner: inner)  # which are closed
+
+    return expr(e)
+
+
+def opened_elem(t: Elem, d: DictLit, by: Mapping[str, Elem]) -> Elem:
+    """The same of an element."""
+    match t:
+        case OutL(Var(var), site, param) if var == d.var and site == d.site:
+            return by[param]
+        case _:
+            return rebuild_elem(t, lambda inner: opened_elem(inner, d, by))
+
+
+def made_of(d: DictLit, e: Expr | None = None) -> tuple[tuple[Type, ...], Expr]:
+    """What of ``e`` inside of ``d``, its body if no other is given, does not depend on the names of the site, of its
+    parameters and of variables."""
+    places = {p: Var(f"{i}") for i, (p, _) in enumerate(d.site.params)}
+    return tuple(t for _, t in d.site.params), canonical(opened(d.body if e is None else e, d, places))
 
 
 def _with_lets(e: Expr, lets: Mapping[str, Expr]) -> Expr:

@@ -14,6 +14,7 @@ from support.updates import Batch
 CONSTRUCTS = frozenset(c.__name__ for c in get_args(Expr)) - {
     "Apply",
     "Group",
+    "Top",
     "Weigh",
 }  # Apply comes from shredding only, and terms with groups and weights have counts of their own
 LEAVES = frozenset({"Rel", "LetVar", "Empty", "Pred", "Sng"})  # terms without terms inside

@@ -11,7 +11,16 @@ from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
 from ripplenest.nrc.surface.python import functions, hints, scalars
 from ripplenest.nrc.surface.python.scope import Scope
-from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, as_bag, describe, is_bag
+from ripplenest.nrc.surface.readings import (
+    BagTerm,
+    Element,
+    Reading,
+    Static,
+    Untyped,
+    as_bag,
+    describe,
+    is_bag,
+)
 
 Apply = Callable[[Static, Sequence[Element]], Reading]
 """A function that is known, on these arguments."""
@@ -24,8 +33,6 @@ FOLDS: dict[object, tuple[str, bool]] = {
     functions.avg: ("avg", True),
     functions.count: ("count", True),
     functions.exists: ("any", False),
-    min: ("min", True),
-    max: ("max", True),
 }
 """The fold of each, and whether it is of the values of the rows, and not of the rows alone."""
 
@@ -37,7 +44,7 @@ JOINED = "rn.{}(xs, ys, lambda x, y: x.key == y.key)"
 
 def reads(function: object) -> bool:
     """Whether a call of ``function`` is read here."""
-    known = (*FOLDS, *DISTINCT, functions.group_by, *JOINS)
+    known = (*FOLDS, min, max, *DISTINCT, functions.group_by, *JOINS)
     return any(function is own for own in known)
 
 
@@ -45,7 +52,7 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
     """What the call of a ``function`` means that is read here."""
     name = getattr(function, "__name__", "")
     if function is min or function is max:
-        node = _extreme(node, name)
+        return _extreme(node, name, scope)
     if node.keywords:
         raise hints.unsupported(f"{name} with the keyword {node.keywords[0].arg}", "arguments without keywords")
     if function is functions.group_by:
@@ -74,17 +81,18 @@ def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> 
     return aggregates.folded(fn, as_bag(given), of_values, scope.site, scope.session.names)
 
 
-def _extreme(node: ast.Call, name: str) -> ast.Call:
-    """min and max as they stand for folds: of nothing both are NULL, as ``default=None`` has it."""
-    words = {word.arg: word.value for word in node.keywords}
+def _extreme(node: ast.Call, name: str, scope: Scope) -> Element:
+    """min and max, of nothing NULL, or the default, which is there for NULL."""
+    words = {str(word.arg): word.value for word in node.keywords}
     if "key" in words:
-        raise hints.unsupported(f"{name} with a key", "`rn.top(1, xs, key=...)`, the row as a bag")
-    default = words.pop("default", None)
-    if default is not None and not (isinstance(default, ast.Constant) and default.value is None):
-        raise hints.unsupported(f"{name} with this default", f"`rn.coalesce({name}(x.n for x in xs), ...)`")
+        raise hints.unsupported(f"{name} with a key", "`rn.top(1, xs, key=...)`, the first row as a bag")
+    if unknown := words.keys() - {"default"}:
+        raise hints.unsupported(f"{name} with the keyword {min(unknown)}", "the keyword default")
     if len(node.args) > 1:
-        raise hints.unsupported(f"{name} of several values", f"`a if a {'<>'[name == 'max']} b else b`")
-    return ast.copy_location(ast.Call(node.func, node.args, [w for w in node.keywords if w.arg in words]), node)
+        raise hints.unsupported(f"{name} of several values", f"`a if a {'>' if name == 'max' else '<'} b else b`")
+    found = _fold(name, name, True, listed(_one(node, name), scope), scope)
+    default = scope.read(words["default"]) if "default" in words else Untyped("None")
+    return found if default == Untyped("None") else scalars.apply("coalesce", [found, default])
 
 
 def _one(node: ast.Call, name: str) -> ast.expr:

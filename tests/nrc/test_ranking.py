@@ -1,0 +1,273 @@
+"""Greatest and least values and first rows, as Python and the text language write them.
+
+Families: what a view gives is what the same Python gives; text and Python are one term; what cannot be is refused with
+what can; and batches keep it fresh.
+"""
+
+# ruff: noqa: E741 - relations have short names here, and all views the same
+# mypy: disable-error-code="no-untyped-def, arg-type, attr-defined, no-any-return"
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sizes import many
+
+import ripplenest as rn
+from ripplenest import Bag
+from ripplenest.errors import QueryError
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.pretty import show
+from ripplenest.nrc.surface.python import view
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.values import from_value
+
+FEW = 2
+
+
+@rn.record
+class Line:
+    part: str
+    price: int
+
+
+@rn.record
+class Order:
+    key: int
+    who: int
+    lines: Bag[Line]
+
+
+def extremes(O: Bag[Order]):
+    """Of what there is at least one row of; Python has no greatest value of nothing."""
+    return [
+        {
+            "key": o.key,
+            "best": max(x.price for x in o.lines) if rn.exists(o.lines) else None,
+            "least": min((x.price for x in o.lines), default=None),
+            "some": max((x.part for x in o.lines), default="none"),
+            "above": max(x.price for x in o.lines) > 1 if rn.exists(o.lines) else False,
+        }
+        for o in O
+    ]
+
+
+def by_who(O: Bag[Order]):
+    return [
+        {
+            "who": who,
+            "last": max(o.key for o in os),
+            "worth": max(max((x.price for x in o.lines), default=0) for o in os),
+        }
+        for who, os in rn.group_by(O, lambda o: o.who)
+    ]
+
+
+def first_lines(O: Bag[Order]):
+    return [
+        {
+            "key": o.key,
+            "cheap": sorted(o.lines, key=by_price)[:FEW],
+            "dear": rn.top(FEW, o.lines, key=lambda x: (x.price, x.part), desc=(True, False)),
+            "parts": rn.top(1, [x.part for x in o.lines], desc=True),
+        }
+        for o in O
+    ]
+
+
+def by_price(x):
+    return (x.price, x.part)
+
+
+def whole(O: Bag[Order]):
+    return sorted((x.price for o in O for x in o.lines), reverse=True)[:3]
+
+
+def with_bags(O: Bag[Order]):
+    """The order of rows is what their inner bags come to, and their own values."""
+    return [
+        {"key": o.key, "lines": len(o.lines)}
+        for o in rn.top(2, O, key=lambda o: (len(o.lines), o.key, o.who), desc=(True, False, False))
+    ]
+
+
+def of_groups(O: Bag[Order]):
+    """The first rows of each key, and what they come to."""
+    return [
+        {"who": who, "sum": sum(x.price for x in xs), "lines": xs}
+        for who, os in rn.group_by(O, lambda o: o.who)
+        for xs in [sorted([x for o in os for x in o.lines], key=by_price)[:2]]
+        if rn.exists(xs)
+    ]
+
+
+FUNCTIONS = (extremes, by_who, first_lines, whole, with_bags, of_groups)
+lines = st.lists(st.builds(Line, st.sampled_from("ab"), st.integers(-1, 3)), max_size=4)
+orders = st.lists(st.builds(Order, st.integers(0, 2), st.integers(0, 2), lines), max_size=4)
+
+
+def canonical(value: Any) -> Any:
+    """Bags have no order."""
+    if isinstance(value, list):
+        return sorted((canonical(v) for v in value), key=repr)
+    if isinstance(value, dict):
+        return {k: canonical(v) for k, v in value.items()}
+    return {"part": value.part, "price": value.price} if isinstance(value, Line) else value
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@settings(max_examples=many(25, 300))
+@given(o=orders)
+def test_a_view_gives_what_the_same_python_gives(function: Any, o: list[Order]) -> None:
+    if function is with_bags and len({(x.key, x.who) for x in o}) < len(o):
+        return  # rows that differ only in their bags share one place
+    made: rn.View = view(function)
+    assert canonical(made(o)) == canonical(function(o))
+
+
+def test_rows_that_differ_in_their_bags_alone_share_one_place() -> None:
+    def one(O: Bag[Order]):
+        return [o.key for o in rn.top(1, O, key=lambda o: o.key)]
+
+    a, b = Line("a", 1), Line("b", 2)
+    assert view(one)([Order(1, 1, [a]), Order(1, 1, [b]), Order(2, 1, [])]) == [1, 1]
+    assert view(one)([Order(1, 1, [a]), Order(1, 2, [b])]) == [1]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_batches_keep_it_fresh(function: Any, tmp_path: Path) -> None:
+    """The rows are those of the interpreter, after the first ones have gone, come again, and all have gone."""
+    made: rn.View = view(function)
+    xs = [Line(part, price) for price in (3, 1, 2) for part in "ba"]
+    held = [Order(0, 0, xs), Order(1, 0, xs[:1]), Order(2, 1, [])]
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("O", Order)
+        db.load("O", held)
+        db.create(made)
+        changes: list[tuple[list[Order], list[Order]]] = [
+            ([Order(3, 1, xs[2:])], [held[0]]),
+            ([], [held[1], Order(3, 1, xs[2:])]),
+            ([Order(4, 1, [*xs, *xs])], [held[2]]),
+            (held, [Order(4, 1, [*xs, *xs])]),
+            ([], held),
+        ]
+        for come, go in changes:
+            with db.batch() as b:
+                b.insert("O", come)
+                b.delete("O", go)
+            held = [row for row in held if row not in go] + come
+            assert canonical(db.view(made.name).rows()) == canonical(made(held))
+        assert db.verify().ok
+
+
+# ---------------------------------------------------------------- what NULL is, and ties
+
+
+def rows(text: str, *values: int | None) -> Any:
+    made = rn.parse(f"relation R : Bag(int?)\nview v = {text}").views[0].query.body
+    return from_value(evaluate(made, {"R": BagValue.weighted((v, 1) for v in values)}), check(made))
+
+
+def test_of_nothing_and_of_null_alone() -> None:
+    """SQL's answers, also where the value depends on a row around it."""
+    for fn in ("min", "max"):
+        smaller = f"[⟨k: y, f: {fn}(x | x in R, x < y)⟩ | y in R]"
+        assert [row["f"] for row in rows(smaller, 3, 3)] == [None] * 2
+        assert rows(f"[{fn}(R)]") == rows(f"[{fn}(R)]", None) == [None]
+    assert rows("[max(R)]", None, 2, 5) == [5] and rows("[min(x | x in R)]", None, 2, 5) == [2]
+
+
+@pytest.mark.parametrize(
+    ("order", "wanted"),
+    [
+        ("", [1, 2]), (" order x", [1, 2]), (" order x desc", [3, 2]), (" order x nulls first", [None, 1]),
+        (" order x desc nulls first", [None, 3]), (" order x is null desc", [None, 1]), (" order x = 2 desc", [1, 2]),
+    ],
+)  # fmt: skip
+def test_null_is_last_unless_it_is_first(order: str, wanted: list[int | None]) -> None:
+    assert canonical(rows(f"top[α](2, x in R{order})", 2, None, 1, 3)) == canonical(wanted)
+
+
+def test_copies_count_and_the_last_row_keeps_a_part_of_them() -> None:
+    assert rows("top[α](3, x in R)", 2, 1, 2, 2, 2) == [1, 2, 2]
+
+
+def test_nan_is_the_greatest_double_and_texts_go_by_code_point() -> None:
+    made = rn.parse("relation R : Bag(double)\nview v = [max(R)] ⊎ top[α](1, x in R)").views[0].query.body
+    found = evaluate(made, {"R": BagValue.weighted((v, 1) for v in (1.0, float("nan"), float("-inf")))})
+    assert sorted(map(repr, found)) == ["(-inf, 1)", "(nan, 1)"]
+    text = rn.parse("relation R : Bag(string)\nview v = [max(R)]").views[0].query.body
+    assert list(evaluate(text, {"R": BagValue.weighted((v, 1) for v in ("z", "Z", "ä", "𝔸"))})) == [("𝔸", 1)]
+
+
+# ---------------------------------------------------------------- one term, and what is none
+
+
+def test_the_three_ways_are_one_term() -> None:
+    def sliced(O: Bag[Order]):
+        return sorted(O, key=lambda o: o.key, reverse=True)[:2]
+
+    def topped(O: Bag[Order]):
+        return rn.top(2, O, key=lambda o: o.key, desc=True)
+
+    assert show(view(sliced).query.body).replace("sliced", "topped") == show(view(topped).query.body)
+    plain = "top[v.item](2, x in (for o in O union sng(o.key)) order x desc)"
+    assert show(rn.parse(f"relation O : Bag(⟨key: int⟩)\nview v = {plain}").views[0].query.body) == plain
+
+
+def of(function: Callable[..., Any]) -> str:
+    with pytest.raises(QueryError) as caught:
+        view(function)
+    return str(caught.value)
+
+
+def test_what_is_no_order_is_refused_with_what_is() -> None:
+    def keyed(O: Bag[Order]):
+        return [max(o.lines, key=by_price) for o in O]
+
+    def several(O: Bag[Order]):
+        return [max(o.key, o.who) for o in O]
+
+    def sliced(O: Bag[Order]):
+        return O[:3]
+
+    def unknown(O: Bag[Order]):
+        return [x for o in O for x in rn.top(o.key, o.lines)]
+
+    def none(O: Bag[Order]):
+        return rn.top(0, O)
+
+    def whole(O: Bag[Order]):
+        return sorted(O, key=by_key)
+
+    def by_bag(O: Bag[Order]):
+        return rn.top(1, O, key=lambda o: o.lines)
+
+    def ways(O: Bag[Order]):
+        return rn.top(1, O, key=lambda o: (o.key, o.who), desc=(True, False, True))
+
+    def word(O: Bag[Order]):
+        return rn.top(1, O, reverse=True)
+
+    def negative(O: Bag[Order]):
+        return rn.top(1, -[o.key for o in O])
+
+    assert "rn.top(1, xs, key=...)" in of(keyed)
+    assert "a if a > b else b" in of(several)
+    assert "sorted(xs, key=...)[:3]" in of(sliced)
+    assert "not known when the view is made" in of(unknown)
+    assert "how many rows are wanted is above 0" in of(none)
+    assert "sorted(xs, key=lambda x: x.price)[:3]" in of(whole)
+    assert "rows are ordered by base values" in of(by_bag)
+    assert "a direction for each value of the key" in of(ways)
+    assert "top with the keyword reverse" in of(word)
+    with pytest.raises(QueryError, match="there less than 0 times"):
+        rn.explain(view(negative))
+
+
+def by_key(o):
+    return o.key
