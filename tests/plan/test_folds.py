@@ -165,6 +165,6 @@ def test_spark_folds_to_what_is_folded_here(spark: SparkSession, c: Choices) -> 
 def test_coverage() -> None:
     if COUNTS["steps"]:
         assert COUNTS["steps"] > 200 and COUNTS["keys"] > 500 and COUNTS["no value"] > 5, COUNTS
-        assert min(COUNTS[fn] for fn in folds.FOLDS) > 20, COUNTS
+        assert min(COUNTS[fn] for fn in folds.FOLDS if fn not in folds.EXTREME) > 20, COUNTS
         assert min(COUNTS[f"sum {kind}"] for kind in folds.SUMMED) > 5, COUNTS
         assert COUNTS["on Spark"] > 0 or not COUNTS["no value"], COUNTS
