@@ -9,7 +9,8 @@ stands in the place of τ. Its step reads on in the order from where the stored 
     φ_α(x ∈ e; max(t)) ⟶ T_α⟨Π⟩         of the bag of t, in the order t desc, with n = 1; NULL where there is none
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 
 from attrs import evolve, frozen
 
@@ -36,7 +37,7 @@ from ripplenest.nrc.syntax import (
 from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import dict_type, elem_type
 from ripplenest.nrc.types import Base, Record, Site, Type
-from ripplenest.nrc.walk import Names, nodes, unique_binders
+from ripplenest.nrc.walk import Names, at_sites, nodes, unique_binders
 from ripplenest.shred.close import made_of
 
 RANKED, ROW = "x", "row"  # a row of the map that is kept in order, and the field of it that readers see
@@ -138,9 +139,9 @@ def _in_row(t: Elem, var: str) -> Elem:
     return Proj(_in_row(t.of, var), t.field) if isinstance(t, Proj) else Proj(Var(RANKED), ROW)
 
 
-def split(g: Group, types: Mapping[str, Type], sites: Mapping[tuple[str, str], str]) -> Expr:
-    """A group whose greatest and least values are folds of their own: ``sites`` says where. ``types`` are those of the
-    variables that its keys read.
+def split(g: Group, types: Mapping[str, Type], site: Callable[..., str]) -> Expr:
+    """A group whose greatest and least values are folds of their own, each at a ``site`` of its own; and so are the
+    groups in what they fold, as those may be made for other places. ``types`` are those of what its keys read.
 
     γ_α(x ∈ e; k; f, m: max(t)) ⟶ for g in γ_α(x ∈ e; k; f) union for m in φ_β(x ∈ (for x in e where k(x) <=> g.k union
     sng(x)); m: max(t)) union sng⟨g.k, g.f, m.m⟩
@@ -153,7 +154,8 @@ def split(g: Group, types: Mapping[str, Type], sites: Mapping[tuple[str, str], s
     for f in (f for f in g.folds if f.fn in EXTREME):
         var = names.fresh("m")
         found[f.name] = Proj(Var(var), f.name)
-        chosen.append((var, Group(sites[g.site, f.name], g.var, _of_key(g, types, own, inner), None, (f,))))
+        copied = evolve(g, of=at_sites(g.of, partial(site, g.site, f.name)))
+        chosen.append((var, Group(site(g.site, f.name), g.var, _of_key(copied, types, own, inner), None, (f,))))
     keys = tuple((name, Proj(Var(own), name)) for name, _ in g.keys or ())
     body: Expr = Sng(Tuple((*keys, *((f.name, found[f.name]) for f in g.folds))))
     for var, one in reversed(chosen):

@@ -143,19 +143,16 @@ class Cutter:
     view: str
     names: Names
     repeated: frozenset[str] = frozenset()
-    sites: Mapping[tuple[str, str], str] = field(factory=dict)
     found: dict[str, Cut | Ranking] = field(factory=dict)
     _others: dict[str, list[str]] = field(factory=dict)
+    _copies: dict[tuple[str, ...], str] = field(factory=dict)
 
     @classmethod
     def of(cls, view: str, terms: Sequence[Expr | DictExpr]) -> "Cutter":
         """For all ``terms`` of a view."""
         groups = [n for t in terms for n in nodes(t) if isinstance(n, Group | Top)]
         many, names = Counter(n.site for n in groups), Names(frozenset(n.site for n in groups))
-        folded = (n for n in groups if isinstance(n, Group) and has_extremes(n))
-        extremes = dict.fromkeys((n.site, f.name) for n in folded for f in n.folds)
-        sites = {(site, name): names.fresh(f"{site}.{name}") for site, name in extremes}
-        return cls(view, names, frozenset(site for site, n in many.items() if n > 1), sites)
+        return cls(view, names, frozenset(site for site, n in many.items() if n > 1))
 
     def term(self, e: Expr) -> Expr:
         """A closed term without groups; they are the same in a term that is met again."""
@@ -190,11 +187,17 @@ class Cutter:
                 return self._extreme(evolve(e, of=self._expr(e.of, around)), around)
             case Group() if has_extremes(e):
                 types = {**around.pi, e.var: expr_type(e.of, around.gamma, around.pi).row}
-                return self._expr(split(e, types, self.sites), around)
+                return self._expr(split(e, types, self._copied), around)
             case Group():
                 return self._group(evolve(e, of=self._expr(e.of, around)), _all(e), around)
             case _:
                 return rebuild(e, lambda c: self._expr(c, around), lambda t: t, self._dictionary)
+
+    def _copied(self, *of: str) -> str:
+        """The site of what is made of a group, which is the same in a term that is met again."""
+        if of not in self._copies:
+            self._copies[of] = self.names.fresh(of[-1] if len(of) > 2 else ".".join(of))
+        return self._copies[of]
 
     def _dictionary(self, d: DictExpr) -> DictExpr:
         if isinstance(d, DictLit):

@@ -12,10 +12,8 @@ Law: ⟦sink e⟧ = ⟦e⟧.
 
 from collections.abc import Iterator
 
-from attrs import evolve
-
 from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Proj, SngBag, Term, Top, Var
-from ripplenest.nrc.walk import Names, children, free_vars, nodes, rebuild, unique_binders
+from ripplenest.nrc.walk import Names, at_sites, children, free_vars, nodes, rebuild, unique_binders
 
 
 def sink(e: Expr) -> Expr:
@@ -38,17 +36,11 @@ def _into(s: str, g: Group, e: Expr, sites: Names) -> Expr:
     """``e`` whose inner bags, the outermost of each, read ``s`` for themselves."""
     match e:
         case SngBag(site, body) if s in free_vars(body) and not _is_looked_up(s, body):
-            return SngBag(site, For(s, _anew(g, sites), body))
+            return SngBag(site, For(s, at_sites(g, sites.fresh), body))
         case SngBag():
             return e
         case _:
             return rebuild(e, lambda c: _into(s, g, c, sites), lambda t: t, lambda d: d)
-
-
-def _anew(e: Expr, sites: Names) -> Expr:
-    """``e`` with its groups at other sites."""
-    inner = rebuild(e, lambda c: _anew(c, sites), lambda t: t, lambda d: d)
-    return evolve(inner, site=sites.fresh(inner.site)) if isinstance(inner, Group | Top) else inner
 
 
 def _is_looked_up(s: str, e: Expr) -> bool:

@@ -216,6 +216,12 @@ def replace_dict(e: DictExpr, env: Mapping[str, Elem]) -> DictExpr:
     return rebuild_dict(e, lambda c: replace(c, env), lambda d: replace_dict(d, env))
 
 
+def at_sites(e: Expr, site: Callable[[str], str]) -> Expr:
+    """``e`` with its groups at other sites."""
+    inner = rebuild(e, lambda c: at_sites(c, site), lambda t: t, lambda d: d)
+    return evolve(inner, site=site(inner.site)) if isinstance(inner, Group | Top) else inner
+
+
 def replace_let(e: Expr, name: str, by: Expr) -> Expr:
     """``e[X := by]`` for a let-variable; binders inside ``e`` must not bind names that are free in ``by``."""
 
