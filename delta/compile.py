@@ -26,7 +26,7 @@ from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.sink import sink
 from ripplenest.nrc.syntax import DictLit, Elem, Expr, Group, InL, Keys, OutL, Proj, Query, Rel, SngBag, Top, Tuple, Var
-from ripplenest.nrc.typecheck import check, dict_type
+from ripplenest.nrc.typecheck import check, check_sorted, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, parts_of, stored_parts
@@ -89,7 +89,10 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     made = materialize(maps, turns, decision(options.materialize, by_estimate))
     _check_apart(query.name, parts, (*maps, *made.maps))
     every = (*maps, *made.maps)
-    program = TriggerProgram(query.name, row, parts, every, made.statements, turns, query.relations, query.keys)
+    shown = (("", query.sorted), *((n.site, n.sorted) for n in nodes(nested) if isinstance(n, SngBag)))
+    orders = tuple((site, order) for site, order in shown if order)
+    about = (query.relations, query.keys, orders)
+    program = TriggerProgram(query.name, row, parts, every, made.statements, turns, *about)
     return Stages(nested, row, Shredded(flat, shredded.context), closed, program, made.choices)
 
 
@@ -97,6 +100,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     """The simplified term and the row type of the view."""
     check_limits(query.body, f"view {query.name}")
     row = check(query.body).row
+    check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
     _check_names(query)
     nested = simplify(sink(simplify(query.body)))

@@ -19,7 +19,7 @@ from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
-from ripplenest.nrc.syntax import Expr, Keys
+from ripplenest.nrc.syntax import Expr, Keys, Sorting
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Site, Type
 from ripplenest.shred.contexts import Relations
@@ -108,7 +108,8 @@ def _read(products: tuple[Comprehension, ...]) -> tuple[str, ...]:
 class TriggerProgram:
     """How one view is kept fresh. ``parts`` are the stored parts of the relations that it reads, with flat row types;
     ``row`` is the nested row type of the view; ``turns`` is the order of the parts and domains in a batch; labels of
-    parts are made of ``keys``."""
+    parts are made of ``keys``. ``shown``: how the rows of bags are sorted where they are shown, by site, and those of
+    the view itself, whose site is ""."""
 
     view: str
     row: Type
@@ -118,6 +119,7 @@ class TriggerProgram:
     turns: tuple[str, ...]
     relations: Relations = ()
     keys: Keys = ()
+    shown: tuple[tuple[str, tuple[Sorting, ...]], ...] = ()
 
     @cached_property
     def by_name(self) -> dict[str, Map]:

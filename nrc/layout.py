@@ -21,6 +21,7 @@ from ripplenest.nrc.pretty import (
     show_dict,
     show_elem,
     show_site,
+    sorted_by,
 )
 from ripplenest.nrc.syntax import (
     Apply,
@@ -72,8 +73,9 @@ def layout(e: Expr, width: int = WIDTH, around: Around = NOWHERE) -> list[str]:
             return [*first, *_hang("in ", _bracketed(body, width - 3, around.let(name, bound)))]
         case Sng(elem):
             return _hang("sng(", layout_elem(elem, width - 5, around), ")")
-        case SngBag(site, body):
-            return _hang(f"sng[{path(site)}](", layout(body, width - 5, around), ")", own_line=True)
+        case SngBag(site, body, order):
+            end = f"{sorted_by(order)})"
+            return _hang(f"sng[{path(site)}](", layout(body, width - 5, around), end, own_line=True)
         case Flatten(of):
             return _hang("flatten(", layout(of, width - 5, around), ")", own_line=True)
         case Product(left, right):

@@ -49,6 +49,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Sorting,
     Top,
     Tuple,
     Var,
@@ -156,8 +157,8 @@ def show(e: Expr, around: Around = NOWHERE) -> str:
             return f"weigh({show_elem(count, around)})"
         case Sng(elem):
             return f"sng({show_elem(elem, around)})"
-        case SngBag(site, body):
-            return f"sng[{path(site)}]({show(body, around)})"
+        case SngBag(site, body, order):
+            return f"sng[{path(site)}]({show(body, around)}{sorted_by(order)})"
         case Flatten(of):
             return f"flatten({show(of, around)})"
         case Product(left, right):
@@ -244,6 +245,16 @@ def group_columns(g: Group, inner: Around) -> tuple[str, list[str], list[str]]:
     keys = [f"{path(name)}: {show_elem(t, inner)}" for name, t in g.keys or ()]
     folds = [f"{path(f.name)}: {f.fn}({', '.join(show_elem(a, inner) for a in f.args)})" for f in g.folds]
     return "fold" if g.keys is None else "group", keys, folds
+
+
+def sorted_by(order: tuple[Sorting, ...]) -> str:
+    """`` sorted price desc, name``, or nothing."""
+    found = (f"{_path(by.path)}{' desc' * by.descending}{' nulls first' * by.nulls_first}" for by in order)
+    return f" sorted {', '.join(found)}" if order else ""
+
+
+def _path(names: tuple[str, ...]) -> str:
+    return ".".join(n if plain_name(n) else quoted_name(n) for n in names) or "value"
 
 
 def order_columns(t: Top, inner: Around) -> list[str]:

@@ -6,14 +6,31 @@ term with the new row type.
 
 from collections.abc import Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from ripplenest.nrc import folds
 from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.scalars import OPERATORS, SCALARS, coerce
-from ripplenest.nrc.syntax import At, Call, DictExpr, Elem, Expr, For, Let, Proj, Query, Rel
+from ripplenest.nrc.syntax import (
+    At,
+    Call,
+    DictExpr,
+    Elem,
+    Expr,
+    Fold,
+    For,
+    Group,
+    Let,
+    Proj,
+    Query,
+    Rel,
+    SngBag,
+    Sorting,
+    Top,
+)
 from ripplenest.nrc.typecheck import elem_type, expr_type
 from ripplenest.nrc.types import Base, Record, Type
-from ripplenest.nrc.walk import rebuild, rebuild_elem
+from ripplenest.nrc.walk import rebuild, rebuild_elem, rebuild_group
 
 Context = Mapping[str, Type]
 
@@ -25,7 +42,9 @@ def with_relation(q: Query, name: str, row: Type, renamed: tuple[str, str] | Non
     both, and before, none was read that had it not. Raises QueryError for a term that does not fit the new type.
     """
     relations = tuple((n, row if n == name else t) for n, t in q.relations)
-    return Query(q.name, _Renaming(name, row, renamed).expr(q.body, {}, {}), relations, q.keys)
+    renaming = _Renaming(name, row, renamed)
+    body = renaming.expr(q.body, {}, {})
+    return Query(q.name, body, relations, q.keys, renaming.sorted(q.sorted, expr_type(body, {}, {}).row))
 
 
 @frozen
@@ -44,8 +63,30 @@ class _Renaming:
             case Let(name, bound, body):
                 inner = self.expr(bound, gamma, pi)
                 return Let(name, inner, self.expr(body, {**gamma, name: expr_type(inner, gamma, pi)}, pi))
+            case Group() | Top():
+                return self.group(e, self.expr(e.of, gamma, pi), gamma, pi)
+            case SngBag(site, body, order):
+                rows = self.expr(body, gamma, pi)
+                return SngBag(site, rows, self.sorted(order, expr_type(rows, gamma, pi).row))
             case _:
                 return rebuild(e, lambda x: self.expr(x, gamma, pi), lambda t: self.elem(t, pi), _no_dictionary)
+
+    def group(self, g: Group | Top, of: Expr, gamma: Context, pi: Context) -> Expr:
+        around = {**pi, g.var: expr_type(of, gamma, pi).row}
+        found = rebuild_group(g, lambda _: of, lambda t: self.elem(t, around))
+        return found if isinstance(found, Top) else evolve(found, folds=tuple(_fold(f, around) for f in found.folds))
+
+    def sorted(self, order: tuple[Sorting, ...], row: Type) -> tuple[Sorting, ...]:
+        """By the fields that rows have now."""
+        return tuple(evolve(o, path=self._path(o.path, row)) for o in order)
+
+    def _path(self, path: tuple[str, ...], row: Type) -> tuple[str, ...]:
+        if not path or self.renamed is None:
+            return path
+        (old, new), names = self.renamed, _names(row)
+        name = new if path[0] == old and new in names and old not in names else path[0]
+        inner = row.get(name) if isinstance(row, Record) else None
+        return (name, *(path[1:] if inner is None else self._path(path[1:], inner)))
 
     def elem(self, t: Elem, pi: Context) -> Elem:
         match t:
@@ -57,6 +98,12 @@ class _Renaming:
                 return _call(fn, [self.elem(a, pi) for a in args], pi)
             case _:
                 return rebuild_elem(t, lambda a: self.elem(a, pi))
+
+
+def _fold(f: Fold, pi: Context) -> Fold:
+    """``f``, whose answer may be of a wider type."""
+    types = [elem_type(a, pi) for a in f.args]
+    return evolve(f, type=folds.result_type(f.fn, [t for t in types if isinstance(t, Base)]))
 
 
 def _call(fn: str, args: list[Elem], pi: Context) -> Elem:

@@ -16,11 +16,12 @@ from typing import Any, get_args, get_origin
 from attrs import resolve_types
 from cattrs import Converter, transform_error
 from cattrs.errors import BaseValidationError
+from cattrs.gen import make_dict_unstructure_fn, override
 from cattrs.v import format_exception
 
 from ripplenest.nrc.errors import CorruptState, RipplenestError, TooDeep, TypeMismatch, WrongValue
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit, Query
+from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit, Query, SngBag
 from ripplenest.nrc.types import Base, Site, Type
 from ripplenest.nrc.values import INT_BITS, NAN, in_range
 
@@ -169,6 +170,10 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(_is_tuple, lambda t: _tuple(converter, t))
     for cls in (Site, Query):
         resolve_types(cls)
+    converter.register_unstructure_hook_factory(
+        lambda t: t in (SngBag, Query),  # texts of what is not sorted are those of releases that know no order
+        lambda t: make_dict_unstructure_fn(t, converter, sorted=override(omit_if_default=True)),
+    )
     for union in UNIONS:
         _register(converter, union)
     converter.register_unstructure_hook(Lit, lambda e: {"value": write_constant(e.value, e.type), "type": _base(e)})

@@ -35,8 +35,8 @@ def _sunk(e: Expr, sites: Names) -> Expr:
 def _into(s: str, g: Group, e: Expr, sites: Names) -> Expr:
     """``e`` whose inner bags, the outermost of each, read ``s`` for themselves."""
     match e:
-        case SngBag(site, body) if s in free_vars(body) and not _is_looked_up(s, body):
-            return SngBag(site, For(s, at_sites(g, sites.fresh), body))
+        case SngBag(site, body, order) if s in free_vars(body) and not _is_looked_up(s, body):
+            return SngBag(site, For(s, at_sites(g, sites.fresh), body), order)
         case SngBag():
             return e
         case _:

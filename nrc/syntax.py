@@ -201,11 +201,22 @@ class Sng(Node):
 
 
 @frozen
+class Sorting:
+    """By which field of rows a bag is sorted where it is shown: the path of one, none of rows that are one value."""
+
+    path: tuple[str, ...]
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@frozen
 class SngBag(Node):
-    """sng_ι(e), the unrestricted singleton; ι is unique among the sites of a query."""
+    """sng_ι(e), the unrestricted singleton; ι is unique among the sites of a query. Bags have no order: ``sorted`` says
+    in which one the rows of this one are shown, and nothing else depends on it."""
 
     site: str
     body: "Expr"
+    sorted: tuple[Sorting, ...] = ()
 
 
 @frozen
@@ -380,9 +391,10 @@ def dict_row(row: Type, name: str, params: Params = NUMBERED) -> Record:
 @frozen
 class Query:
     """A view before compilation: its name, its term, the relations that it reads with their row types, and by stored
-    part the fields that are the key of its rows where labels are made of keys."""
+    part the fields that are the key of its rows where labels are made of keys. Its rows are shown ``sorted``."""
 
     name: str
     body: Expr
     relations: tuple[tuple[str, Type], ...] = field(factory=tuple)
     keys: Keys = ()
+    sorted: tuple[Sorting, ...] = ()

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import assert_never
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
@@ -39,6 +40,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Sorting,
     Top,
     Tuple,
     Var,
@@ -100,8 +102,10 @@ def expr_type(e: Expr, gamma: Context, pi: Context) -> Bag:
             return Bag(UNIT)
         case Sng(elem):                             # sng(x) : Bag(A)
             return Bag(elem_type(elem, pi))
-        case SngBag(_, body):                       # sng(e) : Bag(Bag(B))
-            return Bag(expr_type(body, gamma, pi))
+        case SngBag(site, body, order):             # sng(e) : Bag(Bag(B))
+            rows = expr_type(body, gamma, pi)
+            check_sorted(order, rows.row, site)
+            return Bag(rows)
         case Flatten(of):                           # e : Bag(Bag(B))  ⟹  flatten(e) : Bag(B)
             return Bag(_bag(expr_type(of, gamma, pi).row, "flatten").row)
         case Product(left, right):                  # e₁ × e₂ : Bag(B₁ × B₂)
@@ -143,6 +147,14 @@ def dict_type(d: DictExpr, gamma: Context, pi: Context) -> Dict:
             return both
         case _:
             assert_never(d)
+
+
+def check_sorted(order: tuple[Sorting, ...], row: Type, where: str) -> None:
+    """Rows are shown sorted by base values that they hold. Raises UnknownName, TypeMismatch."""
+    for by in order:
+        found = reduce(_field, by.path, row)
+        if not isinstance(found, Base):
+            raise TypeMismatch("rows are sorted by base values", where=where, wanted="a base value", got=found)
 
 
 def _check_top(site: str, row: Type, limit: int) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Row, Value
 from ripplenest.nrc.errors import EvaluationError, WrongColumns, WrongValue
+from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown, in_order
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
 NAN = float("nan")
@@ -291,8 +292,9 @@ def _name(name: object) -> str:
 # ---------------------------------------------------------------- values to user data
 
 
-def from_value(value: Value, type: Type, where: str = "") -> Any:
-    """``value`` as plain Python: records as dicts, bags as canonically sorted lists with repetitions, NULL as None.
+def from_value(value: Value, type: Type, where: str = "", shown: Shown = ANYHOW, path: Path = ()) -> Any:
+    """``value`` as plain Python: records as dicts, bags as lists with repetitions, NULL as None. Lists are sorted as
+    ``shown`` says by their paths, canonically where it says nothing; ``path`` is that of ``value``.
 
     Raises EvaluationError for a negative multiplicity: a change is not a collection of rows.
     """
@@ -300,38 +302,23 @@ def from_value(value: Value, type: Type, where: str = "") -> Any:
         case Record(fields):
             assert isinstance(value, tuple)
             pairs = zip(fields, value, strict=True)
-            return {name: from_value(v, t, f"{where}.{_name(name)}") for (name, t), (_, v) in pairs}
+            return {
+                name: from_value(v, t, f"{where}.{_name(name)}", shown, (*path, name)) for (name, t), (_, v) in pairs
+            }
         case Bag(row):
-            return None if value is None else _rows(value, row, where)
+            return None if value is None else _rows(value, row, where, shown, path)
         case Base() | Label() | Dict():
             return value
         case _:
             assert_never(type)
 
 
-def _rows(bag: Value, row: Type, where: str) -> list[Any]:
+def _rows(bag: Value, row: Type, where: str, shown: Shown, path: Path) -> list[Any]:
     assert isinstance(bag, BagValue)
     rows: list[Any] = []
-    for value, n in sorted(bag, key=lambda pair: sort_key(pair[0])):
+    for value, n in in_order(bag, shown.get(path, ())):
         if n < 0:
             what, wanted = "a row is there less than 0 times", "a multiplicity of 1 or more"
             raise EvaluationError(what, where=where, wanted=wanted, got=f"{n} times")
-        rows.extend(from_value(value, row, f"{where}[]") for _ in range(n))
+        rows.extend(from_value(value, row, f"{where}[]", shown, (*path, INSIDE)) for _ in range(n))
     return rows
-
-
-def sort_key(value: Value) -> tuple[Any, ...]:
-    """A total order over the values of one type: NULL first, NaN last, bags by their sorted contents."""
-    match value:
-        case None:
-            return (0,)
-        case float():
-            return (1, math.isnan(value), 0.0 if math.isnan(value) else value)
-        case tuple():
-            return (1, *(sort_key(v) for _, v in value))
-        case BagValue():
-            return (1, *sorted((sort_key(v), n) for v, n in value))
-        case LabelValue(site, args):
-            return (1, site, *(sort_key(v) for v in args))
-        case _:
-            return (1, value)

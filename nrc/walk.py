@@ -100,8 +100,8 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
         case Sng(elem):
             changed = t(elem)
             return e if changed is elem else Sng(changed)
-        case SngBag(site, body):
-            return SngBag(site, f(body))
+        case SngBag(site, body, order):
+            return SngBag(site, f(body), order)
         case Flatten(of):
             return Flatten(f(of))
         case Product(left, right):

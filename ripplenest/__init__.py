@@ -48,6 +48,7 @@ __all__ = [
     "record",
     "register",
     "right_join",
+    "sorted",
     "top",
     "view",
 ]
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
         top,
         view,
     )
+    from ripplenest.nrc.surface.python import rows_sorted as sorted
     from ripplenest.nrc.surface.text import Program, TextView
     from ripplenest.nrc.surface.text import parse_file as parse
     from ripplenest.nrc.surface.text import read_file as read
@@ -118,6 +120,7 @@ else:
         "record": "ripplenest.nrc.surface.python:record",
         "register": "ripplenest.source.source:register",
         "right_join": "ripplenest.nrc.surface.python:right_join",
+        "sorted": "ripplenest.nrc.surface.python:rows_sorted",
         "top": "ripplenest.nrc.surface.python:top",
         "view": "ripplenest.nrc.surface.python:view",
     }
@@ -129,4 +132,4 @@ else:
         return found
 
     def __dir__():
-        return sorted(__all__)
+        return [*__all__]

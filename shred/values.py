@@ -12,9 +12,9 @@ from attrs import frozen
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import CorruptState
+from ripplenest.nrc.shown import sort_key
 from ripplenest.nrc.syntax import Keys
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.nrc.values import sort_key
 from ripplenest.shred.contexts import stored_parts
 from ripplenest.shred.places import Place
 

@@ -16,8 +16,8 @@ def name_apart(e: Expr) -> Expr:
 
 def _sites(e: Expr, names: Names) -> Expr:
     match e:
-        case SngBag(site, body):
-            return SngBag(names.fresh(site), _sites(body, names))
+        case SngBag(site, body, order):
+            return SngBag(names.fresh(site), _sites(body, names), order)
         case Group(site) | Top(site):
             e = evolve(e, site=names.fresh(site))
     return rebuild(e, lambda c: _sites(c, names), lambda t: t, lambda d: d)

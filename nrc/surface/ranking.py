@@ -6,14 +6,15 @@ inside their bags share one place, all in or all out.
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.aggregates import grouped
 from ripplenest.nrc.surface.readings import BagTerm, Element, guard, wrap
-from ripplenest.nrc.syntax import Elem, For, Order, Proj, Sng, Top, Tuple, Var
+from ripplenest.nrc.syntax import Elem, Expr, For, Let, Order, Proj, Sng, Sorting, Top, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Label, Record, Type, is_plain
 from ripplenest.nrc.walk import Names
 
@@ -40,10 +41,58 @@ def top_of(site: str, var: str, bag: BagTerm, rank: Rank, limit: int, names: Nam
     for o in orders:
         if not isinstance(o.by.type, Base):
             raise TypeMismatch("rows are ordered by base values", wanted="a base value", got=o.by.type)
+    shown = _sortings(orders, var)
     if is_plain(bag.type.row) and not any(o.by.binds for o in orders):
         order = tuple(Order(o.by.elem, o.descending, o.nulls_first) for o in orders)
-        return BagTerm(Top(site, var, bag.expr, order, limit), bag.type)
-    return _beside(site, var, bag, orders, limit, names)
+        return BagTerm(Top(site, var, bag.expr, order, limit), bag.type, shown or ())
+    return evolve(_beside(site, var, bag, orders, limit, names), sorted=shown or ())
+
+
+def sorted_by(var: str, bag: BagTerm, rank: Rank) -> BagTerm:
+    """``bag``, whose rows are shown in the order ``rank``. Raises TypeMismatch for one that they do not show."""
+    orders = rank(Element(Var(var), bag.type.row))
+    shown = _sortings(orders, var)
+    if shown is None:
+        what, possible = "rows are sorted by what they show", ["a field that has it, and the field as the key"]
+        raise TypeMismatch(what, wanted="fields of the rows", possible=possible)
+    return evolve(bag, sorted=shown)
+
+
+def carried(order: Sequence[Sorting], var: str, body: Expr) -> tuple[Sorting, ...] | None:
+    """How the rows that ``body`` makes of sorted rows ``var`` are sorted; None where they do not hold all of it."""
+    while isinstance(body, For | Let):
+        body = body.body
+    if not isinstance(body, Sng):
+        return None
+    row: Elem = Var(var)
+    found = [(_held(body.elem, reduce(Proj, o.path, row)), o) for o in order]
+    held = tuple(evolve(o, path=path) for path, o in found if path is not None)
+    return held if len(held) == len(order) else None
+
+
+def _held(t: Elem, wanted: Elem) -> tuple[str, ...] | None:
+    """The path of ``wanted`` in the row ``t``."""
+    if t == wanted:
+        return ()
+    if isinstance(t, Tuple):
+        inside = ((name, _held(inner, wanted)) for name, inner in t.fields)
+        return next(((name, *path) for name, path in inside if path is not None), None)
+    outer = _held(t, wanted.of) if isinstance(wanted, Proj) else None
+    return None if outer is None or not isinstance(wanted, Proj) else (*outer, wanted.field)
+
+
+def _sortings(orders: Sequence[Ranked], var: str) -> tuple[Sorting, ...] | None:
+    """The same as what is shown sorted; None where some of it is no field of the rows."""
+    found = [(_path(o.by.elem, var), o) for o in orders]
+    shown = tuple(Sorting(path, o.descending, o.nulls_first) for path, o in found if path is not None)
+    return shown if len(shown) == len(found) else None
+
+
+def _path(t: Elem, var: str) -> tuple[str, ...] | None:
+    if isinstance(t, Proj):
+        outer = _path(t.of, var)
+        return None if outer is None else (*outer, t.field)
+    return () if t == Var(var) else None
 
 
 def _beside(site: str, var: str, bag: BagTerm, orders: Sequence[Ranked], limit: int, names: Names) -> BagTerm:

@@ -25,6 +25,7 @@ from ripplenest.nrc.syntax import (
     Proj,
     Sng,
     SngBag,
+    Sorting,
     Term,
     Tuple,
     Var,
@@ -62,10 +63,11 @@ class Element:
 
 @frozen
 class BagTerm:
-    """A bag with its type."""
+    """A bag with its type, and how its rows are sorted where it is shown."""
 
     expr: Expr
     type: Bag
+    sorted: tuple[Sorting, ...] = ()
 
 
 @frozen
@@ -112,8 +114,8 @@ def _mentions(term: Term) -> set[str]:
 def enclose(binds: tuple[Bind, ...], result: Reading) -> Reading:
     """``result`` in the scope of ``binds``."""
     match result:
-        case BagTerm(expr, type_):
-            return BagTerm(wrap(binds, expr), type_)
+        case BagTerm(expr):
+            return evolve(result, expr=wrap(binds, expr))
         case Element():
             return evolve(result, binds=_once((*binds, *result.binds)))
         case Untyped() | Static():
@@ -175,8 +177,8 @@ def singleton(reading: Element | BagTerm, site: str) -> BagTerm:
     match reading:
         case Element(elem, type_, binds):
             return BagTerm(wrap(binds, Sng(elem)), Bag(type_))
-        case BagTerm(expr, type_):
-            return BagTerm(SngBag(site, expr), Bag(type_))
+        case BagTerm(expr, type_, order):
+            return BagTerm(SngBag(site, expr, order), Bag(type_))
 
 
 def as_element(reading: Element | BagTerm, site: str, names: Names) -> Element:
@@ -184,9 +186,9 @@ def as_element(reading: Element | BagTerm, site: str, names: Names) -> Element:
     match reading:
         case Element():
             return reading
-        case BagTerm(expr, type_):
+        case BagTerm(expr, type_, order):
             name = names.fresh("b")
-            return Element(Var(name), type_, (Bind("for", name, SngBag(site, expr)),))
+            return Element(Var(name), type_, (Bind("for", name, SngBag(site, expr, order)),))
 
 
 def guard(cond: Element, body: Expr, names: Names) -> Expr:

@@ -15,6 +15,7 @@ from ripplenest.nrc.arguments import count, moment
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, StateError, UnknownView
+from ripplenest.nrc.shown import INSIDE
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
@@ -202,15 +203,16 @@ class Handle:
         return sum(n for _, n in now.tables.scan(now.shape.flat.table).pairs())
 
     def rows(self) -> list[Any]:
-        """Plain Python: dicts with lists, sorted canonically. For small views; needs no Spark."""
+        """Plain Python: dicts with lists, sorted as the view says, and else canonically. For small views; needs no
+        Spark."""
         now = self._shown()
         return _plain(nested_bag(now.shape, now.tables), now.shape)
 
     def batches(self, rows: int = BATCH) -> "pa.RecordBatchReader":
         """The nested rows as Arrow, about ``rows`` of them at a time: inner bags are lists (of structs, or of base
-        values) without an order, and a row that is there n times comes n times. A row of base values is the column
-        ``value``. Needs no Spark, and takes what the tables take and one batch. Raises EvaluationError when a
-        multiplicity is below 0, which has no nested form."""
+        values), sorted where the view says how, and a row that is there n times comes n times. A row of base values is
+        the column ``value``. Needs no Spark, and takes what the tables take and one batch. Raises EvaluationError when
+        a multiplicity is below 0, which has no nested form."""
         from ripplenest.reading.arrow import NestedColumns  # noqa: PLC0415 - Arrow's kernels, for who reads so
 
         now = self._shown()
@@ -236,7 +238,7 @@ class Handle:
         """
         now = self._shown()
         found = rows_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, get")
-        return None if found is None else from_value(found, now.shape.row)
+        return None if found is None else from_value(found, now.shape.row, "", now.shape.shown, (INSIDE,))
 
     def limit(self, rows: int) -> list[Any]:
         """Some rows, at most so many, as plain Python: the flat rows are read, and of the rest what these hold."""
@@ -331,6 +333,6 @@ def optional(package: str, for_what: str) -> Any:
 
 
 def _plain(bag: BagValue, shape: OutputShape) -> list[Any]:
-    plain = from_value(bag, Bag(shape.row))
+    plain = from_value(bag, Bag(shape.row), "", shape.shown)
     assert isinstance(plain, list)
     return plain

@@ -15,8 +15,8 @@ from ripplenest.data.labels import SHOWN, SITE, param_name, param_type, shows_si
 from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError, QueryError
+from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown, in_order
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.nrc.values import sort_key
 
 ID, BUCKET, MULTIPLICITY, OP = "_id", "id_bucket", "_multiplicity", "_op"
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")  # what the change data feed adds
@@ -61,9 +61,9 @@ def _label_fields(t: Label) -> Fields:
     return (*(((SHOWN, SITE),) if shows_site(t) else ()), *params)
 
 
-def plain(value: Value, t: Type, where: str) -> Any:
-    """``value`` as Arrow takes it: dicts and lists, a row with multiplicity n n times. Raises EvaluationError when a
-    row of a bag is there less than 0 times.
+def plain(value: Value, t: Type, where: str, shown: Shown = ANYHOW, path: Path = ()) -> Any:
+    """``value`` as Arrow takes it: dicts and lists, a row with multiplicity n n times, sorted as ``shown`` says. Raises
+    EvaluationError when a row of a bag is there less than 0 times.
 
     Like ``from_value`` (``nrc/values.py``), with labels as structs, and a way out where a bag cannot be an array.
     """
@@ -71,9 +71,9 @@ def plain(value: Value, t: Type, where: str) -> Any:
         case Base():
             return value
         case Record(fields):
-            return {name: plain(field_of(value, name), inner, where) for name, inner in fields}
+            return {name: plain(field_of(value, name), inner, where, shown, (*path, name)) for name, inner in fields}
         case Bag(row):
-            return None if value is None else _list(value, row, where)
+            return None if value is None else _list(value, row, where, shown, path)
         case Label():
             return _label(value, t, where) if isinstance(value, LabelValue) else None
         case Dict():
@@ -82,11 +82,11 @@ def plain(value: Value, t: Type, where: str) -> Any:
             assert_never(t)
 
 
-def _list(bag: Value, row: Type, where: str) -> list[Any]:
+def _list(bag: Value, row: Type, where: str, shown: Shown, path: Path) -> list[Any]:
     assert isinstance(bag, BagValue)
     rows: list[Any] = []
-    for value, n in sorted(bag, key=lambda pair: sort_key(pair[0])):
-        rows.extend([plain(value, row, where)] * copies(n, where))
+    for value, n in in_order(bag, shown.get(path, ())):
+        rows.extend([plain(value, row, where, shown, (*path, INSIDE))] * copies(n, where))
     return rows
 
 
@@ -106,10 +106,13 @@ def copies(n: int, where: str) -> int:
     return n
 
 
-def table(fields: Fields, ids: Sequence[str], rows: Iterable[Value], where: str) -> pa.Table:
-    """``_id`` and the columns ``fields`` of ``rows``, records of these fields, or None for a row that is all NULL."""
+def table(
+    fields: Fields, ids: Sequence[str], rows: Iterable[Value], where: str, shown: Shown = ANYHOW
+) -> pa.Table:
+    """``_id`` and the columns ``fields`` of ``rows``, records of these fields, or None for a row that is all NULL.
+    Inner bags are sorted as ``shown`` says."""
     record = Record(fields)
-    found = [{} if row is None else plain(row, record, where) for row in rows]
+    found = [{} if row is None else plain(row, record, where, shown, (INSIDE,)) for row in rows]
     columns = [pa.array([row.get(name) for row in found], data_type(t)) for name, t in fields]
     return pa.table([pa.array(ids, pa.string()), *columns], names=[ID, *(name for name, _ in fields)])
 

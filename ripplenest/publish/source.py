@@ -130,7 +130,7 @@ class Nested(_OfView):
         ids = {row: digest(*row) for row in dict.fromkeys(row for row, _ in chosen)}
         names = [f"{ids[row]}.{k}" if k else ids[row] for row, k in chosen]
         kept = (_as_record(values[row], self.shape.row) if row in values else None for row, _ in chosen)
-        return table(fields_of(self.shape.row), names, kept, self.where)
+        return table(fields_of(self.shape.row), names, kept, self.where, self.shape.shown)
 
 
 def _steps(found: Touched, updated: Collection[Row], where: str) -> Iterator[tuple[Row, int, int]]:

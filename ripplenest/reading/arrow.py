@@ -14,20 +14,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.columns import base_types
+from ripplenest.data.columns import base_types, column_at
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, matches
 from ripplenest.data.labels import Filled, Mark, Named, SiteColumns, site_columns, width
 from ripplenest.data.level_values import nested_type
+from ripplenest.data.order import By, Ordering, ranks
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.shown import INSIDE, Path
+from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.schema.shape import Dictionary, OutputShape
+from ripplenest.schema.shape import VALUE, Dictionary, OutputShape
 from ripplenest.store.specs import Columns
 from ripplenest.vector.binding import Input
 from ripplenest.version.version import AccessKeys, Tables
 
-VALUE = "value"  # the column of rows that are no records
 NONE: Mapping[str, tuple[Columns, ...]] = {}
 
 
@@ -56,14 +58,17 @@ class NestedColumns:
 
     def _batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         flat = self._input(self._shape.flat.table)
-        every = _repeated(np.arange(len(flat)), flat.weights, self._shape.flat.table)
+        every = np.arange(len(flat))
+        if order := self._shape.shown.get(()):
+            every = np.argsort(_places(flat, self._shape.flat.row, 0, order), kind="stable")
+        every = _repeated(every, flat.weights[every], self._shape.flat.table)
         for start in range(0, len(every), rows):
             yield self._batch(flat, every[start : start + rows])
 
     def _batch(self, rows: Input, places: Places) -> pa.RecordBatch:
         """The flat ``rows`` at ``places``, nested."""
         flat = [c.take(pa.array(places)) for c in rows.columns]
-        nested = self._value(self._shape.row, self._shape.flat.row, flat, len(places))
+        nested = self._value(self._shape.row, self._shape.flat.row, flat, len(places), (INSIDE,))
         if isinstance(self._shape.row, Record) and self._shape.row.fields:
             return pa.RecordBatch.from_struct_array(nested)
         return pa.RecordBatch.from_arrays([nested], [VALUE])
@@ -73,15 +78,16 @@ class NestedColumns:
             self._inputs[table] = Input(self._tables.scan(table))
         return self._inputs[table]
 
-    def _value(self, a: Type, flat: Type, leaves: Sequence[pa.Array], n: int) -> pa.Array:
-        """``n`` values of the nested type ``a``, whose flat values of type ``flat`` have the columns ``leaves``."""
+    def _value(self, a: Type, flat: Type, leaves: Sequence[pa.Array], n: int, path: Path) -> pa.Array:
+        """``n`` values of the nested type ``a`` at ``path``, whose flat values of type ``flat`` have the columns
+        ``leaves``."""
         match a, flat:
             case Base(), _:
                 return leaves[0]
             case Record(fields), Record(flats):
-                return self._record(fields, flats, leaves, n)
+                return self._record(fields, flats, leaves, n, path)
             case Bag(row), Label():
-                return self._bags(row, flat, leaves, n)
+                return self._bags(row, flat, leaves, n, path)
             case (Record() | Bag() | Label() | Dict()), _:
                 raise AssertionError(f"{flat} is no flat type of {a}")
             case _:
@@ -93,19 +99,20 @@ class NestedColumns:
         flats: Sequence[tuple[str, Type]],
         leaves: Sequence[pa.Array],
         n: int,
+        path: Path,
     ) -> pa.Array:
         if not fields:
             return pa.array([{}] * n, pa.struct([]))
         found, start = [], 0
-        for (_, inner), (_, flat) in zip(fields, flats, strict=True):
+        for (name, inner), (_, flat) in zip(fields, flats, strict=True):
             end = start + width(flat)
-            found.append(self._value(inner, flat, leaves[start:end], n))
+            found.append(self._value(inner, flat, leaves[start:end], n, (*path, name)))
             start = end
         return pa.StructArray.from_arrays(found, names=[name for name, _ in fields])
 
-    def _bags(self, row: Type, label: Label, leaves: Sequence[pa.Array], n: int) -> pa.Array:
+    def _bags(self, row: Type, label: Label, leaves: Sequence[pa.Array], n: int, path: Path) -> pa.Array:
         """A list for each of ``n`` labels; NULL for one that is NULL."""
-        parts = [self._rows_of(row, s, leaves, n) for s in site_columns(label)]
+        parts = [self._rows_of(row, s, leaves, n, path) for s in site_columns(label)]
         if not parts:
             return pa.array([None if label.nullable else []] * n, nested_type(Bag(row)))  # no site: bags of ∅
         holders = np.concatenate([which for which, _ in parts])
@@ -117,18 +124,23 @@ class NestedColumns:
         missing = leaves[0].is_null() if label.nullable else None
         return pa.ListArray.from_arrays(pa.array(offsets), values, mask=missing)
 
-    def _rows_of(self, row: Type, s: SiteColumns, leaves: Sequence[pa.Array], n: int) -> tuple[Places, pa.Array]:
+    def _rows_of(
+        self, row: Type, s: SiteColumns, leaves: Sequence[pa.Array], n: int, path: Path
+    ) -> tuple[Places, pa.Array]:
         """The nested rows of the bags of one site, each with the number of the label that stands for its bag."""
         d = self._shape.dictionary(s.site.name)
         made = _made(s.mark, leaves, n)
         asked = [leaves[i].take(pa.array(made)) for i in s.params]
         table = self._dictionary(d, asked)
         which, places = _found(d, table, asked, len(made))
+        if order := self._shape.shown.get(path):
+            sorted_ = np.lexsort((_places(table, d.row, d.label_width, order)[places], which))
+            which, places = which[sorted_], places[sorted_]
         weights = table.weights[places]
         holders = _repeated(made[which], weights, d.table)
         taken = pa.array(_repeated(places, weights, d.table))
         own = [c.take(taken) for c in table.columns[d.label_width :]]
-        return holders, self._value(row, d.row, own, len(taken))
+        return holders, self._value(row, d.row, own, len(taken), (*path, INSIDE))
 
     def _dictionary(self, d: Dictionary, asked: Sequence[pa.Array]) -> Input:
         """The rows of the labels that are ``asked`` for, at least."""
@@ -136,6 +148,13 @@ class NestedColumns:
             return self._input(d.table)
         types = base_types(d.stored)[: d.label_width]
         return Input(self._tables.probe(d.table, d.label_columns, Rows.of_columns(types, asked)))
+
+
+def _places(table: Input, row: Type, start: int, order: tuple[Sorting, ...]) -> Places:
+    """For each row how many come before it in the order; its columns, of type ``row``, begin at ``start``."""
+    by = tuple(By(start + column_at(row, o.path), o.descending, o.nulls_first) for o in order)
+    columns = [*table.columns, pa.array(table.weights)]
+    return ranks(pa.table(columns, names=[str(i) for i in range(len(columns))]), Ordering((), by))
 
 
 def _found(d: Dictionary, table: Input, asked: Sequence[pa.Array], n: int) -> tuple[Places, Places]:

@@ -9,8 +9,7 @@ import pyarrow as pa
 from ripplenest.data.labels import SHOWN, is_tagged, param_name, shows_site, site_columns, width
 from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.reading.arrow import VALUE
-from ripplenest.schema.shape import Dictionary
+from ripplenest.schema.shape import VALUE, Dictionary
 
 UNIT = "unit"  # the field of records that have none: a struct has one
 

@@ -11,12 +11,15 @@ from attrs import field, frozen
 from ripplenest.data.labels import labels, width
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.nrc.syntax import dict_row
-from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.nrc.shown import INSIDE, Path, Shown
+from ripplenest.nrc.syntax import Sorting, dict_row
+from ripplenest.nrc.types import Bag, Label, Record, Site, Type
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.contexts import stored_dictionaries, stored_rows
 from ripplenest.shred.places import Place
 from ripplenest.store.specs import Columns
+
+VALUE = "value"  # the column of rows that are no records
 
 
 @frozen
@@ -55,6 +58,7 @@ class OutputShape:
     """``name`` shows rows of the nested type ``row``: those of ``flat``, with the bags that ``dictionaries`` define for
     their labels, outer ones first. ``fingerprint`` is that of the program that keeps the tables; a relation has none.
     ``found_by``: by dictionary of a relation, the columns by which the rows that hold its labels are found there.
+    ``shown``: by path, how the rows of bags are sorted, those of all rows at ().
     """
 
     name: str
@@ -63,6 +67,7 @@ class OutputShape:
     dictionaries: tuple[Dictionary, ...]
     fingerprint: str = ""
     found_by: Mapping[str, Columns] = field(factory=dict, eq=False)
+    shown: Shown = field(factory=dict, eq=False)
 
     @cached_property
     def _by_site(self) -> dict[str, Dictionary]:
@@ -108,8 +113,30 @@ def shape_of(program: TriggerProgram) -> OutputShape:
     found_by: dict[str, Columns] = {}
     for name, row in program.relations:
         found_by |= _found_by(Relation(name, row, keys.get(name, ()), keys=program.keys))
-    shown = _reached(flat.row, dictionary)
-    return OutputShape(program.view, program.row, flat, shown, program.fingerprint, found_by)
+    reached = _reached(flat.row, dictionary)
+    shown = _shown(program, {d.site.name: d for d in reached})
+    return OutputShape(program.view, program.row, flat, reached, program.fingerprint, found_by, shown)
+
+
+def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> Shown:
+    """By path how rows are sorted. A bag that comes from several sites is, where all of them say the same."""
+    by_site = dict(program.shown)
+    found: dict[Path, set[tuple[Sorting, ...]]] = {(): {by_site.get("", ())}}
+
+    def walk(a: Type, flat: Type, path: Path) -> None:
+        match a, flat:
+            case Record(fields), Record(flats):
+                for (name, inner), (_, own) in zip(fields, flats, strict=True):
+                    walk(inner, own, (*path, name))
+            case Bag(row), Label(sites):
+                for site in sites:
+                    found.setdefault(path, set()).add(by_site.get(site.name, ()))
+                    walk(row, dictionaries[site.name].row, (*path, INSIDE))
+
+    walk(program.row, program.flat.row, (INSIDE,))
+    if not isinstance(program.row, Record):  # shown as a record of one field
+        walk(program.row, program.flat.row, (INSIDE, VALUE))
+    return {path: min(orders) for path, orders in found.items() if len(orders) == 1 and orders != {()}}
 
 
 def shapes(program: TriggerProgram) -> Iterator[Dictionary]:

@@ -17,12 +17,13 @@ from ripplenest.data.level_values import nested_type
 from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import UnknownName
+from ripplenest.nrc.shown import INSIDE
 from ripplenest.nrc.types import LONG, Record
 from ripplenest.nrc.values import from_value
-from ripplenest.reading.arrow import VALUE, NestedColumns
+from ripplenest.reading.arrow import NestedColumns
 from ripplenest.reading.shown import entries_batch, flat_batch
 from ripplenest.reading.touched import touched
-from ripplenest.schema.shape import OutputShape
+from ripplenest.schema.shape import VALUE, OutputShape
 from ripplenest.state.state import Shown
 from ripplenest.store.detached import Detached
 from ripplenest.store.indexes import RANGE
@@ -175,5 +176,5 @@ def _signed(shape: OutputShape, rows: BagValue) -> pa.RecordBatch:
     t = shape.row if isinstance(shape.row, Record) and shape.row.fields else Record(((VALUE, shape.row),))
     pairs = [(value if t is shape.row else ((VALUE, value),), n) for value, n in rows]
     both = Record((*t.fields, (MULTIPLICITY, LONG)))
-    found = [{**from_value(value, t), MULTIPLICITY: n} for value, n in pairs]
+    found = [{**from_value(value, t, "", shape.shown, (INSIDE,)), MULTIPLICITY: n} for value, n in pairs]
     return pa.RecordBatch.from_struct_array(pa.array(found, nested_type(both)))

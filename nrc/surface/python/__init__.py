@@ -13,6 +13,7 @@ from ripplenest.nrc.surface.python.functions import (
     intersect,
     left_join,
     right_join,
+    rows_sorted,
     top,
 )
 from ripplenest.nrc.surface.python.view import View, view
@@ -36,6 +37,7 @@ __all__ = [
     "record",
     "record_type",
     "right_join",
+    "rows_sorted",
     "top",
     "view",
 ]

@@ -87,6 +87,17 @@ def top(
     return found[:n]
 
 
+def rows_sorted(
+    rows: Iterable[T],
+    key: Callable[[T], Any] | None = None,
+    desc: bool | tuple[bool, ...] = False,
+    nulls_first: bool | tuple[bool, ...] = False,
+) -> list[T]:
+    """``rows`` in the order of ``top``: how a bag is shown, as a view has no order."""
+    found = list(rows)
+    return top(len(found), found, key, desc, nulls_first)
+
+
 def _several(key: Any) -> tuple[Any, ...]:
     if attrs.has(type(key)):
         return tuple(v for v in attrs.astuple(key, recurse=False) if not isinstance(v, list))

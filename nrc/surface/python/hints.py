@@ -6,7 +6,6 @@ import datetime
 
 from ripplenest.nrc.errors import Unsupported
 
-FIRST = "`sorted(xs, key=lambda x: x.price)[:3]` or `rn.top(3, xs, key=...)`, the first rows; bags have no order"
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
 
 NODES: dict[type[ast.AST], tuple[str, str]] = {
@@ -54,7 +53,6 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 CALLS: dict[object, str] = {
-    sorted: FIRST,
     reversed: "the bag itself; bags have no order",
     enumerate: "the bag itself; bags have no order",
     list: "`[]`, or a bag",

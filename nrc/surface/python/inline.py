@@ -46,7 +46,7 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if aggregates.reads(function):
         return aggregates.read(node, function, scope, _of_rows(node, scope))
     if ranking.reads(function):
-        return ranking.read(node, scope, _of_rows(node, scope))
+        return ranking.read(node, function, scope, _of_rows(node, scope))
     for known, op in scalars.FUNCTIONS:
         if function is known:
             return scalars.call(function, op, _positional(node, scope, known.__name__))

@@ -1,37 +1,66 @@
-"""The first rows of a bag in Python: ``rn.top(n, xs, key=…)`` and ``sorted(xs, key=…, reverse=…)[:n]``."""
+"""The first rows of a bag in Python: ``rn.top(n, xs, key=…)`` and ``sorted(xs, key=…, reverse=…)[:n]``; and in which
+order all are shown, where nothing is cut off."""
 
 import ast
 from collections.abc import Sequence
+
+from attrs import frozen
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.python import functions, hints
 from ripplenest.nrc.surface.python.aggregates import Apply, function_of, listed, value_of
 from ripplenest.nrc.surface.python.scope import Scope
-from ripplenest.nrc.surface.ranking import Rank, Ranked, top_of
+from ripplenest.nrc.surface.ranking import Rank, Ranked, carried, sorted_by, top_of
 from ripplenest.nrc.surface.readings import BagTerm, Element, Static, as_bag, describe, project
-from ripplenest.nrc.syntax import Lit
+from ripplenest.nrc.syntax import Expr, Lit, Sorting
 from ripplenest.nrc.types import Base, Record
 
 TOP = "rn.top(3, xs, key=lambda x: x.price, desc=True)"
 SLICED = "sorted(xs, key=lambda x: x.price)[:3]"
+SORTED = "sorted(xs, key=lambda x: x.price, reverse=True)"
+KEYWORDS = frozenset({"key", "desc", "nulls_first"})
 
 
 def reads(function: object) -> bool:
     """Whether a call of ``function`` is read here."""
-    return function is functions.top
+    return any(function is known for known in (functions.top, functions.rows_sorted, sorted))
 
 
-def read(node: ast.Call, scope: Scope, apply: Apply) -> BagTerm:
-    """rn.top(n, xs, key=…, desc=…, nulls_first=…)"""
+def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> BagTerm:
+    """rn.top(n, xs, key=…, desc=…, nulls_first=…), and rn.sorted without n; sorted(xs, key=…, reverse=…)"""
+    is_top, builtin = function is functions.top, function is sorted
     options = {word.arg: word.value for word in node.keywords}
-    unknown = sorted(str(name) for name in options.keys() - {"key", "desc", "nulls_first"})
-    if unknown or len(node.args) != 2:
+    unknown = sorted(str(name) for name in options.keys() - ({"key", "reverse"} if builtin else KEYWORDS))
+    if unknown or len(node.args) != 1 + is_top:
+        name, hint = ("top", TOP) if is_top else ("sorted", SORTED)
         got = f"the keyword {unknown[0]}" if unknown else f"{len(node.args)} arguments"
-        raise hints.unsupported(f"top with {got}", f"`{TOP}`")
-    limit, rows = node.args
-    flags = {name: _flags(options[name], scope) for name in ("desc", "nulls_first") if name in options}
-    key = options.get("key")
-    return _top(rows, key, flags.get("desc", (False,)), flags.get("nulls_first", (False,)), limit, scope, apply)
+        raise hints.unsupported(f"{name} with {got}", f"`{hint}`")
+    descending = options.get("reverse" if builtin else "desc")
+    order = _Order.of(options.get("key"), descending, options.get("nulls_first"), scope)
+    if is_top:
+        return _top(node.args[1], order, node.args[0], scope, apply)
+    bag = as_bag(listed(node.args[0], scope))
+    with scope.located(order.key or node):
+        return sorted_by(scope.fresh("x"), bag, _rank(bag, order, scope, apply))
+
+
+def order_of(
+    source: BagTerm, var: str, body: Expr, generators: Sequence[ast.comprehension], scope: Scope
+) -> tuple[Sorting, ...]:
+    """How what a comprehension makes of a ``source`` is shown. Raises Unsupported for sorted(…) whose order is lost."""
+    found = carried(source.sorted, var, body) if len(generators) == 1 else None
+    if found is None:
+        for node in (g.iter for g in generators):
+            with scope.located(node):
+                _check_not_sorted(node, scope)
+    return found or ()
+
+
+def _check_not_sorted(node: ast.expr, scope: Scope) -> None:
+    called = scope.read(node.func) if isinstance(node, ast.Call) else None
+    if isinstance(called, Static) and (called.value is sorted or called.value is functions.rows_sorted):
+        what = "a comprehension over sorted(...) whose rows do not hold what they are sorted by"
+        raise hints.unsupported(what, "`sorted([... for x in xs], key=...)` by a field of the rows that it makes")
 
 
 def sliced(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
@@ -44,42 +73,47 @@ def sliced(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
     called = scope.read(func)
     if not (isinstance(called, Static) and called.value is sorted and options.keys() <= {"key", "reverse"}):
         return None
-    reverse = _flags(options["reverse"], scope) if "reverse" in options else (False,)
-    return _top(rows, options.get("key"), reverse, (False,), limit, scope, apply)
+    order = _Order.of(options.get("key"), options.get("reverse"), None, scope)
+    return _top(rows, order, limit, scope, apply)
 
 
-def _top(
-    rows: ast.expr,
-    key: ast.expr | None,
-    descending: Sequence[bool],
-    nulls_first: Sequence[bool],
-    limit: ast.expr,
-    scope: Scope,
-    apply: Apply,
-) -> BagTerm:
+@frozen
+class _Order:
+    """The key, and for its values whether they come from the last one on, and whether NULL is first."""
+
+    key: ast.expr | None
+    descending: Sequence[bool]
+    nulls_first: Sequence[bool]
+
+    @classmethod
+    def of(
+        cls, key: ast.expr | None, descending: ast.expr | None, nulls_first: ast.expr | None, scope: Scope
+    ) -> "_Order":
+        ways = ((False,) if node is None else _flags(node, scope) for node in (descending, nulls_first))
+        return cls(key, *ways)
+
+
+def _top(rows: ast.expr, order: _Order, limit: ast.expr, scope: Scope, apply: Apply) -> BagTerm:
     bag = as_bag(listed(rows, scope))
-    rank = _rank(bag, key, descending, nulls_first, scope, apply)
+    rank = _rank(bag, order, scope, apply)
     with scope.located(limit):
         many = _limit(limit, scope)
-    with scope.located(key or rows):
+    with scope.located(order.key or rows):
         return top_of(scope.site, scope.fresh("x"), bag, rank, many, scope.session.names)
 
 
-def _rank(
-    bag: BagTerm, key: ast.expr | None, descending: Sequence[bool], nulls_first: Sequence[bool], scope: Scope,
-    apply: Apply,
-) -> Rank:  # fmt: skip
-    """Rows without a ``key`` are ordered by their base values, as tuples are."""
-    of = None if key is None else function_of(key, 1, TOP, scope, apply)
+def _rank(bag: BagTerm, order: _Order, scope: Scope, apply: Apply) -> Rank:
+    """Rows without a key are ordered by their base values, as tuples are."""
+    of = None if order.key is None else function_of(order.key, 1, TOP, scope, apply)
 
     def rank(row: Element) -> list[Ranked]:
         values = list(_values(row if of is None else value_of(of([row]), TOP), of is not None))
-        wanted = f"one, or {len(values)}"
-        for flags in (descending, nulls_first):
+        ways = (order.descending, order.nulls_first)
+        for flags in ways:
             if len(flags) not in (1, len(values)):
+                wanted = f"one, or {len(values)}"
                 raise TypeMismatch("a direction for each value of the key", wanted=wanted, got=len(flags))
-        ways = zip(values, _each(descending, len(values)), _each(nulls_first, len(values)), strict=True)
-        return [Ranked(*way) for way in ways]
+        return [Ranked(*way) for way in zip(values, *(_each(flags, len(values)) for flags in ways), strict=True)]
 
     if of is None and not isinstance(bag.type.row, Base | Record):
         raise TypeMismatch("these rows have no order", got=bag.type.row, possible=[f"`{TOP}`"])

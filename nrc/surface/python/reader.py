@@ -7,7 +7,7 @@ import ast
 from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import aggregates, hints, inline, scalars
+from ripplenest.nrc.surface.python import aggregates, hints, inline, ranking, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -103,7 +103,8 @@ def _comprehension(elt: ast.expr, generators: Sequence[ast.comprehension], scope
     expr = body.expr
     for cond in reversed(conds):
         expr = guard(cond, expr, scope.session.names)
-    return BagTerm(For(var, source.expr, expr), body.type)
+    order = ranking.order_of(source, var, expr, generators, scope)
+    return BagTerm(For(var, source.expr, expr), body.type, order)
 
 
 def _target(target: ast.expr, row: Type, scope: Scope) -> tuple[str, Scope]:

@@ -139,8 +139,8 @@ def _read(name: str, source: Source, parameters: Mapping[str, nrc.Bag]) -> tuple
     scope = Scope(source, session, (name,)).enter(source, relations)
     reading = read_body(scope)
     with scope.located(source.tree.body[-1]):
-        body = as_bag(reading).expr
-        check_limits(body)
-        body = name_apart(body)
+        found = as_bag(reading)
+        check_limits(found.expr)
+        body = name_apart(found.expr)
         row = check(body).row
-    return Query(name, body, tuple((n, t.row) for n, t in parameters.items())), row
+    return Query(name, body, tuple((n, t.row) for n, t in parameters.items()), sorted=found.sorted), row

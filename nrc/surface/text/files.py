@@ -163,11 +163,12 @@ class _Reading:
         body = name_apart(found.expr)
         row = check(body).row
         used = {n.name for n in nodes(body) if isinstance(n, Rel)}
-        return TextView(name, Query(name, body, tuple((n, t) for n, t in relations.items() if n in used)), row)
+        read = tuple((n, t) for n, t in relations.items() if n in used)
+        return TextView(name, Query(name, body, read, sorted=found.sorted), row)
 
     def _terms(self) -> Mapping[str, BagTerm]:
         """The views above, which a view reads as their terms."""
-        return {v.name: BagTerm(v.query.body, Bag(v.row)) for v in self.views.values()}
+        return {v.name: BagTerm(v.query.body, Bag(v.row), v.query.sorted) for v in self.views.values()}
 
 
 def _check_key(name: str, row: Type) -> None:

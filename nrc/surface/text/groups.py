@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from attrs import frozen
+from attrs import evolve, frozen
 from lark import Token
 
 from ripplenest.nrc.errors import ParseError
@@ -10,9 +10,13 @@ from ripplenest.nrc.surface import aggregates
 from ripplenest.nrc.surface.ranking import Ranked, top_of
 from ripplenest.nrc.surface.readings import BagTerm, Element
 from ripplenest.nrc.surface.text.kinds import pair, subtrees, unique
-from ripplenest.nrc.surface.text.scope import Scope, spelled
+from ripplenest.nrc.surface.text.scope import Scope, is_quoted, spelled
 from ripplenest.nrc.surface.text.trees import Node
-from ripplenest.nrc.syntax import Fold, Var
+from ripplenest.nrc.syntax import Fold, Sorting, Var
+from ripplenest.nrc.typecheck import check_sorted
+from ripplenest.nrc.types import Base
+
+VALUE = "value"  # what a row is called that is one value
 
 
 @frozen
@@ -56,6 +60,21 @@ def top(node: Node, scope: Scope, read: Readers) -> BagTerm:
 
     with scope.text.located(node):
         return top_of(spelled(site), spelled(name), bag, ranked, limit, scope.session.names)
+
+
+def sorted_by(bag: BagTerm, node: Node, scope: Scope) -> BagTerm:
+    """(e sorted a.b desc, c nulls first): how rows are shown"""
+    order = tuple(map(_sorting, subtrees(node)))
+    with scope.text.located(node):
+        order = tuple(evolve(o, path=()) if o.path == (VALUE,) and isinstance(bag.type.row, Base) else o for o in order)
+        check_sorted(order, bag.type.row, "")
+    return evolve(bag, sorted=order)
+
+
+def _sorting(node: Node) -> Sorting:
+    marks = {c.type for c in node.children if isinstance(c, Token)}
+    steps = [[spelled(n)] if is_quoted(n) else spelled(n).split(".") for n in subtrees(node)]
+    return Sorting(tuple(name for step in steps for name in step), "DESC" in marks, "NULLS_FIRST" in marks)
 
 
 def _order(node: Node, scope: Scope, read: Readers) -> Ranked:

@@ -30,6 +30,7 @@ from ripplenest.nrc.surface.readings import (
 from ripplenest.nrc.surface.text import aggregates, dictionaries, elements, groups, sets
 from ripplenest.nrc.surface.text.advice import no_function
 from ripplenest.nrc.surface.text.elements import condition, described, is_bag
+from ripplenest.nrc.surface.text.groups import sorted_by
 from ripplenest.nrc.surface.text.kinds import pair, read_type, subtrees, unique
 from ripplenest.nrc.surface.text.names import named, stored
 from ripplenest.nrc.surface.text.scope import Scope, is_quoted, part_name, spelled
@@ -114,6 +115,8 @@ def _read(node: Node, scope: Scope, bag: bool) -> Reading:
             return _fold_call(children, scope)
         case "sng":
             return _sng(node, scope)
+        case "sorted_":
+            return sorted_by(read_bag(children[0], scope), children[1], scope)
         case "group":
             return groups.group(node, scope, _READERS)
         case "top":
@@ -315,12 +318,14 @@ def _let(children: Sequence[Node], scope: Scope) -> BagTerm:
 
 
 def _sng(node: Node, scope: Scope) -> BagTerm:
-    site, inner = node.children
+    site, inner, order = node.children
     assert isinstance(inner, Tree)
-    if isinstance(site, Tree):
-        bag = read_bag(inner, scope)
-        return BagTerm(SngBag(spelled(site), bag.expr), Bag(bag.type))
-    return singleton(_value(inner, scope), scope.site)
+    found = _value(inner, scope) if site is None and order is None else read_bag(inner, scope)
+    if isinstance(found, BagTerm) and isinstance(order, Tree):
+        found = sorted_by(found, order, scope)
+    if isinstance(site, Tree) and isinstance(found, BagTerm):
+        return BagTerm(SngBag(spelled(site), found.expr, found.sorted), Bag(found.type))
+    return singleton(found, scope.site)
 
 
 def _value(node: Node, scope: Scope) -> Element | BagTerm:

@@ -1,0 +1,42 @@
+"""The order in which rows of bags are shown: at the edge, where a bag becomes a list."""
+
+import math
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.ordering import Direction
+from ripplenest.nrc.syntax import Sorting
+
+Path = tuple[str, ...]  # of a bag in a row: fields, and INSIDE for the rows of a bag
+Shown = Mapping[Path, tuple[Sorting, ...]]
+INSIDE = "[]"
+ANYHOW: Shown = {}
+
+
+def in_order(bag: BagValue, order: tuple[Sorting, ...]) -> list[tuple[Value, int]]:
+    """The rows of ``bag``, sorted; those that agree, and all where there is no order, by all that they hold."""
+    rows = sorted(bag, key=lambda pair: sort_key(pair[0]))
+    for by in reversed(order):
+        way = Direction(by.descending, by.nulls_first)
+        own = [way.of(reduce(field_of, by.path, value)) for value, _ in rows]
+        rows = [rows[i] for i in sorted(range(len(rows)), key=own.__getitem__, reverse=by.descending)]
+    return rows
+
+
+def sort_key(value: Value) -> tuple[Any, ...]:
+    """A total order over the values of one type: NULL first, NaN last, bags by their sorted contents."""
+    match value:
+        case None:
+            return (0,)
+        case float():
+            return (1, math.isnan(value), 0.0 if math.isnan(value) else value)
+        case tuple():
+            return (1, *(sort_key(v) for _, v in value))
+        case BagValue():
+            return (1, *sorted((sort_key(v), n) for v, n in value))
+        case LabelValue(site, args):
+            return (1, site, *(sort_key(v) for v in args))
+        case _:
+            return (1, value)

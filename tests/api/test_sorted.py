@@ -1,0 +1,157 @@
+"""How bags are shown: sorted where the view says so, and the same wherever rows are read."""
+
+# mypy: disable-error-code="no-untyped-def, attr-defined, no-any-return"
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sizes import many
+
+import ripplenest as rn
+from ripplenest import Bag
+from ripplenest.errors import QueryError
+from ripplenest.nrc.serial import query_from_json, query_to_json
+from ripplenest.nrc.surface.python import view
+
+
+@rn.record
+class Line:
+    part: str
+    price: float | None
+
+
+@rn.record
+class Order:
+    key: int
+    lines: Bag[Line]
+
+
+@rn.record
+class Customer:
+    name: str
+    orders: Bag[Order]
+
+
+def shown(C: Bag[Customer]):
+    return sorted(
+        [
+            {
+                "name": c.name,
+                "orders": sorted(
+                    [
+                        {
+                            "key": o.key,
+                            "lines": rn.sorted(o.lines, key=lambda x: (x.price, x.part), desc=(True, False)),
+                            "two": sorted([x.part for x in o.lines], reverse=True)[:2],
+                            "last": [
+                                {"what": {"part": p}, "n": 1} for p in sorted([x.part for x in o.lines]) if p > "a"
+                            ],
+                        }
+                        for o in c.orders
+                    ],
+                    key=lambda o: o["key"],
+                    reverse=True,
+                ),
+            }
+            for c in C
+        ],
+        key=lambda c: c["name"],
+    )
+
+
+prices = st.sampled_from([None, 1.0, 2.0, -1.0, float("nan")])
+lines = st.lists(st.builds(Line, st.sampled_from("abc"), prices), max_size=4)
+orders = st.lists(st.builds(Order, st.integers(0, 9), lines), max_size=3, unique_by=lambda o: o.key)
+customers = st.lists(st.builds(Customer, st.sampled_from("abcdef"), orders), max_size=4, unique_by=lambda c: c.name)
+
+
+def plain(c: list[Customer]) -> Any:
+    """What the same Python gives, as text: NaN is no value that equals itself."""
+    made: Any = shown(c)
+    for row in made:
+        for order in row["orders"]:  # dicts, as a database gives them
+            order["lines"] = [{"part": x.part, "price": x.price} for x in order["lines"]]
+    return repr(made)
+
+
+@settings(max_examples=many(15, 200), deadline=None)
+@given(c=customers, more=customers)
+def test_rows_are_shown_in_the_order_of_the_same_python(
+    c: list[Customer], more: list[Customer], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """In Python and as Arrow, at every depth; after a batch, too."""
+    with rn.open(tmp_path_factory.mktemp("s") / "s", engine="local") as db:
+        db.relation("C", Customer, key="name")
+        db.load("C", c)
+        db.create(view(shown))
+        for held in (c, list({x.name: x for x in (*c, *more)}.values())):
+            if held is not c:
+                with db.batch() as b:
+                    b.upsert("C", more)
+            handle = db.view("shown")
+            assert repr(handle.rows()) == plain(held)
+            assert repr(handle.to_arrow().to_pylist()) == plain(held)
+            for x in held:
+                assert repr([handle.get(name=x.name)]) == plain([x])
+
+
+def test_a_publication_has_arrays_in_order(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("C", Customer, key="name")
+        db.load("C", [Customer("a", [Order(n, [Line(p, 1.0) for p in "bca"]) for n in (2, 3, 1)])])
+        db.create(view(shown))
+        db.publish("shown", tmp_path / "delta")
+        (row,) = deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table().to_pylist()
+    assert [o["key"] for o in row["orders"]] == [3, 2, 1]
+    assert [x["part"] for x in row["orders"][0]["lines"]] == ["a", "b", "c"] and row["orders"][0]["two"] == ["c", "b"]
+
+
+@rn.record
+class Inner:
+    c: str | None
+
+
+@rn.record
+class R:
+    a: int
+    b: Inner
+
+
+def test_an_order_is_kept_in_text_and_in_a_state(tmp_path: Path) -> None:
+    text = "relation R : Bag(⟨a: long, b: ⟨c: string?⟩⟩)\nview v = ([x | x in R] sorted b.c desc nulls first, a)"
+    (made,) = rn.parse(text).views
+    assert query_from_json(query_to_json(made.query)) == made.query
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", R, key="a")
+        db.load("R", [{"a": a, "b": {"c": c}} for a, c in ((1, "x"), (2, None), (3, "y"), (4, "y"))])
+        db.create(made)
+    with rn.open(tmp_path / "s", engine="local") as db:
+        assert [row["a"] for row in db.view("v").rows()] == [2, 3, 4, 1]
+        db.relation("R").rename("a", "id")
+        assert [row["id"] for row in db.view("v").rows()] == [2, 3, 4, 1]
+
+
+def test_what_cannot_be_sorted_is_refused_with_what_can() -> None:
+    def of(function: Any) -> str:
+        with pytest.raises(QueryError) as caught:
+            view(function)
+        return str(caught.value)
+
+    def through(C: Bag[Customer]):
+        return [c.orders for c in sorted(C, key=lambda c: c.name)]
+
+    def computed(C: Bag[Customer]):
+        return sorted(C, key=lambda c: len(c.orders))
+
+    def word(C: Bag[Customer]):
+        return sorted(C, desc=True)
+
+    assert "whose rows do not hold what they are sorted by" in of(through)
+    assert "rows are sorted by what they show" in of(computed)
+    assert "sorted with the keyword desc" in of(word)
+    with pytest.raises(QueryError, match="sorted by base values"):
+        rn.parse("relation R : Bag(⟨a: Bag(long)⟩)\nview v = (R sorted a)")
