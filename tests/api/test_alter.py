@@ -331,3 +331,34 @@ def test_one_change_after_another(tmp_path):
         assert {r["id"]: r for r in db.relation("S").rows()} == wanted and db.check_files()
     with rn.open(tmp_path / "state", engine="local") as db:
         assert {r["id"]: r for r in db.relation("S").rows()} == wanted
+
+
+@rn.view
+def totals(C: Bag[Customer]):
+    return [
+        {
+            "n": c.name,
+            "most": max(i.qty for o in c.orders for i in o.items),
+            "sum": sum(i.qty for o in c.orders for i in o.items),
+            "first": sorted([i for o in c.orders for i in o.items], key=lambda i: i.qty, reverse=True)[:2],
+            "by": [{"qty": q, "rows": len(xs)} for q, xs in rn.group_by([i for o in c.orders for i in o.items], lambda i: i.qty)],
+        }
+        for c in C
+    ]
+
+
+def test_what_is_folded_and_kept_in_order_follows(tmp_path):
+    """The fields of groups are read under their new names and types, and rows are shown in the same order."""
+    with opened(shop(tmp_path / "s", totals)) as db:
+        before = db.view("totals").rows()
+        db.relation("C").rename("orders.items.qty", "count")
+        after = db.view("totals").rows()
+        old = [{**row, "first": [{("count" if k == "qty" else k): v for k, v in x.items()} for x in row["first"]]}
+               for row in before]  # fmt: skip
+        assert after == old and any(len(row["first"]) > 1 for row in after)
+        db.relation("C").widen("orders.items.count", int | None)
+        db.rebuild()
+        assert db.view("totals").rows() == after
+        with db.batch() as b:
+            b.at("C", custkey=7).orders.at(orderkey=11).items.insert([{"part": 5, "count": 99, "tags": []}])
+        assert db.view("totals").get(n="Ann")["most"] == 99 and db.verify().ok
