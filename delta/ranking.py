@@ -40,6 +40,7 @@ from ripplenest.nrc.types import Base, Record, Site, Type
 from ripplenest.nrc.walk import Names, at_sites, nodes, unique_binders
 from ripplenest.shred.close import made_of
 
+VALUE = "value"  # what a greatest or least value is called
 RANKED, ROW = "x", "row"  # a row of the map that is kept in order, and the field of it that readers see
 
 
@@ -107,12 +108,13 @@ def has_extremes(e: Expr) -> bool:
 
 
 def as_top(g: Group) -> Top:
-    """φ_α(x ∈ e; f: max(t)) as the first of the rows ⟨f: t⟩."""
+    """φ_α(x ∈ e; f: max(t)) as the first of the rows ⟨value: t⟩."""
     (fold,) = g.folds
     rows = chain(g.of, g.var)
     (arg,) = fold.args
-    of = rows.term(Tuple(((fold.name, read(arg, {g.var: rows.head})),)))
-    order = Order(Proj(Var(g.var), fold.name), descending=fold.fn == "max")
+    # The same whatever it is called, and whichever end is asked for: both are read of one map.
+    of = rows.term(Tuple(((VALUE, read(arg, {g.var: rows.head})),)))
+    order = Order(Proj(Var(g.var), VALUE), descending=fold.fn == "max")
     return Top(g.site, g.var, of, (order,), 1)
 
 

@@ -341,7 +341,10 @@ def totals(C: Bag[Customer]):
             "most": max(i.qty for o in c.orders for i in o.items),
             "sum": sum(i.qty for o in c.orders for i in o.items),
             "first": sorted([i for o in c.orders for i in o.items], key=lambda i: i.qty, reverse=True)[:2],
-            "by": [{"qty": q, "rows": len(xs)} for q, xs in rn.group_by([i for o in c.orders for i in o.items], lambda i: i.qty)],
+            "by": [
+                {"qty": q, "rows": len(xs)}
+                for q, xs in rn.group_by([i for o in c.orders for i in o.items], lambda i: i.qty)
+            ],
         }
         for c in C
     ]

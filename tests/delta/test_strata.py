@@ -15,7 +15,7 @@ from support.strategies import Case, case_of
 
 from ripplenest.delta.alike import Alike
 from ripplenest.delta.pull import FOLDED
-from ripplenest.delta.ranking import RANKED, ROW, Ranking
+from ripplenest.delta.ranking import RANKED, ROW, VALUE, Ranking
 from ripplenest.delta.strata import Answer, Cut, Cutter
 from ripplenest.nrc import folds
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
@@ -42,7 +42,7 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import Label
+from ripplenest.nrc.types import Label, Record
 from ripplenest.nrc.walk import nodes, rebuild
 from ripplenest.shred.contexts import BagContext, Context, NoContext, RecordContext, dictionaries
 from ripplenest.shred.terms import Shredded, shred
@@ -95,7 +95,14 @@ class First(Folded):
         by = [[elem(o.by, {RANKED: row}) for o in r.order] for row, _ in rows]
         kept = first(rows, by, [Direction(o.descending, o.nulls_first) for o in r.order], r.limit)
         COUNTS["first rows"] += len(kept) < len(rows)
-        return BagValue.weighted((field_of(row, ROW), n) for row, n in kept.items())
+        return BagValue.weighted((self._named(field_of(row, ROW)), n) for row, n in kept.items())
+
+    def _named(self, row: Value) -> Value:
+        """The one value of a fold, by its name there."""
+        r = self.ranking.row
+        if self.ranking.total and isinstance(r, Record):
+            return ((r.names[0], field_of(row, VALUE)),)
+        return row
 
 
 def map_of(cut: Cut | Ranking, db: Database) -> Folded:

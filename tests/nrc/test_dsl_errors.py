@@ -57,7 +57,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[x for x in (m for m in M)]", "(m for m in M)", Unsupported, "a list comprehension"),
     ("{m.name: 1 for m in M}", "{m.name: 1 for m in M}", Unsupported, "'key'"),
     ("[{m.name} for m in M]", "{m.name}", Unsupported, "a set"),
-    ("[m for m in sorted(M)]", "sorted(M)", Unsupported, "bags have no order"),
+    ("[m.gen for m in sorted(M, key=lambda m: m.name)]", "sorted(M, key=lambda m: m.name)", Unsupported, "do not hold"),
     ("[m.name[1:2] for m in M]", "m.name[1:2]", Unsupported, "startswith"),
     ("[M[0] for m in M]", "M[0]", Unsupported, "for x in xs"),
     ("[a for a, b in M]", "a, b", Unsupported, "one name"),

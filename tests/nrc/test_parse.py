@@ -25,6 +25,7 @@ from ripplenest.nrc.scalars import SCALARS
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.surface.text import Environment, environment_of, parse_dict, parse_elem, parse_expr, parse_type
 from ripplenest.nrc.syntax import (
+    TRUE,
     Apply,
     At,
     Call,
@@ -47,6 +48,7 @@ from ripplenest.nrc.syntax import (
     LetVar,
     Lit,
     Neg,
+    Order,
     OutL,
     Plus,
     Pred,
@@ -55,6 +57,8 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Sorting,
+    Top,
     Tuple,
     Var,
     Weigh,
@@ -163,6 +167,10 @@ def both(fn: str) -> Call:
         Let("R", S, Product(R, LetVar("R"))),
         Group("by", "x", Plus(R, S), (("k.a", A), ("b", Proj(X, "m.b"))), ()), Group("a b", "x", R, None, (COUNT,)),
         For("g", Group("fold", "x", For("x", R, R), (("k", A),), (COUNT,)), Group("ι", "x", R, None, (COUNT, SUM))),
+        Top("α", "y", For("x", R, Sng(A)), (Order(Var("y"), True), Order(TRUE, nulls_first=True)), 3),
+        For("top", Top("a b", "order", For("x", R, Sng(Tuple((("desc", A), ("m.b", Proj(X, "m.b")))))), (), 12), R),
+        SngBag("s", R, (Sorting(("a",), True), Sorting(("m.b",), nulls_first=True))),
+        SngBag("t", Sng(A), (Sorting(()),)),
         For("_", Weigh(Call("least_long", (Lit(2, LONG), Lit(-1, LONG)))), Weigh(Lit(None, Base("int", True)))),
         Let("ΔR", S, Plus(Rel("R", ROW, At.DELTA), Plus(LetVar("ΔR"), Rel("ΔR", ROW)))),
         Let("R⁺", S, Plus(Rel("R", ROW, At.NEW), Plus(LetVar("R⁺"), Rel("R⁺", ROW)))),

@@ -8,7 +8,7 @@ from support.counts import Counts
 from support.laws import law
 from support.nesting import agrees, labels_in_use, value_or_empty
 from support.queries import Queries, Scope
-from support.schemas import random_database, random_schema
+from support.schemas import base_type, random_database, random_schema
 from support.strategies import Case, cases
 from support.updates import shredded_database
 
@@ -42,6 +42,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Top,
     Tuple,
     Var,
     Weigh,
@@ -180,6 +181,10 @@ def let_empty(i: Instances) -> Expr:
     return Let("Z", Empty(row), i.c.pick((Plus(LetVar("Z"), i.bag(row)), Product(LetVar("Z"), i.any()), i.any())))
 
 
+def top_empty(i: Instances) -> Expr:
+    return Top("κ", "y", Empty(base_type(i.c)), (), 2)
+
+
 def apply_empty(i: Instances) -> Expr:
     row = i.row()
     d: DictExpr = i.c.pick((DictLit(Site("κ", ()), "l", Empty(row)), DictEmpty(row)))
@@ -208,6 +213,7 @@ MAKERS: tuple[Callable[[Instances], Expr], ...] = (
     product_empty,
     pred_constant,
     weigh_constant,
+    top_empty,
     let_unused,
     let_empty,
     apply_empty,

@@ -11,12 +11,14 @@ from typing import assert_never
 
 from attrs import evolve
 
+from ripplenest.data.order import Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, Base
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, access_keys
 from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step
+from ripplenest.plan.ranking import Ranked
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
 from ripplenest.run.propagate import propagate
@@ -36,7 +38,18 @@ def pack(p: Plan) -> Plan:
 def _map(m: PlannedMap) -> PlannedMap:
     triggers = tuple((part, tuple(map(_product, products))) for part, products in m.triggers)
     own = None if m.folding is None else _folding(m.folding)
-    return evolve(m, types=(CASE, *m.types), build=tuple(map(_product, m.build)), triggers=triggers, folding=own)
+    first = None if m.ranked is None else _ranked(m.ranked)
+    keys = None if m.keys is None else m.keys + 1
+    build = tuple(map(_product, m.build))
+    types = (CASE, *m.types)
+    return evolve(m, types=types, build=build, triggers=triggers, folding=own, ranked=first, keys=keys)
+
+
+def _ranked(r: Ranked) -> Ranked:
+    """The same."""
+    by = tuple(evolve(b, column=b.column + 1) for b in r.order.by)
+    order = Ordering((0, *(c + 1 for c in r.order.key)), by)
+    return evolve(r, keys=r.keys + 1, order=order, visible=(CASE, *r.visible))
 
 
 def _folding(f: Folding) -> Folding:

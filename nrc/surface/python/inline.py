@@ -11,7 +11,7 @@ from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.python import aggregates, functions, hints, ranking, scalars, sets
+from ripplenest.nrc.surface.python import aggregates, functions, hints, ranking, rings, scalars, sets
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
@@ -47,6 +47,8 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         return aggregates.read(node, function, scope, _of_rows(node, scope))
     if ranking.reads(function):
         return ranking.read(node, function, scope, _of_rows(node, scope))
+    if rings.reads(function):
+        return rings.read(node, function, scope, _of_rows(node, scope))
     for known, op in scalars.FUNCTIONS:
         if function is known:
             return scalars.call(function, op, _positional(node, scope, known.__name__))

@@ -1,0 +1,117 @@
+"""Folds over rings in Python views: ``rn.fold(R, ((a.p, b.p) for a in A for b in B if a.j == b.j))``."""
+
+import ast
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface.aggregates import fold as folded
+from ripplenest.nrc.surface.aggregates import grouped
+from ripplenest.nrc.surface.python import hints, scalars
+from ripplenest.nrc.surface.python.aggregates import Apply, listed
+from ripplenest.nrc.surface.python.scope import Scope
+from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, Static, as_bag, describe, project
+from ripplenest.nrc.surface.records import annotation_type
+from ripplenest.nrc.surface.rings import Column, Moments, Ring, moments
+from ripplenest.nrc.surface.rings import fold as fold_function
+from ripplenest.nrc.syntax import Fold, Proj, Tuple, Var
+from ripplenest.nrc.types import Base, Record, Type, join, nullable
+
+HINT = "rn.fold(rn.MaxProduct, ((a.p, b.p) for a in A for b in B if a.j == b.j))"
+
+
+def reads(function: object) -> bool:
+    """Whether a call of ``function`` is read here."""
+    return function is fold_function or function is moments
+
+
+def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Reading:
+    """rn.fold(R, rows of factors), and rn.moments("x", …), which is such an R"""
+    if function is moments:
+        return Static(moments(*(_name(arg, scope) for arg in node.args)))
+    if node.keywords or len(node.args) != 2:
+        raise hints.unsupported(f"fold with {len(node.args)} arguments", f"`{HINT}`")
+    over = scope.read(node.args[0])
+    if not (isinstance(over, Static) and isinstance(over.value, Ring | Moments)):
+        with scope.located(node.args[0]):
+            raise TypeMismatch("a fold is over a ring", got=describe(over), possible=[f"`{HINT}`", "@rn.ring"])
+    bag, var = as_bag(listed(node.args[1], scope)), scope.fresh("x")
+    factors = _factors(Element(Var(var), bag.type.row))
+    with scope.located(node.args[1]):
+        if isinstance(over.value, Moments):
+            return _moments(over.value, bag, var, factors, scope)
+        return _over(over.value, bag, var, factors, scope, apply)
+
+
+def _name(node: ast.expr, scope: Scope) -> str:
+    match node:
+        case ast.Constant(str() as name):
+            return name
+        case _:
+            with scope.located(node):
+                raise hints.unsupported("moments of variables without names", '`rn.moments("x", "y")`')
+
+
+def _factors(row: Element) -> list[Element]:
+    """Those of a tuple, or a row that is one."""
+    if isinstance(row.type, Record) and row.type.names == tuple(f"_{i}" for i in range(1, len(row.type.names) + 1)):
+        return [project(row, name) for name in row.type.names]
+    return [row]
+
+
+def _over(r: Ring, bag: BagTerm, var: str, factors: Sequence[Element], scope: Scope, apply: Apply) -> Reading:
+    """One fold for each column of ⊗ of the lifted factors."""
+    lifted = [_value(r, apply(Static(r.lift), [x])) for x in factors]
+    made = reduce(lambda a, b: _value(r, apply(Static(r.times), [a, b])), lifted)
+    columns = [_typed(r, c, project(made, c.name)) for c in r.columns]
+    total = _folded([folded(c.name, c.fold, [x]) for c, x in zip(r.columns, columns, strict=True)], bag, var, scope)
+    if r.answer is not None:
+        return apply(Static(r.answer), [total])
+    return project(total, r.names[0]) if len(r.names) == 1 else total
+
+
+def _folded(folds: Sequence[Fold], bag: BagTerm, var: str, scope: Scope) -> Element:
+    """The one row of φ, as a record that is bound around what reads it."""
+    one = grouped(scope.site, var, bag, None, folds)
+    name = scope.fresh("s")
+    row = Record(tuple((f.name, f.type) for f in folds))
+    elem = Tuple(tuple((f.name, Proj(Var(name), f.name)) for f in folds))
+    return Element(elem, row, (Bind("for", name, one.expr),))
+
+
+def _value(r: Ring, made: Reading) -> Element:
+    found = scalars.settle(made)
+    if not (isinstance(found, Element) and isinstance(found.type, Record) and set(found.type.names) == set(r.names)):
+        what = f"lift and times of the ring {r.name} make a dict of its columns"
+        raise TypeMismatch(what, wanted=", ".join(r.names), got=describe(found))
+    return found
+
+
+def _typed(r: Ring, c: Column, x: Element) -> Element:
+    """What is folded, of the type that the column is declared with."""
+    if c.annotation is Any:
+        return x
+    where = f"ring {r.name}, column {c.name}"
+    declared: Type = nullable(annotation_type(c.annotation, where))
+    if join(x.type, declared) != declared:
+        raise TypeMismatch("a column of another type than it says", where=where, wanted=declared, got=x.type)
+    return x
+
+
+def _moments(m: Moments, bag: BagTerm, var: str, factors: Sequence[Element], scope: Scope) -> Element:
+    if len(factors) != len(m.variables):
+        wanted = f"{len(m.variables)}: {', '.join(m.variables)}"
+        raise TypeMismatch("moments of other factors than variables", wanted=wanted, got=len(factors))
+    odd = [n for n, x in zip(m.variables, factors, strict=True) if not isinstance(x.type, Base)]
+    if odd:
+        raise TypeMismatch("a variable is a number", where=odd[0], wanted="a base value")
+    folds = [folded(name, fn, _summed([factors[i] for i in which])) for name, fn, which in m.columns]
+    return _folded(folds, bag, var, scope)
+
+
+def _summed(factors: Sequence[Element]) -> Sequence[Element]:
+    """Factors of exact numbers are multiplied where they are summed; doubles row by row."""
+    if len(factors) == 2 and any(isinstance(x.type, Base) and x.type.kind == "double" for x in factors):
+        return [scalars.binary(ast.Mult(), *factors)]
+    return factors
