@@ -20,6 +20,7 @@ from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
 from ripplenest.nrc.syntax import Expr, Keys
 from ripplenest.nrc.text import show_type
+from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Site, Type
 from ripplenest.shred.contexts import Relations
 
@@ -50,8 +51,9 @@ class Map:
     """A stored bag that the program keeps: ``name`` = ``term``, a flat bag with rows ``row``.
 
     A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once. ``term``
-    of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see. ``why`` says why
-    it is kept as it is.
+    of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see. A map of kind
+    AUXILIARY may be a *sum map*: its last columns are ``summed``, so that it is stored as one row for each value of the
+    others, and read as rows that add up to the same. ``why`` says why it is kept as it is.
     """
 
     name: str
@@ -62,10 +64,14 @@ class Map:
     site: Site | None = None
     why: str = ""
     group: Cut | None = None
+    summed: tuple[str, ...] = ()
 
     @property
     def made(self) -> Type:
         """The rows of ``term``."""
+        if self.summed:
+            (c,) = self.products
+            return elem_type(c.head, c.variables())
         return self.row if self.group is None else self.group.made
 
     @property

@@ -11,7 +11,7 @@ from ripplenest.data.columns import base_types
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.types import Base, Type
-from ripplenest.plan.groups import Folding, folding
+from ripplenest.plan.groups import Folding, contributed, folding, summing
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 
@@ -32,36 +32,45 @@ class Target:
 
 @frozen(slots=False)
 class PlannedMap:
-    """One map: its columns, the products that build it and, by changed part, those that maintain it. Stored rows of a
-    group lie in the order of the hash of the columns ``near`` of its key."""
+    """One map: its columns, the products that build it and, by changed part, those that maintain it. A group and a sum
+    map are folded: stored rows lie in the order of the hash of the columns ``near`` of the key, and those that products
+    for changed parts make, of types ``made``, may hold sums where those of a build hold values."""
 
     name: str
     kind: MapKind
     types: tuple[Base, ...]
     build: tuple[Product, ...]
     triggers: tuple[tuple[str, tuple[Product, ...]], ...]
+    made: tuple[Base, ...] = ()
     folding: Folding | None = None
     near: Index = ()
 
     @cached_property
     def whole(self) -> Target:
-        """The map as one target; of a group what is folded."""
+        """The map as one target of a build; of what is folded the rows that are."""
         f = self.folding
         if f is None:
             return Target(self.name, self.types, self.name)
         return Target(self.name, f.made, self.name, folded=self.near or self.own_key)
 
+    @cached_property
+    def adding(self) -> Folding:
+        """How the rows of statements are folded."""
+        assert self.folding is not None
+        return evolve(self.folding, made=self.made)
+
     @property
     def own_key(self) -> Index:
-        """The columns that tell stored rows of a map that passes on apart: of a group its key, else all."""
+        """The columns that tell stored rows apart, of a map that passes on or is folded: the key, else all."""
         return tuple(range(len(self.types) if self.folding is None else self.folding.keys))
 
     @cached_property
     def targets(self) -> dict[str, Target]:
         """By part, the target of its statement; what each does to an auxiliary map is read by others."""
         if self.kind is not MapKind.AUXILIARY:
-            return {part: self.whole for part, _ in self.triggers}
-        return {part: Target(f"{self.name} Δ{part}", self.types, self.name, part) for part, _ in self.triggers}
+            whole = evolve(self.whole, types=self.made)
+            return {part: whole for part, _ in self.triggers}
+        return {part: Target(f"{self.name} Δ{part}", self.made, self.name, part) for part, _ in self.triggers}
 
     @cached_property
     def summed(self) -> tuple[Target, ...]:
@@ -98,6 +107,12 @@ class Plan:
     def passing(self) -> dict[str, PlannedMap]:
         """The maps that pass on a visible change (``MapKind.passes_on``), whoever keeps them."""
         return {m.name: m for m in (*self.maps, *self.others) if m.kind.passes_on}
+
+    @cached_property
+    def shown(self) -> dict[str, PlannedMap]:
+        """The maps of which statements see something else than what is stored, whoever keeps them: those that pass on,
+        and sum maps."""
+        return self.passing | {m.name: m for m in (*self.maps, *self.others) if m.folding is not None}
 
     @cached_property
     def auxiliaries(self) -> frozenset[str]:
@@ -147,7 +162,7 @@ def plan(program: TriggerProgram) -> Plan:
 
 
 def _ordered(m: PlannedMap, indexes: dict[str, tuple[Index, ...]]) -> PlannedMap:
-    """``m``, which knows how its rows are stored, if it is a group."""
+    """``m``, which knows how its rows are stored, if it is folded."""
     near = indexes.get(m.name, ((),))[0]
     return evolve(m, near=near) if m.folding is not None and {*near} <= {*m.own_key} else m
 
@@ -170,7 +185,7 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
     found: dict[str, dict[Index, None]] = {}
     for table, index in _probes(levels):
         found.setdefault(table, {})[index] = None
-    for m in (m for level in levels for m in level if m.kind.passes_on):
+    for m in (m for level in levels for m in level if m.kind.passes_on or m.folding is not None):
         # What a row was before the batch is looked up by what tells it apart; one without columns is all there is.
         if own := m.own_key:
             found.setdefault(m.name, {})[own] = None
@@ -178,10 +193,18 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
 
 
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:
-    triggers = tuple((s.part, _products(s.products, m.made)) for s in program.statements_of(m.name))
-    own = None if m.group is None else folding(m.group)
+    statements = program.statements_of(m.name)
+    row = contributed(m, statements)
+    triggers = tuple((s.part, _products(s.products, row)) for s in statements)
+    own = _folding(m)
     types = base_types(m.row) if own is None else own.types
-    return PlannedMap(m.name, m.kind, types, _products(m.products, m.made), triggers, own)
+    return PlannedMap(m.name, m.kind, types, _products(m.products, m.made), triggers, base_types(row), own)
+
+
+def _folding(m: Map) -> Folding | None:
+    if m.summed:
+        return summing(m)
+    return None if m.group is None else folding(m.group)
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:

@@ -1,4 +1,4 @@
-"""What statements see of maps that pass on: a stored change becomes a visible change, by the rule of the map's kind.
+"""What statements see of maps: a stored change becomes a visible change, by the rule of the map's kind.
 
 A domain is stored as counts and read by its support: statements see each label with a count above 0 once, and it passes
 on only the labels that appear or disappear. Law: visible(before ⊎ change) = visible(before) ⊎ visible_change(change).
@@ -10,16 +10,18 @@ import pyarrow as pa
 from ripplenest.data.columnar import each_once, places_in, positive
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.plan.planned import PlannedMap
-from ripplenest.run import groups
+from ripplenest.run import groups, marginals
 from ripplenest.run.sizes import are_few
 from ripplenest.version.version import Tables
 
 
 def visible(m: PlannedMap | None, rows: Rows) -> Rows:
-    """What statements see of the stored ``rows`` of a table; of a part, and of a map that passes nothing on, all."""
-    if m is not None and m.folding is not None:
-        return groups.seen(m.folding, rows)
-    return support(rows) if m is not None and m.kind.passes_on else rows
+    """What statements see of the stored ``rows`` of a table; of a part, and of most maps that pass nothing on, all."""
+    if m is None:
+        return rows
+    if m.folding is not None:
+        return groups.seen(m.folding, rows) if m.kind.passes_on else marginals.seen(m, rows)
+    return support(rows) if m.kind.passes_on else rows
 
 
 def support(rows: Rows) -> Rows:
