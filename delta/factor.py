@@ -43,8 +43,8 @@ class Factor:
 
 
 def factors(c: Comprehension, part: str, reader: Map) -> Iterator[Factor]:
-    """The components of a product of δ_part(reader) that say less than a stored part does; none is ``mixed``. None reads
-    a fold that has a row for every place: it would have no end."""
+    """The components of a product of δ_part(``reader``) that say less than a stored part does; none is ``mixed``. None
+    reads a fold that has a row for every place: it would have no end."""
     totals = {var for var, rel in c.generators if isinstance(rel, Total)}
     for component in components(c):
         if component & totals:

@@ -18,7 +18,7 @@ from attrs import frozen
 from ripplenest.delta.strata import Cut
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
-from ripplenest.nrc.syntax import Expr, Keys
+from ripplenest.nrc.syntax import Elem, Expr, Keys, Tuple
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Site, Type
@@ -73,6 +73,13 @@ class Map:
             (c,) = self.products
             return elem_type(c.head, c.variables())
         return self.row if self.group is None else self.group.made
+
+    @property
+    def keys(self) -> tuple[Elem, ...]:
+        """What a sum map has a row for each value of, in terms of its product."""
+        (c,) = self.products
+        assert isinstance(c.head, Tuple)
+        return tuple(t for name, t in c.head.fields if name not in self.summed)
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -125,15 +125,23 @@ def summing(m: Map) -> Folding:
     return Folding(0, keys, answers, tuple(accumulators), made, types, None, ())
 
 
+def folding_of(m: Map) -> Folding | None:
+    """How rows of a map are folded; None for one whose rows are kept as they are."""
+    if m.summed:
+        return summing(m)
+    return None if m.group is None else folding(m.group)
+
+
 def stored_row(m: Map) -> Type:
-    """What users are shown of stored rows: of a sum map its keys, and what is added up for each."""
-    if not m.summed:
+    """What users are shown of stored rows: of what is folded the keys, what readers see, and what is added up."""
+    own = folding_of(m)
+    if own is None:
         return m.row
     assert isinstance(m.row, Record)
-    own = summing(m)
-    names = {a: ", ".join(m.summed[i - own.keys] for i in a.args) for a in own.accumulators}
-    added = (("sum" if a.of == "sum" else "count", names[a], a.type) for a in own.accumulators)
-    return Record((*m.row.fields[: -len(m.summed)], *((f"{fn}({of})", t) for fn, of, t in added)))
+    named = m.summed or tuple(f"a{i}" for i in range(len(own.made) - own.keys))
+    added = (f"{a.of}({', '.join(named[i - own.keys] for i in a.args)})" for a in own.accumulators)
+    seen = (field for field in m.row.fields if field[0] not in m.summed)
+    return Record((*seen, *zip(added, (a.type for a in own.accumulators), strict=True)))
 
 
 def contributed(m: Map, statements: Iterable[Statement]) -> Type:

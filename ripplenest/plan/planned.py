@@ -11,7 +11,7 @@ from ripplenest.data.columns import base_types
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.types import Base, Type
-from ripplenest.plan.groups import Folding, contributed, folding, summing
+from ripplenest.plan.groups import Folding, contributed, folding_of
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 
@@ -196,15 +196,9 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     statements = program.statements_of(m.name)
     row = contributed(m, statements)
     triggers = tuple((s.part, _products(s.products, row)) for s in statements)
-    own = _folding(m)
+    own = folding_of(m)
     types = base_types(m.row) if own is None else own.types
     return PlannedMap(m.name, m.kind, types, _products(m.products, m.made), triggers, base_types(row), own)
-
-
-def _folding(m: Map) -> Folding | None:
-    if m.summed:
-        return summing(m)
-    return None if m.group is None else folding(m.group)
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
