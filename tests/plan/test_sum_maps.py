@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from attrs import frozen
 from support.choices import Choices
-from support.joining import grouped_chain, grouped_joins
+from support.joining import OF_NUMBERS, grouped_chain, grouped_joins
 from support.laws import law
 from support.programs import Running, Tables, part_tables, planned, query_of
-from support.schemas import Schema, random_schema
+from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
@@ -25,7 +25,6 @@ from ripplenest.delta.materialize import Materialize
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.syntax import At
-from ripplenest.nrc.types import LONG, Base, Record, nullable
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Product, Step
 from ripplenest.run.inputs import Run
@@ -34,9 +33,6 @@ from ripplenest.shred.values import Parts
 
 BATCHES = 3
 COUNTS: Counter[str] = Counter()
-MONEY, LARGE = Base("decimal", True, 19, 2), Base("decimal", True, 38, 6)
-NUMBERS = Record((("a", LONG), ("b", nullable(LONG)), ("x", MONEY), ("y", LARGE), ("z", Base("int"))))
-OF_NUMBERS = Schema((("R", NUMBERS), ("S", NUMBERS), ("T", Record((("b", LONG), ("x", MONEY))))))
 
 
 def joined_case(c: Choices) -> Case:

@@ -3,10 +3,21 @@
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Lit, Pred, Proj, Rel, Sng, Tuple, Var, Weigh
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import LONG, Bag, Base, Record, Type
+from ripplenest.nrc.types import LONG, Bag, Base, Record, Type, nullable
 from support.choices import Choices
 from support.queries import Queries
 from support.schemas import Schema
+
+
+def of_numbers(x: Base, y: Base) -> Schema:
+    """Flat relations with columns of these types beside integers."""
+    row = Record((("a", LONG), ("b", nullable(LONG)), ("x", x), ("y", y), ("z", Base("int"))))
+    return Schema((("R", row), ("S", row), ("T", Record((("b", LONG), ("x", x))))))
+
+
+MONEY, LARGE = Base("decimal", True, 19, 2), Base("decimal", True, 38, 6)
+OF_NUMBERS = of_numbers(MONEY, LARGE)
+OF_FEW_DIGITS = of_numbers(Base("decimal", True, 12, 2), Base("decimal", False, 5))
 
 
 def joins(c: Choices, schema: Schema, weighed: bool = False, least: int = 0) -> Expr:

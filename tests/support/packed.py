@@ -36,7 +36,8 @@ def pack(p: Plan) -> Plan:
 def _map(m: PlannedMap) -> PlannedMap:
     triggers = tuple((part, tuple(map(_product, products))) for part, products in m.triggers)
     own = None if m.folding is None else _folding(m.folding)
-    return evolve(m, types=(CASE, *m.types), build=tuple(map(_product, m.build)), triggers=triggers, folding=own)
+    types, made, build = (CASE, *m.types), (CASE, *m.made), tuple(map(_product, m.build))
+    return evolve(m, types=types, build=build, triggers=triggers, made=made, folding=own)
 
 
 def _folding(f: Folding) -> Folding:
