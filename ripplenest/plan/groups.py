@@ -23,6 +23,7 @@ from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base, Label, Record, Type, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
+from ripplenest.nrc.walk import Names
 from ripplenest.plan.lower import over_row
 from ripplenest.plan.product import Col, Const, Scalar
 
@@ -139,9 +140,10 @@ def stored_row(m: Map) -> Type:
         return m.row
     assert isinstance(m.row, Record)
     named = m.summed or tuple(f"a{i}" for i in range(len(own.made) - own.keys))
-    added = (f"{a.of}({', '.join(named[i - own.keys] for i in a.args)})" for a in own.accumulators)
-    seen = (field for field in m.row.fields if field[0] not in m.summed)
-    return Record((*seen, *zip(added, (a.type for a in own.accumulators), strict=True)))
+    seen = tuple(field for field in m.row.fields if field[0] not in m.summed)
+    names = Names(frozenset(name for name, _ in seen))
+    added = ("_".join((a.of, *(named[i - own.keys] for i in a.args))) for a in own.accumulators)
+    return Record((*seen, *((names.fresh(n), a.type) for n, a in zip(added, own.accumulators, strict=True))))
 
 
 def contributed(m: Map, statements: Iterable[Statement]) -> Type:
