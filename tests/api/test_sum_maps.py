@@ -146,7 +146,8 @@ def test_a_wrong_sum_or_count_is_found(db: rn.Database, column: int) -> None:
 def test_a_wrong_row_of_a_group_is_shown_with_what_is_added_up(db: rn.Database) -> None:
     table = "worth/G[g]"
     row = next(iter(rows_of(db, table)))
-    wrong = (*row[:-1], row[-1] + 1)
+    at = next(i for i, value in enumerate(row) if isinstance(value, int))
+    wrong = (*row[:at], row[at] + 1, *row[at + 1 :])
     db._store.commit(
         Change({table: Rows.of_pairs(db._store.tables()[table].types, [(row, -1), (wrong, 1)])}), db.version
     )
