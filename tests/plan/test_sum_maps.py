@@ -163,6 +163,21 @@ def wanted(plan: Plan, read: Read, tables: Tables) -> Sums:
     return sums(read.asked(made), len(m.own_key))
 
 
+def test_a_sum_map_has_a_name_of_its_own() -> None:
+    """The rows of one component, as they are and summed, of columns that are called the same."""
+    rows = "[⟨b: s.b, x: s.x⟩ | r in R, s in S, r.a = s.a, s.x > 0]"
+    relations = "relation R : Bag(⟨a: long⟩)\nrelation S : Bag(⟨a: long, b: long, x: long⟩)\n"
+    texts = (f"view v = {rows}", f"view v = group[g](r in {rows} by b: r.b of x: sum(r.x))")
+    kept = []
+    for text in texts:
+        (view,) = rn.parse(relations + text, "v").views
+        _, plan = planned(view.query, Options("full"))
+        kept.append({m.row.names: m.name for m in plan.program.maps if m.name.startswith("M/")})
+    plain, sums = kept
+    ((columns, name),) = [(c, n) for c, n in plain.items() if "x" in c]
+    assert sorted(columns) in [sorted(c) for c in sums] and name not in sums.values()
+
+
 PRICED = """
 relation D : Bag(⟨id: long, name: string, orders: Bag(⟨o: long, items: Bag(⟨l: long, part: long, qty: long⟩)⟩)⟩) key id
 relation P : Bag(⟨part: long, name: string, price: long⟩) key part
