@@ -24,7 +24,7 @@ from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Rel, Total
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Rel, Total
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, nullable
 from ripplenest.nrc.walk import free_vars
@@ -188,12 +188,20 @@ class Join:
 
     def _equation(self, own: Elem, other: Elem, var: str, cond: Elem) -> Equation:
         column, others = column_of(own), self.sources(other)
-        if column is None:
+        if column is None or self._is_of_no_label(own):
             return Equation(var, show_elem(own), others, False, cond)
         alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
         partner = column_of(other)
         known = (min(others), partner) if others and partner else None
         return Equation(var, column, others, alike, cond, known, not free_vars(other))
+
+    def _is_of_no_label(self, t: Elem) -> bool:
+        """Whether ``t`` is a parameter that no label there can have, by its type: it is NULL, and no column."""
+        match t:
+            case OutL(label, site, _):
+                kind = elem_type(label, self.types)
+                return isinstance(kind, Label) and kind.site(site.name) is None
+        return False
 
 
 def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:
