@@ -7,14 +7,16 @@ choose between plans that all give the same answer: they need to be in the right
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from operator import mul
 
 from attrs import frozen
 
 from ripplenest.nrc.access import Equation, Join, Read, joins
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.paths import label_columns
-from ripplenest.nrc.syntax import At, Rel
+from ripplenest.nrc.paths import column_of, label_columns, root
+from ripplenest.nrc.syntax import At, Elem, Rel
+from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Label, Record, Site, Type
 
 MOST = 1e300  # where estimates stop growing, far from what a float can hold
@@ -54,6 +56,28 @@ def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None) -> Estimate
 def estimate_all(cs: Iterable[Comprehension], rows: Rows, keys: Keys | None = None) -> Estimate:
     """The sum of the estimates of products."""
     return reduce(Estimate.__add__, (estimate(c, rows, keys) for c in cs), NOTHING)
+
+
+def different(c: Comprehension, columns: Iterable[Elem], rows: Rows, keys: Keys | None = None) -> float:
+    """About how many different values the rows of the product ``c`` have in ``columns``, paths into its generators: no
+    more than it has rows, nor than combinations of the values in each table. Raises UnknownName on a table without a
+    cardinality."""
+    rels, tables = dict(c.generators), _Tables(rows, keys or {})
+    read: dict[str, set[str]] = {}
+    for t in columns:
+        var = root(t)
+        assert var is not None
+        read.setdefault(var, set()).update(_names(t, c))
+    each = (tables.different(rels[var], frozenset(found)) for var, found in read.items())
+    return min(reduce(mul, each, 1.0), max(estimate(c, rows, keys).out, 1.0))
+
+
+def _names(t: Elem, c: Comprehension) -> frozenset[str]:
+    """The columns of a path."""
+    name, found = column_of(t) or "", elem_type(t, c.variables())
+    if isinstance(found, Label):
+        return frozenset(column for site in found.sites for column in label_columns(name, site))
+    return frozenset((name,))
 
 
 def found_by_a_key(j: Join, r: Read, rows: Rows) -> float:
@@ -104,6 +128,18 @@ class _Tables:
         groups, used = max(self._groups(rel, found, others), key=lambda g: g[0], default=(1.0, frozenset()))
         group = max(size / groups, min(1.0, size))
         return float(min(group ** (ROOT ** len(columns - used)), size))
+
+    def different(self, rel: Rel, columns: frozenset[str]) -> float:
+        """The values of ``columns``: as many as rows where they are unique, as many as there are bags of a dictionary
+        for its label, and else |T|^½ for each."""
+        size = self.size(rel)
+        if any(unique <= columns for unique in self._unique(rel)):
+            return size
+        site = dictionary_site(rel)
+        label = frozenset[str]() if site is None else label_columns("label", site)
+        bags = max(self._parent(rel), 1.0) if label and label <= columns else 1.0
+        others = columns - label if bags > 1 else columns
+        return float(min(bags * size ** (ROOT * len(others)), max(size, 1.0)))
 
     def _groups(
         self, rel: Rel, found: tuple[Equation, ...], others: Mapping[str, Rel]

@@ -10,7 +10,7 @@ stored with the view, so that it is compiled to the same program whenever its st
 
 from collections.abc import Iterable, Mapping
 
-from ripplenest.cost.estimate import Estimate, estimate, estimate_all
+from ripplenest.cost.estimate import Estimate, different, estimate, estimate_all
 from ripplenest.delta.materialize import Candidate, Decide
 from ripplenest.delta.program import Map
 from ripplenest.nrc.normal import Comprehension
@@ -25,7 +25,8 @@ BLOW_UP = 4  # a map holds at most this many times the rows of what it is made o
 def by_cost(maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], changes: Mapping[str, int]) -> Decide:
     """The decision of ``materialize="cost"`` for stored ``parts`` with ``rows`` and batches with ``changes`` (by part).
 
-    A map is kept when what it saves is more than its upkeep and one more job, and it does not blow up.
+    A map is kept when what it saves is more than its upkeep and one more job, and it does not blow up. Of a sum map the
+    rows that change are read as well.
     """
     sizes: dict[str, float] = {}
     for part in parts:
@@ -39,14 +40,14 @@ def by_cost(maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], 
 
 
 def _decide(candidate: Candidate, sizes: Mapping[str, float]) -> tuple[bool, str]:
-    product = candidate.map.products[0]
-    held = estimate(product, sizes).out
+    product, summed = candidate.map.products[0], bool(candidate.map.summed)
+    held = different(product, candidate.map.keys, sizes) if summed else estimate(product, sizes).out
     made_of = sum(sizes[rel.name] for _, rel in product.generators)
     if held > BLOW_UP * made_of:
         return False, f"it would hold about {held:,.0f} rows, made of {made_of:,.0f}"
     with_map = {**sizes, candidate.map.name: max(held, 1)}
     saved = sum(_work(use.before, sizes) - _work(use.after, with_map) for use in candidate.uses)
-    upkeep = sum(_work(c, sizes) for c in candidate.upkeep)
+    upkeep = sum(_work(c, sizes) + summed * estimate(c, sizes).out for c in candidate.upkeep)
     why = f"a batch would read about {max(saved, 0):,.0f} rows less, for {upkeep:,.0f} rows of upkeep"
     return saved > upkeep + JOB, why
 

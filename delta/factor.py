@@ -7,7 +7,8 @@ component is a query of its own: its generators, the conditions on it alone, and
 product still needs; multiplicities of equal rows add up. Two components that differ in names of variables or in the
 order of generators are one map. When you touch this: a condition that can fail stays outside, because a map evaluates
 it for rows that no update meets, and so do times, whose product could be beyond 64 bits there; and a component must
-read all its parts as of one moment.
+read all its parts as of one moment. Columns that the reader only adds up (``delta/added.py``) are summed in the map,
+which so has rows in proportion to what they are summed by.
 """
 
 import hashlib
@@ -16,12 +17,14 @@ from itertools import groupby, islice, permutations, product
 
 from attrs import evolve, frozen
 
+from ripplenest.delta.added import added
 from ripplenest.delta.program import Map, MapKind
+from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension, is_total, term
 from ripplenest.nrc.paths import map_columns
 from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Record, Type
+from ripplenest.nrc.types import Base, Record, Type
 from ripplenest.nrc.walk import Names, free_vars, rebuild_elem, replace_elem
 
 MAX_ORDERS = 120  # orders of generators that are tried to find the canonical one
@@ -39,15 +42,15 @@ class Factor:
     at: At
 
 
-def factors(c: Comprehension, part: str) -> Iterator[Factor]:
-    """The components of a delta's product for ``part`` that say less than a stored part does; none is ``mixed``. None
+def factors(c: Comprehension, part: str, reader: Map) -> Iterator[Factor]:
+    """The components of a product of δ_part(``reader``) that say less than a stored part does; none is ``mixed``. None
     reads a fold that has a row for every place: it would have no end."""
     totals = {var for var, rel in c.generators if isinstance(rel, Total)}
     for component in components(c):
         if component & totals:
             continue
         moment = next((rel.at for var, rel in c.generators if var in component and rel.name == part), At.OLD)
-        found = _factor(c, component, moment)
+        found = _factor(c, component, moment, reader)
         if found is not None:
             yield found
 
@@ -105,15 +108,18 @@ def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bo
     return free_vars(t) <= component and is_total(t, types)
 
 
-def _factor(c: Comprehension, component: frozenset[str], at: At) -> Factor | None:
-    inner = tuple(t for t in c.conditions if _inside(t, component, c.variables()))
+def _factor(c: Comprehension, component: frozenset[str], at: At, reader: Map) -> Factor | None:
+    types = c.variables()
+    inner = tuple(t for t in c.conditions if _inside(t, component, types))
+    head = added(reader, c.head, component, types)
     needed: dict[Elem, None] = {}
-    for t in (*(t for t in c.conditions if t not in inner), c.head, *c.times):
-        _collect(t, component, c.variables(), needed)
+    for t in (*(t for t in c.conditions if t not in inner), *head.rest, *c.times):
+        _collect(t, component, types, needed)
+    summed = tuple(t for t in head.summed if t not in needed)
     generators = tuple((var, evolve(rel, at=At.OLD)) for var, rel in c.generators if var in component)
     if len(generators) == 1 and not inner and _covers(needed, generators[0]):
         return None
-    return _named(Comprehension(generators, inner, Tuple(())), tuple(needed), component, at)
+    return _named(Comprehension(generators, inner, Tuple(())), Columns(tuple(needed), summed), component, at)
 
 
 def _collect(t: Elem, component: frozenset[str], types: Mapping[str, Type], found: dict[Elem, None]) -> None:
@@ -137,35 +143,56 @@ def _covers(needed: Mapping[Elem, None], generator: tuple[str, Rel]) -> bool:
 # ---------------------------------------------------------------- one name for equal maps
 
 
-def _named(c: Comprehension, columns: tuple[Elem, ...], component: frozenset[str], at: At) -> Factor:
+@frozen
+class Columns:
+    """The columns of a component that the rest of a product needs: as they are, or ``summed``."""
+
+    kept: tuple[Elem, ...]
+    summed: tuple[Elem, ...]
+
+    @property
+    def every(self) -> tuple[Elem, ...]:
+        return (*self.kept, *self.summed)
+
+
+def _named(c: Comprehension, columns: Columns, component: frozenset[str], at: At) -> Factor:
     """The map of a component: equal components give equal maps, whatever their variables are called."""
     order = min(_orders(c, columns), key=lambda order: _signature(c, columns, order))
     names = Names()
     variables: dict[str, Elem] = {var: Var(names.fresh(_hint(rel.name))) for var, rel in order}
     fields = Names()
     rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
-    named = [(t, fields.fresh(t.field if isinstance(t, Proj) else "value")) for t in _ranked(columns, rank)]
+    ranked = (*_ranked(columns.kept, rank), *_ranked(columns.summed, rank))
+    named = [(t, fields.fresh(t.field if isinstance(t, Proj) else "value")) for t in ranked]
     made = Comprehension(
         tuple((_name(variables[var]), rel) for var, rel in order),
         tuple(replace_elem(_oriented(t, rank), variables) for t in _ranked(c.conditions, rank)),
         Tuple(tuple((name, replace_elem(t, variables)) for t, name in named)),
     )
-    return Factor(component, tuple(named), _map(made), at)
+    return Factor(component, tuple(named), _map(made, tuple(name for t, name in named if t in columns.summed)), at)
 
 
-def _map(c: Comprehension) -> Map:
+def _map(c: Comprehension, summed: tuple[str, ...]) -> Map:
     types = c.variables()
     assert isinstance(c.head, Tuple)
-    row = Record(tuple((name, elem_type(t, types)) for name, t in c.head.fields))
-    text = repr((c.generators, c.conditions, c.head))
+    made = Record(tuple((name, elem_type(t, types)) for name, t in c.head.fields))
+    row = Record(tuple((name, _kept(t) if name in summed else t) for name, t in made.fields))
+    text = repr((c.generators, c.conditions, c.head, *([summed] if summed else ())))
     name = f"M/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    return Map(name, MapKind.AUXILIARY, row, term((c,), row), (c,))
+    return Map(name, MapKind.AUXILIARY, row, term((c,), made), (c,), summed=summed)
+
+
+def _kept(t: Type) -> Base:
+    """The type of a column that is summed."""
+    found = kept_sum(t) if isinstance(t, Base) else None
+    assert found is not None
+    return found
 
 
 Generator = tuple[str, Rel]
 
 
-def _orders(c: Comprehension, columns: tuple[Elem, ...]) -> Iterator[tuple[Generator, ...]]:
+def _orders(c: Comprehension, columns: Columns) -> Iterator[tuple[Generator, ...]]:
     """The orders of the generators by what they look like: all of those that differ in equal looks, up to a limit,
     above which equal maps may get two names."""
     looks = {g: _look(g, c, columns) for g in c.generators}
@@ -175,16 +202,17 @@ def _orders(c: Comprehension, columns: tuple[Elem, ...]) -> Iterator[tuple[Gener
         yield tuple(g for group in order for g in group)
 
 
-def _look(g: Generator, c: Comprehension, columns: tuple[Elem, ...]) -> tuple[str, ...]:
+def _look(g: Generator, c: Comprehension, columns: Columns) -> tuple[str, ...]:
     """The part of a generator and the terms about it, with the others known by their parts only."""
     rank: dict[str, Elem] = {var: Var("own" if var == g[0] else rel.name) for var, rel in c.generators}
-    own = (t for t in (*c.conditions, *columns) if g[0] in free_vars(t))
+    own = (t for t in (*c.conditions, *columns.every) if g[0] in free_vars(t))
     return (g[1].name, *sorted(_text(t, rank) for t in own))
 
 
-def _signature(c: Comprehension, columns: tuple[Elem, ...], order: tuple[Generator, ...]) -> tuple[str, ...]:
+def _signature(c: Comprehension, columns: Columns, order: tuple[Generator, ...]) -> tuple[str, ...]:
     rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
-    return (*sorted(_text(t, rank) for t in c.conditions), "", *sorted(_text(t, rank) for t in columns))
+    terms = (c.conditions, columns.kept, columns.summed)
+    return tuple(text for found in terms for text in ("", *sorted(_text(t, rank) for t in found)))
 
 
 def _ranked(terms: tuple[Elem, ...], rank: Mapping[str, Elem]) -> list[Elem]:

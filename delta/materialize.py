@@ -136,17 +136,17 @@ def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int) -> di
     """Every factor of the deltas, with all of its uses."""
     uses: dict[str, list[Use]] = {}
     found: dict[str, Map] = {}
-    for _, part, products in deltas:
+    for m, part, products in deltas:
         for c in products:
-            for use, factor in _factors(c, part):
+            for use, factor in _factors(c, part, m):
                 found[factor.map.name] = factor.map
                 uses.setdefault(factor.map.name, []).append(use)
     return {name: Candidate(m, tuple(uses[name]), tuple(turns), depth) for name, m in found.items()}
 
 
-def _factors(c: Comprehension, part: str) -> Iterator[tuple[Use, Factor]]:
+def _factors(c: Comprehension, part: str, m: Map) -> Iterator[tuple[Use, Factor]]:
     for found in _unmixed(c, part):
-        for factor in factors(found, part):
+        for factor in factors(found, part, m):
             yield Use(part, found, substituted(found, factor)), factor
 
 
@@ -167,27 +167,27 @@ def _statement(
     m: Map, part: str, products: tuple[Comprehension, ...], wanted: frozenset[str], turns: Sequence[str]
 ) -> Statement:
     before = frozenset(turns[: turns.index(part)])
-    rewritten = (c for p in products for c in _rewritten(p, part, wanted))
+    rewritten = (c for p in products for c in _rewritten(p, part, m, wanted))
     made = tuple(_at_turn(c, before) for c in islice(rewritten, MAX_PRODUCTS + 1))
     if len(made) > MAX_PRODUCTS:
         raise TooBig("a statement has too many products", where=m.name, wanted=f"at most {MAX_PRODUCTS}")
     return Statement(m.name, part, term(made, m.row), made)
 
 
-def _rewritten(c: Comprehension, part: str, wanted: frozenset[str]) -> Iterator[Comprehension]:
+def _rewritten(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> Iterator[Comprehension]:
     """``c`` with the wanted maps in the place of their components; as it is when none of them fits."""
     if not wanted:
         yield c
         return
-    summands = [_with_maps(s, part, wanted) for s in _unmixed(c, part)]
+    summands = [_with_maps(s, part, m, wanted) for s in _unmixed(c, part)]
     if any(reads_map for reads_map, _ in summands):
         yield from (s for _, s in summands)
     else:
         yield c
 
 
-def _with_maps(c: Comprehension, part: str, wanted: frozenset[str]) -> tuple[bool, Comprehension]:
-    chosen = [f for f in factors(c, part) if f.map.name in wanted]
+def _with_maps(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> tuple[bool, Comprehension]:
+    chosen = [f for f in factors(c, part, m) if f.map.name in wanted]
     for factor in chosen:
         c = substituted(c, factor)
     return bool(chosen), c

@@ -19,8 +19,9 @@ from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
-from ripplenest.nrc.syntax import Expr, Keys, Sorting
+from ripplenest.nrc.syntax import Elem, Expr, Keys, Sorting, Tuple
 from ripplenest.nrc.text import show_type
+from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Site, Type
 from ripplenest.shred.contexts import Relations
 
@@ -55,7 +56,9 @@ class Map:
 
     A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once. ``term``
     of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see; that of one of
-    kind TOP makes all rows, of which ``ranking`` keeps the first. ``why`` says why it is kept as it is.
+    kind TOP makes all rows, of which ``ranking`` keeps the first. A map of kind AUXILIARY may be a *sum map*: its last
+    columns are ``summed``, so that it is stored as one row for each value of the others, and read as rows that add up
+    to the same. ``why`` says why it is kept as it is.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Map:
     why: str = ""
     group: Cut | None = None
     ranking: Ranking | None = None
+    summed: tuple[str, ...] = ()
 
     @property
     def cut(self) -> Cut | Ranking | None:
@@ -76,7 +80,17 @@ class Map:
     @property
     def made(self) -> Type:
         """The rows of ``term``."""
+        if self.summed:
+            (c,) = self.products
+            return elem_type(c.head, c.variables())
         return self.row if self.cut is None else self.cut.made
+
+    @property
+    def keys(self) -> tuple[Elem, ...]:
+        """What a sum map has a row for each value of, in terms of its product."""
+        (c,) = self.products
+        assert isinstance(c.head, Tuple)
+        return tuple(t for name, t in c.head.fields if name not in self.summed)
 
     @property
     def reads(self) -> tuple[str, ...]:

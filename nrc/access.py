@@ -188,19 +188,20 @@ class Join:
 
     def _equation(self, own: Elem, other: Elem, var: str, cond: Elem) -> Equation:
         column, others = column_of(own), self.sources(other)
-        if column is None or self._is_never_there(own):
+        if column is None or self._is_of_no_label(own):
             return Equation(var, show_elem(own), others, False, cond)
         alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
         partner = column_of(other)
         known = (min(others), partner) if others and partner else None
         return Equation(var, column, others, alike, cond, known, not free_vars(other))
 
-    def _is_never_there(self, t: Elem) -> bool:
-        """Whether ``t`` is a parameter of a site at which its label cannot have been made: NULL, and no column."""
-        if not isinstance(t, OutL):
-            return False
-        kind = elem_type(t.label, self.types)
-        return (isinstance(kind, Label) and kind.site(t.site.name) is None) or self._is_never_there(t.label)
+    def _is_of_no_label(self, t: Elem) -> bool:
+        """Whether ``t`` is a parameter that no label there can have, by its type: it is NULL, and no column."""
+        match t:
+            case OutL(label, site, _):
+                kind = elem_type(label, self.types)
+                return isinstance(kind, Label) and kind.site(site.name) is None
+        return False
 
 
 def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:

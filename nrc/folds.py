@@ -28,6 +28,7 @@ ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spa
 FACTORED = ("sum", "avg")  # the folds of a product of arguments
 EXTREME = ("min", "max")  # those that one row answers, which are kept in order
 DIGITS = {"int": 10, "long": 20}  # of integers
+COUNTED = 19  # digits of a count; so many in a summand leave room for any number of them in 38
 MEAN = 4  # digits that an average of decimals has more behind the point
 
 
@@ -93,6 +94,12 @@ def _product(args: Sequence[Base]) -> tuple[int, int]:
     return digits + len(args) - 1, sum(t.scale for t in args)
 
 
+def kept_sum(t: Base) -> Base | None:
+    """What any number of values of type ``t`` that 64 bits count add up to, exactly; None where that may have more than
+    38 digits, and for what is not added up exactly."""
+    if t.kind not in EXACT_KINDS or (t.kind == "decimal" and t.precision > COUNTED):
+        return None
+    return Base("decimal", True, MAX_DIGITS, t.scale)
 
 
 def _sum(rows: Occurrences, t: Base) -> object:

@@ -12,7 +12,7 @@ from ripplenest.explanation.context import InnerBag
 from ripplenest.explanation.facts import Facts, Flat, KeptSite
 from ripplenest.explanation.groups import GroupFact, group_facts
 from ripplenest.explanation.ranking import RankingFact, ranking_facts
-from ripplenest.explanation.reads import Access, column_types
+from ripplenest.explanation.reads import Access, column_types, shown_row
 from ripplenest.nrc.errors import TooBig, TooDeep
 from ripplenest.nrc.pretty import show, show_dict
 from ripplenest.nrc.syntax import DictLit, Expr
@@ -141,7 +141,8 @@ def _map(f: Facts, m: Map) -> Json:
     return {
         "name": m.name,
         "kind": m.kind.value,
-        "columns": _columns(m.row),
+        "columns": _columns(shown_row(m)),
+        "summed": list(m.summed),
         "access_keys": _keys(f, m.name),
         "definition": show(m.term),
         "why": m.why,

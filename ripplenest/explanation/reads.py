@@ -6,11 +6,13 @@ from typing import assert_never
 from attrs import frozen
 
 from ripplenest.data.columns import columns
+from ripplenest.delta.program import Map
 from ripplenest.nrc.access import How
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show
 from ripplenest.nrc.text import path
 from ripplenest.nrc.types import Type
+from ripplenest.plan.groups import stored_row
 from ripplenest.plan.lower import lower
 from ripplenest.plan.product import Product, Step
 
@@ -50,6 +52,11 @@ def _access(step: Step, product: Product, c: Comprehension) -> Access:
 def column_types(row: Type) -> tuple[tuple[str, str], ...]:
     """The columns of a table with rows ``row``, as users call them, with their types."""
     return tuple((path(c.path.removeprefix(".")), str(c.type)) for c in columns(row))
+
+
+def shown_row(m: Map) -> Type:
+    """What readers see of a map; of a sum map, which is seen as other rows than are there, what is stored."""
+    return stored_row(m) if m.summed else m.row
 
 
 def column_names(row: Type, positions: tuple[int, ...]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, Style, below, equation, laid_out, note, steps_of, when, wrapped
-from ripplenest.explanation.reads import column_types
+from ripplenest.explanation.reads import column_types, shown_row
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part, path
 
@@ -20,7 +20,7 @@ def maps(f: Facts, width: int) -> Iterator[Line]:
     """Each map with its columns, access keys and definition, access keys of the input, and maps that are not kept."""
     for _, m, _ in f.steps:
         yield from wrapped("heading", f"  {part(m.name)}: ", _stands_for(m, f.view), width, " ")
-        found = (f"{name} {t}" for name, t in column_types(m.row))
+        found = (f"{name} {t}" for name, t in column_types(shown_row(m)))
         yield from wrapped("", "    columns ", ", ".join(found) or "none", width)
         yield from _keys(f, m.name, width)
         if m.kind is MapKind.AUXILIARY:
@@ -52,7 +52,8 @@ def _stands_for(m: Map, view: str) -> str:
         case MapKind.DOMAIN:
             return f"the labels of ι[{site}] in use, each with a count"
         case MapKind.AUXILIARY:
-            return "a part of deltas, kept so that statements need not join it"
+            what = "a part of deltas, kept so that statements need not join it"
+            return f"{what}: sums of {', '.join(map(path, m.summed))} by the other columns" if m.summed else what
         case MapKind.GROUP:
             return f"what the rows of {site} come to, by place and key"
         case MapKind.ORDERED:

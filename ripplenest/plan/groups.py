@@ -1,23 +1,29 @@
-"""How the rows of a group are folded, said in columns.
+"""How the rows of a group, or of a sum map, are folded, said in columns.
 
 What products make of a group, its *contributions*, are rows label, k…, v…; what is kept of them is a row for each
 label and key that has some: label, k…, the answers, how many rows there are, and the accumulators. So what readers see
 are the first columns of what is stored, and both begin with the key. An accumulator is a sum over some rows: of 1, or
 of the product of its arguments, as integers without a point, whose scale is known; of doubles it is exact
 (``nrc/reals.py``), and those that are not finite are counted.
+
+A sum map is a group whose answers nobody sees: of each of its columns a sum, and how many rows have a value there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from attrs import frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
+from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
-from ripplenest.nrc.types import LONG, Base, Label, Record, may_be_null
+from ripplenest.nrc.folds import kept_sum
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import LONG, Base, Label, Record, Type, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
+from ripplenest.nrc.walk import Names
 from ripplenest.plan.lower import over_row
 from ripplenest.plan.product import Col, Scalar
 
@@ -99,6 +105,68 @@ def folding(cut: Cut) -> Folding:
     shown = tuple(over_row(t, FOLDED, cut.answered) for _, t in cut.shown)
     places = width(Label((cut.site,)))
     return Folding(places, keys, tuple(answers), tuple(accumulators), made, types, nothing, shown)
+
+
+def summing(m: Map) -> Folding:
+    """The columns of a sum map, of which statements see what ``run/marginals.py`` says."""
+    made = base_types(m.made)
+    keys = len(made) - len(m.summed)
+    accumulators: dict[Accumulator, int] = {ROWS: 0}
+    answers = tuple(
+        _answered(Answer(name, "sum", (i,), t), (i,), made, accumulators)
+        for i, (name, t) in enumerate(zip(m.summed, base_types(m.row)[keys:], strict=True), keys)
+    )
+    types = (*made[:keys], *(a.type for a in accumulators))
+    return Folding(0, keys, answers, tuple(accumulators), made, types, None, ())
+
+
+def folding_of(m: Map) -> Folding | None:
+    """How rows of a map are folded; None for one whose rows are kept as they are."""
+    if m.summed:
+        return summing(m)
+    return None if m.group is None else folding(m.group)
+
+
+def stored_row(m: Map) -> Type:
+    """What users are shown of stored rows: of what is folded the keys, what readers see, and what is added up."""
+    own = folding_of(m)
+    if own is None:
+        return m.row
+    assert isinstance(m.row, Record)
+    named = m.summed or tuple(f"a{i}" for i in range(len(own.made) - own.keys))
+    seen = tuple(field for field in m.row.fields if field[0] not in m.summed)
+    names = Names(frozenset(name for name, _ in seen))
+    added = ("_".join((a.of, *(named[i - own.keys] for i in a.args))) for a in own.accumulators)
+    return Record((*seen, *((names.fresh(n), a.type) for n, a in zip(added, own.accumulators, strict=True))))
+
+
+def contributed(m: Map, statements: Iterable[Statement]) -> Type:
+    """The rows that ``statements`` make of a map: those of its term, with sums where values come from sum maps."""
+    if m.group is None:
+        return m.row if m.ranking is None else m.made
+    row = _field(m.made, "row")
+    values = _field(row, VALUES)
+    read = [_field(_field(elem_type(c.head, c.variables()), "row"), VALUES) for s in statements for c in s.products]
+    wide = Record(tuple((name, _widest(t, [r.get(name) for r in read])) for name, t in values.fields))
+    return _with(m.made, "row", _with(row, VALUES, wide))
+
+
+def _field(t: Type, name: str) -> Record:
+    assert isinstance(t, Record)
+    found = t.get(name)
+    assert isinstance(found, Record)
+    return found
+
+
+def _with(t: Type, name: str, other: Type) -> Record:
+    assert isinstance(t, Record)
+    return Record(tuple((n, other if n == name else own) for n, own in t.fields))
+
+
+def _widest(own: Type, read: Sequence[Type | None]) -> Type:
+    assert isinstance(own, Base)
+    sums = kept_sum(own)
+    return own if sums is None or sums not in read else sums
 
 
 def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dict[Accumulator, int]) -> Answered:

@@ -12,6 +12,7 @@ from attrs import frozen
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import SITE, Filled, Named, SiteColumns, is_tagged, site_columns, width
 from ripplenest.nrc.access import Join, Read, joins
+from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import result_type
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
@@ -189,10 +190,10 @@ def _view(leaves: Sequence[Scalar], t: Type) -> Lowered:
 
 
 def _leaves(value: Lowered, t: Type) -> tuple[Scalar, ...]:
-    """The columns of ``value`` in the storage of type ``t``, which may allow more sites and NULLs."""
+    """The columns of ``value`` in the storage of type ``t``, which may allow more sites and NULLs, and hold sums."""
     match t:
         case Base():
-            return (_scalar(value),)
+            return (_as(_scalar(value), t),)
         case Record(fields):
             assert isinstance(value, RecordOf)
             own = dict(value.fields)
@@ -203,6 +204,11 @@ def _leaves(value: Lowered, t: Type) -> tuple[Scalar, ...]:
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:
             assert_never(t)
+
+
+def _as(s: Scalar, t: Base) -> Scalar:
+    """A number among sums of such numbers."""
+    return Op("to_decimal", (s,), t) if t == kept_sum(s.type) and s.type != t else s
 
 
 def _widen(label: LabelOf, t: Label) -> tuple[Scalar, ...]:

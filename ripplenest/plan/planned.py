@@ -13,7 +13,7 @@ from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.types import Base, Label, Type
-from ripplenest.plan.groups import Folding, folding
+from ripplenest.plan.groups import Folding, contributed, folding_of
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 from ripplenest.plan.ranking import Ranked, ranked
@@ -35,15 +35,17 @@ class Target:
 
 @frozen(slots=False)
 class PlannedMap:
-    """One map: its columns, the products that build it and, by changed part, those that maintain it. Stored rows of a
-    group lie in the order of the hash of the columns ``near`` of its key. ``keys`` columns are the place of a row, of
-    a map of first rows and of that in which all are."""
+    """One map: its columns, the products that build it and, by changed part, those that maintain it. A group and a sum
+    map are folded: stored rows lie in the order of the hash of the columns ``near`` of the key, and those that products
+    for changed parts make, of types ``made``, may hold sums where those of a build hold values. ``keys`` columns are
+    the place of a row, of a map of first rows and of that in which all are."""
 
     name: str
     kind: MapKind
     types: tuple[Base, ...]
     build: tuple[Product, ...]
     triggers: tuple[tuple[str, tuple[Product, ...]], ...]
+    made: tuple[Base, ...] = ()
     folding: Folding | None = None
     near: Index = ()
     ranked: Ranked | None = None
@@ -56,16 +58,21 @@ class PlannedMap:
 
     @cached_property
     def whole(self) -> Target:
-        """The map as one target; of a group what is folded."""
+        """The map as one target of a build; of what is folded the rows that are."""
         f = self.folding
         if f is None:
             return Target(self.name, self.types, self.name)
         return Target(self.name, f.made, self.name, folded=self.near or self.own_key)
 
+    @cached_property
+    def adding(self) -> Folding:
+        """How the rows of statements are folded."""
+        assert self.folding is not None
+        return evolve(self.folding, made=self.made)
+
     @property
     def own_key(self) -> Index:
-        """The columns by which stored rows of a map that passes on are looked up: of a group and of first rows their
-        key, else all."""
+        """The columns by which stored rows are looked up, of a map that passes on or is folded: the key, else all."""
         if self.keys is not None:
             return tuple(range(self.keys))
         return tuple(range(len(self.types) if self.folding is None else self.folding.keys))
@@ -74,8 +81,9 @@ class PlannedMap:
     def targets(self) -> dict[str, Target]:
         """By part, the target of its statement; what each does to an auxiliary map is read by others."""
         if self.kind is not MapKind.AUXILIARY:
-            return {part: self.whole for part, _ in self.triggers}
-        return {part: Target(f"{self.name} Δ{part}", self.types, self.name, part) for part, _ in self.triggers}
+            whole = evolve(self.whole, types=self.made)
+            return {part: whole for part, _ in self.triggers}
+        return {part: Target(f"{self.name} Δ{part}", self.made, self.name, part) for part, _ in self.triggers}
 
     @cached_property
     def summed(self) -> tuple[Target, ...]:
@@ -121,6 +129,12 @@ class Plan:
             if m.ranked is not None:
                 found.setdefault(m.ranked.kept, {})[m.ranked.order] = None
         return {table: tuple(orders) for table, orders in found.items()}
+
+    @cached_property
+    def shown(self) -> dict[str, PlannedMap]:
+        """The maps of which statements see something else than what is stored, whoever keeps them: those that pass on,
+        and sum maps."""
+        return self.passing | {m.name: m for m in (*self.maps, *self.others) if m.folding is not None}
 
     @cached_property
     def auxiliaries(self) -> frozenset[str]:
@@ -174,7 +188,7 @@ def plan(program: TriggerProgram) -> Plan:
 
 
 def _ordered(m: PlannedMap, indexes: dict[str, tuple[Index, ...]]) -> PlannedMap:
-    """``m``, which knows how its rows are stored, if it is a group."""
+    """``m``, which knows how its rows are stored, if it is folded."""
     near = indexes.get(m.name, ((),))[0]
     return evolve(m, near=near) if m.folding is not None and {*near} <= {*m.own_key} else m
 
@@ -197,7 +211,7 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
     found: dict[str, dict[Index, None]] = {}
     for table, index in _probes(levels):
         found.setdefault(table, {})[index] = None
-    for m in (m for level in levels for m in level if m.kind.passes_on):
+    for m in (m for level in levels for m in level if m.kind.passes_on or m.folding is not None):
         # What a row was before the batch is looked up by what tells it apart; one without columns is all there is.
         if own := m.own_key:
             found.setdefault(m.name, {})[own] = None
@@ -205,13 +219,15 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
 
 
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:
-    triggers = tuple((s.part, _products(s.products, m.made)) for s in program.statements_of(m.name))
-    own = None if m.group is None else folding(m.group)
-    types = base_types(m.made) if own is None else own.types
+    statements = program.statements_of(m.name)
+    row = contributed(m, statements)
+    triggers = tuple((s.part, _products(s.products, row)) for s in statements)
+    own, build = folding_of(m), _products(m.products, m.made)
+    types = base_types(row) if own is None else own.types
     first = None if m.ranking is None else ranked(m.ranking)
     of_places = m.kind in (MapKind.ORDERED, MapKind.TOP)
     keys = width(Label((m.site,))) if of_places and m.site is not None else None
-    return PlannedMap(m.name, m.kind, types, _products(m.products, m.made), triggers, own, ranked=first, keys=keys)
+    return PlannedMap(m.name, m.kind, types, build, triggers, base_types(row), own, ranked=first, keys=keys)
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:

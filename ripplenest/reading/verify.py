@@ -31,6 +31,7 @@ from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.positive import may_be_negative
 from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Record, Type
+from ripplenest.plan.groups import stored_row
 from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.verification import Difference, Sample, Table, Verification
 from ripplenest.schema.relation import Part, Relation
@@ -151,7 +152,7 @@ def _labels(holder: _Seen, held_in: Columns, dictionary: _Seen, label: Columns) 
 def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
     """Every map of a view; auxiliary ones that an earlier view shares were looked at there."""
     maps = {m.name: m for m in view.program.maps if m.name not in seen}
-    found = {name: run.read(name, _called(m, view.name), m.row) for name, m in maps.items()}
+    found = {name: run.read(name, _called(m, view.name), stored_row(m)) for name, m in maps.items()}
     differences: Mapping[str, Rows] = {}
     try:
         differences = run.differing(view.plan.only(maps), {name: t.rows for name, t in found.items()})
@@ -176,7 +177,7 @@ def _called(m: Map, view: str) -> str:
         case MapKind.DOMAIN:
             what = f"labels of ι[{site}] in use, each with a count"
         case MapKind.AUXILIARY:
-            what = "auxiliary map"
+            what = f"auxiliary map of sums of {', '.join(map(path, m.summed))}" if m.summed else "auxiliary map"
         case MapKind.GROUP:
             what = f"what rows of {site} come to"
         case MapKind.ORDERED:

@@ -30,7 +30,7 @@ STRETCH = 1 << 18  # contributions that are folded at once, where those of a key
 
 @frozen
 class Folded:
-    """The change of the rows of a group, and of what readers see of them."""
+    """The change of the rows of a group, and of what readers see of them; of a sum map nobody asks for the latter."""
 
     change: Rows
     seen: Rows
@@ -44,9 +44,9 @@ def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Folded:
     found = None if are_few([made, stored]) else folding.sums(f, m.near, made, stored)
     if found is None:
         change = _by_rows(m, f, made, stored)
-        return Folded(change, seen_change(f, change))
+        return Folded(change, seen_change(f, change) if m.kind.passes_on else Rows.empty(f.visible))
     _there(m, [int(found.new[0].min(initial=0))])
-    return Folded(folding.change(f, found), folding.seen(f, found))
+    return Folded(folding.change(f, found), folding.seen(f, found) if m.kind.passes_on else Rows.empty(f.visible))
 
 
 def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:

@@ -100,7 +100,6 @@ class Run:
 
         def read() -> Rows:
             rows = self._before(source.table, step, keys)
-            self.read.append(len(rows))
             if turn is not None:
                 return reduce(Rows.plus, self._passed(source.table, turn, source.at), rows)
             before = self._completed(source.table, rows, keys)  # whose change says when it gets a row of its own
@@ -145,16 +144,15 @@ class Run:
         return (rows for cause, rows in self.caused.get(table, {}).items() if self.plan.turns[cause] < turn)
 
     def _whole(self, table: str) -> Rows:
-        rows = self.built[table] if table in self.built else self.reader.scan(table)
-        return self._visible(table, rows)
+        return self._visible(table, self.built[table] if table in self.built else self.reader.scan(table))
 
     def _before(self, table: str, step: Step, keys: Rows) -> Rows:
-        if not step.keys:
-            return self._whole(table)
-        return self._visible(table, self.reader.probe(table, step.columns, keys))
+        rows = self.reader.probe(table, step.columns, keys) if step.keys else self.reader.scan(table)
+        self.read.append(len(rows))
+        return self._visible(table, rows)
 
     def _visible(self, table: str, rows: Rows) -> Rows:
-        return visible(self.plan.passing.get(table), rows)
+        return visible(self.plan.shown.get(table), rows)
 
 
 def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:

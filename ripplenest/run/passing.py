@@ -1,4 +1,4 @@
-"""What statements see of maps that pass on: a stored change becomes a visible change, by the rule of the map's kind.
+"""What statements see of maps: a stored change becomes a visible change, by the rule of the map's kind.
 
 A domain is stored as counts and read by its support: statements see each label with a count above 0 once, and it passes
 on only the labels that appear or disappear. Rows that are kept in an order are seen as they are.
@@ -12,16 +12,18 @@ from ripplenest.data.columnar import each_once, places_in, positive
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import PlannedMap
-from ripplenest.run import answers
+from ripplenest.run import answers, marginals
 from ripplenest.run.sizes import are_few
 from ripplenest.version.version import Tables
 
 
 def visible(m: PlannedMap | None, rows: Rows) -> Rows:
-    """What statements see of the stored ``rows`` of a table; of a part, and of a map that passes nothing on, all."""
-    if m is not None and m.answers is not None:
-        return answers.seen(m.answers, rows)
-    return support(rows) if m is not None and m.kind is MapKind.DOMAIN else rows
+    """What statements see of the stored ``rows`` of a table; of a part, and of most maps that pass nothing on, all."""
+    if m is None or m.kind is MapKind.ORDERED:
+        return rows
+    if m.answers is not None:
+        return answers.seen(m.answers, rows) if m.kind.passes_on else marginals.seen(m, rows)
+    return support(rows) if m.kind.passes_on else rows
 
 
 def support(rows: Rows) -> Rows:

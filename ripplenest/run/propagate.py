@@ -84,26 +84,36 @@ def _engine(run: Run, tasks: Sequence[Task], joiner: Joiner, here: Joiner | None
 
 def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> None:
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
+    made: dict[str, Rows] = {}
     for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs):
-        if (m := run.plan.by_name[target.map]).answers is not None:
-            out[target.map] = _folded(run, m, rows) if m.ranked is None else _refilled(run, m, m.ranked, rows)
-            continue
-        out[target.map] = out[target.map].plus(rows).consolidated() if target.map in out else rows
+        made[target.map] = made[target.map].plus(rows).consolidated() if target.map in made else rows
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
+    for name, rows in made.items():
+        out[name] = _kept(run, run.plan.by_name[name], rows)
+
+
+def _kept(run: Run, m: PlannedMap, made: Rows) -> Rows:
+    """What changes in the stored rows of a map of which statements have ``made`` rows."""
+    if m.folding is not None:
+        return _folded(run, m, made)
+    return made if m.ranked is None else _refilled(run, m, m.ranked, made)
 
 
 def _folded(run: Run, m: PlannedMap, made: Rows) -> Rows:
-    """What contributions change in the rows of a group."""
-    assert m.folding is not None
+    """What contributions change in the rows of a group, or of a sum map."""
+    if made.is_empty:
+        return Rows.empty(m.types)
     before = _stored(run, m, made)
-    found = groups.folded(m, m.folding, made, before)
+    found = groups.folded(m, m.adding, made, before)
     run.seen[m.name] = found.seen
     return found.change
 
 
 def _refilled(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> Rows:
     """How the first rows of the places change whose rows change by ``made``."""
+    if made.is_empty:
+        return Rows.empty(m.types)
 
     def read_on(keys: Rows, limits: Places, start: Rows) -> First:
         return run.reader.first(r.kept, r.order, keys, limits, start, made)

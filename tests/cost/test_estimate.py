@@ -12,7 +12,7 @@ from support.queries import random_query
 from support.related import path
 from support.schemas import random_schema
 
-from ripplenest.cost.estimate import MOST, NOTHING, Estimate, estimate, estimate_all
+from ripplenest.cost.estimate import MOST, NOTHING, Estimate, different, estimate, estimate_all
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.access import joins
 from ripplenest.nrc.bags import BagValue
@@ -152,6 +152,22 @@ def test_a_dictionary_is_looked_up_by_bags() -> None:
     assert found(c, evolve(d, at=At.DELTA)) == (5, 5)
     assert found(evolve(c, at=At.DELTA), d, eq(Proj(path("d", "row"), "orderkey"), path("c", "custkey"))) == (8, 8)
     assert found(evolve(c, at=At.DELTA), d, without="C") == (251, 251)  # 3 · √7000
+
+
+def test_values_of_columns() -> None:
+    """Unique ones differ in each row, the others have |T|^½ values, and a label one for each bag; no product has more
+    values than rows."""
+    rows = {"P": 10_000, "L": 1_000_000, "C": 1000, "C.orders": 7000}
+    c = product(PARTS, LINES, BY_PART)
+    assert different(c, [], rows, KEYS) == 1
+    assert different(c, [path("p", "partkey")], rows, KEYS) == 10_000
+    assert different(c, [path("p", "size"), path("l", "qty")], rows, KEYS) == 100 * 1000
+    assert different(c, [path("p", "partkey"), path("l", "partkey"), path("l", "qty")], rows, KEYS) == 1_000_000
+    own = Comprehension((("d", Rel("C.orders", dict_row(ORDER, "C.orders"))),), (), UNIT_ELEM)
+    row = Proj(path("d", "row"), "custkey")
+    assert different(own, [path("d", "label")], rows) == 1000
+    assert round(different(own, [row], rows)) == 84
+    assert different(own, [path("d", "label"), row], rows) == 7000
 
 
 def test_unknown_cardinalities() -> None:

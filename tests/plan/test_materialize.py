@@ -10,9 +10,10 @@ from collections.abc import Callable
 import pytest
 from support.choices import Choices, seeded
 from support.correlated import correlated_cases
+from support.joining import joins
 from support.laws import law
 from support.programs import Running, planned, query_of
-from support.schemas import Schema, random_schema
+from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
@@ -22,77 +23,22 @@ from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import (
     At,
     Call,
     Elem,
     Expr,
-    Flatten,
     For,
-    Lit,
     Pred,
     Proj,
     Query,
     Rel,
     Sng,
-    Tuple,
     Var,
-    Weigh,
 )
-from ripplenest.nrc.types import LONG, Bag, Base, Record, Type
+from ripplenest.nrc.types import LONG, Record
 
 COUNTS: Counter[str] = Counter()
-
-
-def joins(c: Choices, schema: Schema, weighed: bool = False) -> Expr:
-    """for x₀ in …, x₁ in … where two or more of their columns are equal union sng(⟨a few columns⟩), as often as some
-    other columns say where ``weighed``."""
-    generators: list[tuple[str, Expr]] = []
-    columns: list[tuple[Elem, Base]] = []
-    for i in range(2 + c.number(3)):
-        bags = [(Var(x), t) for x, t in _rows(generators)]
-        inner = [Flatten(Sng(path)) for x, t in bags for path, u in _paths(x, t) if isinstance(u, Bag)]
-        source = c.pick([*(Rel(name, row) for name, row in schema.relations), *inner, *inner])
-        generators.append((f"x{i}", source))
-    for x, t in _rows(generators):
-        columns += [(path, u) for path, u in _paths(Var(x), t) if isinstance(u, Base)]
-    body: Expr = Sng(Tuple(tuple((f"f{i}", c.pick(columns)[0]) for i in range(c.number(3)))) if columns else Tuple(()))
-    numbers = [path for path, t in columns if t.kind == "long"] if weighed else []
-    for _ in range(1 + c.number(2) if numbers else 0):
-        body = For("_", Weigh(_times(c, numbers)), body)
-    pairs = [(a, b) for a, t in columns for b, u in columns if t.kind == u.kind and str(root(a)) < str(root(b))]
-    for _ in range(min(len(pairs), c.number(len(generators) + 1))):
-        body = For("_", Pred(Call("eq" if c.number(4) else "le", c.pick(pairs))), body)
-    for x, source in reversed(generators):
-        body = For(x, source, body)
-    return body
-
-
-def _times(c: Choices, numbers: list[Elem]) -> Elem:
-    """A column, or what two come to: of one part or of several, and perhaps with no value for some numbers."""
-    a, b = c.pick(numbers), c.pick((Lit(2, LONG), *numbers))
-    return c.pick((a, Call("monus_long", (b, a)), Call("least_long", (a, b)), Call("neg_long", (a,))))
-
-
-def _rows(generators: list[tuple[str, Expr]]) -> list[tuple[str, Type]]:
-    found: dict[str, Type] = {}
-    for x, source in generators:
-        if isinstance(source, Rel):
-            found[x] = source.row
-        else:
-            assert isinstance(source, Flatten)
-            assert isinstance(source.of, Sng)
-            bag = dict(path for y, t in found.items() for path in _paths(Var(y), t))[source.of.elem]
-            assert isinstance(bag, Bag)
-            found[x] = bag.row
-    return list(found.items())
-
-
-def _paths(at: Elem, t: Type) -> list[tuple[Elem, Type]]:
-    if isinstance(t, Record):
-        return [found for name, inner in t.fields for found in _paths(Proj(at, name), inner)]
-    return [(at, t)]
 
 
 def join_case(c: Choices, batches: int, weighed: bool = False) -> Case:

@@ -5,6 +5,7 @@ scratch in Python. Packing is checked by running it in Python too. A pack that f
 which is made small and kept like those of other laws.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from attrs import frozen
 from pyspark.sql import SparkSession
 from support.choices import Choices, recorded, replayed
 from support.correlated import correlated_query
+from support.joining import OF_FEW_DIGITS, grouped_chain
 from support.laws import FAILURES, Law, law
 from support.packed import Packed
 from support.programs import Running, planned, query_of
@@ -34,6 +36,7 @@ from ripplenest.tasks.joins import TaskJoins
 
 BATCHES = 2
 DATABASES = 30
+COUNTS: Counter[str] = Counter()
 
 
 @frozen
@@ -45,11 +48,12 @@ class Pack:
 
 
 def pack_of(c: Choices, count: int, made: Made | None = None) -> tuple[Pack, list[Made]]:
-    """``count`` databases; a third of the queries are correlated views, and a third have rows that are there as often
-    as values say. Also what ``made`` records of each case."""
+    """``count`` databases; a fourth of the queries are correlated views, a fourth have rows that are there as often as
+    values say, and a fourth are groups of joins. Also what ``made`` records of each case."""
     made = [] if made is None else made
-    mode, schema = c.pick(MODES), random_schema(c)
-    query = c.pick((correlated_query, grouped_query, weighed_query))(c, schema)
+    mode, make = c.pick(MODES), c.pick((correlated_query, grouped_query, weighed_query, grouped_chain))
+    schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
+    query = make(c, schema)
     cases, ends = [], [len(made)]
     for _ in range(count):
         cases.append(case_of(c, schema, query, BATCHES))
@@ -64,6 +68,7 @@ def law_6(pack: Pack, joiner: Joiner, at: Callable[[int], object] = lambda _: No
     cases = pack.cases
     query = query_of(cases[0].schema, cases[0].query)
     _, program = planned(query, Options(pack.mode))
+    COUNTS["sum maps"] += any(m.summed for m in program.program.maps)
     packed = Packed(program, [case.parts for case in cases], joiner)
     filled, states = 0, [case.parts for case in cases]
     for i in range(BATCHES):
@@ -135,7 +140,14 @@ def test_law_6_on_spark(spark: SparkSession) -> None:
 def test_law_6_by_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where rows are many, as if all were: a query."""
     monkeypatch.setattr(frames, "SMALL_ROWS", 0)
-    on_spark(spark, 7, 1, TaskJoins(spark, tmp_path, 1 << 24))
+    on_spark(spark, 20, 1, TaskJoins(spark, tmp_path, 1 << 24))
+
+
+def test_law_6_with_sum_maps_on_spark(spark: SparkSession) -> None:
+    """A query whose groups read eight of them."""
+    met = COUNTS["sum maps"]
+    on_spark(spark, 67, 1)
+    assert COUNTS["sum maps"] > met
 
 
 @pytest.mark.long

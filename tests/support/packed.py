@@ -40,9 +40,10 @@ def _map(m: PlannedMap) -> PlannedMap:
     own = None if m.folding is None else _folding(m.folding)
     first = None if m.ranked is None else _ranked(m.ranked)
     keys = None if m.keys is None else m.keys + 1
-    build = tuple(map(_product, m.build))
-    types = (CASE, *m.types)
-    return evolve(m, types=types, build=build, triggers=triggers, folding=own, ranked=first, keys=keys)
+    types, made, build = (CASE, *m.types), (CASE, *m.made), tuple(map(_product, m.build))
+    return evolve(
+        m, types=types, build=build, triggers=triggers, made=made, folding=own, ranked=first, keys=keys
+    )
 
 
 def _ranked(r: Ranked) -> Ranked:

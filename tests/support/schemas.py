@@ -1,6 +1,7 @@
 """Random schemas and nested databases. Domains are small so that joins hit, and have NULL, NaN and -0.0 in them."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import assert_never
 
 from attrs import frozen
@@ -93,8 +94,14 @@ def random_schema(c: Choices) -> Schema:
     return Schema(tuple(zip("RST", rows, strict=False)))
 
 
+def decimals(t: Base) -> tuple[Decimal, ...]:
+    """Small ones, large ones of which a few may be added up, and the largest there is."""
+    digits = (0, 1, -250, 3 * 10 ** (t.precision - 2), -(10 ** (t.precision - 2)), 10**t.precision - 1)
+    return tuple(Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -t.scale)) for n in digits)
+
+
 def base_value(c: Choices, t: Base) -> object:
-    domain = DOMAIN[t.kind]
+    domain = decimals(t) if t.kind == "decimal" else DOMAIN[t.kind]
     return c.pick((*domain, None) if t.nullable else domain)
 
 
