@@ -1,0 +1,157 @@
+"""Folds over rings: what a view gives is what the same Python gives, and the laws of rings are asked."""
+
+
+# mypy: disable-error-code="no-untyped-def, attr-defined, no-any-return, arg-type, misc"
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sizes import many
+
+import ripplenest as rn
+from ripplenest import Bag
+from ripplenest.errors import LawBroken, QueryError, TypeMismatch
+from ripplenest.nrc.surface.python import view
+
+RINGS = (rn.MaxProduct, rn.MinPlus, rn.MaxPlus, rn.SumProduct)
+
+
+@rn.record
+class Arc:
+    u: int
+    v: int
+    w: int
+
+
+@rn.ring
+class Spread:
+    """The longest and the shortest path, and how far they are apart."""
+
+    longest: int = rn.combine(max)
+    shortest: int = rn.combine(min)
+
+    @staticmethod
+    def lift(x):
+        return {"longest": x, "shortest": x}
+
+    @staticmethod
+    def times(a, b):
+        return {"longest": a.longest + b.longest, "shortest": a.shortest + b.shortest}
+
+    @staticmethod
+    def answer(r):
+        return {"longest": r.longest, "apart": r.longest - r.shortest if r.longest is not None else None}
+
+
+def folded(A: Bag[Arc], B: Bag[Arc]):
+    return [
+        {
+            "u": a.u,
+            "best": rn.fold(rn.MaxProduct, ((a.w, b.w) for b in B if b.u == a.v)),
+            "near": rn.fold(rn.MinPlus, ((a.w, b.w, c.w) for b in B if b.u == a.v for c in A if c.u == b.v)),
+            "far": rn.fold(rn.MaxPlus, (b.w for b in B if b.u == a.v)),
+            "sum": rn.fold(rn.SumProduct, ((a.w, b.w) for b in B if b.u == a.v)),
+            "there": rn.fold(rn.Reach, ((a.w > 1, b.w > 1) for b in B if b.u == a.v)),
+            "spread": rn.fold(Spread, ((a.w, b.w) for b in B if b.u == a.v)),
+            "moments": rn.fold(rn.moments("x", "y"), ((a.w, b.w) for b in B if b.u == a.v)),
+        }
+        for a in A
+    ]
+
+
+arcs = st.lists(st.builds(Arc, st.integers(0, 2), st.integers(0, 2), st.integers(0, 4)), max_size=5)
+
+
+@settings(max_examples=many(40, 500))
+@given(a=arcs, b=arcs)
+def test_a_view_gives_what_the_same_python_gives(a: list[Arc], b: list[Arc]) -> None:
+    made: rn.View = view(folded)
+    assert sorted(made(a, b), key=repr) == sorted(folded(a, b), key=repr)
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=lambda r: r.name)
+def test_ring_laws(ring: Any) -> None:
+    """⊗ is associative and distributes over ⊕, of numbers that are not below 0."""
+    assert rn.testing.check_ring(ring, [0, 1, 2, 5]) == 3 * 4**3
+    assert rn.testing.check_ring(ring, [0.5, 2.0, 0.1]) == 3 * 3**3
+
+
+def test_ring_laws_of_truth_and_of_ones_own() -> None:
+    assert rn.testing.check_ring(rn.Reach, [True, False]) == 24
+    assert rn.testing.check_ring(Spread, [1, 2, -7]) == 81
+
+
+def test_a_law_that_does_not_hold_is_named_with_the_values() -> None:
+    with pytest.raises(LawBroken) as caught:
+        rn.testing.check_ring(rn.MaxProduct, [1, -2])
+    assert "(a ⊕ b) ⊗ c = a ⊗ c ⊕ b ⊗ c" in str(caught.value) or "a ⊗ (b ⊕ c)" in str(caught.value)
+    assert "MaxProduct" in caught.value.where
+
+    @rn.ring
+    class Minus:
+        m: Any = rn.combine(sum)
+
+        @staticmethod
+        def lift(x):
+            return {"m": x}
+
+        @staticmethod
+        def times(a, b):
+            return {"m": a.m - b.m}
+
+    with pytest.raises(LawBroken, match="a ⊗ b"):
+        rn.testing.check_ring(Minus, [1, 2])
+
+
+def test_what_is_no_ring_is_refused_with_what_is() -> None:
+    def of(function: Any) -> str:
+        with pytest.raises(QueryError) as caught:
+            function()
+        return str(caught.value)
+
+    class Nothing:
+        m: int = rn.combine(max)
+
+    class Bare:
+        m: int = 1
+
+        @staticmethod
+        def lift(x):
+            return {"m": x}
+
+        times = lift
+
+    @rn.ring
+    class Texts:
+        m: str = rn.combine(max)
+
+        @staticmethod
+        def lift(x):
+            return {"m": x}
+
+        @staticmethod
+        def times(a, b):
+            return {"n": a.m + b.m}
+
+    def of_texts(A: Bag[Arc]):
+        return [rn.fold(Texts, (a.w for a in A))]
+
+    def of_others(A: Bag[Arc]):
+        return [rn.fold(Texts, (("x", "y") for a in A))]
+
+    def of_no_ring(A: Bag[Arc]):
+        return [rn.fold(max, (a.w for a in A))]
+
+    def of_moments(A: Bag[Arc]):
+        return [rn.fold(rn.moments("x"), ((a.w, a.u) for a in A))]
+
+    assert "no lift, no times" in of(lambda: rn.ring(Nothing)) and "m without a ⊕" in of(lambda: rn.ring(Bare))
+    assert "possible sum, max, min, any, all" in of(lambda: rn.combine(len))
+    assert "a column of another type than it says" in of(lambda: view(of_texts))
+    assert "make a dict of its columns" in of(lambda: view(of_others))
+    assert "a fold is over a ring" in of(lambda: view(of_no_ring))
+    assert "moments of other factors than variables" in of(lambda: view(of_moments))
+    with pytest.raises(TypeMismatch, match="moments are of variables with names"):
+        rn.moments("x", "x")
