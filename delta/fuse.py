@@ -17,13 +17,31 @@ from attrs import evolve
 
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.folds import EXTREME
-from ripplenest.nrc.syntax import Call, DictExpr, DictLit, Elem, Expr, Fold, For, Group, Proj, Sng, Tuple, Var
+from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.syntax import (
+    Call,
+    DictExpr,
+    DictLit,
+    Elem,
+    Expr,
+    Fold,
+    For,
+    Group,
+    Let,
+    Proj,
+    Sng,
+    Top,
+    Tuple,
+    Var,
+)
 from ripplenest.nrc.walk import (
     canonical,
     free_vars,
+    nodes,
     rebuild,
     rebuild_dict,
     replace,
+    replace_let,
     unique_binders,
     unique_dict_binders,
 )
@@ -34,12 +52,25 @@ ROW = "row"
 def fuse(e: Expr) -> Expr:
     """A shredded term whose groups fold what is folded of their keys. Its variables are named apart, so that none that
     stands between a group and a fold is taken for one of the group."""
-    return _fuse(unique_binders(e))
+    return _fuse(unique_binders(simplify(_inlined(unique_binders(e)))))
 
 
 def fuse_dict(d: DictExpr) -> DictExpr:
     """The same of a definition."""
-    return _fuse_dict(unique_dict_binders(d))
+    return _fuse_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d)))))
+
+
+def _inlined(e: Expr) -> Expr:
+    """``e`` without lets of what holds no group: a bag with a name is the same bag wherever it is read."""
+    match e:
+        case Let(name, bound, body) if not any(isinstance(n, Group | Top) for n in nodes(bound)):
+            return replace_let(_inlined(body), name, _inlined(bound))
+        case _:
+            return rebuild(e, _inlined, lambda t: t, _inlined_dict)
+
+
+def _inlined_dict(d: DictExpr) -> DictExpr:
+    return evolve(d, body=_inlined(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, _inlined, _inlined_dict)
 
 
 def _fuse(e: Expr) -> Expr:

@@ -22,6 +22,8 @@ from ripplenest.nrc.syntax import (
     Fold,
     For,
     Group,
+    Let,
+    LetVar,
     Pred,
     Proj,
     Rel,
@@ -44,9 +46,16 @@ COUNTS: Counter[str] = Counter()
 class GroupBys(Queries):
     """Group-bys as both surfaces make them, whose inner bags are folded; and what is nearly one."""
 
-    def group_by(self) -> Expr:
-        scope, rows = Scope(self.schema), self.rows()
-        inside = scope.bind("x", check(rows).row)
+    def named(self) -> Expr:
+        """A group-by, perhaps of a bag that has a name."""
+        rows = self.rows()
+        if self.c.one_in(4):
+            return Let("Y", rows, self.group_by(LetVar("Y"), check(rows).row))
+        return self.group_by(rows, check(rows).row)
+
+    def group_by(self, rows: Expr, row: Type) -> Expr:
+        scope = Scope(self.schema)
+        inside = scope.bind("x", row)
         paths = [t for t, _ in inside.base_paths()]
         if not paths:
             return rows
@@ -54,12 +63,12 @@ class GroupBys(Queries):
         key = Tuple(tuple((f"_{i}", t) for i, t in enumerate(keys))) if len(keys) > 1 else keys[0]
         members: Expr = Sng(Var("y"))
         if self.c.one_in(4):
-            members = For("_", Pred(self.condition(scope.bind("y", check(rows).row), 1)), members)
+            members = For("_", Pred(self.condition(scope.bind("y", row), 1)), members)
         for i, t in enumerate(keys[: len(keys) - self.c.one_in(5)]):
             own: Elem = Proj(Var("k"), "key")
             same = (replace_elem(t, {"x": Var("y")}), Proj(own, f"_{i}") if len(keys) > 1 else own)
             members = For("_", Pred(Call("same", same if self.c.number(2) else same[::-1])), members)
-        found = self.of_key(check(rows).row)
+        found = self.of_key(row)
         site, groups = self.site(), self.folds(inside.base_paths(), 0) if self.c.one_in(3) else ()
         bag = SngBag(self.site(), For("y", rows, members))
         return For("k", Group(site, "x", rows, (("key", key),), groups), For("b", bag, found))
@@ -89,7 +98,7 @@ class GroupBys(Queries):
 
 def made(c: Choices) -> Case:
     schema = random_schema(c)
-    return case_of(c, schema, GroupBys(c, schema).group_by(), 2)
+    return case_of(c, schema, GroupBys(c, schema).named(), 2)
 
 
 def groups(term: Term) -> int:
@@ -108,6 +117,7 @@ def test_fused_is_what_it_was(case: Case) -> None:
     COUNTS["groups"] += groups(flat)
     COUNTS["fused"] += groups(flat) - groups(fused)
     COUNTS["terms"] += 1
+    COUNTS["named"] += isinstance(case.query, Let) and groups(flat) > groups(fused)
     COUNTS["fewer inside"] += sum(map(groups, before)) > sum(map(groups, after))
 
 
@@ -137,3 +147,4 @@ def test_a_name_that_is_bound_twice_is_two_variables() -> None:
 def test_coverage() -> None:
     if COUNTS:
         assert COUNTS["fused"] > COUNTS["terms"] / 3 and COUNTS["groups"] - COUNTS["fused"] > COUNTS["terms"], COUNTS
+        assert COUNTS["named"] > 5, COUNTS
