@@ -192,76 +192,33 @@ def _namespace(made: object, of: Ring) -> SimpleNamespace:
 # ---------------------------------------------------------------- rings that there are
 
 
-@ring
-class MaxProduct:
-    """The greatest product: of probabilities, that of the likeliest explanation."""
-
-    m: Any = combine(max)
-
-    @staticmethod
-    def lift(x):  # type: ignore[no-untyped-def]
-        return {"m": x}
-
-    @staticmethod
-    def times(a, b):  # type: ignore[no-untyped-def]
-        return {"m": a.m * b.m}
+def _itself(x):  # type: ignore[no-untyped-def]
+    return {"value": x}
 
 
-@ring
-class MinPlus:
-    """The least sum: of lengths, that of the shortest path."""
-
-    m: Any = combine(min)
-
-    @staticmethod
-    def lift(x):  # type: ignore[no-untyped-def]
-        return {"m": x}
-
-    @staticmethod
-    def times(a, b):  # type: ignore[no-untyped-def]
-        return {"m": a.m + b.m}
+def _product(a, b):  # type: ignore[no-untyped-def]
+    return {"value": a.value * b.value}
 
 
-@ring
-class MaxPlus:
-    """The greatest sum: of times, that of the longest chain."""
-
-    m: Any = combine(max)
-
-    @staticmethod
-    def lift(x):  # type: ignore[no-untyped-def]
-        return {"m": x}
-
-    @staticmethod
-    def times(a, b):  # type: ignore[no-untyped-def]
-        return {"m": a.m + b.m}
+def _sum(a, b):  # type: ignore[no-untyped-def]
+    return {"value": a.value + b.value}
 
 
-@ring
-class SumProduct:
-    """The sum of products: of matrices, an entry of their product."""
-
-    s: Any = combine(sum)
-
-    @staticmethod
-    def lift(x):  # type: ignore[no-untyped-def]
-        return {"s": x}
-
-    @staticmethod
-    def times(a, b):  # type: ignore[no-untyped-def]
-        return {"s": a.s * b.s}
+def _both(a, b):  # type: ignore[no-untyped-def]
+    return {"value": a.value and b.value}
 
 
-@ring
-class Reach:
-    """Whether there is a row all of whose factors are true."""
+def _numbers(name: str, plus: str, times: Callable[..., Any]) -> Ring:
+    return Ring(name, (Column("value", plus),), _itself, times)
 
-    r: bool = combine(any)
 
-    @staticmethod
-    def lift(x):  # type: ignore[no-untyped-def]
-        return {"r": x}
-
-    @staticmethod
-    def times(a, b):  # type: ignore[no-untyped-def]
-        return {"r": a.r and b.r}
+MaxProduct = _numbers("MaxProduct", "max", _product)
+"""The greatest product: of probabilities, that of the likeliest explanation."""
+MinPlus = _numbers("MinPlus", "min", _sum)
+"""The least sum: of lengths, that of the shortest path."""
+MaxPlus = _numbers("MaxPlus", "max", _sum)
+"""The greatest sum: of times, that of the longest chain."""
+SumProduct = _numbers("SumProduct", "sum", _product)
+"""The sum of products: of matrices, an entry of their product."""
+Reach = Ring("Reach", (Column("value", "any", bool),), _itself, _both)
+"""Whether there is a row all of whose factors are true."""
