@@ -19,7 +19,7 @@ def test_each_group_is_split_into_what_is_merged_and_what_is_answered() -> None:
 
 def test_the_text_says_what_is_folded_when_a_part_changes() -> None:
     text = rn.explain(alike).text
-    assert "3. Groups: what is folded, each in a map of its own" in text
+    assert "3. Groups: what is folded or kept in order, in maps of their own" in text
     assert "every place has a row; that of nothing is ⟨long? null⟩" in text
     assert "lineage none: all rows" in text
     assert "when C changes by ΔC: nothing changes but what is folded" in text

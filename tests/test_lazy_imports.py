@@ -87,16 +87,16 @@ def test_what_type_checkers_see_is_what_there_is(package: ModuleType) -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    more = {"errors": "ripplenest.errors:"} if package is ripplenest else {}
+    more = {name: f"ripplenest.{name}:" for name in ("errors", "testing")} if package is ripplenest else {}
     assert {**seen, **more} == package._HOMES
     assert {*seen, *more} == {*package.__all__} - {"__version__"}
 
 
 def test_no_module_has_the_name_of_something_public() -> None:
-    """Importing a module puts it into its package under its name, where it would hide what is public. ``errors`` is the
-    module that it names."""
+    """Importing a module puts it into its package under its name, where it would hide what is public. ``errors`` and
+    ``testing`` are the modules that it names."""
     modules = {m.name for m in pkgutil.iter_modules(ripplenest.__path__)}
-    assert modules & set(ripplenest.__all__) <= {"errors"}
+    assert modules & set(ripplenest.__all__) <= {"errors", "testing"}
     assert "reading" in modules
 
 

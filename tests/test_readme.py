@@ -126,7 +126,7 @@ class Customer:
 
 def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each runs in a state that has the view of the first one, the customers, and enough versions."""
-    first, deep, read, versions, published, definitions, _ = blocks()
+    first, deep, read, versions, published, definitions, *_ = blocks()
     monkeypatch.chdir(tmp_path)
     names = program(first.replace('rn.open("state/")', 'rn.open("state/", spark=spark)'), tmp_path, {"spark": spark})
     with names["db"] as db:
@@ -199,6 +199,16 @@ class Customer:
     name: str
 
 """
+
+
+def test_the_ring(tmp_path: Path) -> None:
+    """It is one, and is folded over."""
+    (code,) = (block for block in blocks() if "class Spread" in block)
+    file = tmp_path / "ring.py"
+    file.write_text(f"import ripplenest as rn\n{code}", encoding="utf-8")
+    ring = runpy.run_path(str(file))["Spread"]
+    assert rn.testing.check_ring(ring, [1, 2, -3]) == 81
+    assert rn.fold(ring, [(1, 2), (4, 1)]) == {"longest": 5, "shortest": 3}
 
 
 def test_the_view_with_totals(tmp_path: Path) -> None:

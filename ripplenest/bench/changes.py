@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from ripplenest.bench import data
 from ripplenest.bench.data import Data, Ints
 
-Kind = Literal["insert", "mixed", "deep insert", "delete", "deep delete", "price"]
+Kind = Literal["insert", "mixed", "deep insert", "delete", "deep delete", "price", "first"]
 Verb = Literal["insert", "delete"]
 Rows = Mapping[str, pa.Table]  # by relation
 ORDER_ITEMS, CUSTOMER_ORDERS = 4, 10  # of new documents
@@ -43,7 +43,8 @@ class Inner:
 @frozen
 class Change:
     """A batch that changes ``rows`` items or pairs: by ``inner``, deep updates, where it has them, and else by
-    ``writes``, which say the same in whole rows. One of kind "price" changes so many parts."""
+    ``writes``, which say the same in whole rows. One of kind "price" changes so many parts, one of kind "first" takes
+    the first rows of so many groups."""
 
     kind: Kind
     rows: int

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from ripplenest.bench.goals import LARGE, Goal, Judged, growth
 from ripplenest.bench.results import Measured, Point, Run
-from ripplenest.bench.workloads import GROUPBY, JOINGROUP, NF2, NN2, Workload
+from ripplenest.bench.workloads import GROUPBY, JOINGROUP, MOST, NF2, NN2, TOP10, Workload
 
 Of = Callable[[Measured], float | None]
 
@@ -106,6 +106,15 @@ def _reads_for_names(m: Measured) -> float | None:
     return each[-1] / each[0] if len(each) > 1 else None
 
 
+def _reads_for_firsts(m: Measured) -> float | None:
+    """Stored rows that a batch reads for each first row that it takes, and for each that the view shows of a group."""
+    return m.drained.most_read / (m.drained.groups * m.drained.limit) if m.drained else None
+
+
+def _drained_growth(m: Measured) -> float | None:
+    return m.drained.growth if m.drained else None
+
+
 def _created(m: Measured) -> float | None:
     """Seconds of ``create`` against those of the better of DuckDB and Spark, after the smallest change."""
     first = m.of_kind("insert")[:1]
@@ -146,5 +155,7 @@ GOALS: tuple[Goal[Run], ...] = (
     _ahead("g4", "DuckDB recomputing them, against 10k", 1, GROUPBY, _than("duckdb", MORE)),
     _ahead("g5", "DuckDB recomputing the join, the worst of 10k to 40k", 5, JOINGROUP, _than_whatever_changes),
     Goal("g6", "10 M pairs against 100 k, the worst up to 10k", 1.5, "x", _growth, _small_and_large),
+    _goal("g8", "rows read for each first row of ten that goes, of thirty batches", 4, "x", TOP10, _reads_for_firsts),
+    _goal("g9", "the greatest goes, batch after batch: the last against the first", 1.5, "x", MOST, _drained_growth),
     _goal("g7", "create of NN2, against the better of DuckDB and Spark", 1.5, "x", NN2, _created),
 )  # fmt: skip

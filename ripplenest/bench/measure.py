@@ -22,6 +22,7 @@ from ripplenest.bench.changes import Change, Changes, Rows, written
 from ripplenest.bench.child import ask
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.data import Data
+from ripplenest.bench.drained import drained
 from ripplenest.bench.fanout import fan_outs
 from ripplenest.bench.floor import floor
 from ripplenest.bench.process import ProcessFailed
@@ -163,6 +164,7 @@ def measure(
         changes, sizes = workload.changes(data), batch_sizes(workload, asked, data)
         _rounds(turns, changes, sizes, asked, data.scale)
         prices = tuple(fan_outs(turns.apply, data, asked.rounds)) if workload.fans_out else ()
+        gone = drained(turns.apply, data, workload.limit) if workload.limit else None
         _leave_and_compare(turns, changes, sizes)
         crossover = _crossover(turns, changes, data.items.num_rows) if workload is F2 else None
     found = Measured(
@@ -179,6 +181,7 @@ def measure(
         crossover=crossover,
         opening=_opening(turns, data) if workload is F2 else None,
         fan_outs=prices,
+        drained=gone,
         created_by=created_by,
     )
     return found, turns.wrong

@@ -80,6 +80,20 @@ class FanOut:
 
 
 @frozen
+class Drained:
+    """Batches that take the first row of so many ``groups`` of which a view shows the first ``limit``: what one took,
+    how many times as long the last ones took as the first ones (medians of five), and the most stored rows that one
+    read."""
+
+    groups: int
+    limit: int
+    batches: int
+    batch: Timing
+    growth: float
+    most_read: int
+
+
+@frozen
 class Measured:
     """One workload at one scale. ``rows`` and ``input_bytes`` are those of the relations, rows of inner bags counted,
     bytes as uncompressed Arrow; ``items`` are the rows that batches are a share of, items or pairs. ``create`` is the
@@ -98,6 +112,7 @@ class Measured:
     crossover: Crossover | None
     opening: Timing | None
     fan_outs: tuple[FanOut, ...] = ()
+    drained: Drained | None = None
     created_by: str = "local"
 
     def point(self, kind: str, rows: int) -> Point | None:

@@ -44,7 +44,7 @@ def _escaped(cell: str) -> str:
 def sections(run: Run) -> list[Section]:
     """All of a run, the goals first."""
     found = [goals(judged(run)), goals(of_totals(run), "Goals of totals"), *map(_batches, run.measured)]
-    found += [*_against_state(run), *_fan_outs(run), _whole(run.measured), _processes(run)]
+    found += [*_against_state(run), *_fan_outs(run), *_drained(run), _whole(run.measured), _processes(run)]
     return [*found, *_missing(run), _setting(run)]
 
 
@@ -166,6 +166,19 @@ def _fan_outs(run: Run) -> Iterator[Section]:
 
 def _fan_out(f: FanOut) -> Cells:
     return (*(f"{n:,}" for n in (f.items, f.names, f.rows_read, f.read_later)), ms(f.batch.median))
+
+
+def _drained(run: Run) -> Iterator[Section]:
+    found = [(m, m.drained) for m in run.measured if m.drained is not None]
+    if found:
+        head = ("workload", "scale", "groups", "of each the first", "batches", "ms", "last against first", "rows read")
+        rows = tuple(
+            (m.workload, f"{m.scale:g}", f"{d.groups:,}", str(d.limit), str(d.batches), ms(d.batch.median),
+             f"{d.growth:.2f}x", f"{d.most_read:,}")
+            for m, d in found
+        )  # fmt: skip
+        note = "Each batch takes the first row of the same groups. Rows read are the most of a batch."
+        yield Section("First rows that go, batch after batch", head, rows, (note,))
 
 
 def _whole(found: Sequence[Measured]) -> Section:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from attrs import frozen
 
 import ripplenest as rn
-from ripplenest.bench import totals, views
+from ripplenest.bench import firsts, totals, views
 from ripplenest.bench.changes import Changes, DeepItems, Documents, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
 
@@ -27,7 +27,8 @@ class Relation:
 class Workload:
     """A view, what it reads, and batches that change it: ``counted`` of its rows, called ``unit``, so many at a time
     as ``sizes`` says, but at most one of ``share``. It is also measured without rivals at ``states``, which are times
-    the largest scale that is asked for. ``fans_out``: it has prices of parts, whose change reaches many rows."""
+    the largest scale that is asked for. ``fans_out``: it has prices of parts, whose change reaches many rows.
+    ``limit``: how many first rows it shows of each group."""
 
     name: str
     title: str
@@ -41,6 +42,7 @@ class Workload:
     share: int = TENTH
     states: tuple[float, ...] = ()
     fans_out: bool = False
+    limit: int = 0
 
     @property
     def keys(self) -> dict[str, tuple[str, ...]]:
@@ -106,4 +108,15 @@ JOINGROUP = Workload(
     sizes=(100, 1_000, 10_000, 20_000, 30_000, 40_000), share=5,
 )  # fmt: skip
 
-WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP)}
+TOP10 = Workload(
+    "top10", "the ten greatest pairs of each group", firsts.top10, (Relation("S", totals.Pair, ("id",)),),
+    _pair_tables, lambda data: Changes.of("S", Pairs(data)), lambda data: data.pair_count, "pairs",
+    sizes=OF_DOCUMENTS[:-1], limit=firsts.LIMIT,
+)  # fmt: skip
+MOST = Workload(
+    "most", "the greatest of each group of pairs", firsts.most, (Relation("S", totals.Pair, ("id",)),),
+    _pair_tables, lambda data: Changes.of("S", Pairs(data)), lambda data: data.pair_count, "pairs",
+    sizes=OF_DOCUMENTS[:-1], limit=1,
+)  # fmt: skip
+
+WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TOP10, MOST)}

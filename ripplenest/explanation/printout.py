@@ -64,7 +64,7 @@ def _header(f: Facts, width: int) -> Iterator[Line]:
 SECTIONS: dict[str, Callable[[Facts, int], Iterator[Line]]] = {
     "Query, type-checked and simplified, and its cost": typed,
     "Shredded queries: each inner bag becomes a label, and a dictionary says what it stands for": shredded,
-    "Groups: what is folded, each in a map of its own": grouped,
+    "Groups: what is folded or kept in order, in maps of their own": grouped,
     "Deltas: how each query changes when a part changes": deltas,
     "Labels: how each dictionary is kept": labels,
     "Maps: the tables that are stored": maps,

@@ -8,7 +8,7 @@ from attrs import evolve
 from support.figures import measured, point, run, timing
 
 from ripplenest.bench.goals_of_totals import GOALS, judged
-from ripplenest.bench.results import FanOut, Measured, Point, Run
+from ripplenest.bench.results import Drained, FanOut, Measured, Point, Run
 
 RIVALS = {"duckdb": 4_000.0, "spark": 5_000.0, "streaming": 300.0, "pathway": 100.0, "polars": 1.0}  # ms
 SIZES = (1, 1_000, 10_000, 20_000, 30_000, 40_000, 60_000)
@@ -32,10 +32,15 @@ def fan_outs(*read: int) -> tuple[FanOut, ...]:
     )
 
 
+def drained(read: int, growth: float = 1.4) -> Drained:
+    return Drained(100, 10, 30, timing(9), growth, read)
+
+
 def one(workload: str, **changed: Any) -> Measured:
     """A workload at scale 1, all of it good but what is ``changed``."""
     usual = {"create": 5.9, "fan_outs": fan_outs(*(read for _, _, read in FAN_OUTS)) if workload == "nf2" else ()}
     points = changed.pop("points", batches(30))
+    usual |= {"drained": drained(4_000)}
     return measured(workload, 1.0, *points, **{**usual, **changed})
 
 
@@ -46,7 +51,7 @@ def states(small: float, large: float, scale: float = 1.0) -> list[Measured]:
 def good(*instead: Measured) -> Run:
     """A run that measured everything; what is in ``instead`` is not as good."""
     names = {m.workload for m in instead}
-    found = [one(w) for w in ("nn2", "nf2", "joingroup") if w not in names]
+    found = [one(w) for w in ("nn2", "nf2", "joingroup", "top10", "most") if w not in names]
     pairs = [m for m in instead if m.workload == "groupby"]
     usual = [one("groupby"), *states(10, 14)]
     scales = {m.scale for m in pairs}
@@ -93,6 +98,12 @@ MISSED: dict[str, Callable[[], Run]] = {
     "DuckDB recomputing them, against 10k": lambda: slower("groupby", 30, duckdb=29.9),
     "DuckDB recomputing the join, the worst of 10k to 40k": lambda: slower("joingroup", 801, 30_000, kinds=("delete",)),
     "10 M pairs against 100 k, the worst up to 10k": lambda: good(*states(10, 15.1)),
+    "rows read for each first row of ten that goes, of thirty batches": lambda: good(
+        one("top10", drained=drained(4_100))
+    ),
+    "the greatest goes, batch after batch: the last against the first": lambda: good(
+        one("most", drained=drained(4_000, 1.6))
+    ),
     "create of NN2, against the better of DuckDB and Spark": lambda: good(one("nn2", create=6.1)),
 }
 
@@ -108,7 +119,7 @@ def test_what_just_misses(what: str) -> None:
 
 def test_other_sizes_say_nothing() -> None:
     """The figures are good, and of another scale; the largest scale of the pairs is there to be compared with."""
-    small = [evolve(one(w), scale=0.5) for w in ("nn2", "nf2", "joingroup", "groupby")]
+    small = [evolve(one(w), scale=0.5) for w in ("nn2", "nf2", "joingroup", "groupby", "top10", "most")]
     found = verdicts(run(*small, *states(10, 14, scale=0.5)))
     assert set(found.values()) == {"other size"}
     assert verdicts(run(one("groupby")))["10 M pairs against 100 k, the worst up to 10k"] == "not measured"

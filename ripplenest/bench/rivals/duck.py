@@ -53,6 +53,11 @@ ANSWERS = {
         FROM i JOIN P USING (partkey) GROUP BY customer, P.name
     """,
     "groupby": "SELECT x, avg(y) AS mean FROM S GROUP BY x",
+    "top10": """
+        WITH r AS (SELECT *, row_number() OVER (PARTITION BY x ORDER BY y DESC, id DESC) AS place FROM S)
+        SELECT x, list({y: y, id: id}) AS top FROM r WHERE place <= 10 GROUP BY x
+    """,
+    "most": "SELECT x, max(y) AS most FROM S GROUP BY x",
     "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
 }
 KEEP = "CREATE OR REPLACE TABLE answer AS SELECT * FROM asked"  # a view by that name

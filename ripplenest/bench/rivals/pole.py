@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 
 from ripplenest.bench.changes import Write
+from ripplenest.bench.firsts import LIMIT
 
 Tables = Mapping[str, pl.LazyFrame]
 WORTH = (pl.col("qty") * pl.col("price")).sum().alias("worth")
@@ -77,8 +78,18 @@ def joingroup(t: Tables) -> pl.LazyFrame:
     return joined.group_by("x").agg(MEAN)
 
 
+def top10(t: Tables) -> pl.LazyFrame:
+    first = t["S"].sort("y", "id", descending=True).group_by("x", maintain_order=True).head(LIMIT)
+    return _bags(first, "x", ("y", "id"), "top")
+
+
+def most(t: Tables) -> pl.LazyFrame:
+    return t["S"].group_by("x").agg(pl.col("y").max().alias("most"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
+    "top10": top10, "most": most,
 }  # fmt: skip
 
 

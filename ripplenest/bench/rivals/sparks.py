@@ -4,10 +4,11 @@ cached or written answer would cost it more."""
 from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ripplenest.bench.changes import Write
+from ripplenest.bench.firsts import LIMIT
 from ripplenest.spark.session import local_session
 
 Tables = Mapping[str, DataFrame]
@@ -86,8 +87,19 @@ def joingroup(t: Tables) -> DataFrame:
     return met.groupBy("x").agg(_mean())
 
 
+def top10(t: Tables) -> DataFrame:
+    place = F.row_number().over(Window.partitionBy("x").orderBy(F.desc("y"), F.desc("id")))
+    first = t["S"].withColumn("place", place).filter(F.col("place") <= LIMIT)
+    return first.groupBy("x").agg(F.collect_list(F.struct("y", "id")).alias("top"))
+
+
+def most(t: Tables) -> DataFrame:
+    return t["S"].groupBy("x").agg(F.max("y").alias("most"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
+    "top10": top10, "most": most,
 }  # fmt: skip
 
 
