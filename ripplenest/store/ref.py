@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import evolve, frozen
 
+from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Keys, Places, Wanted, asked_for
 from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
@@ -65,9 +66,7 @@ class TableRef:
 
     def probe(self, reader: Reader, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` are one of ``keys``, as ``Snapshot.probe`` has it."""
-        if columns not in self.spec.indexes:
-            possible = self.spec.indexes
-            raise StateError("not an access key of this table", where=self.spec.name, got=columns, possible=possible)
+        self._check_key(columns)
         if not len(keys):
             return Rows.empty(self.spec.types)
         asked = asked_for(columns, keys, tuple(self.spec.types[i] for i in columns))
@@ -77,6 +76,21 @@ class TableRef:
             for s, own in self._asked(reader, run, asked)
         ]
         return self._rows([t for t in found if t is not None])
+
+    def many(self, reader: Reader, columns: Columns, keys: Rows) -> Places:
+        """By key, how many entries have its hash, as ``Snapshot.many`` has it."""
+        self._check_key(columns)
+        asked = Keys(columns, keys)
+        found = np.zeros(len(asked), np.int64)
+        for s in self.segments if len(asked) else ():
+            found += reader.many(s, asked, self._indexed(s), self.layouts)
+        own = hash_columns([c.combine_chunks() for c in keys.arrow().columns[:-1]], len(keys))
+        return found[np.searchsorted(asked.hashes, own)]
+
+    def _check_key(self, columns: Columns) -> None:
+        if columns not in self.spec.indexes:
+            possible = self.spec.indexes
+            raise StateError("not an access key of this table", where=self.spec.name, got=columns, possible=possible)
 
     def first(
         self,
