@@ -80,7 +80,7 @@ HUGE = 2**63 - 1  # a + 1 has no value
 
 
 def random_comprehension(c: Choices) -> Comprehension:
-    """One to four generators; equalities of columns, constants and sums, which can fail, disjunctions of them; cycles."""
+    """One to four generators; equalities of columns, constants, sums, which can fail, disjunctions; cycles."""
     names = [f"x{i}" for i in range(c.pick((2, 3, 3, 4, 1)))]
     columns = [[Proj(Var(x), field) for field in "ab"] for x in names]
 
