@@ -403,9 +403,7 @@ def weighed_query(c: Choices, schema: Schema) -> Expr:
     return random_query(c, schema, weights=True)
 
 
-def random_query(
-    c: Choices, schema: Schema, fuel: int = FUEL, groups: bool = False, weights: bool = False
-) -> Expr:
+def random_query(c: Choices, schema: Schema, fuel: int = FUEL, groups: bool = False, weights: bool = False) -> Expr:
     """A closed term over ``schema`` whose result nests at most 3 deep; perhaps with ``groups`` or ``weights``."""
     make = Queries(c, schema, groups, weights)
     row = make.row(c.number(MAX_DEPTH))
