@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
-from typing import TypeVar
 
 from attrs import frozen
 
 from ripplenest.cost.cover import exponent, most_rows
 from ripplenest.cost.hypergraph import Hypergraph
 
-T = TypeVar("T", Fraction, float)
+Number = Fraction | float
 EXACT = 6  # variables of which all orders are compared, by their subsets
 
 
@@ -112,17 +111,18 @@ def _best(b: Bounds) -> tuple[str, ...]:
 
 
 def _search(
-    bound: Sequence[str], cost: Callable[[frozenset[str], str], T], add: Callable[[T, T], T], nothing: T
-) -> tuple[T, tuple[str, ...]]:
+    bound: Sequence[str],
+    cost: Callable[[frozenset[str], str], Number],
+    add: Callable[[Number, Number], Number],
+    nothing: Number,
+) -> tuple[Number, tuple[str, ...]]:
     """The least cost of an order of ``bound``, and the first order that has it."""
-    best: dict[frozenset[str], tuple[T, tuple[str, ...]]] = {frozenset(): (nothing, ())}
+    best: dict[frozenset[str], tuple[Number, tuple[str, ...]]] = {frozenset(): (nothing, ())}
     for size in range(1, len(bound) + 1):
-        for some in map(frozenset, combinations(bound, size)):
-            found = []
-            for v in sorted(some):
-                before, order = best[some - {v}]
-                found.append((add(before, cost(some - {v}, v)), (*order, v)))
-            best[some] = min(found)
+        for some in (frozenset(own) for own in combinations(bound, size)):
+            ends = [(add(best[some - {v}][0], cost(some - {v}, v)), v) for v in sorted(some)]
+            total, last = min(ends)
+            best[some] = total, (*best[some - {last}][1], last)
     return best[frozenset(bound)]
 
 
