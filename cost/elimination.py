@@ -84,14 +84,14 @@ class Bounds:
 
 def steps(b: Bounds, order: Sequence[str]) -> list[Step]:
     """InsideOut for an ``order`` of B: the tree of its joins, the last one of what is left."""
-    left = {e.name: e.vertices for e in b.hypergraph.edges}
+    left = [(e.name, e.vertices) for e in b.hypergraph.edges]
     found = []
     for vertex in (*order, None):
-        joined = {name: own for name, own in left.items() if vertex is None or vertex in own}
-        union = frozenset().union(*joined.values())
+        joined = [(name, own) for name, own in left if vertex is None or vertex in own]
+        union = frozenset[str]().union(*(own for _, own in joined))
         keeps = union - {vertex} if vertex is not None else union
-        found.append(Step(vertex, tuple(joined), keeps, b.width(union), b.most(union)))
-        left = {name: own for name, own in left.items() if name not in joined} | {f"after {vertex}": keeps}
+        found.append(Step(vertex, tuple(name for name, _ in joined), keeps, b.width(union), b.most(union)))
+        left = [*(e for e in left if e not in joined), (f"after {vertex}", keeps)]
     return found
 
 
