@@ -7,7 +7,7 @@ from attrs import frozen
 
 import ripplenest as rn
 from ripplenest.bench import totals, views
-from ripplenest.bench.changes import Changes, DeepItems, Documents, Items, Pairs, Sides
+from ripplenest.bench.changes import Changes, DeepItems, Documents, Edges, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
 
 USUAL = (1, 10, 100, 1_000, 10_000, 100_000)
@@ -106,4 +106,10 @@ JOINGROUP = Workload(
     sizes=(100, 1_000, 10_000, 20_000, 30_000, 40_000), share=5,
 )  # fmt: skip
 
-WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP)}
+TRIANGLES = Workload(
+    "triangles", "how many triangles a skewed graph has", totals.triangles,
+    (Relation("E", totals.Edge, ("x", "y")),), lambda data: {"E": data.edges},
+    lambda data: Changes.of("E", Edges(data)), lambda data: data.edge_count, "edges", sizes=(1, 10, 100, 1_000, 10_000),
+)  # fmt: skip
+
+WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES)}

@@ -86,8 +86,15 @@ def joingroup(t: Tables) -> DataFrame:
     return met.groupBy("x").agg(_mean())
 
 
+def triangles(t: Tables) -> DataFrame:
+    wedges = t["E"].join(t["E"].select(F.col("x").alias("y"), F.col("y").alias("z")), "y").select("x", "z")
+    closed = wedges.join(t["E"].select("x", F.col("y").alias("z")), ["x", "z"])
+    return closed.agg(F.count("*").alias("n"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
+    "triangles": triangles,
 }  # fmt: skip
 
 
