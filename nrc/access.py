@@ -142,7 +142,7 @@ class Join:
         Law: each makes the rows of ``reads`` where both have a value.
         """
         first, usable = self.reads(), self._usable(cautious=False)
-        if len(self._changes) != 1 or not any(len(r.via) > 1 for r in first):
+        if len(self._changes) != 1 or not any(len(r.via) > 1 for r in first) or first[1].place is not None:
             return (first,)
         found = (self._best(v, rel, self._changes, usable.get(v, ())) for v, rel in self._stored)
         begins = [r for r in found if r.via and r.place is None and r.var != first[1].var]
