@@ -2,8 +2,8 @@
 recursive model for graph mining", SDM 2004), with the shares that Graph500 takes.
 
 A graph of n edges is drawn on a square of 2^k nodes a side, the least with twice as many nodes as edges: each edge goes
-into a quarter of the square, into a quarter of that, and so on. No edge is there twice. An edge of 1,000,000 meets 12
-and 2,800 others at its start, on an average and at most.
+into a quarter of the square, into a quarter of that, and so on. No edge is there twice. Of 1,000,000 edges one has 70
+others at its start on an average, and 2,900 at most; and 12 on an average at that of its ends where they are fewer.
 """
 
 from math import ceil, log2

@@ -81,7 +81,7 @@ class Run:
         """``change`` by which of the lists where orders begin is the shortest, the first one of equal ones."""
         rows = change.consolidated()
         try:
-            many = [self._many(rows, table, step) for table, step in begins]
+            many = [self._many(self._input(rows), table, step) for table, step in begins]
         except EvaluationError:
             return [change, *(Rows.empty(change.types) for _ in begins[1:])]
         choice = np.argmin(many, axis=0)
@@ -90,9 +90,9 @@ class Run:
         table = rows.arrow()
         return [Rows(change.types, table=table.filter(pa.array(choice == i)), summed=True) for i in range(len(begins))]
 
-    def _many(self, rows: Rows, table: str, step: Step) -> Places:
+    def _many(self, rows: Input, table: str, step: Step) -> Places:
         """By row, how many rows of a table the list has that ``step`` reads for it."""
-        asked, asking = join.keys_of(Binding.of(step.via[0], Input(rows)), step.keys)
+        asked, asking = join.keys_of(Binding.of(step.via[0], rows), step.keys)
         found = np.zeros(len(rows), np.int64)
         types = tuple(k.scalar.type for k in step.keys)
         found[asking] = self.reader.many(table, step.columns, Rows.of_columns(types, asked))
@@ -108,7 +108,7 @@ class Run:
         steps: list[Step] = []
         for step in p.steps:
             apart = not step.via and not step.place and p.sources[step.source].at is not At.DELTA
-            if apart and not _possible(p, steps, found):
+            if apart and not self._possible(p, steps, found):
                 return None
             read, looked_up = self._asked(p, steps, step, found)
             if read.keys != step.keys and not read.keys:
@@ -166,7 +166,7 @@ class Run:
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
         """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
-        inputs = [Input(found[own.source].consolidated()) for own in read]
+        inputs = [self._input(found[own.source]) for own in read]
         keys, asking = join.keys_of(join.combinations(p, read, inputs), step.keys)
         if not keys:
             return NO_PLACE if len(asking) else NO_KEYS
@@ -186,7 +186,8 @@ class Run:
             return NO_KEYS
         own = tuple(c for c in p.conditions if sources_of(c) == {*step.via} and c not in p.partial)
         rows = found[step.via[0]] if step.via else None
-        return self._once((id(rows), step.via, step.keys, own), rows, lambda: keys.keys_of(step, rows, own))
+        asked = (id(rows), step.via, step.keys, own)
+        return self._once(asked, rows, lambda: keys.keys_of(step, rows, own, self._input))
 
     def _joined(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> keys.Asked:
         """The keys that combinations of rows of several sources ask for. What was read without its keys hangs together
@@ -198,7 +199,16 @@ class Run:
         steps = tuple(s for s, _ in behind)
         rows = {s.source: found[s.source] for s in steps}
         asked = (tuple(map(id, rows.values())), steps, step.keys, step.via)
-        return self._once(asked, rows, lambda: keys.joined(p, steps, step, rows))
+        return self._once(asked, rows, lambda: keys.joined(p, steps, step, rows, self._input))
+
+    def _input(self, rows: Rows) -> Input:
+        """``rows`` with their indexes, the same for all of a level who look them up."""
+        return self._once((id(rows), "input"), rows, lambda: Input(rows))
+
+    def _possible(self, p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
+        if are_few(found.values()):
+            return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
+        return join.possible(p, steps, [self._input(found[step.source]) for step in steps])
 
     def _once(self, asked: Hashable, keeps: object, read: Callable[[], Found]) -> Found:
         """What ``read`` gives, the same for all of a level who ask so; ``keeps`` is what ``asked`` has the id of."""
@@ -223,9 +233,3 @@ class Run:
 
     def _visible(self, table: str, rows: Rows) -> Rows:
         return visible(self.plan.passing.get(table), rows)
-
-
-def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
-    if are_few(found.values()):
-        return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
-    return join.possible(p, steps, [Input(found[step.source]) for step in steps])

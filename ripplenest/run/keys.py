@@ -5,7 +5,7 @@ are those of the combinations of their rows: of sources that were reached from o
 them than the joiner makes of the same rows. NULL asks only where NULL equals NULL.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from ripplenest.data.rows import Row, Rows
@@ -18,25 +18,26 @@ from ripplenest.run.sizes import are_few
 from ripplenest.vector import join
 from ripplenest.vector.binding import Binding, Input
 
+Inputs = Callable[[Rows], Input]  # rows as they are looked up
 Asked = Rows | Literal["no value", "too many"]
 
 
-def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar]) -> Asked:
+def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar], inputs: Inputs) -> Asked:
     """Those of the ``rows`` of one source that fulfil the conditions ``own``; of constants where there is none."""
     try:
-        return _by_rows(step, rows, own) if rows is None or are_few([rows]) else _by_columns(step, rows, own)
+        return _by_rows(step, rows, own) if rows is None or are_few([rows]) else _by_columns(step, inputs(rows), own)
     except EvaluationError:
         return "no value"
 
 
-def joined(p: Product, read: Sequence[Step], step: Step, rows: Mapping[int, Rows]) -> Asked:
+def joined(p: Product, read: Sequence[Step], step: Step, rows: Mapping[int, Rows], inputs: Inputs) -> Asked:
     """Those of combinations of the ``rows`` of sources that the steps ``read``: not of more than MOST_KEYS, if keys of
     one source alone could be asked for instead."""
     try:
         if are_few(rows[s.source] for s in read):
             return _asked(step, evaluate.combinations(p, read, {i: own.counts() for i, own in rows.items()}))
         most = MOST_KEYS if step.alone else None
-        binding = join.combinations_within(p, read, [Input(rows[s.source]) for s in read], most)
+        binding = join.combinations_within(p, read, [inputs(rows[s.source]) for s in read], most)
         return "too many" if binding is None else Rows.of_columns(_types(step), join.keys_of(binding, step.keys)[0])
     except EvaluationError:
         return "no value"
@@ -53,8 +54,8 @@ def _asked(step: Step, bindings: Iterable[evaluate.Binding]) -> Rows:
     return Rows.of_counts(_types(step), dict.fromkeys(asked, 1))
 
 
-def _by_columns(step: Step, rows: Rows, own: Sequence[Scalar]) -> Rows:
-    keys, _ = join.keys_of(join.fulfilling(Binding.of(step.via[0], Input(rows)), own), step.keys)
+def _by_columns(step: Step, rows: Input, own: Sequence[Scalar]) -> Rows:
+    keys, _ = join.keys_of(join.fulfilling(Binding.of(step.via[0], rows), own), step.keys)
     return Rows.of_columns(_types(step), keys)
 
 
