@@ -7,11 +7,11 @@ choose between plans that all give the same answer: they need to be in the right
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from operator import mul
+from math import prod
 
 from attrs import frozen
 
-from ripplenest.nrc.access import Equation, Join, Read, joins
+from ripplenest.nrc.access import MOST_KEYS, Equation, Join, Read, joins
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.paths import column_of, label_columns, root
@@ -50,7 +50,8 @@ def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None) -> Estimate
     Laws: grows with ``rows``, except with those of a table whose unique columns group another: the more groups, the
     smaller each. ``out`` is exact for joins by unique columns where each row finds its partner.
     """
-    return reduce(Estimate.__add__, (_estimate(j, _Tables(rows, keys or {})) for j in joins(c)), NOTHING)
+    tables = _Tables(rows, keys or {})
+    return reduce(Estimate.__add__, (_estimate(j, tables) for j in joins(c)), NOTHING)
 
 
 def estimate_all(cs: Iterable[Comprehension], rows: Rows, keys: Keys | None = None) -> Estimate:
@@ -69,7 +70,7 @@ def different(c: Comprehension, columns: Iterable[Elem], rows: Rows, keys: Keys 
         assert var is not None
         read.setdefault(var, set()).update(_names(t, c))
     each = (tables.different(rels[var], frozenset(found)) for var, found in read.items())
-    return min(reduce(mul, each, 1.0), max(estimate(c, rows, keys).out, 1.0))
+    return min(prod(each), max(estimate(c, rows, keys).out, 1.0))
 
 
 def _names(t: Elem, c: Comprehension) -> frozenset[str]:
@@ -86,19 +87,49 @@ def found_by_a_key(j: Join, r: Read, rows: Rows) -> float:
 
 
 def _estimate(j: Join, tables: "_Tables") -> Estimate:
-    order, rels = j.reads(), dict(j.product.generators)
-    from_change = any(r.how == "change" for r in order)
-    read, out = 0.0, 1.0
-    fetched: dict[str, float] = {}  # rows of each generator that can take part
-    for r in order:
-        size = tables.size(r.rel)
-        fetched[r.var] = size
-        if from_change and r.how == "probe":  # which reads each row once, however many keys ask for it
-            asked = 1.0 if r.via is None else fetched[r.via]
-            fetched[r.var] = min(asked * tables.fan_out(r.rel, r.keys, rels), size)
-        read += 0.0 if r.how == "change" else fetched[r.var]
+    """Of several orders the one that reads least: rows of a change choose by what they find."""
+    out, rels = 1.0, dict(j.product.generators)
+    first, *others = j.orders()
+    for r in first:
         out = min(out * tables.fan_out(r.rel, r.equated, rels), MOST)
+    read = min(_rows_read(order, tables, rels) for order in (first, *others))
     return Estimate(min(read, MOST), out)
+
+
+def _rows_read(order: Sequence[Read], tables: "_Tables", rels: Mapping[str, Rel]) -> float:
+    """The rows of stored tables that are read in this order, from scratch or from a change."""
+    from_change = any(r.how == "change" for r in order)
+    found: dict[str, _Found] = {}
+    for r in order:
+        if from_change and r.how == "probe":
+            found[r.var] = _found(r, found, tables, rels)
+        else:
+            found[r.var] = _Found(tables.size(r.rel), tables.size(r.rel), frozenset((r.var,)))
+    return sum(f.rows for var, f in found.items() if rels[var].at is not At.DELTA)
+
+
+@frozen
+class _Found:
+    """``rows`` of a generator that can take part, how many one key finds (``fan``), and the generators ``behind`` it,
+    with itself: those that its keys come from."""
+
+    rows: float
+    fan: float
+    behind: frozenset[str]
+
+
+def _found(r: Read, before: Mapping[str, _Found], tables: "_Tables", rels: Mapping[str, Rel]) -> _Found:
+    """What a probe finds, which reads each row once, however many keys ask for it; where keys are joined from several
+    generators there are as many as combinations of their rows, and where these are too many those of one are asked."""
+    size, fan = tables.size(r.rel), tables.fan_out(r.rel, r.keys, rels)
+    behind = frozenset((r.var,)).union(*(before[v].behind for v in r.via))
+    if len(r.via) < 2:
+        asked = before[r.via[0]].rows if r.via else 1.0
+        return _Found(min(asked * fan, size), fan, behind)
+    alone = min(before[r.via[0]].rows * tables.fan_out(r.rel, r.alone, rels), size) if r.alone else size
+    keys = min(prod(before[v].fan for v in behind - {r.var}), MOST)
+    joined = alone if r.alone and keys > MOST_KEYS else min(keys * fan, alone)
+    return _Found(joined, fan, behind)
 
 
 @frozen

@@ -107,7 +107,7 @@ def _region(order: tuple[Read, ...], scan: Read) -> frozenset[str]:
     """The scanned generator, and those whose keys come from it."""
     found = {scan.var}
     for r in order:
-        if r.via in found:
+        if found & {*r.via}:
             found.add(r.var)
     return frozenset(found)
 

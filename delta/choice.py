@@ -28,6 +28,15 @@ def by_cost(maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], 
     A map is kept when what it saves is more than its upkeep and one more job, and it does not blow up. Of a sum map the
     rows that change are read as well.
     """
+    sizes = sizes_of(maps, parts, rows, changes)
+    return lambda candidate: _decide(candidate, sizes)
+
+
+def sizes_of(
+    maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], changes: Mapping[str, int]
+) -> dict[str, float]:
+    """The rows of parts and of maps that pass on, and of their changes, by key: those that are known, else estimates.
+    """
     sizes: dict[str, float] = {}
     for part in parts:
         sizes[part] = rows.get(part, UNKNOWN_ROWS)
@@ -36,7 +45,7 @@ def by_cost(maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], 
         if m.kind.passes_on:
             sizes[m.name] = max(estimate_all(m.products, sizes).out, 1)
             sizes[At.DELTA.show(m.name)] = UNKNOWN_CHANGES
-    return lambda candidate: _decide(candidate, sizes)
+    return sizes
 
 
 def _decide(candidate: Candidate, sizes: Mapping[str, float]) -> tuple[bool, str]:

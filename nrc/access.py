@@ -2,9 +2,15 @@
 the keys found so far.
 
 This is what makes a batch cost what the change costs. Changes are read first; then the generator with most columns
-equated with one that is read already, which is *probed* at these keys; then those equated with constants only; what
+equated with what is read already, which is *probed* at these keys; then those equated with constants only; what
 nothing is equated with is scanned. It is decided here once: estimates and verdicts count these reads, plans translate
 them to columns (``ripplenest/plan/lower.py``), engines obey the plans.
+
+Keys may be *joined* from several generators, if these were reached from one another: of a triangle
+``E(x,y)·E(y,z)·E(x,z)`` the third generator is read at the pairs (x,z) that the other two have, which are as many as
+the rows of the second. There it matters which of two lists is read, so each row of the change is read in that of the
+``orders`` in which the list that it asks for first is the shorter (FAQ, section 6: the smaller of two factors is
+looped over, and the other looked up).
 
 What can fail is asked last. A combination of rows for which some condition is false or NULL is not in the result, and
 nobody minds what the others are; a product has no value when for some combination one condition fails and no other is
@@ -13,7 +19,7 @@ key that can fail is asked before, because without it there would be no join. Wh
 product is read *cautiously* instead, with that condition among the last: the row may have no partner.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Literal
 
@@ -30,6 +36,7 @@ from ripplenest.nrc.types import UNIT, Label, Type, nullable
 from ripplenest.nrc.walk import free_vars
 
 How = Literal["change", "probe", "scan"]
+MOST_KEYS = 200_000  # keys that are joined from several generators; where they are more, those of one will do
 
 
 def how(at: At, keyed: bool) -> How:
@@ -54,13 +61,12 @@ class Equation:
     constant: bool = False
 
 
-ByOthers = Mapping[frozenset[str], Sequence[Equation]]
-
 
 @frozen
 class Read:
     """One generator: ``keys`` are looked up with the values of ``via``, or with constants when there is no ``via``.
 
+    The first of ``via`` is the one that gives most keys alone.
     ``equated`` are all equations with constants or with what is read before, one a column; some cannot be looked up.
     ``ready``: the conditions to ask here, in the order of the product: those that cannot fail as soon as all that they
     read is known, and those that say what the keys are. ``guarded``: the others, about what fulfils those of all reads.
@@ -71,7 +77,7 @@ class Read:
     var: str
     rel: Rel
     keys: tuple[Equation, ...] = ()
-    via: str | None = None
+    via: tuple[str, ...] = ()
     equated: tuple[Equation, ...] = ()
     ready: tuple[Elem, ...] = ()
     guarded: tuple[Elem, ...] = ()
@@ -80,6 +86,11 @@ class Read:
     @property
     def how(self) -> How:
         return how(self.rel.at, bool(self.keys))
+
+    @property
+    def alone(self) -> tuple[Equation, ...]:
+        """The keys that the first of ``via`` gives without the others."""
+        return tuple(e for e in self.keys if e.others <= {*self.via[:1]})
 
     @property
     def grows(self) -> bool:
@@ -121,18 +132,57 @@ class Join:
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
         """
-        found = [Read(var, rel) for var, rel in self.product.generators if rel.at is At.DELTA]
-        left = [(var, rel) for var, rel in self.product.generators if rel.at is not At.DELTA]
-        usable = _by_others(e for e in self.equations if e.usable and not (cautious and e.condition in self.partial))
+        return self._order(self._changes, self._usable(cautious))
+
+    def orders(self) -> tuple[tuple[Read, ...], ...]:
+        """The orders among which rows of the change choose; the first is ``reads``. There are others where keys are
+        joined from several generators and one generator changes: from another one that it leads to, and on from what
+        was read last.
+
+        Law: each makes the rows of ``reads`` where both have a value.
+        """
+        first, usable = self.reads(), self._usable(cautious=False)
+        if len(self._changes) != 1 or not any(len(r.via) > 1 for r in first) or first[1].place is not None:
+            return (first,)
+        found = (self._best(v, rel, self._changes, usable.get(v, ())) for v, rel in self._stored)
+        begins = [r for r in found if r.via and r.place is None and r.var != first[1].var]
+        others = (self._order((*self._changes, r), usable, onwards=True) for r in begins)
+        return (first, *others)
+
+    @cached_property
+    def _changes(self) -> tuple[Read, ...]:
+        return tuple(Read(var, rel) for var, rel in self.product.generators if rel.at is At.DELTA)
+
+    @property
+    def _stored(self) -> list[tuple[str, Rel]]:
+        return [(var, rel) for var, rel in self.product.generators if rel.at is not At.DELTA]
+
+    def _usable(self, cautious: bool) -> Mapping[str, Sequence[Equation]]:
+        """By generator, the equations that it can be looked up by."""
+        found: dict[str, list[Equation]] = {}
+        for e in self.equations:
+            if e.usable and not (cautious and e.condition in self.partial):
+                found.setdefault(e.var, []).append(e)
+        return found
+
+    def _order(
+        self, begin: Sequence[Read], usable: Mapping[str, Sequence[Equation]], onwards: bool = False
+    ) -> tuple[Read, ...]:
+        """What is read after ``begin``; ``onwards``: of what has as many keys, what is reached from what was read last.
+        """
+        found = [*begin]
+        read = {r.var for r in found}
+        left = [(var, rel) for var, rel in self._stored if var not in read]
         while left:
-            seen = [r.var for r in found]
-            steps = [self._best(var, rel, seen, usable.get(var, {})) for var, rel in left if self._can(var, seen)]
-            step = max(steps, key=lambda r: (r.via is not None, len(r.keys)))
+            steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
+            last = found[-1].var if onwards else None
+            step = max(steps, key=lambda r: (bool(r.via), len(r.keys), last in r.via))
             found.append(step)
+            read.add(step.var)
             left.remove((step.var, step.rel))
         return self._asked(found)
 
-    def _can(self, var: str, seen: Sequence[str]) -> bool:
+    def _can(self, var: str, seen: Set[str]) -> bool:
         """Whether it can be read behind what is ``seen``: of a fold that has a row for every place, all must be known
         that says which."""
         place = self._places.get(var)
@@ -152,13 +202,18 @@ class Join:
     def _variables(self) -> frozenset[str]:
         return frozenset(var for var, _ in self.product.generators)
 
-    def _best(self, var: str, rel: Rel, seen: Sequence[str], usable: ByOthers) -> Read:
-        known = frozenset(seen)
+    def _best(self, var: str, rel: Rel, read: Sequence[Read], usable: Sequence[Equation]) -> Read:
+        """``rel`` by most keys of those that are reached from one change, or by constants."""
+        known = {r.var for r in read}
         equated = _by_column(e for e in self.equations if e.var == var and e.others <= known)
-        probes = [(_by_column(usable[other]), via) for via in seen if (other := frozenset((via,))) in usable]
-        constant: tuple[tuple[Equation, ...], str | None] = (_by_column(usable.get(frozenset(), ())), None)
-        keys, via = max(probes, key=lambda probe: len(probe[0]), default=constant)
-        return Read(var, rel, keys, via, equated, place=self._places.get(var))
+        keyed = [(_keys(group, usable), group) for group in _reached(read)]
+        keys, group = max(keyed, key=lambda found: len(found[0]), default=((), ()))
+        if not keys:
+            keys = _by_column(e for e in usable if not e.others)
+        asked = {other for e in keys for other in e.others}
+        first = [v for v in group if keys and keys[0].others == {v}]
+        via = dict.fromkeys((*first, *(v for v in group if v in asked)))
+        return Read(var, rel, keys, tuple(via), equated, place=self._places.get(var))
 
     def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
         """``order`` with every condition that reads generators at the place where it is asked."""
@@ -208,12 +263,23 @@ def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:
     return tuple({e.column: e for e in reversed(tuple(found))}.values())[::-1]
 
 
-def _by_others(found: Iterable[Equation]) -> Mapping[str, ByOthers]:
-    """By generator, and by what the value reads."""
-    grouped: dict[str, dict[frozenset[str], list[Equation]]] = {}
-    for e in found:
-        grouped.setdefault(e.var, {}).setdefault(e.others, []).append(e)
-    return grouped
+def _keys(group: Sequence[str], usable: Sequence[Equation]) -> tuple[Equation, ...]:
+    """What ``group`` gives keys for, one equation a column: those of the one that gives most alone, then of others."""
+    alone = [_by_column(e for e in usable if e.others == {v}) for v in group]
+    most = max(alone, key=len, default=())
+    others = sorted((e for e in usable if e.others and e.others <= {*group}), key=lambda e: len(e.others))
+    return (*most, *(e for e in _by_column(others) if all(e.column != known.column for known in most)))
+
+
+def _reached(read: Sequence[Read]) -> Sequence[Sequence[str]]:
+    """The generators that were ``read``, those together that were reached by keys from one another. Keys of two that
+    hang together by nothing would be each of one with each of the other."""
+    groups: dict[str, list[str]] = {}
+    root: dict[str, str] = {}
+    for r in read:
+        root[r.var] = root[r.via[0]] if r.via else r.var
+        groups.setdefault(root[r.var], []).append(r.var)
+    return [*groups.values()]
 
 
 def joins(c: Comprehension, free: Mapping[str, Type] | None = None) -> Iterator[Join]:

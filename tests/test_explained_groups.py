@@ -49,3 +49,81 @@ def test_a_view_without_groups_has_no_such_section() -> None:
         return [c for c in C if c != ""]
 
     assert rn.explain(names).json()["groups"] == [] and "Groups" not in rn.explain(names).text
+
+
+@rn.record
+class Edge:
+    x: int
+    y: int
+
+
+@rn.view
+def triangles(E: rn.Bag[Edge]):  # type: ignore[no-untyped-def]
+    return [{"n": len([1 for a in E for b in E if b.x == a.y for c in E if c.x == a.x and c.y == b.y])}]
+
+
+@rn.record
+class Entry:
+    i: int
+    j: int
+    v: int
+
+
+@rn.view
+def chain(A: rn.Bag[Entry], B: rn.Bag[Entry], C: rn.Bag[Entry]):  # type: ignore[no-untyped-def]
+    return [
+        {"i": k.i, "l": k.l, "s": sum(t["v"] for t in g)}
+        for k, g in rn.group_by(
+            [
+                {"i": a.i, "l": c.j, "v": a.v * b.v * c.v}
+                for a in A
+                for b in B
+                if a.j == b.i
+                for c in C
+                if b.j == c.i and a.v < c.v
+            ],
+            lambda t: {"i": t["i"], "l": t["l"]},
+        )
+    ]
+
+
+def test_the_join_of_a_group_has_a_bound_and_an_order() -> None:
+    """The triangle: exponent 3/2, whatever is eliminated first."""
+    explained = rn.explain(triangles, sizes={"E": 10_000})
+    ((join,),) = (g["joins"] for g in explained.json()["groups"])
+    assert [(e["name"], e["vertices"]) for e in join["edges"]] == [
+        ("a", ["a.x", "a.y"]),
+        ("b", ["a.y", "b.y"]),
+        ("c", ["a.x", "b.y"]),
+    ]
+    assert (join["exponent"], join["width"], join["exact"], join["keys"], join["assumed"]) == (
+        "3/2",
+        "3/2",
+        True,
+        [],
+        [],
+    )
+    assert round(join["most_rows"]) == 10**6 and join["rows"] == {"E": 10_000.0}
+    text = " ".join(explained.text.split())
+    assert "hypergraph a(a.x, a.y); b(a.y, b.y); c(a.x, b.y) keys none at most 1,000,000 rows are joined" in text
+    assert "eliminate b.y, then a.y, then a.x: width 3/2, the least of all orders b.y: join b, c; leaves" in text
+
+
+def test_a_chain_is_eliminated_from_inside_to_its_keys() -> None:
+    """What is multiplied is summed where it is read; a condition on two tables is an edge of its own."""
+    ((join,),) = (g["joins"] for g in rn.explain(chain).json()["groups"])
+    found = {e["name"]: (e["kind"], e["vertices"]) for e in join["edges"]}
+    assert found["b"] == ("generator", ["a.j", "b.j"]) and found["a.v < c.v"] == ("condition", ["a.v", "c.v"])
+    assert join["keys"] == ["a.i", "c.j"] and join["steps"][-1]["keeps"] == ["a.i", "c.j"]
+    assert sorted(join["order"]) == ["a.j", "a.v", "b.j", "c.v"]
+    assert join["assumed"] == ["A", "B", "C"] and join["rows"]["A"] == 1_000_000.0
+
+
+def test_orders_among_which_rows_choose_are_told() -> None:
+    """The triangle is read from each end of an edge that changes."""
+    explained = rn.explain(triangles)
+    statement = next(s for s in explained.json()["statements"] if s["part"] == "E")
+    assert [a["columns"] for a in statement["joins"][0]] == [[], ["x"], ["x", "y"]]
+    assert [len(others) for others in statement["others"]] == [1, 1, 1]
+    text = " ".join(explained.text.split())
+    assert "reads ΔE, then probe E⁺ by y, then probe E by x, y or ΔE, then probe E by y, then" in text

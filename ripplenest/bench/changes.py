@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 from attrs import define, field, frozen
 
-from ripplenest.bench import data
-from ripplenest.bench.data import Data, Ints
+from ripplenest.bench import data, graphs
+from ripplenest.bench.data import Data
+from ripplenest.bench.graphs import Ints
 
 Kind = Literal["insert", "mixed", "deep insert", "delete", "deep delete", "price", "first"]
 Verb = Literal["insert", "delete"]
@@ -170,6 +171,23 @@ class Sides:
         self.made += rows + 1
         shares = {"X": rows - rows // 2, "Y": rows // 2}
         return {n: data.pairs(draw, base + np.arange(k), self.data.joined_numbers) for n, k in shares.items()}
+
+
+@define
+class Edges:
+    """New edges of the graph, drawn as it was."""
+
+    data: Data
+    made: int = 0
+    _known: Ints | None = None
+
+    def fresh(self, rows: int) -> pa.Table:
+        draw, levels = self.data.draw(self.made), graphs.levels(self.data.edge_count)
+        known = self.data.edge_numbers if self._known is None else self._known
+        found = graphs.distinct(draw, levels, rows, known)
+        self._known = np.concatenate([known, found])
+        self.made += rows + 1
+        return graphs.table(found, levels)
 
 
 @define

@@ -4,7 +4,8 @@
 Scale 1 has 150,000 customers, 1,500,000 orders, about 6,000,000 items and 200,000 parts. A third of the customers has
 no orders, and an order has one to seven items, as there. It has 1,000,000 pairs to group and two times 100,000 to join,
 of numbers from 0 to 10,000. Sides to be joined have fewer numbers at smaller scales, so that a row meets ten as there,
-and pairs to be grouped below a tenth, so that a group has ten at least.
+and pairs to be grouped below a tenth, so that a group has ten at least. And it has a graph of 1,000,000 edges
+(``graphs``).
 """
 
 from collections.abc import Iterator
@@ -14,12 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from ripplenest.bench import graphs
+from ripplenest.bench.graphs import Ints
+
 ORDERS, CUSTOMERS, PARTS = 1_500_000, 150_000, 200_000  # at scale 1
 MOST = 7  # items of an order
 PAIRS, SIDE, NUMBERS = 1_000_000, 100_000, 10_000  # at scale 1
+EDGES = 1_000_000  # at scale 1
+NO_EDGES: Ints = np.empty(0, np.int64)
 FEWEST = 5  # numbers, at small scales
 CHUNK = 100_000  # orders whose items are drawn together
 EPOCH, DAYS = 8_036, 2_406  # 1992-01-01 in days since 1970, and days of orders
@@ -97,6 +101,20 @@ class Data:
     def right(self) -> pa.Table:
         """(id, x, y)."""
         return pairs(self._random("right"), np.arange(self.side_count), self.joined_numbers)
+
+    @property
+    def edge_count(self) -> int:
+        return max(round(EDGES * self.scale), 10)
+
+    @cached_property
+    def edge_numbers(self) -> Ints:
+        """The edges as ``graphs`` numbers them."""
+        return graphs.distinct(self._random("edges"), graphs.levels(self.edge_count), self.edge_count, NO_EDGES)
+
+    @property
+    def edges(self) -> pa.Table:
+        """(x, y)."""
+        return graphs.table(self.edge_numbers, graphs.levels(self.edge_count))
 
     @property
     def grouped_numbers(self) -> int:

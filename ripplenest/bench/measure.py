@@ -66,6 +66,7 @@ class Samples:
             Timing.of(self.floors) if self.floors else None,
             {name: Timing.of(self.rivals[name]) for name in right if self.rivals[name]},
             self.applied[-1].engine,
+            statistics.median_low([a.rows_read for a in self.applied]),
         )
 
 

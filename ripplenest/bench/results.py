@@ -11,7 +11,8 @@ from ripplenest.bench.timing import Timing
 @frozen
 class Point:
     """Batches of one kind that change so many ``rows``: what they took in all and in each phase (medians), the floor,
-    and what rivals took to compute the view again after the same change, or to maintain it. ``engine`` did the last."""
+    and what rivals took to compute the view again after the same change, or to maintain it. ``engine`` did the last.
+    ``rows_read``: stored rows that a batch read (median)."""
 
     kind: str
     rows: int
@@ -21,6 +22,7 @@ class Point:
     floor: Timing | None
     rivals: Mapping[str, Timing]
     engine: str = "local"
+    rows_read: int = 0
 
 
 @frozen

@@ -71,7 +71,7 @@ def _goal(j: Judged) -> Cells:
 def _batches(m: Measured) -> Section:
     phases = list(dict.fromkeys(name for p in m.points for name in p.phases))
     rivals = list(dict.fromkeys(name for p in m.points for name in p.rivals))
-    head = ("batch", "rows", "ms", "least to most", *phases, "floor", *rivals)
+    head = ("batch", "rows", "ms", "least to most", *phases, "floor", "rows read", *rivals)
     rows = tuple(_point(p, phases, rivals) for p in sorted(m.points, key=lambda p: (_first(m, p), p.rows)))
     said = [_crossing(m, name) for name in rivals]
     title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {_counted(m)}"
@@ -92,7 +92,8 @@ def _point(p: Point, phases: Sequence[str], rivals: Sequence[str]) -> Cells:
     others = [_against(p, p.rivals.get(name)) for name in rivals]
     between = f"{ms(p.batch.least)} to {ms(p.batch.most)}"
     least = p.floor.median if p.floor else None
-    return (_by(p.engine, kind), shown(p.rows), ms(p.batch.median), between, *times, ms(least), *others)
+    read = f"{p.rows_read:,}"
+    return (_by(p.engine, kind), shown(p.rows), ms(p.batch.median), between, *times, ms(least), read, *others)
 
 
 def _by(engine: str, what: str) -> str:

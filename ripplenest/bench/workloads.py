@@ -7,7 +7,7 @@ from attrs import frozen
 
 import ripplenest as rn
 from ripplenest.bench import firsts, totals, views
-from ripplenest.bench.changes import Changes, DeepItems, Documents, Items, Pairs, Sides
+from ripplenest.bench.changes import Changes, DeepItems, Documents, Edges, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
 
 USUAL = (1, 10, 100, 1_000, 10_000, 100_000)
@@ -118,5 +118,11 @@ MOST = Workload(
     _pair_tables, lambda data: Changes.of("S", Pairs(data)), lambda data: data.pair_count, "pairs",
     sizes=OF_DOCUMENTS[:-1], limit=1,
 )  # fmt: skip
+TRIANGLES = Workload(
+    "triangles", "how many triangles a skewed graph has", totals.triangles,
+    (Relation("E", totals.Edge, ("x", "y")),), lambda data: {"E": data.edges},
+    lambda data: Changes.of("E", Edges(data)), lambda data: data.edge_count, "edges", sizes=(1, 10, 100, 1_000, 10_000),
+)  # fmt: skip
 
-WORKLOADS: Mapping[str, Workload] = {w.name: w for w in (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TOP10, MOST)}
+EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST)
+WORKLOADS: Mapping[str, Workload] = {w.name: w for w in EVERY}

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ripplenest.bench.results import Run
 
 T = TypeVar("T")
-_SCALES = "Sizes, where 1 has 6 million items and a million pairs; the goals are about 0.02 and 1."
+_SCALES = "Sizes, where 1 has 6 million items, a million pairs, and a million edges; the goals are about 0.02 and 1."
 _WORKLOADS = (
     f"{', '.join(asked.WORKLOADS)}: nested rows of flat and of nested ones, a flat join; totals in nested rows and of "
-    "them (nn2, nf2), averages of pairs and of a join of pairs."
+    "them (nn2, nf2), averages of pairs and of a join of pairs; the triangles of a graph."
 )
 _ROWS = (
     "Rows that a batch changes, such as 100 or 10k; unless set, each workload has its own. Those above a tenth of the "

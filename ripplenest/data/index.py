@@ -62,6 +62,11 @@ class Keys:
     def __len__(self) -> int:
         return len(self.hashes)
 
+    def numbers(self, keys: Rows) -> Places:
+        """By row of ``keys``, all of which are here, the number of its key, or of the first of those of its hash."""
+        arrays = [column.combine_chunks() for column in keys.arrow().columns[:-1]]
+        return np.searchsorted(self.hashes, hash_columns(arrays, len(keys)))
+
     @property
     def rows(self) -> Rows:
         """The keys, each once."""

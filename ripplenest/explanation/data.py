@@ -9,6 +9,7 @@ from ripplenest.cost.verdict import Finding, Verdict
 from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, Statement
 from ripplenest.explanation.context import InnerBag
+from ripplenest.explanation.eliminations import Joined
 from ripplenest.explanation.facts import Facts, Flat, KeptSite
 from ripplenest.explanation.groups import GroupFact, group_facts
 from ripplenest.explanation.ranking import RankingFact, ranking_facts
@@ -79,6 +80,7 @@ def _group(g: GroupFact) -> Json:
         "shown": dict(g.shown),
         "nothing": None if g.nothing is None else list(g.nothing),
         "why": g.why,
+        "joins": [_joined(found) for found in g.joins],
     }
 
 
@@ -92,6 +94,29 @@ def _ranking(r: RankingFact) -> Json:
         "limit": r.limit,
         "nothing": None if r.nothing is None else list(r.nothing),
     }
+
+
+def _joined(found: Joined) -> Json:
+    """The hypergraph, the bound on the rows of the join, and an order of elimination; exponents are fractions."""
+    h, order = found.hypergraph, found.elimination
+    return {
+        "edges": [
+            {"kind": e.kind, "name": e.name, "table": e.table, "vertices": sorted(e.vertices)} for e in h.edges
+        ],
+        "keys": sorted(h.free),
+        "rows": dict(found.rows),
+        "assumed": sorted(found.assumed),
+        "most_rows": found.most,
+        "exponent": found.exponent,
+        "order": list(order.order),
+        "width": str(order.width),
+        "exact": order.exact,
+        "steps": [
+            {"vertex": s.vertex, "joins": list(s.joins), "keeps": sorted(s.keeps), "width": str(s.width),
+             "most_rows": s.rows}
+            for s in order.steps
+        ],
+    }  # fmt: skip
 
 
 def _term(t: Expr | DictLit) -> str:
@@ -166,6 +191,7 @@ def _statement(f: Facts, step: int, m: Map, s: Statement) -> Json:
         "part": s.part,
         "term": show(s.term),
         "joins": [[_plain(a) for a in join] for join in f.joins(m, s)],
+        "others": [[[_plain(a) for a in order] for order in others] for others in f.others(m, s)],
         "verdict": _verdict(f.verdicts[m.name, s.part]),
     }
 

@@ -15,7 +15,7 @@ from ripplenest.delta.program import Map, MapKind, Statement
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.delta.tower import older
 from ripplenest.explanation.context import InnerBag, dictionary_name, inner_bags
-from ripplenest.explanation.reads import Access, accesses, column_names
+from ripplenest.explanation.reads import Access, accesses, column_names, orders
 from ripplenest.explanation.terms import is_sum, unnamed, unnamed_dict
 from ripplenest.nrc.normal import normal, term
 from ripplenest.nrc.pretty import open_definition, show_site
@@ -225,6 +225,10 @@ class Facts:
     def joins(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How each join of a statement reads its sources."""
         return tuple(join for c in s.products for join in accesses(c, m.made))
+
+    def others(self, m: Map, s: Statement) -> tuple[tuple[tuple[Access, ...], ...], ...]:
+        """Of each of ``joins`` the other orders, which rows of a change choose that find less at first."""
+        return tuple(found[1:] for c in s.products for found in orders(c, m.made))
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], Verdict]:

@@ -11,6 +11,7 @@ from attrs import frozen
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import VALUES, Cut
+from ripplenest.explanation.eliminations import Joined, eliminated, joined
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, equation, wrapped
 from ripplenest.explanation.ranking import ranked
@@ -41,15 +42,16 @@ class GroupFact:
     shown: tuple[tuple[str, str], ...]
     nothing: tuple[str, ...] | None
     why: str
+    joins: tuple[Joined, ...]
 
 
 def group_facts(f: Facts) -> tuple[GroupFact, ...]:
     """Every group, inner ones first."""
     found = (m for _, m, _ in f.steps if m.kind is MapKind.GROUP)
-    return tuple(_fact(m, m.group) for m in found if m.group is not None)
+    return tuple(_fact(f, m, m.group) for m in found if m.group is not None)
 
 
-def _fact(m: Map, cut: Cut) -> GroupFact:
+def _fact(f: Facts, m: Map, cut: Cut) -> GroupFact:
     own = folding(cut)
     values = [[show_elem(v) for v in _values(c.head)] for c in m.products[:1]]
     args = values[0] if len(m.products) == 1 else [f"a{i}" for i in range(_many(cut))]
@@ -57,7 +59,10 @@ def _fact(m: Map, cut: Cut) -> GroupFact:
     answers = tuple((a.name, f"{a.fn}({' · '.join(args[i] for i in a.args)})") for a in cut.answers)
     shown = () if own.is_plain else tuple((name, show_elem(_named(t))) for name, t in cut.shown)
     nothing = None if own.nothing is None else tuple(show_elem(Lit(c.value, c.type)) for c in of_nothing(own))
-    return GroupFact(m.name, m.term, column_names(m.row, tuple(range(own.keys))), merge, answers, shown, nothing, m.why)
+    return GroupFact(
+        m.name, m.term, column_names(m.row, tuple(range(own.keys))), merge, answers, shown, nothing, m.why,
+        tuple(joined(f, m)),
+    )
 
 
 def _named(t: Elem) -> Elem:
@@ -113,3 +118,5 @@ def _folded(f: Facts, width: int) -> Iterator[Line]:
             yield from wrapped("", "    every place has a row; that of nothing is ", f"⟨{', '.join(g.nothing)}⟩", width)
         cost = "one stored row is read and replaced for each key that changes"
         yield from wrapped("access", "    ", cost, width, " ")
+        for found in g.joins:
+            yield from eliminated(found, width)

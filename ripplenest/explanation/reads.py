@@ -40,8 +40,14 @@ class Access:
 
 def accesses(c: Comprehension, row: Type) -> Iterator[tuple[Access, ...]]:
     """The order of reading of every join that the product ``c``, with rows ``row``, becomes."""
+    for first, *_ in orders(c, row):
+        yield first
+
+
+def orders(c: Comprehension, row: Type) -> Iterator[tuple[tuple[Access, ...], ...]]:
+    """Of every such join the orders among which rows of the change choose, by the shorter list."""
     for product in lower(c, row):
-        yield tuple(_access(step, product, c) for step in product.steps)
+        yield tuple(tuple(_access(step, order, c) for step in order.steps) for order in product.orders)
 
 
 def _access(step: Step, product: Product, c: Comprehension) -> Access:

@@ -1,6 +1,6 @@
 """Sections of the text: the maps, and the program that keeps them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import assert_never
 
@@ -9,7 +9,7 @@ from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, Style, below, equation, laid_out, note, steps_of, when, wrapped
-from ripplenest.explanation.reads import column_types, shown_row
+from ripplenest.explanation.reads import Access, column_types, shown_row
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part, path
 
@@ -93,11 +93,17 @@ def statements(f: Facts, width: int) -> Iterator[Line]:
                 yield "heading", f"    on {when(s.part)}: {part(m.name)} +="
                 yield from below(laid_out(s.term, width - 8), 8)
                 verdict = f.verdicts[m.name, s.part]
-                for join in f.joins(m, s):
+                for join, others in zip(f.joins(m, s), f.others(m, s), strict=True):
                     slow = not verdict.incremental and any(a.how == "scan" for a in join)
                     style: Style = "warning" if slow else "access"
                     yield from wrapped(style, "      reads ", ", then ".join(map(str, join)), width, " ")
+                    for other in others:
+                        yield from wrapped(style, "        or ", _less_first(other), width, " ")
                 yield from _verdict(verdict, width, "about" if f.averaged else "at most")
+
+
+def _less_first(order: Sequence[Access]) -> str:
+    return f"{', then '.join(map(str, order))}: for rows that find less so at first"
 
 
 def _reading(f: Facts, width: int) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step, sources_of
 
 Row = tuple[object, ...]
 Counts = Mapping[Row, int]
@@ -69,13 +69,23 @@ def _join(p: Product, inputs: Sequence[Counts]) -> Iterator[tuple[Binding, int]]
 
 
 def possible(p: Product, steps: Sequence[Step], inputs: Mapping[int, Counts]) -> bool:
-    """Whether some combination of rows of the sources that ``steps`` read fulfils every condition on these sources
-    alone that cannot fail. One combination is looked for, not all of them."""
+    """Whether there is one of ``combinations``. One is looked for, not all of them."""
+    return next(combinations(p, steps, inputs), None) is not None
+
+
+def combinations(p: Product, steps: Sequence[Step], inputs: Mapping[int, Counts]) -> Iterator[Binding]:
+    """The combinations of rows of the sources that ``steps`` read which fulfil every condition on these sources alone
+    that cannot fail. No key needs another source."""
     found: Iterator[tuple[Binding, int]] = iter([({}, 1)])
     for step in steps:
-        total = [c for c in step.ready if c not in p.partial]
-        found = _extend(found, step, inputs[step.source], total)
-    return next(found, None) is not None
+        found = _extend(found, step, inputs[step.source], asked_of(p, steps, step))
+    return (binding for binding, _ in found)
+
+
+def asked_of(p: Product, steps: Sequence[Step], step: Step) -> list[Scalar]:
+    """The conditions to ask at ``step`` of sources that ``steps`` read alone, if they cannot fail."""
+    read = {s.source for s in steps}
+    return [c for c in step.ready if c not in p.partial and sources_of(c) <= read]
 
 
 def _extend(

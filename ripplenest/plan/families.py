@@ -52,6 +52,7 @@ def _general(p: Product, places: dict[Const, Col]) -> Product:
         head=scalars(p.head),
         steps=steps(p.steps),
         cautious_steps=steps(p.cautious_steps),
+        others=tuple(map(steps, p.others)),
         partial=scalars(p.partial),
         times=scalars(p.times),
     )
@@ -71,7 +72,7 @@ def _with(s: Scalar, places: dict[Const, Col]) -> Scalar:
 
 def _scalars(p: Product) -> Iterator[Scalar]:
     yield from (*p.conditions, *p.head, *p.times)
-    for step in (*p.steps, *p.cautious_steps):
+    for step in (*p.steps, *p.cautious_steps, *(step for order in p.others for step in order)):
         yield from (k.scalar for k in step.keys)
         yield from (*step.ready, *step.guarded)
 

@@ -62,25 +62,27 @@ def _product(join: Join, row: Type) -> Product | None:
     if any(isinstance(s, Const) and s.value is not True for s in lowered.values()):
         return None
     kept = {t: s for t, s in lowered.items() if not isinstance(s, Const)}
+    first, *others = (tuple(_step(r, place, kept, env) for r in order) for order in join.orders())
     return Product(
         tuple(Source(rel.name, rel.at, base_types(rel.row)) for _, rel in c.generators),
         tuple(kept[t] for t in c.conditions if t in kept),
         _leaves(_elem(c.head, env), row),
         c.weight,
-        tuple(_step(r, place, kept, env) for r in join.reads()),
+        first,
         tuple(_step(r, place, kept, env) for r in join.reads(cautious=True)),
         tuple(kept[t] for t in join.partial if t in kept),
         tuple(_scalar(_elem(t, env)) for t in c.times),
+        tuple(others),
     )
 
 
 def _step(r: Read, place: Mapping[str, int], lowered: Mapping[Elem, Scalar], env: Mapping[str, Lowered]) -> Step:
-    source, via = place[r.var], None if r.via is None else place[r.via]
+    source, via = place[r.var], tuple(place[v] for v in r.via)
     keys = sorted((_key(lowered[e.condition], source) for e in r.keys), key=lambda k: k.column)
     ready, guarded = (tuple(lowered[t] for t in ts if t in lowered) for ts in (r.ready, r.guarded))
     if r.place is not None:
         asked = _leaves(_elem(r.place, env), _label_type(r.rel.row))
-        return Step(source, tuple(Key(i, s, True) for i, s in enumerate(asked)), None, ready, guarded, True)
+        return Step(source, tuple(Key(i, s, True) for i, s in enumerate(asked)), (), ready, guarded, True)
     return Step(source, tuple(keys), via, ready, guarded)
 
 

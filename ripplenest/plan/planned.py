@@ -236,7 +236,10 @@ def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
 
 def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:
     for m in (m for level in levels for m in level):
-        for p in (p for _, products in m.triggers for p in products):
+        every = [p for _, products in m.triggers for p in products]
+        for p in (order for one in every for order in one.orders):
             for step in p.steps:
                 if p.how(step) == "probe":
+                    if step.alone is not None:
+                        yield p.sources[step.source].table, step.alone.columns
                     yield p.sources[step.source].table, step.columns

@@ -65,14 +65,15 @@ class Key:
 class Step:
     """Read ``source``: the whole change, a probe with ``keys`` computed from the rows of ``via``, or a scan.
 
-    Keys without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
+    Keys of several sources are joined from them; those of the first of ``via`` find all of these rows alone. Keys
+    without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
     by all that was read before. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
     ``nrc/access.py`` has them.
     """
 
     source: int
     keys: tuple[Key, ...] = ()
-    via: int | None = None
+    via: tuple[int, ...] = ()
     ready: tuple[Scalar, ...] = ()
     guarded: tuple[Scalar, ...] = ()
     place: bool = False
@@ -80,6 +81,12 @@ class Step:
     @property
     def columns(self) -> tuple[int, ...]:
         return tuple(k.column for k in self.keys)
+
+    @property
+    def alone(self) -> "Step | None":
+        """The same by the keys of one source, the first of ``via``; None where each key takes several."""
+        keys = tuple(k for k in self.keys if sources_of(k.scalar) <= {*self.via[:1]})
+        return evolve(self, keys=keys, via=self.via[:1]) if keys else None
 
 
 @frozen(slots=False, cache_hash=True)
@@ -89,6 +96,7 @@ class Product:
     A combination counts as often as the product of its rows' weights and of its own ``times`` says, integers that are
     not 0 where all conditions are true. ``steps`` read each source once, in the
     order of ``nrc/access.py``; ``cautious_steps`` by no key that can fail. ``partial``: the conditions that can fail.
+    ``others``: steps in other orders, among which rows of the change choose.
     """
 
     sources: tuple[Source, ...]
@@ -99,6 +107,7 @@ class Product:
     cautious_steps: tuple[Step, ...]
     partial: tuple[Scalar, ...]
     times: tuple[Scalar, ...] = ()
+    others: tuple[tuple[Step, ...], ...] = ()
 
     @cached_property
     def constant(self) -> tuple[Scalar, ...]:
@@ -111,7 +120,22 @@ class Product:
 
     def cautious(self) -> "Product":
         """The same product by keys that cannot fail; itself when it has no others."""
-        return evolve(self, steps=self.cautious_steps)
+        return evolve(self, steps=self.cautious_steps, others=())
+
+    @cached_property
+    def orders(self) -> tuple["Product", ...]:
+        """The same product in each order among which rows of the change choose: itself, and those in another."""
+        return (self, *(evolve(self, steps=steps, others=()) for steps in self.others))
+
+    def behind(self, step: Step) -> tuple[Step, ...]:
+        """The steps whose rows the keys of ``step`` come from, directly or by keys of these, in their order."""
+        wanted = {i for k in step.keys for i in sources_of(k.scalar)}
+        found: list[Step] = []
+        for before in reversed(self.steps[: self.steps.index(step)]):
+            if before.source in wanted:
+                found.append(before)
+                wanted.update(i for k in before.keys for i in sources_of(k.scalar))
+        return tuple(reversed(found))
 
 
 @lru_cache(maxsize=1 << 16)

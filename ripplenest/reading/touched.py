@@ -228,6 +228,9 @@ class _Before:
         label = tuple(range(len(next(iter(gone), ()))))
         return self.after.probe(table, columns, [k for k in key_rows(keys) if columns != label or k not in gone])
 
+    def many(self, table: str, columns: Columns, keys: Rows) -> Places:
+        return self.after.many(table, columns, keys)
+
     def first(
         self,
         table: str,

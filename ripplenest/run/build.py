@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from ripplenest.data import sums
-from ripplenest.data.index import Wanted
+from ripplenest.data.index import Places, Wanted
 from ripplenest.data.order import First, first_of
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
@@ -58,6 +58,10 @@ class Loaded:
 
     def probe(self, table: str, columns: tuple[int, ...], keys: Wanted) -> Rows:  # noqa: ARG002
         """Nothing is looked up where everything is read. Raises StateError."""
+        raise StateError("a build reads whole tables", where=table)
+
+    def many(self, table: str, columns: tuple[int, ...], keys: Rows) -> Places:  # noqa: ARG002
+        """Nor counted. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 
     def first(self, table: str, *_: object, **__: object) -> First:

@@ -10,17 +10,20 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any, TypeVar
 
+import numpy as np
+import pyarrow as pa
 from attrs import evolve, field, frozen
 
 from ripplenest.data import columnar
+from ripplenest.data.index import Places
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Product, Scalar, Step, sources_of
-from ripplenest.run import answers
+from ripplenest.plan.product import Product, Step, sources_of
+from ripplenest.run import answers, keys
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
@@ -30,7 +33,7 @@ from ripplenest.version.version import Tables
 
 NO_KEYS = Rows.empty(())
 NO_PLACE = Rows.of_counts((), {(): 1})  # of what does not depend on what is around it
-Found = TypeVar("Found", Rows, Rows | None)
+Found = TypeVar("Found")
 
 
 @frozen
@@ -50,15 +53,54 @@ class Run:
     read: list[int] = field(factory=list)
     jobs: list[int] = field(factory=list)
     here: list[int] = field(factory=list)
-    _known: dict[Hashable, tuple[Rows | None, Any]] = field(factory=dict)
+    _known: dict[Hashable, tuple[object, Any]] = field(factory=dict)
 
     def next_level(self) -> None:
         """What statements read from now on is not what those of the levels before have read."""
         self._known.clear()
 
-    def task(self, target: str, p: Product, part: str) -> Task | None:
-        """A product of a statement for ``part`` with the rows of each source that can take part; None when the product
-        is empty.
+    def tasks(self, target: str, p: Product, part: str) -> Iterator[Task]:
+        """A product of a statement for ``part`` with the rows of each source that can take part; none when the product
+        is empty. One task, or one for each order that rows of the change choose: p(c₁ ⊎ c₂) = p(c₁) ⊎ p(c₂)."""
+        for order, change in self._chosen(p):
+            task = self._task(target, order, part, change)
+            if task is not None:
+                yield task
+
+    def _chosen(self, p: Product) -> Iterator[tuple[Product, Rows | None]]:
+        """The orders in which ``p`` is read, each with the rows of the change that choose it: each row chooses the one
+        in which the list that it asks for first is the shortest. All choose that of ``p`` where a key has no value."""
+        change = self.changes.get(p.sources[p.steps[0].source].table) if p.others else None
+        if change is None:
+            yield p, None
+            return
+        begins = tuple((order.sources[order.steps[1].source].table, order.steps[1]) for order in p.orders)
+        parts = self._once((id(change), "chosen", begins), change, lambda: self._divided(change, begins))
+        yield from ((order, rows) for order, rows in zip(p.orders, parts, strict=True) if len(rows))
+
+    def _divided(self, change: Rows, begins: Sequence[tuple[str, Step]]) -> list[Rows]:
+        """``change`` by which of the lists where orders begin is the shortest, the first one of equal ones."""
+        rows = change.consolidated()
+        try:
+            many = [self._many(self._input(rows), table, step) for table, step in begins]
+        except EvaluationError:
+            return [change, *(Rows.empty(change.types) for _ in begins[1:])]
+        choice = np.argmin(many, axis=0)
+        if not choice.any():
+            return [change, *(Rows.empty(change.types) for _ in begins[1:])]
+        table = rows.arrow()
+        return [Rows(change.types, table=table.filter(pa.array(choice == i)), summed=True) for i in range(len(begins))]
+
+    def _many(self, rows: Input, table: str, step: Step) -> Places:
+        """By row, how many rows of a table the list has that ``step`` reads for it."""
+        asked, asking = join.keys_of(Binding.of(step.via[0], rows), step.keys)
+        found = np.zeros(len(rows), np.int64)
+        types = tuple(k.scalar.type for k in step.keys)
+        found[asking] = self.reader.many(table, step.columns, Rows.of_columns(types, asked))
+        return found
+
+    def _task(self, target: str, p: Product, part: str, change: Rows | None) -> Task | None:
+        """A product with the rows of each source that can take part, of the change those that chose it.
 
         A source is read whole where a key has no value for some row, which may be a row without a partner.
         """
@@ -66,17 +108,32 @@ class Run:
         found: dict[int, Rows] = {}
         steps: list[Step] = []
         for step in p.steps:
-            apart = step.via is None and not step.place and p.sources[step.source].at is not At.DELTA
-            if apart and not _possible(p, steps, found):
+            apart = not step.via and not step.place and p.sources[step.source].at is not At.DELTA
+            if apart and not self._possible(p, steps, found):
                 return None
-            looked_up = self._places(p, steps, step, found) if step.place else self._keys(p, step, found)
-            if looked_up is None:
+            read, looked_up = self._asked(p, steps, step, found)
+            if read.keys != step.keys and not read.keys:
                 product = p.cautious()
-            steps.append(evolve(step, keys=(), via=None) if looked_up is None else step)
-            found[step.source] = self._source(p, steps[-1], looked_up or NO_KEYS, part)
+            steps.append(read)
+            if change is not None and not found:
+                found[step.source] = change
+            else:
+                found[step.source] = self._source(p, read, looked_up, part)
             if found[step.source].is_empty:
                 return None
         return Task(target, product, tuple(found[i] for i in range(len(p.sources))))
+
+    def _asked(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> tuple[Step, Rows]:
+        """What is looked up at ``step``, and by which of its keys: by none where one has no value, by those of one
+        source where all are too many."""
+        if step.place:
+            return step, self._places(p, read, step, found)
+        several = len(step.via) > 1
+        asked = self._joined(p, read, step, found) if several else self._keys(p, step, found)
+        if asked == "too many":
+            step = step.alone or step
+            asked = self._keys(p, step, found)
+        return (step, asked) if isinstance(asked, Rows) else (evolve(step, keys=(), via=()), NO_KEYS)
 
     def scan(self, p: Product) -> Iterator[Rows]:
         """Every source whole; of a fold that has a row for every place, those that the others ask for."""
@@ -109,7 +166,7 @@ class Run:
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
         """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
-        inputs = [Input(found[own.source].consolidated()) for own in read]
+        inputs = [self._input(found[own.source]) for own in read]
         keys, asking = join.keys_of(join.combinations(p, read, inputs), step.keys)
         if not keys:
             return NO_PLACE if len(asking) else NO_KEYS
@@ -123,15 +180,37 @@ class Run:
             return rows
         return answers.completed(m.answers, rows, places)
 
-    def _keys(self, p: Product, step: Step, found: Mapping[int, Rows]) -> Rows | None:
-        """The keys that the rows of the source already read ask for, or the constants. None when one has no value."""
+    def _keys(self, p: Product, step: Step, found: Mapping[int, Rows]) -> keys.Asked:
+        """The keys that the rows of the source already read ask for, or the constants."""
         if not step.keys:
             return NO_KEYS
-        own = tuple(c for c in p.conditions if sources_of(c) == {step.via} and c not in p.partial)
-        rows = None if step.via is None else found[step.via]
-        return self._once((id(rows), step.via, step.keys, own), rows, lambda: _keys(step, rows, own))
+        own = tuple(c for c in p.conditions if sources_of(c) == {*step.via} and c not in p.partial)
+        rows = found[step.via[0]] if step.via else None
+        asked = (id(rows), step.via, step.keys, own)
+        return self._once(asked, rows, lambda: keys.keys_of(step, rows, own, self._input))
 
-    def _once(self, asked: Hashable, keeps: Rows | None, read: Callable[[], Found]) -> Found:
+    def _joined(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> keys.Asked:
+        """The keys that combinations of rows of several sources ask for. What was read without its keys hangs together
+        with nothing."""
+        before = {s.source: s for s in read}
+        behind = [(s, before[s.source]) for s in p.behind(step)]
+        if any(s.keys and not own.keys for s, own in behind):
+            return "no value"
+        steps = tuple(s for s, _ in behind)
+        rows = {s.source: found[s.source] for s in steps}
+        asked = (tuple(map(id, rows.values())), steps, step.keys, step.via)
+        return self._once(asked, rows, lambda: keys.joined(p, steps, step, rows, self._input))
+
+    def _input(self, rows: Rows) -> Input:
+        """``rows`` with their indexes, the same for all of a level who look them up."""
+        return self._once((id(rows), "input"), rows, lambda: Input(rows))
+
+    def _possible(self, p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
+        if are_few(found.values()):
+            return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
+        return join.possible(p, steps, [self._input(found[step.source]) for step in steps])
+
+    def _once(self, asked: Hashable, keeps: object, read: Callable[[], Found]) -> Found:
         """What ``read`` gives, the same for all of a level who ask so; ``keeps`` is what ``asked`` has the id of."""
         if asked not in self._known:
             self._known[asked] = (keeps, read())
@@ -153,33 +232,3 @@ class Run:
 
     def _visible(self, table: str, rows: Rows) -> Rows:
         return visible(self.plan.shown.get(table), rows)
-
-
-def _possible(p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
-    if are_few(found.values()):
-        return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
-    return join.possible(p, steps, [Input(found[step.source]) for step in steps])
-
-
-def _keys(step: Step, rows: Rows | None, own: Sequence[Scalar]) -> Rows | None:
-    """NULL asks only when NULL equals NULL; rows that do not fulfil the conditions on their source alone ask nothing.
-    None when a key has no value."""
-    try:
-        return _keys_by_rows(step, rows, own) if rows is None or are_few([rows]) else _keys_by_columns(step, rows, own)
-    except EvaluationError:
-        return None
-
-
-def _keys_by_rows(step: Step, rows: Rows | None, own: Sequence[Scalar]) -> Rows:
-    via = step.via
-    bindings: list[evaluate.Binding] = [{}] if rows is None or via is None else [{via: row} for row, _ in rows.pairs()]
-    asking = (b for b in bindings if all(evaluate.value(c, b) is True for c in own))
-    keys = dict.fromkeys(tuple(evaluate.value(k.scalar, b) for k in step.keys) for b in asking)
-    asked = [key for key in keys if all(v is not None or k.null_safe for v, k in zip(key, step.keys, strict=True))]
-    return Rows.of_counts(tuple(k.scalar.type for k in step.keys), dict.fromkeys(asked, 1))
-
-
-def _keys_by_columns(step: Step, rows: Rows, own: Sequence[Scalar]) -> Rows:
-    assert step.via is not None
-    keys, _ = join.keys_of(join.fulfilling(Binding.of(step.via, Input(rows)), own), step.keys)
-    return Rows.of_columns(tuple(k.scalar.type for k in step.keys), keys)

@@ -138,8 +138,8 @@ def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
     for m in level:
         for part, products in m.triggers:
             if part in run.changes:
-                tasks = (run.task(m.targets[part].name, p, part) for p in products)
-                yield from (task for task in tasks if task is not None)
+                for p in products:
+                    yield from run.tasks(m.targets[part].name, p, part)
 
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:

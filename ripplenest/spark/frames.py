@@ -120,7 +120,7 @@ def _one_row(spark: SparkSession) -> DataFrame:
 def _hint(step: Step) -> str:
     """How Spark is to join two single partitions so that neither moves: by hash, or every row with every row. What that
     makes is one partition as well, of which Spark has to be told before the next join."""
-    return "shuffle_hash" if step.via is not None or (step.place and step.keys) else "shuffle_replicate_nl"
+    return "shuffle_hash" if step.via or (step.place and step.keys) else "shuffle_replicate_nl"
 
 
 def join_of(p: Product, name: str, shared: Layout, nothing: Mapping[str, Sequence[Const]] | None = None) -> Join:

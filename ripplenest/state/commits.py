@@ -287,6 +287,7 @@ class Commits:
         is there until ``held`` ends."""
         if policy == "strict":
             self._declared.check_strict(changes)
+        self.state.check_indexed(snapshot)
         plan, sizes = self._declared.plan(), {part: len(rows) for part, rows in changes.items()}
         decision = decide(policy, plan, snapshot.size, sizes)
         engine = self.engines.choose(decision.rows)
@@ -390,7 +391,6 @@ def _is_older(applied: Applied | None) -> bool:
 def _is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> bool:
     """Whether ``operations``, which have ``digest``, were applied, perhaps by a release with digests of its own."""
     return applied.digest == digest or any(applied.digest == _digest(operations, form) for form in FORMS)
-
 
 
 def _signature(r: Relation) -> str:

@@ -20,8 +20,9 @@ from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
 from ripplenest.state.stored import StoredPast, read, relation_of, shape_of_stored
 from ripplenest.state.views import Kept, Waiting, view_of
+from ripplenest.store.specs import Columns
 from ripplenest.version.folding import Fold
-from ripplenest.version.version import Sized
+from ripplenest.version.version import AccessKeys, Sized
 
 
 @frozen
@@ -46,6 +47,7 @@ class Declared:
     _texts: dict[tuple[Key, str], str] = field(factory=dict)
     _read: list[Mapping[str, str]] = field(factory=list)
     _merged: dict[tuple[str, ...], Plan] = field(factory=dict)
+    _indexed: list[Plan] = field(factory=list)
 
     def read(self, meta: Mapping[str, str]) -> None:
         """Take in what the state declares: what is new, what is declared anew, and what is no longer. Raises
@@ -123,6 +125,17 @@ class Declared:
             self._merged.clear()
             self._merged[key] = merged([view.plan for view in self.views.values()])
         return self._merged[key]
+
+    def missing(self, known: AccessKeys) -> dict[str, tuple[Columns, ...]]:
+        """By table, the access keys that the plans of views need and are not ``known``; asked once for each plan, as
+        what has come stays."""
+        plan = self.plan()
+        if self._indexed and self._indexed[0] is plan:
+            return {}
+        found = {t: tuple(k for k in keys if k not in known.get(t, ())) for t, keys in plan.indexes.items()}
+        missing = {table: keys for table, keys in found.items() if keys}
+        self._indexed[:] = [] if missing else [plan]
+        return missing
 
     def waits_for(self, parts: Collection[str]) -> list[Waiting]:
         """The waiting views that read one of the changed ``parts``."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 Kind = Literal[
     "relation", "load", "create", "batch", "rollback", "track", "publish", "unpublish", "compact",
-    "rebuild", "replace", "drop", "alter",
+    "rebuild", "replace", "drop", "alter", "index",
 ]  # fmt: skip
 # relation, view: how it is declared. unfolded: a relation's bags that are arrays no longer. behind: the last version
 # that a waiting view shows. past: what a view showed before it was dropped or defined anew. publish: a target.

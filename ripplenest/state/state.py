@@ -12,7 +12,7 @@ from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.errors import StateError, UnknownView
 from ripplenest.schema.shape import OutputShape, shape_of_relation
 from ripplenest.state.declared import Declared
-from ripplenest.state.notes import rollbacks
+from ripplenest.state.notes import note, rollbacks
 from ripplenest.state.views import Waiting
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change, Standing, same_columns
@@ -149,6 +149,14 @@ class State:
         """Give stored tables those of the access ``keys`` that they do not have."""
         known = self.snapshot().access_keys
         self.note(Change(indexes={t: found for t, found in keys.items() if t in known}, meta=meta, note=note))
+
+    def check_indexed(self, snapshot: Unfolding) -> None:
+        """Whether what views are kept by can be looked up at ``snapshot``: an earlier release may have looked it up by
+        other columns. Raises Stale when it could not; then it can be in the version that there is now."""
+        missing = self.declared.missing(snapshot.access_keys)
+        if missing:
+            self.index(missing, note("index", tables=sorted(missing)))
+            raise Stale("access keys were added", got=self.store.version)
 
     def rollbacks(self) -> list[list[int]]:
         """The rollbacks so far: [their version, the version that they went back to]."""

@@ -51,6 +51,10 @@ class Detached:
         """The rows whose ``columns`` are one of ``keys``; NULL matches NULL."""
         return self.refs[table].probe(self.reader, columns, keys)
 
+    def many(self, table: str, columns: Columns, keys: Rows) -> Places:
+        """By key, how many entries have its hash."""
+        return self.refs[table].many(self.reader, columns, keys)
+
     def first(
         self,
         table: str,

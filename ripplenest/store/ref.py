@@ -65,9 +65,7 @@ class TableRef:
 
     def probe(self, reader: Reader, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` are one of ``keys``, as ``Snapshot.probe`` has it."""
-        if columns not in self.spec.indexes:
-            possible = self.spec.indexes
-            raise StateError("not an access key of this table", where=self.spec.name, got=columns, possible=possible)
+        self._check_key(columns)
         if not len(keys):
             return Rows.empty(self.spec.types)
         asked = asked_for(columns, keys, tuple(self.spec.types[i] for i in columns))
@@ -77,6 +75,20 @@ class TableRef:
             for s, own in self._asked(reader, run, asked)
         ]
         return self._rows([t for t in found if t is not None])
+
+    def many(self, reader: Reader, columns: Columns, keys: Rows) -> Places:
+        """By key, how many entries have its hash, as ``Snapshot.many`` has it."""
+        self._check_key(columns)
+        asked = Keys(columns, keys)
+        found = np.zeros(len(asked), np.int64)
+        for s in self.segments if len(asked) else ():
+            found += reader.many(s, asked, self._indexed(s), self.layouts)
+        return found[asked.numbers(keys)]
+
+    def _check_key(self, columns: Columns) -> None:
+        if columns not in self.spec.indexes:
+            possible = self.spec.indexes
+            raise StateError("not an access key of this table", where=self.spec.name, got=columns, possible=possible)
 
     def first(
         self,

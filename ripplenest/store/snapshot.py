@@ -68,6 +68,12 @@ class Snapshot:
         ref = self.table(table)
         return self._read(lambda: ref.probe(self._reader, columns, keys))
 
+    def many(self, table: str, columns: Columns, keys: Rows) -> Places:
+        """By key, how many entries have its hash: at least as many as ``probe`` finds. Costs keys · segments ·
+        log(rows). Raises as ``probe`` does."""
+        ref = self.table(table)
+        return self._read(lambda: ref.many(self._reader, columns, keys))
+
     def first(
         self,
         table: str,

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ripplenest.data.hashing import hash_columns
-from ripplenest.data.index import Places, matches
+from ripplenest.data.index import Places, Sorted, matches
 from ripplenest.data.rows import WEIGHT
+from ripplenest.plan.evaluate import asked_of
 from ripplenest.plan.product import Key, Product, Scalar, Step
 from ripplenest.vector.binding import Binding, Input, times
 from ripplenest.vector.column import Column, either, mask, nulls
@@ -26,11 +27,30 @@ def possible(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> bool
 
 def combinations(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> Binding:
     """Those of the sources that ``steps`` read, for which the conditions on these sources alone are true that cannot
-    fail."""
+    fail. No key needs another source."""
+    found = combinations_within(p, steps, inputs, None)
+    assert found is not None
+    return found
+
+
+def combinations_within(
+    p: Product, steps: Sequence[Step], inputs: Sequence[Input], most: int | None
+) -> Binding | None:
+    """The same; None where there would be more than ``most`` at some step."""
     binding = Binding.nothing_read()
     for step, rows in zip(steps, inputs, strict=True):
-        binding = fulfilling(extended(binding, step, rows), [c for c in step.ready if c not in p.partial])
+        if most is not None and many(binding, step, rows) > most:
+            return None
+        binding = fulfilling(extended(binding, step, rows), asked_of(p, steps, step))
     return binding
+
+
+def many(binding: Binding, step: Step, rows: Input) -> int:
+    """How many combinations ``extended`` has, but for keys of equal hashes."""
+    if not step.keys:
+        return len(binding) * len(rows)
+    keys, asking = keys_of(binding, step.keys)
+    return int(Sorted(rows.index(step.columns)).spans(hash_columns(keys, len(asking)))[1].sum())
 
 
 def fulfilling(binding: Binding, conditions: Iterable[Scalar]) -> Binding:

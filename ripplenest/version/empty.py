@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 from attrs import frozen
 
 from ripplenest.data.index import Places, Wanted
@@ -30,6 +31,10 @@ class Empty:
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:  # noqa: ARG002 - whatever is asked for
         """No row."""
         return self.scan(table)
+
+    def many(self, table: str, columns: Columns, keys: Rows) -> Places:  # noqa: ARG002 - whatever is asked for
+        """None of any key."""
+        return np.zeros(len(keys), np.int64)
 
     def first(
         self,

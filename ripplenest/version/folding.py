@@ -137,6 +137,10 @@ class Unfolding:
             return rows.plus(Rows(rows.types, table=every.arrow().filter(among(every, columns, asked))))
         return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, key_rows(keys))))
 
+    def many(self, table: str, columns: Columns, keys: Rows) -> Places:
+        """By key, about how many rows ``probe`` finds, but for those that arrays stand for."""
+        return self.tables.many(table, columns, keys)
+
     def first(
         self,
         table: str,

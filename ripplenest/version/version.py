@@ -26,6 +26,9 @@ class Tables(Protocol):
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` equal one of ``keys``; NULL equals NULL."""
 
+    def many(self, table: str, columns: Columns, keys: Rows) -> Places:
+        """By key, about how many rows ``probe`` finds: of segments, how many entries have its hash. No row is read."""
+
     def first(
         self,
         table: str,

@@ -73,7 +73,7 @@ def compare(rival: Rival, rows: Rows) -> None:
     rival.recompute()
     answer = rival.answer()
     assert differing(pa.Table.from_pylist(rows, answer.schema), answer) == 0
-    assert len(rows) >= 3
+    assert len(rows) >= 3 or rows[0]["n"] >= 3  # triangles
 
 
 @EACH

@@ -140,12 +140,6 @@ MENDS = {
         "store what the two say together as one column of S",
         join(eq(s("x"), m("x"))),
     ),
-    "two tables": Mend(
-        join(eq(path("t", "k"), m("k")), eq(s("x"), call("add_long", m("x"), path("t", "x"))), tables=(M, T, S)),
-        "needs values of several tables at once: `m.x + t.x`",
-        "equate `s.x` with a value of one table",
-        join(eq(path("t", "k"), m("k")), eq(s("x"), path("t", "x")), tables=(M, T, S)),
-    ),
     "own column": Mend(
         join(s("yes")),
         "`s.yes` is a condition of its own, no equality",
@@ -192,6 +186,7 @@ def test_what_is_paid_for_by_the_result() -> None:
     assert not when(join(BY_KEY)).findings
 
 
+BOTH = eq(s("x"), call("add_long", m("x"), path("t", "x")))
 NOT_PAID = {
     "unequal": (join(call("ne", s("x"), m("x"))), "`s.x ≠ m.x` is no equality"),
     "unequal to a constant": (join(call("ne", s("kind"), A)), '`s.kind ≠ "A"` is no equality'),
@@ -208,7 +203,13 @@ NOT_PAID = {
     "a constant and more": (join(eq(s("kind"), A), call("ne", s("k"), m("k"))), "`s.k ≠ m.k` is no equality"),
     "two constants on one column": (join(eq(s("kind"), A), eq(s("kind"), Lit("B", STRING))), "is a condition on rows"),
     "two tables": (join(tables=(M, S, T)), "no equality leads to T either, and where that is empty"),
+    "both at once": (join(BOTH, tables=(M, T, S)), "needs values of several tables at once: `m.x + t.x`"),
 }
+
+
+def test_keys_of_two_tables() -> None:
+    """A value of two tables is a key where one of them leads to the other."""
+    assert when(join(eq(path("t", "k"), m("k")), BOTH, tables=(M, T, S))).findings == ()
 
 
 @pytest.mark.parametrize("name", NOT_PAID)

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 from itertools import product as cartesian
 from math import prod
 
+import networkx as nx
 import pytest
 from attrs import evolve
 from support.choices import Choices
@@ -43,7 +45,7 @@ def op(fn: str, a: Scalar, b: Scalar) -> Scalar:
     return Op(fn, (a, b), BOOL)
 
 
-def steps(*conditions: Scalar) -> list[tuple[int, tuple[int, ...], int | None]]:
+def steps(*conditions: Scalar) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
     """(source, columns, via) of each step."""
     return [(s.source, s.columns, s.via) for s in product(SOURCES, conditions, ()).steps]
 
@@ -55,15 +57,15 @@ DRAMA = Const("Drama", STRING)
 @pytest.mark.parametrize(
     ("conditions", "wanted"),
     [
-        ((), [(0, (), None), (1, (), None), (2, (), None)]),
-        ((op("eq", key(0), key(1)), op("eq", text(1), text(2))), [(0, (), None), (1, (0,), 0), (2, (1,), 1)]),
-        ((op("eq", key(2), key(0)), op("eq", key(1), key(2))), [(0, (), None), (2, (0,), 0), (1, (0,), 2)]),
-        ((op("eq", key(1), key(0)), op("eq", text(1), text(0))), [(0, (), None), (1, (0, 1), 0), (2, (), None)]),
-        ((op("eq", text(1), DRAMA), op("lt", key(0), key(1))), [(0, (), None), (1, (1,), None), (2, (), None)]),
-        ((op("eq", DRAMA, text(1)), op("eq", key(2), key(0))), [(0, (), None), (2, (0,), 0), (1, (1,), None)]),
-        ((op("eq", text(1), DRAMA), op("eq", key(1), key(0))), [(0, (), None), (1, (0,), 0), (2, (), None)]),
-        ((op("eq", key(1), Const(1, LONG)),), [(0, (), None), (1, (0,), None), (2, (), None)]),
-        ((op("eq", Col(1, 2, EXACT), FINER),), [(0, (), None), (1, (), None), (2, (), None)]),
+        ((), [(0, (), ()), (1, (), ()), (2, (), ())]),
+        ((op("eq", key(0), key(1)), op("eq", text(1), text(2))), [(0, (), ()), (1, (0,), (0,)), (2, (1,), (1,))]),
+        ((op("eq", key(2), key(0)), op("eq", key(1), key(2))), [(0, (), ()), (2, (0,), (0,)), (1, (0,), (2,))]),
+        ((op("eq", key(1), key(0)), op("eq", text(1), text(0))), [(0, (), ()), (1, (0, 1), (0,)), (2, (), ())]),
+        ((op("eq", text(1), DRAMA), op("lt", key(0), key(1))), [(0, (), ()), (1, (1,), ()), (2, (), ())]),
+        ((op("eq", DRAMA, text(1)), op("eq", key(2), key(0))), [(0, (), ()), (2, (0,), (0,)), (1, (1,), ())]),
+        ((op("eq", text(1), DRAMA), op("eq", key(1), key(0))), [(0, (), ()), (1, (0,), (0,)), (2, (), ())]),
+        ((op("eq", key(1), Const(1, LONG)),), [(0, (), ()), (1, (0,), ()), (2, (), ())]),
+        ((op("eq", Col(1, 2, EXACT), FINER),), [(0, (), ()), (1, (), ()), (2, (), ())]),
     ],
 )
 def test_the_order_of_reading(conditions, wanted) -> None:
@@ -78,22 +80,28 @@ HUGE = 2**63 - 1  # a + 1 has no value
 
 
 def random_comprehension(c: Choices) -> Comprehension:
-    """One to three generators; equalities of columns, constants and sums, which can fail, and disjunctions of them."""
-    names = [f"x{i}" for i in range(c.pick((2, 3, 2, 1)))]
+    """One to four generators; equalities of columns, constants, sums, which can fail, disjunctions; cycles."""
+    names = [f"x{i}" for i in range(c.pick((2, 3, 3, 4, 1)))]
     columns = [[Proj(Var(x), field) for field in "ab"] for x in names]
 
     def equality() -> Elem:
         one = c.number(len(columns))
         own, other = c.pick(columns[one]), c.pick(columns[one - (not c.one_in(4))])
-        side = c.pick((Call("add_long", (other, ONE)), other, other, Lit(c.number(3), LONG)))
+        both = Call("add_long", (other, c.pick(columns[(one - 2) % len(columns)])))
+        side = c.pick((Call("add_long", (other, ONE)), other, other, Lit(c.number(3), LONG), both))
         return Call(c.pick(("eq", "eq", "same", "lt")), (own, side)[:: c.pick((1, -1))])
 
     def condition() -> Elem:
         return Call(c.pick(("or", "or", "and")), (equality(), equality())) if c.one_in(4) else equality()
 
-    generators = tuple((x, TABLES[c.pick((At.DELTA, At.OLD, At.NEW, At.OLD))]) for x in names)
-    conditions = tuple(condition() for _ in range(c.number(4) + c.number(3)))
-    return Comprehension(generators, conditions, Tuple((("k", columns[0][0]),)))
+    states = [c.pick((At.DELTA, At.OLD, At.NEW, At.OLD)) for _ in names]
+    conditions = [condition() for _ in range(c.number(4) + c.number(3))]
+    if c.one_in(4):  # a cycle, which one change goes round
+        states = [At.DELTA if i == 0 else c.pick((At.OLD, At.NEW)) for i in range(len(names))]
+        conditions = [Call("eq", (own[0], before[1])) for before, own in pairwise([*columns, columns[0]])]
+        conditions += [condition()] if c.one_in(2) else []
+    generators = tuple((x, TABLES[at]) for x, at in zip(names, states, strict=True))
+    return Comprehension(generators, tuple(conditions), Tuple((("k", columns[0][0]),)))
 
 
 ONE = Lit(1, LONG)
@@ -111,27 +119,53 @@ def test_what_is_decided_holds(c: Choices) -> None:
     each key is what a condition equates its column with, read before; nothing unread has more keys."""
     for p in lower(random_comprehension(c), HEAD):
         for order, keyed in ((p.steps, p.conditions), (p.cautious_steps, [q for q in p.conditions if total(q)])):
-            assert sorted(s.source for s in order) == list(range(len(p.sources)))
-            asked = [q for s in order for q in (*s.ready, *s.guarded)]
-            assert Counter(asked) == Counter(q for q in p.conditions if sources_of(q))
-            assert all(not s.guarded for s in order[:-1])
+            is_an_order(p, order, keyed)
             for i, step in enumerate(order):
-                before = [s.source for s in order[:i]]
-                how = p.how(step)
-                COUNTS[how] += 1
-                is_first_asked(step, {*before})
-                for k in step.keys:
-                    assert sources_of(k.scalar) == ({step.via} if step.via is not None else set())
-                    assert equates(keyed, step.source, k) and equates(step.ready, step.source, k)
-                assert step.via is None or (step.via in before and step.keys)
                 later = [s.source for s in order[i:] if p.how(s) != "change"]
-                assert (how == "change") == (p.sources[step.source].at is At.DELTA)
-                if how == "change":
-                    assert {p.sources[s].at for s in before} <= {At.DELTA}
-                else:
-                    most = max((*reach(keyed, s, before), -s) for s in later)
-                    assert most == (step.via is not None, len(step.keys), -step.source)
+                if p.how(step) != "change":
+                    most = max((*reach(keyed, s, order[:i]), -s) for s in later)
+                    assert most == (bool(step.via), len(step.keys), -step.source)
+                    COUNTS["several"] += len(step.via) > 1
         COUNTS["cautious"] += p.steps != p.cautious_steps
+
+
+def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> None:
+    """``order`` reads all that ``p`` does, by keys that it has, and asks all that it asks."""
+    assert sorted(s.source for s in order) == list(range(len(p.sources)))
+    asked = [q for s in order for q in (*s.ready, *s.guarded)]
+    assert Counter(asked) == Counter(q for q in p.conditions if sources_of(q))
+    assert all(not s.guarded for s in order[:-1])
+    for i, step in enumerate(order):
+        before = {s.source for s in order[:i]}
+        COUNTS[p.how(step)] += 1
+        is_first_asked(step, before)
+        assert {i for k in step.keys for i in sources_of(k.scalar)} == {*step.via} <= before
+        assert all(equates(keyed, step.source, k) and equates(step.ready, step.source, k) for k in step.keys)
+        assert len({*step.columns}) == len(step.keys)
+        assert any({*step.via} <= group for group in reached(order[:i])) or not step.via
+        assert step.via == () or step.alone is None or {*step.alone.columns} <= {*step.columns}
+        assert (p.how(step) == "change") == (p.sources[step.source].at is At.DELTA)
+        if p.how(step) == "change":
+            assert {p.sources[s].at for s in before} <= {At.DELTA}
+
+
+@law(examples=400)
+def test_the_orders_that_rows_choose_among(c: Choices) -> None:
+    """Each begins with the one change and what it leads to, each with something else, and makes the same rows of it,
+    and so of a part of it for each."""
+    for p in lower(random_comprehension(c), HEAD):
+        first, *others = p.orders
+        assert first is p and (not others or any(len(s.via) > 1 for s in p.steps))
+        for order in others:
+            is_an_order(p, order.steps, p.conditions)
+        begins = [order.steps[1] for order in p.orders if others]
+        assert len({s.source for s in begins}) == len(begins)
+        assert all(s.via == (p.steps[0].source,) for s in begins)
+        if others and sum(s.at is At.DELTA for s in p.sources) == 1:
+            COUNTS["orders"] += 1
+            inputs = [random_rows(c) for _ in p.sources]
+            results = [outcome(order, inputs) for order in p.orders]
+            assert all(found == results[0] for found in results if found is not None and results[0] is not None)
 
 
 def total(q: Scalar) -> bool:
@@ -158,16 +192,23 @@ def equates(conditions: Sequence[Scalar], source: int, key: Key) -> bool:
     return any(isinstance(a, Col) and (a.source, a.column, b) == (source, key.column, key.scalar) for a, b in own)
 
 
-def reach(conditions: Sequence[Scalar], source: int, before: list[int]) -> tuple[bool, int]:
-    """(whether a source before gives keys for ``source``, the most columns that one source before, or constants,
-    give)."""
-    found: dict[int | None, set[int]] = {}
+def reach(conditions: Sequence[Scalar], source: int, before: Sequence[Step]) -> tuple[bool, int]:
+    """(whether what was read before gives keys for ``source``, the most columns that sources which were reached from
+    one another give, or constants)."""
+    found: list[tuple[frozenset[int], int]] = []
     for q in conditions:
         for own, other in (q.args, q.args[::-1]) if isinstance(q, Op) and q.fn in ("eq", "same") else ():
-            if isinstance(own, Col) and own.source == source and len(sources_of(other)) < 2:
-                found.setdefault(min(sources_of(other), default=None), set()).add(own.column)
-    joined = max((len(found[s]) for s in before if s in found), default=0)
-    return joined > 0, joined or len(found.get(None, ()))
+            if isinstance(own, Col) and own.source == source and source not in sources_of(other):
+                found.append((sources_of(other), own.column))
+    joined = max((len({c for read, c in found if read and read <= group}) for group in reached(before)), default=0)
+    return joined > 0, joined or len({c for read, c in found if not read})
+
+
+def reached(read: Sequence[Step]) -> list[frozenset[int]]:
+    """Sources that hang together by the keys that they were read by."""
+    graph = nx.Graph([(s.source, via) for s in read for via in s.via])
+    graph.add_nodes_from(s.source for s in read)
+    return [frozenset(group) for group in nx.connected_components(graph)]
 
 
 @law(examples=2400)
@@ -297,5 +338,7 @@ def test_coverage() -> None:
             "only cautiously",
             "no value",
             "several joins",
+            "several",
+            "orders",
         )
         assert min(COUNTS[what] for what in wanted) >= 10, COUNTS

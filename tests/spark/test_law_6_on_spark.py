@@ -6,8 +6,9 @@ which is made small and kept like those of other laws.
 """
 
 from collections import Counter
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count, islice, pairwise
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from attrs import frozen
 from pyspark.sql import SparkSession
 from support.choices import Choices, recorded, replayed
 from support.correlated import correlated_query
+from support.cycles import NAMES, changes, random_rows, random_view
 from support.joining import OF_FEW_DIGITS, grouped_chain
 from support.laws import FAILURES, Law, law
 from support.packed import Packed
@@ -28,6 +30,8 @@ from support.updates import nested_database
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES, Materialize
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.spark import frames
@@ -171,3 +175,28 @@ def test_a_pack_that_fails_is_narrowed_to_its_case(tmp_path: Path, monkeypatch: 
         law_6_packed(7, 6, PythonJoiner(), alone)
     assert met[1] == Pack(met[0].mode, (met[0].cases[3],)) and len(met[0].cases) == 6
     assert alone.regressions() and "kept in" in str(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("by_files", [False, True])
+def test_cycles_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_files: bool) -> None:
+    """Keys of several sources, and rows of a change that choose among orders: what Python makes of a batch of each
+    view."""
+    if by_files:
+        monkeypatch.setattr(frames, "SMALL_ROWS", 0)
+    engine = SparkJoiner(spark, TaskJoins(spark, tmp_path, 1 << 24) if by_files else None)
+    for running, delta, wanted in islice(cycles(), 2 if by_files else 4):
+        assert Running(running.plan, running.tables, engine).apply(delta).maps() == wanted
+
+
+def cycles() -> Iterator[tuple[Running, dict[str, BagValue], object]]:
+    """Views in a state, batches that change them, and what their maps are then."""
+    for seed in count():
+        c = Choices(Random(seed).randrange)
+        _, program = planned(random_view(c), Options("none"))
+        held = {name: random_rows(c, 24) for name in NAMES}
+        with suppress(EvaluationError):  # such a view is not asked for
+            running = Running.start(program, held)
+            delta = changes(c, held)
+            wanted = running.apply(delta).maps()
+            if wanted != running.maps():
+                yield running, delta, wanted

@@ -93,6 +93,11 @@ class Model:
                 names = set(exact(tuple(spec.types[i] for i in columns), [(key, 1) for key in keys]))
                 mine = [r for r in rows if _name(spec, columns, r[0]) in names]
                 assert shown(snapshot.probe(name, columns, keys)) == exact(spec.types, mine)
+                types = tuple(spec.types[i] for i in columns)
+                for key in keys:  # entries of a key are at least its rows
+                    found = len(snapshot.probe(name, columns, {key}))
+                    asked = Rows.of_pairs(types, [(key, 1), (key, 1)])
+                    assert (snapshot.many(name, columns, asked) >= found).all()
 
 
 def _name(spec: TableSpec, columns: tuple[int, ...], row: Row) -> str:

@@ -68,7 +68,8 @@ def _product(p: Product) -> Product:
     columns = [Col(i, 0, CASE) for i in range(len(sources))]
     same = {(a.source, b.source): Op("eq", (a, b), BOOL) for a, b in combinations(columns, 2)}
     begin = (Step(len(own)),) if alone else ()
-    steps, cautious = (_steps((*begin, *map(_step, of)), columns, same) for of in (p.steps, p.cautious_steps))
+    orders = (p.steps, p.cautious_steps, *p.others)
+    steps, cautious, *others = (_steps((*begin, *map(_step, of)), columns, same) for of in orders)
     return evolve(
         p,
         sources=sources,
@@ -78,6 +79,7 @@ def _product(p: Product) -> Product:
         steps=steps,
         cautious_steps=cautious,
         partial=_behind(p.partial),
+        others=tuple(others),
     )
 
 
@@ -109,11 +111,9 @@ def _steps(steps: Sequence[Step], columns: Sequence[Col], same: Mapping[tuple[in
     found, seen = [first], {first.source}
     for step in others:
         known = (equal for pair, equal in same.items() if step.source in pair and seen & {*pair})
-        via = first.source if step.via is None else step.via
-        case = Key(0, columns[via], step.place)
-        found.append(
-            evolve(step, keys=(case, *step.keys), via=None if step.place else via, ready=(*known, *step.ready))
-        )
+        via = step.via or (first.source,)
+        case = Key(0, columns[via[0]], step.place)
+        found.append(evolve(step, keys=(case, *step.keys), via=() if step.place else via, ready=(*known, *step.ready)))
         seen.add(step.source)
     return tuple(found)
 

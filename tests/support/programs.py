@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+import numpy as np
 import pytest
 from attrs import frozen
 
@@ -52,6 +53,11 @@ class Memory:
         wanted, rows = set(key_rows(keys)), self.tables[table]
         found = ((row, n) for row, n in rows.counts().items() if tuple(row[c] for c in columns) in wanted)
         return Rows.of_pairs(rows.types, found)
+
+    def many(self, table: str, columns: tuple[int, ...], keys: Rows) -> Places:
+        assert columns in self.indexes[table], f"{table} has no index on {columns}"
+        found = Counter(tuple(row[c] for c in columns) for row, _ in self.tables[table].pairs())
+        return np.array([found[key] for key, _ in keys.pairs()], np.int64)
 
     def first(
         self,

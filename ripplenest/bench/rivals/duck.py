@@ -59,6 +59,7 @@ ANSWERS = {
     """,
     "most": "SELECT x, max(y) AS most FROM S GROUP BY x",
     "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
+    "triangles": "SELECT count(*) AS n FROM E a, E b, E c WHERE b.x = a.y AND c.x = a.x AND c.y = b.y",
 }
 KEEP = "CREATE OR REPLACE TABLE answer AS SELECT * FROM asked"  # a view by that name
 DELETE = {
@@ -67,6 +68,7 @@ DELETE = {
     "P": "DELETE FROM P USING gone WHERE P.partkey = gone.partkey",
     "S": "DELETE FROM S USING gone WHERE S.id = gone.id",
     "X": "DELETE FROM X USING gone WHERE X.id = gone.id",
+    "E": "DELETE FROM E USING gone WHERE E.x = gone.x AND E.y = gone.y",
     "Y": "DELETE FROM Y USING gone WHERE Y.id = gone.id",
 }
 

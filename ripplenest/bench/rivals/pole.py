@@ -87,9 +87,16 @@ def most(t: Tables) -> pl.LazyFrame:
     return t["S"].group_by("x").agg(pl.col("y").max().alias("most"))
 
 
+def triangles(t: Tables) -> pl.LazyFrame:
+    wedges = t["E"].join(t["E"].select(pl.col("x").alias("y"), pl.col("y").alias("z")), "y").select("x", "z")
+    closed = wedges.join(t["E"].select("x", pl.col("y").alias("z")), ["x", "z"])
+    return closed.select(pl.len().cast(pl.Int64).alias("n"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
+    "triangles": triangles,
 }  # fmt: skip
 
 

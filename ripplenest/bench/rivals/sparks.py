@@ -97,9 +97,16 @@ def most(t: Tables) -> DataFrame:
     return t["S"].groupBy("x").agg(F.max("y").alias("most"))
 
 
+def triangles(t: Tables) -> DataFrame:
+    wedges = t["E"].join(t["E"].select(F.col("x").alias("y"), F.col("y").alias("z")), "y").select("x", "z")
+    closed = wedges.join(t["E"].select("x", F.col("y").alias("z")), ["x", "z"])
+    return closed.agg(F.count("*").alias("n"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
+    "triangles": triangles,
 }  # fmt: skip
 
 

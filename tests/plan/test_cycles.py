@@ -1,0 +1,141 @@
+"""Products that close a cycle: keys joined from several sources, and orders among which rows of a change choose.
+
+Every state of a random history is compared with one that is built anew: by rows, by columns, with all keys and with
+those of one source, where all are said to be too many.
+"""
+
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+from support.choices import Choices
+from support.cycles import HUGE, NAMES, ROW, body, changes, random_rows, random_view
+from support.laws import law
+from support.programs import Both, Memory, Running, changed_tables, planned
+from support.related import path
+from support.sizes import many
+
+from ripplenest.delta.compile import Options
+from ripplenest.delta.materialize import MODES
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.syntax import Call, Elem, Query, Rel, Sng, Tuple
+from ripplenest.nrc.types import LONG, Record
+from ripplenest.plan.planned import Plan
+from ripplenest.run import inputs, keys, sizes
+from ripplenest.run.joiner import PythonJoiner
+from ripplenest.run.propagate import propagate
+
+COUNTS: Counter[str] = Counter()
+
+
+def joined(p: Plan) -> bool:
+    steps = [s for m in p.maps for _, products in m.triggers for q in products for s in q.steps]
+    return any(len(s.via) > 1 for s in steps)
+
+
+@law(examples=many(120, 1200), shown=random_view)
+def test_states_are_those_that_are_built_anew(c: Choices) -> None:
+    _, program = planned(random_view(c), Options(c.pick(MODES)))
+    COUNTS["joined"] += joined(program)
+    held = {name: random_rows(c, 14) for name in NAMES}
+    by_columns, most = c.one_in(2), c.pick((0, 3, 10**6))
+    with pytest.MonkeyPatch.context() as patch, suppress(EvaluationError):  # of rows that were and rows that came
+        running = Running.start(program, held)
+        if by_columns:
+            COUNTS["by columns"] += 1
+            patch.setattr(sizes, "FEW", 0)
+            patch.setattr(keys, "MOST_KEYS", most)
+            running = Running(program, running.tables, Both())
+        watch(patch)
+        for _ in range(2):
+            delta = changes(c, held)
+            running = running.apply(delta)
+            held = {name: bag + delta[name] if name in delta else bag for name, bag in held.items()}
+        assert running.maps() == Running.start(program, held).maps()
+        COUNTS["compared"] += 1
+
+
+def watch(patch: pytest.MonkeyPatch) -> None:
+    """Count what is asked for."""
+    ask, divide = keys.joined, inputs.Run._divided
+
+    def asked(*args: object) -> keys.Asked:
+        found = ask(*args)
+        COUNTS[found if isinstance(found, str) else "asked"] += 1
+        return found
+
+    def divided(*args: object) -> object:
+        found = divide(*args)
+        COUNTS["several orders"] += sum(len(rows) > 0 for rows in found) > 1
+        return found
+
+    patch.setattr(keys, "joined", asked)
+    patch.setattr(inputs.Run, "_divided", divided)
+
+
+@pytest.mark.parametrize("few", [0, 32])
+def test_a_key_without_a_value(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum of two rows that no row joins, because they go with no other: the table is read whole for it."""
+    generators = [(f"x{i}", Rel(name, ROW)) for i, name in enumerate(NAMES)]
+    total = Call("add_long", (path("x0", "c"), path("x1", "c")))
+    conditions: list[Elem] = [
+        Call("eq", (path("x0", "b"), path("x1", "a"))),
+        Call("eq", (path("x2", "c"), total)),
+        Call("lt", (path("x2", "a"), path("x0", "a"))),
+    ]
+    query = Query("V", body(generators, conditions, Sng(path("x2", "a"))), tuple((name, ROW) for name in NAMES))
+    _, program = planned(query, Options("none"))
+    held = {"R": rows((1, 2, 3)), "S": rows((2, 3, HUGE), (5, 5, 1)), "T": rows((1, 1, 4))}
+    running = Running.start(program, {name: rows() for name in NAMES}).apply({"T": held["T"], "S": held["S"]})
+    monkeypatch.setattr(sizes, "FEW", few)
+    watch(monkeypatch)
+    before = COUNTS["no value"]
+    after = Running(program, running.tables, Both()).apply({"R": rows((1, 2, 3), (2, 5, 3))})
+    assert after.nested() == BagValue({1: 1}) and COUNTS["no value"] == before + 1
+
+
+def rows(*made: tuple[int, int, int]) -> BagValue:
+    return BagValue.of(tuple(zip(ROW.names, row, strict=True)) for row in made)
+
+
+@pytest.mark.parametrize("hub", [50, 500])
+def test_rows_read_at_a_hub(hub: int) -> None:
+    """An edge between a hub and a node of two edges: its two edges are read, and what closes a triangle, whichever of
+    its ends is the hub."""
+    edges = {(0, i) for i in range(1, hub)} | {(i, 0) for i in range(1, hub)} | {(1, 2), (2, 3), (3, 1)}
+    generators = [(var, Rel("E", EDGE)) for var in "abc"]
+    conditions: list[Elem] = [
+        Call("eq", (path("a", "y"), path("b", "x"))),
+        Call("eq", (path("b", "y"), path("c", "y"))),
+        Call("eq", (path("a", "x"), path("c", "x"))),
+    ]
+    head = Sng(Tuple(tuple((n, path(v, f)) for n, v, f in (("x", "a", "x"), ("y", "b", "x"), ("z", "b", "y")))))
+    query = Query("V", body(generators, conditions, head), (("E", EDGE),))
+    _, program = planned(query, Options("none"))
+    running = Running.start(program, {"E": bag(edges)})
+    new = {(0, hub + 1), (hub + 1, 5), (hub + 2, 0), (7, hub + 2)}
+    found = reads(running, bag(new))
+    assert found < 30, f"{found} rows of {len(edges)}"
+    after = running.apply({"E": bag(new)})
+    assert after.maps() == Running.start(program, {"E": bag(edges | new)}).maps()
+
+
+EDGE = Record((("x", LONG), ("y", LONG)))
+
+
+def bag(edges: set[tuple[int, int]]) -> BagValue:
+    return BagValue.of((("x", x), ("y", y)) for x, y in edges)
+
+
+def reads(running: Running, delta: BagValue) -> int:
+    made = changed_tables(running.plan.program, {"E": delta})
+    memory = Memory(running.tables, running.plan.indexes)
+    return propagate(running.plan, memory, made, PythonJoiner()).rows_read
+
+
+def test_coverage() -> None:
+    if COUNTS["joined"] < 50:
+        pytest.skip("the tests of this module did not all run")
+    wanted = ("by columns", "compared", "asked", "too many", "several orders")
+    assert min(COUNTS[what] for what in wanted) >= 5, COUNTS
