@@ -59,10 +59,10 @@ class PlannedMap:
     @cached_property
     def whole(self) -> Target:
         """The map as one target of a build; of what is folded the rows that are."""
-        f = self.folding
-        if f is None:
+        if self.answers is None:
             return Target(self.name, self.types, self.name)
-        return Target(self.name, f.made, self.name, folded=self.near or self.own_key)
+        made = self.types if self.folding is None else self.folding.made
+        return Target(self.name, made, self.name, folded=self.near or self.own_key)
 
     @cached_property
     def adding(self) -> Folding:
@@ -190,7 +190,7 @@ def plan(program: TriggerProgram) -> Plan:
 def _ordered(m: PlannedMap, indexes: dict[str, tuple[Index, ...]]) -> PlannedMap:
     """``m``, which knows how its rows are stored, if it is folded."""
     near = indexes.get(m.name, ((),))[0]
-    return evolve(m, near=near) if m.folding is not None and {*near} <= {*m.own_key} else m
+    return evolve(m, near=near) if m.answers is not None and {*near} <= {*m.own_key} else m
 
 
 def merged(plans: Sequence[Plan]) -> Plan:

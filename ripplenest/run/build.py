@@ -1,18 +1,23 @@
 """Maps computed from scratch over the relations, and what that changes in them."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
+import pyarrow as pa
 from attrs import field, frozen
 
 from ripplenest.data import sums
+from ripplenest.data.grouping import stretches
 from ripplenest.data.index import Places, Wanted
 from ripplenest.data.order import First, first_of
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
 from ripplenest.plan.planned import Plan, PlannedMap
+from ripplenest.plan.ranking import Ranked
 from ripplenest.run import groups
 from ripplenest.run.counts import check_counts, check_most
+from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.propagate import Propagation
@@ -39,7 +44,18 @@ def _kept(m: PlannedMap, made: Rows) -> Rows:
     """What is stored of a map, of which products made all rows."""
     if m.folding is not None:
         return groups.built(m, m.folding, made)
-    return made if m.ranked is None else first_of(made, m.ranked.order, m.ranked.limit)
+    return made if m.ranked is None else _first_rows(m, m.ranked, made)
+
+
+def _first_rows(m: PlannedMap, r: Ranked, made: Rows) -> Rows:
+    """The first rows of each place, of rows that come in the order of these, in stretches. Where all rows are of one
+    place, the first ones are among the first of each stretch."""
+    table, near = made.arrow(), m.near or m.own_key
+    ends = stretches(table, near, STRETCH) if near else list(pairwise([*range(0, len(table), STRETCH), len(table)]))
+    pieces = (Rows(m.types, table=table.slice(first, end - first)) for first, end in ends)
+    found = pa.concat_tables([first_of(piece, r.order, r.limit).arrow() for piece in pieces] or [table])
+    rows = Rows(m.types, table=found, summed=bool(near))
+    return rows if near or len(ends) < 2 else first_of(rows, r.order, r.limit)
 
 
 @frozen
