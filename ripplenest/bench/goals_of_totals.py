@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterable
 
 from ripplenest.bench.goals import LARGE, Goal, Judged, growth
 from ripplenest.bench.results import Measured, Point, Run
-from ripplenest.bench.workloads import GROUPBY, JOINGROUP, MOST, NF2, NN2, TOP10, TRIANGLES, Workload
+from ripplenest.bench.workloads import (
+    CHAIN,
+    GROUPBY,
+    JOINGROUP,
+    MOMENTS,
+    MOST,
+    NF2,
+    NN2,
+    TOP10,
+    TRIANGLES,
+    Workload,
+)
 
 Of = Callable[[Measured], float | None]
 
@@ -165,5 +176,8 @@ GOALS: tuple[Goal[Run], ...] = (
     _goal("g8", "rows read for each of 100 edges that change", 50, "", TRIANGLES, _reads_for_edges),
     _goal("g9", "rows read for each first row of ten that goes, of thirty batches", 4, "x", TOP10, _reads_for_firsts),
     _goal("g9", "the greatest goes, batch after batch: the last against the first", 1.5, "x", MOST, _drained_growth),
+    _ahead("g10", "DuckDB multiplying three matrices, against 100 entries", 50, CHAIN, _than("duckdb", TINY)),
+    _goal("g10", "a batch on moments of 5 M facts that changes 1k", 30, "ms", MOMENTS, _ms(FEW)),
+    _ahead("g10", "DuckDB recomputing the moments, against 1k facts", 100, MOMENTS, _than("duckdb", FEW)),
     _goal("g7", "create of NN2, against the better of DuckDB and Spark", 1.5, "x", NN2, _created),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import pyarrow as pa
 from attrs import frozen
 
 import ripplenest as rn
-from ripplenest.bench import firsts, totals, views
+from ripplenest.bench import firsts, rings, totals, views
 from ripplenest.bench.changes import Changes, DeepItems, Documents, Edges, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
 
@@ -123,6 +123,19 @@ TRIANGLES = Workload(
     (Relation("E", totals.Edge, ("x", "y")),), lambda data: {"E": data.edges},
     lambda data: Changes.of("E", Edges(data)), lambda data: data.edge_count, "edges", sizes=(1, 10, 100, 1_000, 10_000),
 )  # fmt: skip
+CHAIN = Workload(
+    "chain", "the product of three matrices", rings.chain,
+    tuple(Relation(name, rings.Entry, ("id",)) for name in "ABC"), rings.matrices,
+    lambda data: Changes(rings.Entries(data).fresh), lambda data: 3 * data.pair_count, "entries",
+    sizes=OF_DOCUMENTS[:-1],
+)  # fmt: skip
+MOMENTS = Workload(
+    "moments", "the moments of five variables of a snowflake join, by region", rings.moments,
+    (Relation("F", rings.Fact, ("id",)), Relation("B", rings.Brand, ("brand",)), Relation("S", rings.Shop, ("shop",)),
+     Relation("R", rings.Region, ("region",)), Relation("T", rings.Town, ("town",))),
+    rings.snowflake, lambda data: Changes.of("F", rings.Facts(data)), rings.fact_count, "facts",
+    sizes=OF_DOCUMENTS[:-1],
+)  # fmt: skip
 
-EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST)
+EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, MOMENTS)
 WORKLOADS: Mapping[str, Workload] = {w.name: w for w in EVERY}

@@ -58,6 +58,21 @@ ANSWERS = {
         SELECT x, list({y: y, id: id}) AS top FROM r WHERE place <= 10 GROUP BY x
     """,
     "most": "SELECT x, max(y) AS most FROM S GROUP BY x",
+    "chain": """
+        SELECT A.i, C.j AS l, sum(A.w * B.w * C.w)::BIGINT AS w
+        FROM A JOIN B ON A.j = B.i JOIN C ON B.j = C.i GROUP BY A.i, C.j
+    """,
+    "moments": """
+        SELECT region, count(*) AS n,
+            sum(x)::BIGINT AS x, sum(y)::BIGINT AS y, sum(z)::BIGINT AS z, sum(u)::BIGINT AS u,
+            sum(v)::BIGINT AS v, sum(x * x)::BIGINT AS x_x, sum(x * y)::BIGINT AS x_y,
+            sum(x * z)::BIGINT AS x_z, sum(x * u)::BIGINT AS x_u, sum(x * v)::BIGINT AS x_v,
+            sum(y * y)::BIGINT AS y_y, sum(y * z)::BIGINT AS y_z, sum(y * u)::BIGINT AS y_u,
+            sum(y * v)::BIGINT AS y_v, sum(z * z)::BIGINT AS z_z, sum(z * u)::BIGINT AS z_u,
+            sum(z * v)::BIGINT AS z_v, sum(u * u)::BIGINT AS u_u, sum(u * v)::BIGINT AS u_v,
+            sum(v * v)::BIGINT AS v_v
+        FROM F JOIN B USING (brand) JOIN S USING (shop) JOIN R USING (region) JOIN T USING (town) GROUP BY region
+    """,
     "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
     "triangles": "SELECT count(*) AS n FROM E a, E b, E c WHERE b.x = a.y AND c.x = a.x AND c.y = b.y",
 }
@@ -69,6 +84,10 @@ DELETE = {
     "S": "DELETE FROM S USING gone WHERE S.id = gone.id",
     "X": "DELETE FROM X USING gone WHERE X.id = gone.id",
     "E": "DELETE FROM E USING gone WHERE E.x = gone.x AND E.y = gone.y",
+    "A": "DELETE FROM A USING gone WHERE A.id = gone.id",
+    "B": "DELETE FROM B USING gone WHERE B.id = gone.id",
+    "C": "DELETE FROM C USING gone WHERE C.id = gone.id",
+    "F": "DELETE FROM F USING gone WHERE F.id = gone.id",
     "Y": "DELETE FROM Y USING gone WHERE Y.id = gone.id",
 }
 

@@ -1,12 +1,14 @@
 """Polars: lists of structs by grouping, innermost first."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations_with_replacement
 
 import polars as pl
 import pyarrow as pa
 
 from ripplenest.bench.changes import Write
 from ripplenest.bench.firsts import LIMIT
+from ripplenest.bench.rings import VARIABLES
 
 Tables = Mapping[str, pl.LazyFrame]
 WORTH = (pl.col("qty") * pl.col("price")).sum().alias("worth")
@@ -93,10 +95,24 @@ def triangles(t: Tables) -> pl.LazyFrame:
     return closed.select(pl.len().cast(pl.Int64).alias("n"))
 
 
+def chain(t: Tables) -> pl.LazyFrame:
+    two = t["A"].select("i", pl.col("j").alias("k"), "w").join(t["B"].select(pl.col("i").alias("k"), "j", v="w"), "k")
+    three = two.select("i", pl.col("j").alias("k"), pl.col("w") * pl.col("v")).join(
+        t["C"].select(pl.col("i").alias("k"), pl.col("j").alias("l"), v="w"), "k"
+    )
+    return three.group_by("i", "l").agg((pl.col("w") * pl.col("v")).sum())
+
+
+def moments(t: Tables) -> pl.LazyFrame:
+    joined = t["F"].join(t["B"], "brand").join(t["S"], "shop").join(t["R"], "region").join(t["T"], "town")
+    pairs = [(pl.col(a) * pl.col(b)).sum().alias(f"{a}_{b}") for a, b in combinations_with_replacement(VARIABLES, 2)]
+    return joined.group_by("region").agg(pl.len().cast(pl.Int64).alias("n"), pl.col(*VARIABLES).sum(), *pairs)
+
+
 ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
-    "triangles": triangles,
+    "triangles": triangles, "chain": chain, "moments": moments,
 }  # fmt: skip
 
 

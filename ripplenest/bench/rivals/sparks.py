@@ -2,6 +2,7 @@
 cached or written answer would cost it more."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations_with_replacement
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ripplenest.bench.changes import Write
 from ripplenest.bench.firsts import LIMIT
+from ripplenest.bench.rings import VARIABLES
 from ripplenest.spark.session import local_session
 
 Tables = Mapping[str, DataFrame]
@@ -103,10 +105,23 @@ def triangles(t: Tables) -> DataFrame:
     return closed.agg(F.count("*").alias("n"))
 
 
+def chain(t: Tables) -> DataFrame:
+    a, b, c = (t[name].alias(name) for name in "ABC")
+    joined = a.join(b, F.col("A.j") == F.col("B.i")).join(c, F.col("B.j") == F.col("C.i"))
+    weight = F.sum(F.col("A.w") * F.col("B.w") * F.col("C.w")).alias("w")
+    return joined.groupBy(F.col("A.i").alias("i"), F.col("C.j").alias("l")).agg(weight)
+
+
+def moments(t: Tables) -> DataFrame:
+    joined = t["F"].join(t["B"], "brand").join(t["S"], "shop").join(t["R"], "region").join(t["T"], "town")
+    pairs = [F.sum(F.col(a) * F.col(b)).alias(f"{a}_{b}") for a, b in combinations_with_replacement(VARIABLES, 2)]
+    return joined.groupBy("region").agg(F.count("*").alias("n"), *(F.sum(v).alias(v) for v in VARIABLES), *pairs)
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
-    "triangles": triangles,
+    "triangles": triangles, "chain": chain, "moments": moments,
 }  # fmt: skip
 
 
