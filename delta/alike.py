@@ -149,7 +149,8 @@ class Alike:
         if columns is None:
             return Var(var)
         assert isinstance(rel.row, Record)
-        return Tuple(tuple((n, Proj(Var(var), columns[n])) for n in rel.row.names))
+        # Columns that came to the map since it was read here are called what they are.
+        return Tuple(tuple((n, Proj(Var(var), columns.get(n, n))) for n in rel.row.names))
 
 
 def _made_of(cut: Cut) -> Hashable:

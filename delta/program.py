@@ -18,7 +18,7 @@ from attrs import frozen
 from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.pretty import show
+from ripplenest.nrc.pretty import show, sorted_by
 from ripplenest.nrc.syntax import Elem, Expr, Keys, Sorting, Tuple
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.typecheck import elem_type
@@ -175,9 +175,12 @@ class TriggerProgram:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over the text of every definition: equal fingerprints mean equal stored states."""
+        """sha256 over the text of every definition, and of what is made of its rows: equal fingerprints mean equal
+        stored states, shown in equal orders."""
         lines = [f"{self.view}: {show_type(self.row)}"]
         lines += [f"{name}: {show_type(row)}" for name, row in self.relations]
         lines += [f"key {part}: {', '.join(fields)}" for part, fields in self.keys]
         lines += [f"{m.kind.value} {m.name}: {show_type(m.row)} = {show(m.term)}" for m in self.maps]
+        lines += [f"{m.name} {m.cut.rule}" for m in self.maps if m.cut is not None]
+        lines += [f"shown {site}{sorted_by(order)}" for site, order in self.shown if order]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()

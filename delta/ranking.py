@@ -87,6 +87,12 @@ class Ranking:
         return dict_row(dict_type(self.definition, {}, {}).row, own.name, own.params)
 
     @property
+    def rule(self) -> str:
+        """Which rows of its definition are stored, as text."""
+        ways = (show_elem(o.by) + " desc" * o.descending + " nulls first" * o.nulls_first for o in self.order)
+        return f"first {self.limit} of {self.kept} by {', '.join(ways)}" + " for every place" * self.total
+
+    @property
     def shown_as(self) -> str:
         """What it is, and of what, for people."""
         rows = chain(unique_binders(self.definition.body), RANKED)

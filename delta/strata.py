@@ -44,7 +44,7 @@ from ripplenest.nrc.syntax import (
     Var,
     dict_row,
 )
-from ripplenest.nrc.text import part
+from ripplenest.nrc.text import part, show_type
 from ripplenest.nrc.typecheck import dict_type, elem_type, expr_type
 from ripplenest.nrc.types import Base, Record, Site, Type
 from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_dict, rebuild_elem, unique_binders
@@ -107,6 +107,13 @@ class Cut:
         texts = [show_elem(t) for _, t in values.fields] if isinstance(values, Tuple) else []
         args = [" · ".join(texts[i] for i in a.args) if texts else "…" for a in self.answers]
         return ", ".join(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True)) or part(self.name)
+
+    @property
+    def rule(self) -> str:
+        """What is stored for the rows of its definition, as text."""
+        answers = (f"{a.name}: {a.fn}({', '.join(map(str, a.args))}): {show_type(a.type)}" for a in self.answers)
+        shown = (f"{name}: {show_elem(t)}" for name, t in self.shown)
+        return f"folds {', '.join(answers)} to {', '.join(shown)}" + " for every place" * self.total
 
     @property
     def site(self) -> Site:

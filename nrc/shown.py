@@ -16,8 +16,9 @@ ANYHOW: Shown = {}
 
 
 def in_order(bag: BagValue, order: tuple[Sorting, ...]) -> list[tuple[Value, int]]:
-    """The rows of ``bag``, sorted; those that agree, and all where there is no order, by all that they hold."""
-    rows = sorted(bag, key=lambda pair: sort_key(pair[0]))
+    """The rows of ``bag``, sorted; those that agree, and all where there is no order, by all that they hold. Who
+    agrees comes with NULL last, as among columns (``ripplenest/data/order.py``)."""
+    rows = sorted(bag, key=lambda pair: sort_key(pair[0], nulls_last=bool(order)))
     for by in reversed(order):
         way = Direction(by.descending, by.nulls_first)
         own = [way.of(reduce(field_of, by.path, value)) for value, _ in rows]
@@ -25,18 +26,19 @@ def in_order(bag: BagValue, order: tuple[Sorting, ...]) -> list[tuple[Value, int
     return rows
 
 
-def sort_key(value: Value) -> tuple[Any, ...]:
-    """A total order over the values of one type: NULL first, NaN last, bags by their sorted contents."""
+def sort_key(value: Value, nulls_last: bool = False) -> tuple[Any, ...]:
+    """A total order over the values of one type: NULL first unless it is last, NaN behind all numbers, bags by their
+    sorted contents."""
     match value:
         case None:
-            return (0,)
+            return (2 if nulls_last else 0,)
         case float():
             return (1, math.isnan(value), 0.0 if math.isnan(value) else value)
         case tuple():
-            return (1, *(sort_key(v) for _, v in value))
+            return (1, *(sort_key(v, nulls_last) for _, v in value))
         case BagValue():
-            return (1, *sorted((sort_key(v), n) for v, n in value))
+            return (1, *sorted((sort_key(v, nulls_last), n) for v, n in value))
         case LabelValue(site, args):
-            return (1, site, *(sort_key(v) for v in args))
+            return (1, site, *(sort_key(v, nulls_last) for v in args))
         case _:
             return (1, value)

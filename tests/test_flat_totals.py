@@ -1,7 +1,8 @@
 """Flat views with totals are what other databases make of the same rows, whatever changes: DuckDB is asked about all of
 them, SQLite about those that it has words for.
 
-Views are drawn: keys, folds and conditions over a join, and what there is of distinct, exists, differences and joins.
+Views are drawn: keys, folds and conditions over a join, and what there is of distinct, exists, differences, first rows
+and joins.
 """
 
 import sqlite3
@@ -33,6 +34,9 @@ FOLDS = {  # by text
     "sum(r.x)": "sum(x)",
     "sum(r.n, r.m)": "sum(n * m)",
     "avg(r.n)": "avg(n)",
+    "min(r.n)": "min(n)",
+    "max(r.x)": "max(x)",
+    "max(r.s)": "max(s)",
     "any(r.n > 0)": "coalesce(max(case when n > 0 then 1 else 0 end), 0) = 1",
     "all(r.n > 0)": "coalesce(min(case when n > 0 then 1 else 0 end), 1) = 1",
 }
@@ -60,6 +64,23 @@ FIXED = {
     "of sums": (
         "[sum(g.v | g in group[g](r in A by s: r.s of v: sum(r.n)), g.v > 0) | u in [0]]",
         "select sum(v) from (select sum(n) as v from A group by s) where v > 0",
+    ),
+    "first": (
+        "top[t](4, a in [⟨k: a.k, s: a.s, n: a.n⟩ | a in A] order a.n desc, a.s, a.k nulls first)",
+        "select k, s, n from A order by n desc nulls last, s nulls last, k nulls first limit 4",
+    ),
+    "first of each": (
+        "[⟨m: b.m, n: c.n⟩ | b in B, c in top[t](2, a in [a | a in A, a.k = b.k] order a.n nulls first)]",
+        "select m, n from (select m, n, row_number() over (partition by B.i order by n nulls first) as r"
+        " from (select *, row_number() over () as i from B) B join A on A.k = B.k) where r <= 2",
+    ),
+    "greatest": (
+        "[a.s | a in A, a.n = max(c.n | c in A, c.k = a.k)]",
+        "select s from A where n = (select max(n) from A c where c.k = A.k)",
+    ),
+    "of first": (
+        "[min(t.x | t in top[t](5, a in A order a.x desc)) | u in [0]]",
+        "select min(x) from (select x from A order by x desc nulls last limit 5)",
     ),
     "left": ("difference([a.k | a in A], [b.k | b in B])", "select k from A except all select k from B"),
     "both": ("intersect([a.k | a in A], [b.k | b in B])", "select k from A intersect all select k from B"),

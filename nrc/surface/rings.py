@@ -119,9 +119,13 @@ class Moments:
 def moments(*variables: str) -> Moments:
     """The ring of degree 2 over ``variables``; ``x_y`` is the sum of x · y, from which a linear regression is solved.
     Raises TypeMismatch for names that are no variables, or come twice."""
-    if not variables or len(set(variables)) < len(variables) or not all(v.isidentifier() for v in variables):
+    if not variables or len(set(variables)) < len(variables) or not all(_is_name(v) for v in variables):
         raise TypeMismatch("moments are of variables with names", got=variables, possible=['rn.moments("x", "y")'])
     return Moments(variables)
+
+
+def _is_name(v: object) -> bool:
+    return isinstance(v, str) and v.isidentifier()
 
 
 def ring(cls: type) -> Ring:
@@ -130,6 +134,8 @@ def ring(cls: type) -> Ring:
 
     Raises TypeMismatch for a class without them.
     """
+    if not isinstance(cls, type):
+        raise TypeMismatch("a ring is made of a class", got=kind(cls), possible=[NEAREST])
     found = [(name, getattr(cls, name, None)) for name in typing.get_type_hints(cls)]
     odd = [name for name, value in found if not isinstance(value, Combine)]
     missing = [name for name in ("lift", "times") if not callable(getattr(cls, name, None))]
@@ -143,7 +149,10 @@ def ring(cls: type) -> Ring:
 
 
 def fold(over: Ring | Moments, rows: Iterable[Any]) -> Any:
-    """⊕ over ``rows`` of ⊗ of their factors: a row is one factor, or a tuple of several. NULL of no rows."""
+    """⊕ over ``rows`` of ⊗ of their factors: a row is one factor, or a tuple of several. NULL of no rows.
+    Raises TypeMismatch for what is no ring."""
+    if not isinstance(over, Ring | Moments):
+        raise TypeMismatch("a fold is over a ring", got=kind(over), possible=["rn.MaxProduct", "@rn.ring"])
     found = [row if isinstance(row, tuple) else (row,) for row in rows]
     if isinstance(over, Moments):
         return over.of(found)

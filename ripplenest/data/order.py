@@ -9,7 +9,7 @@ the values of one array; a text has there its rank in that array. The *prefix* o
 depend on what else there is: values are in the order of their prefixes as far as these differ. It can be stored.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from ripplenest.data.columns import column_at
 from ripplenest.data.hashing import U64, bits, is_text, loaded
 from ripplenest.data.index import Places
 from ripplenest.data.rows import SAFE_SUM, WEIGHT, Rows
 from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.syntax import Sorting
+from ripplenest.nrc.types import Type
 
 SIGN = np.uint64(1 << 63)
 LEAST, MOST = np.uint64(1), np.uint64((1 << 64) - 2)  # prefixes of values; below and above is NULL
@@ -55,6 +58,11 @@ class Ordering:
     def plain(self) -> dict[str, Any]:
         """As JSON has it. Law: ordering_of(o.plain()) = o."""
         return {"key": list(self.key), "by": [[b.column, b.descending, b.nulls_first] for b in self.by]}
+
+
+def shown_by(row: Type, order: Iterable[Sorting], start: int) -> Ordering:
+    """How rows of type ``row`` are shown, whose columns begin at ``start``."""
+    return Ordering((), tuple(By(start + column_at(row, o.path), o.descending, o.nulls_first) for o in order))
 
 
 def ordering_of(plain: dict[str, Any]) -> Ordering:

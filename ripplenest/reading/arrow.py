@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.columns import base_types, column_at
+from ripplenest.data.columns import base_types
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, matches
 from ripplenest.data.labels import Filled, Mark, Named, SiteColumns, site_columns, width
 from ripplenest.data.level_values import nested_type
-from ripplenest.data.order import By, Ordering, ranks
+from ripplenest.data.order import ranks, shown_by
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.shown import INSIDE, Path
@@ -152,9 +152,8 @@ class NestedColumns:
 
 def _places(table: Input, row: Type, start: int, order: tuple[Sorting, ...]) -> Places:
     """For each row how many come before it in the order; its columns, of type ``row``, begin at ``start``."""
-    by = tuple(By(start + column_at(row, o.path), o.descending, o.nulls_first) for o in order)
     columns = [*table.columns, pa.array(table.weights)]
-    return ranks(pa.table(columns, names=[str(i) for i in range(len(columns))]), Ordering((), by))
+    return ranks(pa.table(columns, names=[str(i) for i in range(len(columns))]), shown_by(row, order, start))
 
 
 def _found(d: Dictionary, table: Input, asked: Sequence[pa.Array], n: int) -> tuple[Places, Places]:

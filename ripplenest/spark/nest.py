@@ -9,26 +9,31 @@ from functools import reduce
 from operator import and_
 from typing import Any, assert_never
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
 
 from ripplenest.data.labels import SHOWN, Filled, Mark, Named, is_tagged, param_name, shows_site, site_columns, width
+from ripplenest.data.order import shown_by
 from ripplenest.data.rows import MULTIPLICITY, WEIGHT, Rows
 from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.nrc.shown import INSIDE, Path, Shown, in_order
+from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.spark.frames import frame
+from ripplenest.spark.ranking import way
 from ripplenest.spark.scalars import spark_type
 
 ROW = "row"
+PLACE, COPIES, ENTRY = "place", "copies", "entry"  # of a row among those of its bag
 Scan = Callable[[str], Rows]
 
 
 def nested(spark: SparkSession, shape: OutputShape, scan: Scan) -> DataFrame:
     """The view's rows as columns of its fields, inner bags as arrays."""
     nester = _Nester(spark, shape, scan)
-    rows = nester.rows(summed(frame(spark, scan(shape.flat.table))), shape.row, shape.flat.row, 0)
+    rows = nester.rows(summed(frame(spark, scan(shape.flat.table))), shape.row, shape.flat.row, 0, (INSIDE,))
     copies = _copies(F.col(ROW))
     if isinstance(shape.row, Record) and shape.row.fields:
         return rows.select(F.inline(copies))  # by position: names of fields may differ in case only
@@ -42,7 +47,8 @@ def signed(spark: SparkSession, shape: OutputShape, went: BagValue, came: BagVal
     types = [(name, nested_type(t)) for name, t in row.fields]
     schema = StructType([*(StructField(*field) for field in types), StructField(MULTIPLICITY, LongType())])
     cells = (((("value", value),) if row is not shape.row else value, n) for value, n in came - went)
-    return spark.createDataFrame([(*_cells(fields, row), n) for fields, n in cells], schema)
+    found = [(*_cells(fields, row, shape.shown, (INSIDE,)), n) for fields, n in cells]
+    return spark.createDataFrame(found, schema)
 
 
 def flat(spark: SparkSession, shape: OutputShape, rows: Rows) -> DataFrame:
@@ -74,77 +80,95 @@ class _Nester:
         self._spark, self._shape, self._scan = spark, shape, scan
         self._count = 0
 
-    def rows(self, df: DataFrame, row: Type, stored: Type, start: int) -> DataFrame:
-        """``df`` with the column ``row``: the nested value of its columns from ``start``, of type ``stored``."""
-        df, value = self._value(df, row, stored, start)
+    def rows(self, df: DataFrame, row: Type, stored: Type, start: int, path: Path) -> DataFrame:
+        """``df`` with the column ``row``: the nested value of its columns from ``start``, of type ``stored``; ``path``
+        is that of the rows."""
+        df, value = self._value(df, row, stored, start, path)
         return df.withColumn(ROW, value)
 
-    def _value(self, df: DataFrame, a: Type, stored: Type, start: int) -> tuple[DataFrame, Column]:
+    def _value(self, df: DataFrame, a: Type, stored: Type, start: int, path: Path) -> tuple[DataFrame, Column]:
         match a, stored:
             case Base(), _:
                 return df, F.col(f"c{start}")
             case Record(fields), Record(flats):
                 columns = []
                 for (name, inner), (_, flat_type) in zip(fields, flats, strict=True):
-                    df, value = self._value(df, inner, flat_type, start)
+                    df, value = self._value(df, inner, flat_type, start, (*path, name))
                     columns.append(value.alias(name))
                     start += width(flat_type)
                 return df, F.struct(*columns or [F.lit(None).cast("int").alias("unit")])
             case Bag(inner), Label():
-                return self._bag(df, inner, stored, start)
+                return self._bag(df, inner, stored, start, path)
             case _:
                 raise AssertionError(f"{stored} does not store {a}")
 
-    def _bag(self, df: DataFrame, row: Type, label: Label, start: int) -> tuple[DataFrame, Column]:
+    def _bag(self, df: DataFrame, row: Type, label: Label, start: int, path: Path) -> tuple[DataFrame, Column]:
         """The arrays of one bag: those of the site that made the label, empty without entries, NULL for NULL."""
         value = F.lit(None).cast(ArrayType(nested_type(row)))
         chosen: list[tuple[Column, Column]] = []
         for s in site_columns(label, start):
-            df, array = self._joined(df, self._shape.dictionary(s.site.name), row, s.params.start)
+            df, array = self._joined(df, self._shape.dictionary(s.site.name), row, s.params.start, path)
             chosen.append((_made(s.mark), array))
         for made, array in reversed(chosen):
             value = F.when(made, array).otherwise(value)
         return df, value
 
-    def _joined(self, df: DataFrame, d: Dictionary, row: Type, position: int) -> tuple[DataFrame, Column]:
+    def _joined(
+        self, df: DataFrame, d: Dictionary, row: Type, position: int, path: Path
+    ) -> tuple[DataFrame, Column]:
         self._count += 1
         mine = f"b{self._count}_"
-        arrays = self._arrays(d, row, mine)
+        arrays = self._arrays(d, row, mine, path)
         keys = [f"{mine}k{i}" for i in range(d.label_width)]
         on = [F.col(f"c{position + i}").eqNullSafe(F.col(k)) for i, k in enumerate(keys)]
         joined = df.join(arrays, reduce(and_, on), "left") if on else df.join(arrays, how="cross")
         empty = F.array().cast(ArrayType(nested_type(row)))
         return joined.drop(*keys), F.coalesce(F.col(f"{mine}a"), empty)
 
-    def _arrays(self, d: Dictionary, row: Type, mine: str) -> DataFrame:
-        """One row per label: its parameters and the array of its rows, each as often as its multiplicity."""
-        stored = summed(frame(self._spark, self._scan(d.table)))
-        rows = self.rows(stored, row, d.row, d.label_width)
+    def _arrays(self, d: Dictionary, row: Type, mine: str, path: Path) -> DataFrame:
+        """One row per label: its parameters and the array of its rows, each as often as its multiplicity, sorted where
+        the view says so."""
+        stored = self._placed(d, summed(frame(self._spark, self._scan(d.table))), self._shape.shown.get(path, ()))
+        rows = self.rows(stored, row, d.row, d.label_width, (*path, INSIDE))
         keys = [F.col(f"c{i}").alias(f"{mine}k{i}") for i in range(d.label_width)]
-        grouped = rows.select(*keys, _copies(F.col(ROW)).alias("copies"))
-        collected = F.flatten(F.collect_list("copies")).alias(f"{mine}a")
-        return grouped.groupBy(*(f"{mine}k{i}" for i in range(d.label_width))).agg(collected)
+        entry = F.struct(*[F.col(PLACE)] * (PLACE in rows.columns), _copies(F.col(ROW)).alias(COPIES)).alias(ENTRY)
+        found = F.collect_list(ENTRY)
+        in_order = F.sort_array(found) if PLACE in rows.columns else found
+        collected = F.flatten(in_order[COPIES]).alias(f"{mine}a")
+        return rows.select(*keys, entry).groupBy(*(f"{mine}k{i}" for i in range(d.label_width))).agg(collected)
+
+    def _placed(self, d: Dictionary, stored: DataFrame, order: tuple[Sorting, ...]) -> DataFrame:
+        """The rows of a dictionary, with their places in their bags where these are sorted."""
+        if not order:
+            return stored
+        columns = stored.columns[:-1]
+        by = shown_by(d.row, order, d.label_width).every(len(columns))
+        ways = [way(F.col(columns[b.column]), b) for b in by]
+        inside = Window.partitionBy(*columns[: d.label_width]).orderBy(*ways)
+        return stored.withColumn(PLACE, F.row_number().over(inside))
 
 
-def _cell(value: Value, t: Type) -> Any:
-    """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions. Law: a cell of
-    ``t`` has the shape of ``nested_type(t)``.
+def _cell(value: Value, t: Type, shown: Shown, path: Path) -> Any:
+    """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions, sorted as
+    ``shown`` says. Law: a cell of ``t`` has the shape of ``nested_type(t)``.
 
     By position, and not as the dicts of ``from_value``: names of fields may differ in case only.
     """
     match t:
         case Record():
-            return _cells(value, t) or (None,)
+            return _cells(value, t, shown, path) or (None,)
         case Bag(row) if isinstance(value, BagValue):
-            return [cell for inner, n in value for cell in [_cell(inner, row)] * n]
+            rows, inside = in_order(value, shown.get(path, ())), (*path, INSIDE)
+            return [cell for inner, n in rows for cell in [_cell(inner, row, shown, inside)] * n]
         case _:
             return value
 
 
-def _cells(value: Value, t: Record) -> tuple[Any, ...]:
+def _cells(value: Value, t: Record, shown: Shown, path: Path) -> tuple[Any, ...]:
     """The values of a record's fields."""
     assert isinstance(value, tuple)
-    return tuple(_cell(v, f) for (_, v), (_, f) in zip(value, t.fields, strict=True))
+    pairs = zip(value, t.fields, strict=True)
+    return tuple(_cell(v, f, shown, (*path, name)) for (_, v), (name, f) in pairs)
 
 
 def nested_type(t: Type) -> DataType:

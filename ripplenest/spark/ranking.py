@@ -17,7 +17,7 @@ def first_rows(r: Ranked, made: DataFrame) -> DataFrame:
     there = F.when(F.col(WEIGHT) < 0, F.raise_error(F.lit("rows in order that are there less than 0 times")))
     once = made.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(there.otherwise(F.col(WEIGHT) != 0))
     keys = [columns[i] for i in r.order.key]
-    order = [_way(F.col(columns[b.column]), b) for b in r.order.every(len(columns)) if b.column not in r.order.key]
+    order = [way(F.col(columns[b.column]), b) for b in r.order.every(len(columns)) if b.column not in r.order.key]
     window = Window.partitionBy(*keys).orderBy(*(order or [F.lit(0)])).rowsBetween(Window.unboundedPreceding, 0)
     counted = once.withColumn(SO_FAR, F.sum(F.col(WEIGHT).cast("decimal(38,0)")).over(window))
     before = F.col(SO_FAR) - F.col(WEIGHT)
@@ -25,7 +25,8 @@ def first_rows(r: Ranked, made: DataFrame) -> DataFrame:
     return counted.filter(before < r.limit).select(*columns, left.alias(WEIGHT))
 
 
-def _way(column: Column, by: By) -> Column:
+def way(column: Column, by: By) -> Column:
+    """A column as rows are ordered by it."""
     if by.descending:
         return column.desc_nulls_first() if by.nulls_first else column.desc_nulls_last()
     return column.asc_nulls_first() if by.nulls_first else column.asc_nulls_last()

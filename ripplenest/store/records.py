@@ -281,11 +281,10 @@ class Records:
         living = [t for t in tables if t.id not in gone]
         specs = {t.name: spec_of(t.name, types_of(t.columns), access.get(t.id, ())) for t in living}
         ids, born = {t.name: t.id for t in living}, {t.name: t.born for t in living}
-        dropped = tuple(
-            Table(t.id, spec_of(name, types_of(t.columns), access.get(t.id, ())), t.born, died)
-            for t in tables
-            if t.id in gone
-            for name, died in (gone[t.id],)
+        by_id = {t.id: t for t in tables}
+        dropped = tuple(  # in the order that the meta value has, which is written again as it is
+            Table(i, spec_of(name, types_of(by_id[i].columns), access.get(i, ())), by_id[i].born, died)
+            for i, (name, died) in gone.items()
         )
         return Schema(specs, ids, born, given, dropped, layouts)
 

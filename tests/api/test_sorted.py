@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 from support.sizes import many
 
 import ripplenest as rn
@@ -96,6 +97,52 @@ def test_rows_are_shown_in_the_order_of_the_same_python(
             assert repr(handle.to_arrow().to_pylist()) == plain(held)
             for x in held:
                 assert repr([handle.get(name=x.name)]) == plain([x])
+
+
+@rn.view
+def by_price(C: Bag[Customer]):
+    return [
+        {
+            "name": c.name,
+            "orders": sorted(
+                [{"key": o.key, "lines": rn.sorted(o.lines, key=lambda x: x.price)} for o in c.orders],
+                key=lambda o: o["key"],
+                reverse=True,
+            ),
+        }
+        for c in C
+    ]
+
+
+NAN = float("nan")
+TIES = [Line(p, price) for price in (1.0, None, NAN, -1.0, 1.0) for p in "ba"]
+NULLS = [{"a": a, "b": {"c": c}} for a, c in ((2, "x"), (1, None), (3, None), (1, "x"))]
+
+
+def test_arrays_of_spark_are_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    """In a DataFrame, and of what changed; rows that agree, too, are where plain Python and Arrow have them."""
+    with rn.open(tmp_path / "s", spark=spark, engine="local") as db:
+        db.relation("C", Customer, key="name")
+        db.load("C", [Customer("a", [Order(n, TIES) for n in (2, 3, 1)])])
+        handle, before = db.create(by_price), db.version
+        with db.batch() as b:
+            b.upsert("C", [Customer("a", [Order(n, TIES[n:]) for n in (2, 3, 1)])])
+        wanted = repr(handle.rows())
+        (_, came) = handle.changes(since=before).nested.sort("_multiplicity").drop("_multiplicity").collect()
+        assert repr(handle.to_arrow().to_pylist()) == wanted
+        assert repr([row.asDict(recursive=True) for row in handle.nested().collect()]) == wanted
+        assert repr([came.asDict(recursive=True)]) == wanted
+
+
+def test_rows_that_agree_come_with_null_last_wherever_they_are_read(tmp_path: Path) -> None:
+    text = "relation R : Bag(⟨a: long, b: ⟨c: string?⟩⟩)\nview v = ([x | x in R] sorted a desc)"
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("R", R)
+        db.load("R", NULLS)
+        db.create(rn.parse(text).views[0])
+        found = db.view("v").rows()
+        assert [(row["a"], row["b"]["c"]) for row in found] == [(3, None), (2, "x"), (1, "x"), (1, None)]
+        assert db.view("v").to_arrow().to_pylist() == found
 
 
 def test_a_publication_has_arrays_in_order(tmp_path: Path) -> None:

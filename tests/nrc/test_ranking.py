@@ -105,7 +105,20 @@ def of_groups(O: Bag[Order]):
     ]
 
 
-FUNCTIONS = (extremes, by_who, first_lines, whole, with_bags, of_groups)
+def of_folds(O: Bag[Order]):
+    """Three folds of one bag, each under another order: one map, which gets its columns one after another."""
+    return [
+        {
+            "who": who,
+            "most": max(len(o.lines) for o in os),
+            "some": max(any(x.price > 1 for x in o.lines) for o in os),
+            "all": max(all(x.price > 1 for x in o.lines) for o in os),
+        }
+        for who, os in rn.group_by(O, lambda o: o.who)
+    ]
+
+
+FUNCTIONS = (extremes, by_who, first_lines, whole, with_bags, of_groups, of_folds)
 lines = st.lists(st.builds(Line, st.sampled_from("ab"), st.integers(-1, 3)), max_size=4)
 orders = st.lists(st.builds(Order, st.integers(0, 2), st.integers(0, 2), lines), max_size=4)
 

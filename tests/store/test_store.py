@@ -100,6 +100,16 @@ def test_meta_and_tables_survive(store, tmp_path, pair):
             assert s.tables() == {"pair": TableSpec("pair", pair.types, (*pair.indexes, (0,)))}
 
 
+def test_what_was_dropped_is_sealed_the_same_when_it_is_read_again(store, tmp_path):
+    """A commit of another process seals the order in which tables were dropped, and not that of their numbers."""
+    store.commit(Change(tables=(TableSpec("b", TYPES), TableSpec("a", TYPES))), 1)
+    store.commit(Change(dropped=("a", "b")), 2)
+    with Store.open(tmp_path / "state") as again:
+        again.commit(Change(meta={"x": "1"}), 3)
+    with Store.open(tmp_path / "state") as again:
+        assert again.meta("x") == "1" and set(again.snapshot(2).tables) == {"pair", "a", "b"}
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [

@@ -61,4 +61,32 @@ def unlike(M: Bag[Movie], C: Bag[Customer]):
     ]
 
 
-TOTALS = (spent, alike, unlike)
+@rn.view
+def ranked(M: Bag[Movie], C: Bag[Customer]):
+    """First rows and greatest values: of the same rows by other orders, of what has an order by its inner bags, of what
+    a place has in common with a relation, and one of another."""
+    return [
+        {
+            "name": c.name,
+            "first": rn.top(2, c.orders, key=lambda o: (sum(i.qty for i in o.items), o.orderkey), desc=(True, False)),
+            "most": max(max(i.qty for i in o.items) for o in c.orders),
+            "orders": rn.sorted(
+                [
+                    {
+                        "key": o.orderkey,
+                        "least": min(i.qty for i in o.items),
+                        "films": sorted([m.name for m in M if m.gen == c.name], reverse=True)[:1],
+                        "parts": rn.top(2, [{"part": i.part, "qty": i.qty} for i in o.items], key=lambda i: i.qty),
+                    }
+                    for o in c.orders
+                    if max(i.part for i in o.items) > 1
+                ],
+                key=lambda o: o["key"],
+                desc=True,
+            ),
+        }
+        for c in C
+    ]
+
+
+TOTALS = (spent, alike, unlike, ranked)

@@ -92,10 +92,10 @@ def _typed(r: Ring, c: Column, x: Element) -> Element:
     """What is folded, of the type that the column is declared with."""
     if c.annotation is Any:
         return x
-    where = f"ring {r.name}, column {c.name}"
-    declared: Type = nullable(annotation_type(c.annotation, where))
-    if join(x.type, declared) != declared:
-        raise TypeMismatch("a column of another type than it says", where=where, wanted=declared, got=x.type)
+    column = f"the column {c.name} of the ring {r.name}"
+    declared: Type = nullable(annotation_type(c.annotation, column))
+    if join(x.type, declared) != declared:  # where it stands, the reader says
+        raise TypeMismatch(f"{column} is of another type than it says", wanted=declared, got=x.type)
     return x
 
 
