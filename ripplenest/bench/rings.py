@@ -16,7 +16,7 @@ from ripplenest.bench.data import Data
 VARIABLES = ("x", "y", "z", "u", "v")
 Ints = NDArray[np.int64]
 WEIGHTS = 10  # entries and measures are numbers below
-FACTS, BRANDS, SHOPS, REGIONS = 5_000_000, 100_000, 50_000, 1_000  # at scale 1; the last at every scale
+FACTS, BRANDS, SHOPS, REGIONS = 5_000_000, 100_000, 50_000, 1_000  # at scale 1
 
 
 @rn.record
@@ -122,16 +122,16 @@ def _entries(data: Data, number: int, ids: Ints) -> pa.Table:
 
 def snowflake(data: Data) -> Mapping[str, pa.Table]:
     """Facts of brands and shops, which are of regions and towns."""
-    brands, shops = _some(data, BRANDS), _some(data, SHOPS)
+    brands, shops, regions = (_some(data, most) for most in (BRANDS, SHOPS, REGIONS))
     draw = data.draw(7)
     return {
         "F": _facts(data, np.arange(fact_count(data))),
-        "B": pa.table({"brand": np.arange(brands), "region": draw.integers(0, REGIONS, brands),
+        "B": pa.table({"brand": np.arange(brands), "region": draw.integers(0, regions, brands),
                        "y": draw.integers(0, WEIGHTS, brands)}),
-        "S": pa.table({"shop": np.arange(shops), "town": draw.integers(0, REGIONS, shops),
+        "S": pa.table({"shop": np.arange(shops), "town": draw.integers(0, regions, shops),
                        "z": draw.integers(0, WEIGHTS, shops)}),
-        "R": pa.table({"region": np.arange(REGIONS), "u": draw.integers(0, WEIGHTS, REGIONS)}),
-        "T": pa.table({"town": np.arange(REGIONS), "v": draw.integers(0, WEIGHTS, REGIONS)}),
+        "R": pa.table({"region": np.arange(regions), "u": draw.integers(0, WEIGHTS, regions)}),
+        "T": pa.table({"town": np.arange(regions), "v": draw.integers(0, WEIGHTS, regions)}),
     }  # fmt: skip
 
 

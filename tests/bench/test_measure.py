@@ -81,7 +81,7 @@ def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pyte
     assert min(found.load, found.create, found.reading.ours, found.reading.computed, found.reading.kept) > 0
     assert [(f.items, f.names) for f in found.fan_outs] == (list(fanout.CASES) if workload is NF2 else [])
     assert all(f.rows_read > f.names and f.batch.rounds == 2 for f in found.fan_outs)
-    assert found.items == (DATA.items.num_rows if workload.unit == "items" else found.rows) <= found.rows
+    assert found.items == workload.counted(DATA) <= found.rows
     assert found.state_bytes > found.input_bytes > 0
 
 

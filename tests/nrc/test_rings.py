@@ -149,7 +149,7 @@ def test_what_is_no_ring_is_refused_with_what_is() -> None:
 
     assert "no lift, no times" in of(lambda: rn.ring(Nothing)) and "m without a ⊕" in of(lambda: rn.ring(Bare))
     assert "possible sum, max, min, any, all" in of(lambda: rn.combine(len))
-    assert "a column of another type than it says" in of(lambda: view(of_texts))
+    assert "the column m of the ring Texts is of another type than it says" in of(lambda: view(of_texts))
     assert "make a dict of its columns" in of(lambda: view(of_others))
     assert "a fold is over a ring" in of(lambda: view(of_no_ring))
     assert "moments of other factors than variables" in of(lambda: view(of_moments))

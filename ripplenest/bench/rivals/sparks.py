@@ -106,15 +106,16 @@ def triangles(t: Tables) -> DataFrame:
 
 
 def chain(t: Tables) -> DataFrame:
-    a, b, c = (t[name].alias(name) for name in "ABC")
-    joined = a.join(b, F.col("A.j") == F.col("B.i")).join(c, F.col("B.j") == F.col("C.i"))
-    weight = F.sum(F.col("A.w") * F.col("B.w") * F.col("C.w")).alias("w")
-    return joined.groupBy(F.col("A.i").alias("i"), F.col("C.j").alias("l")).agg(weight)
+    a = t["A"].select("i", "j", F.col("w").alias("a"))
+    b = t["B"].select(F.col("i").alias("j"), F.col("j").alias("k"), F.col("w").alias("b"))
+    c = t["C"].select(F.col("i").alias("k"), F.col("j").alias("l"), F.col("w").alias("c"))
+    weight = F.sum(F.col("a") * F.col("b") * F.col("c")).alias("w")
+    return a.join(b, "j").join(c, "k").groupBy("i", "l").agg(weight)
 
 
 def moments(t: Tables) -> DataFrame:
     joined = t["F"].join(t["B"], "brand").join(t["S"], "shop").join(t["R"], "region").join(t["T"], "town")
-    pairs = [F.sum(F.col(a) * F.col(b)).alias(f"{a}_{b}") for a, b in combinations_with_replacement(VARIABLES, 2)]
+    pairs = [F.sum(joined[a] * joined[b]).alias(f"{a}_{b}") for a, b in combinations_with_replacement(VARIABLES, 2)]
     return joined.groupBy("region").agg(F.count("*").alias("n"), *(F.sum(v).alias(v) for v in VARIABLES), *pairs)
 
 
