@@ -177,7 +177,7 @@ def test_a_pack_that_fails_is_narrowed_to_its_case(tmp_path: Path, monkeypatch: 
     assert alone.regressions() and "kept in" in str(caught.value.__notes__)
 
 
-@pytest.mark.parametrize("by_files", [False, True])
+@pytest.mark.parametrize("by_files", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_cycles_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_files: bool) -> None:
     """Keys of several sources, and rows of a change that choose among orders: what Python makes of a batch of each
     view."""
