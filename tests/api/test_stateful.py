@@ -14,13 +14,12 @@ import os
 import tempfile
 import time
 from collections import Counter
-from functools import cache
 from pathlib import Path
 from random import Random
 
 import pytest
-from attrs import evolve
 from support.choices import Choices
+from support.compiling import compiled_once
 from support.fate import Fate, one_fate
 from support.laws import law
 from support.machine import HAPPENS, Machine
@@ -32,7 +31,6 @@ from support.states import MEMORY, state
 
 from ripplenest import Database
 from ripplenest.delta.materialize import MODES
-from ripplenest.state import views
 
 COUNTS: Counter[str] = Counter()
 
@@ -45,11 +43,9 @@ def check(db: Database, model: Model) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled_once():
+def once():
     """Compiling six views takes longer than a whole example."""
-    with pytest.MonkeyPatch.context() as patch:
-        cached = cache(views.compile_view)
-        patch.setattr(views, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
+    with compiled_once():
         yield
 
 

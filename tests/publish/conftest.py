@@ -4,33 +4,29 @@ in memory, where there is no waiting for the disk."""
 import shutil
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 from publish.tables import index
+from support.compiling import compiled_once
 from support.shop import ANN, BOB, FILMS, customers, movies, opened, related
 from support.states import MEMORY
 
 import ripplenest as rn
 from ripplenest import Database
-from ripplenest.state import views
 
 
-@pytest.fixture(scope="package", autouse=True)
-def compiled_once() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        cached = cache(views.compile_view)
-        patch.setattr(views, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
+@pytest.fixture(scope="module", autouse=True)
+def once() -> Iterator[None]:
+    with compiled_once():
         yield
 
 
-@pytest.fixture(scope="package")
-def shop(compiled_once: None) -> Iterator[Path]:  # noqa: ARG001
+@pytest.fixture(scope="session")
+def shop() -> Iterator[Path]:
     """The state of the shop, closed."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as path:
-        with opened(f"{path}/state") as db:
+        with compiled_once(), opened(f"{path}/state") as db:
             db.load("C", [ANN, BOB])
             db.load("M", FILMS)
             for view in (customers, movies, related):

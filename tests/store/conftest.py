@@ -2,7 +2,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.lives import compiled_once, merging_soon
+from support.compiling import compiled_once
+from support.lives import merging_soon
 from support.states import MEMORY
 
 from ripplenest.nrc.types import Base

@@ -12,10 +12,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from support.compiling import compiled_once
 from support.crashes import Tell
 from support.database_life import DatabaseLife
 from support.events import Event, Make, Remove, Said, Sync, Write
-from support.lives import Life, compiled_once, merging_soon, told
+from support.lives import Life, merging_soon, told
 from support.power import Cut, cuts, image_of, materialise
 from support.reports import Run, reported
 from support.seam import seam_events

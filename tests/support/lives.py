@@ -10,15 +10,13 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ripplenest import Database
-from ripplenest.state import views
 from ripplenest.store import Change, Store, merging
 from support.crashes import Tell
 
@@ -108,13 +106,4 @@ def merging_soon() -> Iterator[None]:
     """Segments are merged when there are a few of them, so that a short life meets it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "FANOUT", 3)
-        yield
-
-
-@contextmanager
-def compiled_once() -> Iterator[None]:
-    """Views are compiled once: it takes longer than a life, and does not touch the disk."""
-    with pytest.MonkeyPatch.context() as patch:
-        cached = cache(views.compile_view)
-        patch.setattr(views, "compile_view", lambda query, options: cached(query, evolve(options, rows=())))
         yield
