@@ -57,6 +57,7 @@ __all__ = [
     "register",
     "right_join",
     "ring",
+    "ring_variable",
     "sorted",
     "testing",
     "top",
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
         record,
         right_join,
         ring,
+        ring_variable,
         top,
         view,
     )
@@ -148,6 +150,7 @@ else:
         "register": "ripplenest.source.source:register",
         "right_join": "ripplenest.nrc.surface.python:right_join",
         "ring": "ripplenest.nrc.surface.python:ring",
+        "ring_variable": "ripplenest.nrc.surface.python:ring_variable",
         "sorted": "ripplenest.nrc.surface.python:rows_sorted",
         "testing": "ripplenest.testing:",
         "top": "ripplenest.nrc.surface.python:top",

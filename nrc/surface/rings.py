@@ -116,6 +116,20 @@ class Moments:
         return found
 
 
+@frozen
+class RingVariable:
+    """A ring that a view leaves open: ``view.over(w=R)`` is the view over R."""
+
+    name: str
+
+
+def ring_variable(name: str) -> RingVariable:
+    """A ring that a view leaves open, to be named by ``view.over``. Raises TypeMismatch for what is no name."""
+    if not _is_name(name):
+        raise TypeMismatch("a ring variable has a name", got=repr(name), possible=['rn.ring_variable("w")'])
+    return RingVariable(name)
+
+
 def moments(*variables: str) -> Moments:
     """The ring of degree 2 over ``variables``; ``x_y`` is the sum of x · y, from which a linear regression is solved.
     Raises TypeMismatch for names that are no variables, or come twice."""
@@ -148,9 +162,9 @@ def ring(cls: type) -> Ring:
     return Ring(cls.__name__, columns, cls.lift, cls.times, getattr(cls, "answer", None))  # type: ignore[attr-defined]
 
 
-def fold(over: Ring | Moments, rows: Iterable[Any]) -> Any:
+def fold(over: Ring | Moments | RingVariable, rows: Iterable[Any]) -> Any:
     """⊕ over ``rows`` of ⊗ of their factors: a row is one factor, or a tuple of several. NULL of no rows.
-    Raises TypeMismatch for what is no ring."""
+    Raises TypeMismatch for what is no ring, and for a variable, which only a view has."""
     if not isinstance(over, Ring | Moments):
         raise TypeMismatch("a fold is over a ring", got=kind(over), possible=["rn.MaxProduct", "@rn.ring"])
     found = [row if isinstance(row, tuple) else (row,) for row in rows]

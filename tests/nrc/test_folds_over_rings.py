@@ -18,6 +18,8 @@ from ripplenest.errors import QueryError
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.python import view
 
+W = rn.ring_variable("w")
+
 
 @rn.record
 class Edge:
@@ -49,7 +51,7 @@ def paths(E: Bag[Edge]):
     return [
         {
             "a": a,
-            "short": rn.fold(rn.MinPlus, ((e.w, f.w) for e in es for f in E if e.b == f.a)),
+            "short": rn.fold(W, ((e.w, f.w) for e in es for f in E if e.b == f.a)),
             "likely": rn.fold(rn.MaxProduct, (e.w for e in es)),
             "some": rn.fold(rn.Reach, ((e.w > 1, f.w > 1) for e in es for f in E if e.b == f.a)),
             "to": [
@@ -104,7 +106,7 @@ def in_python(held: list[Edge]) -> Any:
 def test_batches_keep_fresh_what_python_gives(
     batches: list[tuple[list[Edge], int]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    made, held = view(paths), []
+    made, held = view(paths).over(w=rn.MinPlus), []
     with rn.open(tmp_path_factory.mktemp("s") / "s", engine="local") as db:
         db.relation("E", Edge)
         db.create(made)

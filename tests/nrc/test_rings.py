@@ -155,3 +155,49 @@ def test_what_is_no_ring_is_refused_with_what_is() -> None:
     assert "moments of other factors than variables" in of(lambda: view(of_moments))
     with pytest.raises(TypeMismatch, match="moments are of variables with names"):
         rn.moments("x", "x")
+
+
+W, OTHER = rn.ring_variable("w"), rn.ring_variable("other")
+
+
+def left_open(A: Bag[Arc]):
+    return [{"u": a.u, "at": rn.fold(W, ((a.w, b.w) for b in A if b.u == a.v))} for a in A]
+
+
+def over_the_least_sums(A: Bag[Arc]):
+    return [{"u": a.u, "at": rn.fold(rn.MinPlus, ((a.w, b.w) for b in A if b.u == a.v))} for a in A]
+
+
+def test_swap() -> None:
+    """Law (swap): the view over w, with R for w, is the view over R; and so is every view that uses it."""
+    paths = view(left_open)
+    swapped, written = paths.over("over_the_least_sums", w=rn.MinPlus).query, view(over_the_least_sums).query
+    assert str(swapped) == str(written) != str(paths.over(w=rn.MaxPlus).query)
+    path = [Arc(u=1, v=2, w=3), Arc(u=2, v=2, w=5)]
+
+    def outer(A: Bag[Arc]):
+        return [p.at for p in paths(A) if p.u == 1]
+
+    found = {r.name: view(outer).over(r.name, w=r)(path) for r in RINGS}
+    assert found == {"MaxProduct": [15], "MinPlus": [8], "MaxPlus": [8], "SumProduct": [15]}
+    assert view(outer).over(w=rn.moments("x", "y"))(path)[0]["x_y"] == 15
+
+
+def test_a_ring_that_is_left_open_is_asked_for() -> None:
+    def of(function: Any) -> str:
+        with pytest.raises(QueryError) as caught:
+            function()
+        return str(caught.value)
+
+    def of_two(A: Bag[Arc]):
+        return [{"w": rn.fold(W, (a.w for a in A)), "other": rn.fold(OTHER, (a.w for a in A))}]
+
+    paths, two = view(left_open), view(of_two)
+    assert "the view leaves a ring open" in of(lambda: paths([])) and "view.over(w=R)" in of(lambda: paths([]))
+    half = two.over(w=rn.MaxPlus)
+    assert "wanted   other\n  got      w" in of(lambda: half.query)
+    assert half.over(other=rn.MinPlus)([Arc(u=0, v=0, w=2)]) == [{"w": 2, "other": 2}]
+    assert "no such ring variable" in of(lambda: paths.over(w=rn.MaxPlus, v=rn.MinPlus))
+    assert "got      w=builtin_function" in of(lambda: paths.over(w=max))
+    assert "a ring variable has a name" in of(lambda: rn.ring_variable("a b"))
+    assert "a fold is over a ring" in of(lambda: rn.fold(W, [1]))

@@ -28,6 +28,7 @@ from ripplenest.nrc.surface.rings import (
     fold,
     moments,
     ring,
+    ring_variable,
 )
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "record_type",
     "right_join",
     "ring",
+    "ring_variable",
     "rows_sorted",
     "top",
     "view",

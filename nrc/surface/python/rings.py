@@ -13,7 +13,7 @@ from ripplenest.nrc.surface.python.aggregates import Apply, listed
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, Static, as_bag, describe, project
 from ripplenest.nrc.surface.records import annotation_type
-from ripplenest.nrc.surface.rings import Column, Moments, Ring, moments
+from ripplenest.nrc.surface.rings import Column, Moments, Ring, RingVariable, moments
 from ripplenest.nrc.surface.rings import fold as fold_function
 from ripplenest.nrc.syntax import Fold, Proj, Tuple, Var
 from ripplenest.nrc.types import Base, Record, Type, join, nullable
@@ -32,16 +32,26 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
         return Static(moments(*(_name(arg, scope) for arg in node.args)))
     if node.keywords or len(node.args) != 2:
         raise hints.unsupported(f"fold with {len(node.args)} arguments", f"`{HINT}`")
-    over = scope.read(node.args[0])
-    if not (isinstance(over, Static) and isinstance(over.value, Ring | Moments)):
-        with scope.located(node.args[0]):
-            raise TypeMismatch("a fold is over a ring", got=describe(over), possible=[f"`{HINT}`", "@rn.ring"])
+    over = _ring(node.args[0], scope)
     bag, var = as_bag(listed(node.args[1], scope)), scope.fresh("x")
     factors = _factors(Element(Var(var), bag.type.row))
     with scope.located(node.args[1]):
-        if isinstance(over.value, Moments):
-            return _moments(over.value, bag, var, factors, scope)
-        return _over(over.value, bag, var, factors, scope, apply)
+        if isinstance(over, Moments):
+            return _moments(over, bag, var, factors, scope)
+        return _over(over, bag, var, factors, scope, apply)
+
+
+def _ring(node: ast.expr, scope: Scope) -> Ring | Moments:
+    """The ring that a fold is over, or that its variable stands for."""
+    match scope.read(node):
+        case Static(Ring() | Moments() as over):
+            return over
+        case Static(RingVariable(name)):
+            with scope.located(node):
+                return scope.session.ring(name)
+        case other:
+            with scope.located(node):
+                raise TypeMismatch("a fold is over a ring", got=describe(other), possible=[f"`{HINT}`", "@rn.ring"])
 
 
 def _name(node: ast.expr, scope: Scope) -> str:

@@ -11,15 +11,20 @@ from ripplenest.nrc.errors import RipplenestError, TooBig, TooDeep, UnknownName,
 from ripplenest.nrc.limits import MAX_DEPTH, MAX_NODES
 from ripplenest.nrc.surface.python.source import Located, Source, read_source
 from ripplenest.nrc.surface.readings import Reading, Static
+from ripplenest.nrc.surface.records import NotDefinedYet
+from ripplenest.nrc.surface.rings import Moments, Ring
 from ripplenest.nrc.walk import Names
 
 
 @define
 class Session:
-    """What one view's reading shares: fresh names and the limits. ``read`` reads one expression."""
+    """What one view's reading shares: fresh names, the rings that its variables stand for, and the limits. ``read``
+    reads one expression."""
 
     read: "Callable[[ast.expr, Scope], Reading]"
     names: Names = field(factory=Names)
+    rings: Mapping[str, Ring | Moments] = field(factory=dict)
+    open: set[str] = field(factory=set)
     depth: int = 0
     nodes: int = 0
     _sources: dict[FunctionType, Source] = field(factory=dict)
@@ -29,6 +34,14 @@ class Session:
         if function not in self._sources:
             self._sources[function] = read_source(function, None)
         return self._sources[function]
+
+    def ring(self, name: str) -> Ring | Moments:
+        """What the ring variable ``name`` stands for. Raises NotDefinedYet."""
+        self.open.add(name)
+        if name not in self.rings:
+            got = ", ".join(self.rings) or "none"
+            raise NotDefinedYet("the view leaves a ring open", wanted=name, got=got, possible=[f"view.over({name}=R)"])
+        return self.rings[name]
 
     @contextmanager
     def level(self) -> Iterator[None]:

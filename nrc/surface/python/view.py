@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from ripplenest.nrc import types as nrc
+from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import Border, public
 from ripplenest.nrc.errors import QueryError, TypeMismatch, UnknownRelation, Unsupported
@@ -23,6 +24,7 @@ from ripplenest.nrc.surface.python.scope import Scope, Session
 from ripplenest.nrc.surface.python.source import Definition, Source, read_source
 from ripplenest.nrc.surface.readings import BagTerm, as_bag
 from ripplenest.nrc.surface.records import NotDefinedYet, annotation_type
+from ripplenest.nrc.surface.rings import Moments, Ring
 from ripplenest.nrc.surface.surroundings import Surroundings
 from ripplenest.nrc.syntax import Query, Rel
 from ripplenest.nrc.typecheck import check
@@ -34,7 +36,10 @@ from ripplenest.nrc.walk import Names
 class View(Definition):
     """A named query. ``query`` is its term, ``row`` the type of its rows."""
 
-    def __init__(self, function: Callable[..., object], around: Surroundings) -> None:
+    def __init__(
+        self, function: Callable[..., object], around: Surroundings, rings: Mapping[str, Ring | Moments] | None = None
+    ) -> None:
+        self._rings = rings or {}
         self._source, self._around = read_source(function, around), around
         self._function = function
         self.name = self._source.tree.name
@@ -51,7 +56,7 @@ class View(Definition):
         """The view as a term; Query.relations are the parameters. Raises QueryError with file, line and column."""
         if self._query is None:
             try:
-                self._query, self._row = _read(self.name, self._source, self.parameters())
+                self._query, self._row = _read(self.name, self._source, self.parameters(), self._rings)
             except QueryError as error:  # the place is in the message; the frames of the reader help nobody
                 raise error.with_traceback(None) from None
             self._around.keep(set(re.findall(r"\w+", "".join(self._source.lines))))
@@ -63,6 +68,21 @@ class View(Definition):
         assert self.query is not None
         assert self._row is not None
         return self._row
+
+    def over(self, name: str | None = None, /, **rings: Ring | Moments) -> "View":
+        """The view with a ring for each ring variable that it leaves open, and a name of its own if that is given.
+
+        Raises QueryError for a variable that the view does not have, and for what is no ring.
+        """
+        odd = {variable: kind(r) for variable, r in rings.items() if not isinstance(r, Ring | Moments)}
+        if odd:
+            got = ", ".join(f"{variable}={what}" for variable, what in odd.items())
+            raise TypeMismatch("a ring variable stands for a ring", got=got, possible=["rn.MaxProduct", "@rn.ring"])
+        made = View(self._function, self._around, {**self._rings, **rings})
+        made.name = made.__name__ = name or self.name
+        with suppress(NotDefinedYet):  # other variables are open still
+            _ = made.query
+        return made
 
     def parameters(self) -> dict[str, nrc.Bag]:
         """Each parameter with the type of its annotation."""
@@ -132,13 +152,18 @@ def view(function: Callable[..., object]) -> View:
     return made
 
 
-def _read(name: str, source: Source, parameters: Mapping[str, nrc.Bag]) -> tuple[Query, nrc.Type]:
+def _read(
+    name: str, source: Source, parameters: Mapping[str, nrc.Bag], rings: Mapping[str, Ring | Moments]
+) -> tuple[Query, nrc.Type]:
     """Source → reading → term → names apart → type checked."""
-    session = Session(read, Names(frozenset(parameters)))
+    session = Session(read, Names(frozenset(parameters)), rings)
     relations = {n: BagTerm(Rel(n, t.row), t) for n, t in parameters.items()}
     scope = Scope(source, session, (name,)).enter(source, relations)
     reading = read_body(scope)
     with scope.located(source.tree.body[-1]):
+        if unknown := rings.keys() - session.open:
+            got, possible = ", ".join(sorted(unknown)), sorted(session.open)
+            raise TypeMismatch("the view has no such ring variable", got=got, possible=possible)
         found = as_bag(reading)
         check_limits(found.expr)
         body = name_apart(found.expr)
