@@ -12,7 +12,7 @@ from support.sizes import many
 
 import ripplenest as rn
 from ripplenest import Bag
-from ripplenest.errors import LawBroken, QueryError, TypeMismatch
+from ripplenest.errors import LawBroken, QueryError
 from ripplenest.nrc.surface.python import view
 
 RINGS = (rn.MaxProduct, rn.MinPlus, rn.MaxPlus, rn.SumProduct)
@@ -149,12 +149,15 @@ def test_what_is_no_ring_is_refused_with_what_is() -> None:
 
     assert "no lift, no times" in of(lambda: rn.ring(Nothing)) and "m without a ⊕" in of(lambda: rn.ring(Bare))
     assert "possible sum, max, min, any, all" in of(lambda: rn.combine(len))
+    own: Any = rn
+    assert "a ring is made of a class" in of(lambda: own.ring(3))
+    assert "a fold is over a ring" in of(lambda: own.fold(3, [1]))
     assert "the column m of the ring Texts is of another type than it says" in of(lambda: view(of_texts))
     assert "make a dict of its columns" in of(lambda: view(of_others))
     assert "a fold is over a ring" in of(lambda: view(of_no_ring))
     assert "moments of other factors than variables" in of(lambda: view(of_moments))
-    with pytest.raises(TypeMismatch, match="moments are of variables with names"):
-        rn.moments("x", "x")
+    for names in (("x", "x"), (3,)):
+        assert "moments are of variables with names" in of(lambda names=names: own.moments(*names))
 
 
 W, OTHER = rn.ring_variable("w"), rn.ring_variable("other")

@@ -1,10 +1,7 @@
-"""Folds over rings: a view gives what ``rn.fold`` gives of the same rows in Python, batches keep it fresh, and what is
-no ring is refused with what is."""
+"""Folds over rings in a database: batches keep fresh what ``rn.fold`` gives of the same rows in Python."""
 
 # mypy: disable-error-code="no-untyped-def, arg-type, attr-defined, no-any-return"
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +11,6 @@ from support.sizes import many
 
 import ripplenest as rn
 from ripplenest import Bag
-from ripplenest.errors import QueryError
-from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.python import view
 
 W = rn.ring_variable("w")
@@ -117,24 +112,3 @@ def test_batches_keep_fresh_what_python_gives(
                 b.insert("E", come)
             assert sorted_(db.view("paths").rows()) == in_python(held) == sorted_(made(held))
         assert db.verify().ok
-
-
-def test_what_is_no_ring_is_refused_with_what_is() -> None:
-    def texts(E: Bag[Edge]):
-        return [rn.fold(Range, (str(e.w) for e in E)) for _ in [1]]
-
-    def none(E: Bag[Edge]):
-        return [rn.fold("sum", (e.w for e in E)) for _ in [1]]
-
-    def of(make: Callable[[], Any]) -> str:
-        with pytest.raises((QueryError, TypeMismatch)) as caught:
-            make()
-        return str(caught.value)
-
-    own: Any = rn
-    said = of(lambda: view(texts).query)
-    assert "the column most of the ring Range is of another type" in said and Path(__file__).name in said
-    assert "a fold is over a ring" in of(lambda: view(none).query)
-    assert "a fold is over a ring" in of(lambda: own.fold(3, [1]))
-    assert "a ring is made of a class" in of(lambda: own.ring(3))
-    assert "variables with names" in of(lambda: own.moments(3))
