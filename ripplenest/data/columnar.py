@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ripplenest.data.argsort import argsort, argsort_by
 from ripplenest.data.grouping import row_prints
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Keys, Places, index_of, matches
@@ -63,7 +64,7 @@ def _unsure(tables: Sequence[pa.Table]) -> set[int]:
     together = pa.concat_tables(tables).combine_chunks()
     owners = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
     prints = _prints(together)
-    order = np.lexsort((prints, owners))
+    order = argsort_by(owners, prints)
     again = (np.diff(prints[order]) == 0) & (np.diff(owners[order]) == 0)
     return {*owners[order[1:][again]].tolist(), *owners[together.column(WEIGHT).to_numpy() == 0].tolist()}
 
@@ -91,7 +92,7 @@ def _apart(table: pa.Table, count: int) -> list[Places] | None:
     if not (ordered[1:] == ordered[:-1]).any() and (table.column(WEIGHT).to_numpy() != 0).all():
         return None
     groups = (prints % np.uint64(count)).astype(np.int64)
-    order = np.argsort(groups, kind="stable")
+    order = argsort(groups)
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from attrs import frozen
 
+from ripplenest.data.argsort import argsort
 from ripplenest.data.hashing import U64, fingerprints, mixed, seeded
 from ripplenest.data.levels import Level, bag_prints, weighted
 from ripplenest.data.rows import Rows, arrow_schema
@@ -65,7 +66,7 @@ def content_digest(rows: Rows) -> str:
     columns = [c.combine_chunks() for c in table.columns]
     order = None
     if table.num_rows > 1:
-        order = pa.array(np.argsort(fingerprints(columns, table.num_rows), kind="stable"))
+        order = pa.array(argsort(fingerprints(columns, table.num_rows)))
     found = hashlib.sha256(_head(table.num_rows, rows.types))
     for column in columns:  # one after the other, so that of a large load no second one stands in memory
         ordered = column if order is None else column.take(order)

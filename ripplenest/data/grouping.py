@@ -5,6 +5,7 @@ It is several times faster than Arrow's ``group_by``, most of all where keys are
 is not believed: neighbours with the same one are compared, and where two of them differ there is no answer.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
-from ripplenest.data.hashing import U64, fingerprints, hash_columns
+from ripplenest.data.argsort import argsort, argsort_by, ascends
+from ripplenest.data.hashing import U64, hash_columns, mixed, seeded
 
+PRINTS = 1  # the seed of what tells rows apart; that of hashes of keys is 0
 Ints = npt.NDArray[np.int64]
 Columns = tuple[int, ...]
 
@@ -46,30 +49,28 @@ def grouping(keys: pa.Table, near: Columns = ()) -> Grouping | None:
     order of the hash of their columns ``near``."""
     places = hashes_of(keys, near) if near else None
     if places is not None and len(near) == keys.num_columns:
-        prints, order = places, in_order(places)
+        own, order = places, argsort(places)
     else:
-        prints = row_prints(keys)
-        order = np.argsort(prints) if places is None else np.lexsort((prints, places))
-    sorted_prints = prints[order]
-    again = np.flatnonzero(sorted_prints[1:] == sorted_prints[:-1]) + 1
+        own = row_prints(keys)
+        order = argsort(own) if places is None else argsort_by(places, own)
+    ordered = own[order]
+    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
     if not _are_equal(keys, order[again], order[again - 1]):
         return None
     is_first = np.ones(len(order), np.bool_)
     is_first[again] = False
-    return Grouping(order.astype(np.int64, copy=False), np.flatnonzero(is_first))
-
-
-def in_order(numbers: U64) -> Ints:
-    """The places of ``numbers``, ascending; they often are in order already, where they come from what is stored."""
-    if (numbers[1:] >= numbers[:-1]).all():
-        return np.arange(len(numbers))
-    return np.argsort(numbers)
+    return Grouping(order, np.flatnonzero(is_first))
 
 
 def row_prints(table: pa.Table) -> U64:
-    """A fingerprint of each row."""
-    found = [fingerprints(batch.columns, len(batch)) for batch in table.to_batches()]
+    """A number for each row, nearly always different for different rows; stored nowhere."""
+    found = [prints(batch.columns, len(batch)) for batch in table.to_batches()]
     return np.concatenate(found) if found else np.empty(0, np.uint64)
+
+
+def prints(columns: Sequence[pa.Array], rows: int) -> U64:
+    """A number for each row, which has nothing in common with the hash of a key of it."""
+    return mixed(seeded(columns, PRINTS), len(columns), rows)
 
 
 def hashes_of(table: pa.Table, columns: Columns) -> U64:
@@ -84,7 +85,7 @@ def stretches(keys: pa.Table, near: Columns, rows: int) -> list[tuple[int, int]]
     if len(keys) <= rows or not near:
         return [(0, len(keys))]
     hashes = hashes_of(keys, near)
-    if (hashes[1:] < hashes[:-1]).any():
+    if not ascends(hashes):
         return [(0, len(keys))]
     wanted = np.arange(rows, len(keys), rows)
     ends = np.unique(np.searchsorted(hashes, hashes[wanted], "left"))

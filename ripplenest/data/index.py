@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ripplenest.data.argsort import argsort, ranks, searched
 from ripplenest.data.grouping import hashes_of, same
 from ripplenest.data.hashing import U64, TextHash, hash_columns, is_text
 from ripplenest.data.rows import Row, Rows
@@ -34,7 +35,7 @@ class Keys:
         """Raises WrongValue or WrongColumns for a key that is not of its types."""
         arrays = [column.combine_chunks() for column in keys.arrow().columns[:-1]]
         hashes = hash_columns(arrays, len(keys))
-        order = np.argsort(hashes, kind="stable")
+        order = argsort(hashes)
         self.columns, self._types = columns, keys.types
         self.hashes, self.arrays = hashes[order], [a.take(pa.array(order)) for a in arrays]
         if len(order) > 1:
@@ -56,7 +57,7 @@ class Keys:
         table = pa.table(self.arrays, names).group_by(names, use_threads=False).aggregate([])
         self.arrays = [table.column(name).combine_chunks() for name in names]
         hashes = hash_columns(self.arrays, table.num_rows)
-        order = np.argsort(hashes, kind="stable")
+        order = argsort(hashes)
         self.hashes, self.arrays = hashes[order], [a.take(pa.array(order)) for a in self.arrays]
 
     def __len__(self) -> int:
@@ -134,7 +135,7 @@ class Sorted:
         self._hashes, self._rows = index
 
     def spans(self, hashes: U64) -> tuple[Places, Places]:
-        first = np.searchsorted(self._hashes, hashes, "left")
+        first = searched(self._hashes, hashes)
         if not len(self._hashes):
             return first, first
         many = self._is(first, hashes).astype(np.int64)
@@ -157,8 +158,8 @@ class Sorted:
 def index_of(table: pa.Table, columns: Columns) -> Index:
     """(h, r) of ``table`` on ``columns``."""
     hashes = hashes_of(table, columns)
-    order = np.argsort(hashes, kind="stable")
-    return hashes[order], order.astype(np.int64, copy=False)
+    order = argsort(hashes)
+    return hashes[order], order
 
 
 def matches(
@@ -222,9 +223,9 @@ def _sorted_out(
         if pa.types.is_floating(joint.type):
             joint = joint.view(pa.int64())
         own = joint.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
-        _, numbers = np.unique(numbers * (int(own.max()) + 1) + own, return_inverse=True)
+        numbers = ranks(numbers * (int(own.max()) + 1) + own)
     known, asked = numbers[: len(places)], numbers[len(places) :]
-    order = np.argsort(known, kind="stable")
+    order = argsort(known)
     first = np.searchsorted(known[order], asked, "left")
     which, entries = _each(first, np.searchsorted(known[order], asked, "right") - first)
     return which, places[order][entries]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ripplenest.data.argsort import argsort_by
 from ripplenest.data.grouping import same
 from ripplenest.data.hashing import NULL, U64, fingerprints, mix, mixed
 from ripplenest.data.index import Places, ranges
@@ -92,7 +93,7 @@ class Printed:
 
     def grouped(self, owners: Places) -> tuple[Level, Places]:
         """The rows by the number of their owner, those of one in an order of their own, and then the owner of each."""
-        level, order = self.level, np.lexsort((self.prints, owners))
+        level, order = self.level, argsort_by(owners, self.prints)
         columns = [column.take(pa.array(order)) for column in level.columns]
         owners, weights = owners[order], None if level.weights is None else level.weights[order]
         if not level.bags:

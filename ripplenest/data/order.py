@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from ripplenest.data.argsort import argsort_by
 from ripplenest.data.columns import column_at
 from ripplenest.data.hashing import U64, bits, is_text, loaded
 from ripplenest.data.index import Places
@@ -205,7 +206,7 @@ class Copies:
     @classmethod
     def of(cls, keys: Places, own: Places, weights: Places) -> "Copies":
         """The sums of ``weights`` of rows that have their ``own`` ranks in ``keys``, in their order."""
-        order = np.lexsort((own, keys))
+        order = argsort_by(keys, own)
         starts = np.flatnonzero(changes([keys[order], own[order]]))
         if not len(starts):
             return cls(order, order, order)

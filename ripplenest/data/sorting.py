@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from ripplenest.data.argsort import argsort, ascends
 from ripplenest.data.hashing import U64
 from ripplenest.data.index import Places
 from ripplenest.data.levels import Level
@@ -34,8 +35,8 @@ class Sorter:
         """Rows, and the number of each."""
         if not level.size:
             return
-        if (numbers[1:] < numbers[:-1]).any():
-            order = np.argsort(numbers, kind="stable")
+        if not ascends(numbers):
+            order = argsort(numbers)
             level, numbers = level.take(order), numbers[order]
         own = Extent.of(level)
         self.extent = own if self.extent is None else self.extent.plus(own)
@@ -90,8 +91,8 @@ class Sorter:
         together = concatenated([part for part in parts if part.size] or parts[:1])
         numbers: U64 = together.columns[-1].to_numpy()
         level = Level(together.size, together.columns[:-1], together.bags, together.weights)
-        if (numbers[1:] < numbers[:-1]).any():
-            order = np.argsort(numbers, kind="stable")
+        if not ascends(numbers):
+            order = argsort(numbers)
             level, numbers = level.take(order), numbers[order]
         return numbers, level
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-import numpy as np
 import pyarrow as pa
 
+from ripplenest.data.argsort import argsort, ascends
 from ripplenest.data.columnar import consolidated
 from ripplenest.data.hashing import U64, fingerprints, hash_columns
 from ripplenest.data.index import Columns
@@ -83,9 +83,7 @@ class Sum:
         rows = Rows.of_columns(self._types, level.columns, pa.array(level.weights))
         found = rows_level(rows.consolidated())
         own = self._numbers(found)
-        if (own[1:] < own[:-1]).any():
-            return found.take(np.argsort(own, kind="stable"))
-        return found
+        return found if ascends(own) else found.take(argsort(own))
 
     def _numbers(self, level: Level) -> U64:
         return hash_columns([level.columns[c] for c in self._by], level.size)

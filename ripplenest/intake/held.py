@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ripplenest.data.argsort import argsort
 from ripplenest.data.hashing import U64, fingerprints, hash_columns, mix
 from ripplenest.data.index import Columns, Places, matches
 from ripplenest.data.levels import Level, bag_prints, row_prints, weighted
@@ -87,7 +88,7 @@ class Kept(Numbering):
         known = pc.coalesce(*(stored.columns[columns[0]] for columns in part.held.values()))
         free = np.flatnonzero(known.is_valid().to_numpy(zero_copy_only=False))
         numbers: Places = known.fill_null(0).to_numpy()
-        free = free[np.argsort(numbers[free], kind="stable")]
+        free = free[argsort(numbers[free])]
         found, open_ = np.full(len(level), -1, np.int64), np.arange(len(level))
         for new, old in self._ways(part, label, level, stored):
             mine, theirs = paired(new[open_], old[free])
@@ -121,7 +122,7 @@ def paired(a: U64, b: U64) -> tuple[Places, Places]:
 
 def _ranked(a: U64) -> U64:
     """Each number with how many equal ones come before it."""
-    order = np.argsort(a, kind="stable")
+    order = argsort(a)
     ascending = a[order]
     first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]])) if len(a) else order
     rank = np.empty(len(a), np.uint64)

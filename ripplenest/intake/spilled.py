@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from ripplenest.data.argsort import argsort
 from ripplenest.data.columns import base_types
 from ripplenest.data.content import Content, level_digest, ordered_digest
 from ripplenest.data.hashing import U64, fingerprints
@@ -116,7 +117,7 @@ def _spilled(levels: Iterable[Level], row: Type, room: Room) -> Given:
             found = level
         else:
             prints = level.printed.prints
-            order = np.argsort(prints, kind="stable")
+            order = argsort(prints)
             numbers, found, came = prints[order], level.printed.ordered(), came[order]
         sorter.add(Level(found.size, [*found.columns, pa.array(came)], found.bags, found.weights), numbers)
         start += level.size

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ripplenest.data.argsort import argsort, argsort_by
 from ripplenest.data.columns import base_types
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, matches
@@ -60,7 +61,7 @@ class NestedColumns:
         flat = self._input(self._shape.flat.table)
         every = np.arange(len(flat))
         if order := self._shape.shown.get(()):
-            every = np.argsort(_places(flat, self._shape.flat.row, 0, order), kind="stable")
+            every = argsort(_places(flat, self._shape.flat.row, 0, order))
         every = _repeated(every, flat.weights[every], self._shape.flat.table)
         for start in range(0, len(every), rows):
             yield self._batch(flat, every[start : start + rows])
@@ -118,7 +119,7 @@ class NestedColumns:
         holders = np.concatenate([which for which, _ in parts])
         values = pa.concat_arrays([found for _, found in parts])
         if len(parts) > 1:
-            order = np.argsort(holders, kind="stable")
+            order = argsort(holders)
             holders, values = holders[order], values.take(pa.array(order))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(holders, minlength=n))]).astype(np.int32)
         missing = leaves[0].is_null() if label.nullable else None
@@ -134,7 +135,7 @@ class NestedColumns:
         table = self._dictionary(d, asked)
         which, places = _found(d, table, asked, len(made))
         if order := self._shape.shown.get(path):
-            sorted_ = np.lexsort((_places(table, d.row, d.label_width, order)[places], which))
+            sorted_ = argsort_by(which, _places(table, d.row, d.label_width, order)[places])
             which, places = which[sorted_], places[sorted_]
         weights = table.weights[places]
         holders = _repeated(made[which], weights, d.table)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from attrs import frozen
 
+from ripplenest.data.argsort import argsort_by
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Places
 from ripplenest.data.levels import Level
@@ -66,7 +67,7 @@ def _arranged(
     table: pa.Table, by: Sequence[By], hashes: Hashes, own: U64, rows: Places, room: Room
 ) -> tuple[Hashes, U64, Places]:
     """Some ``rows`` of ``table`` in order, with their numbers."""
-    order = np.lexsort((own, hashes))
+    order = argsort_by(hashes, own)
     hashes, own, rows = hashes[order], own[order], rows[order]
     for start, end in _ties(hashes, own, max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)):
         tied = rows[start:end]

@@ -10,6 +10,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
+from ripplenest.data.argsort import ascends
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Index, index_of
 from ripplenest.data.levels import Level
@@ -30,7 +31,7 @@ def clustered(
         return table.combine_chunks(), {}
     first, *others = keys
     index = index_of(table, first)
-    table = (table.take(pa.array(index[1])) if table.num_rows > 1 else table).combine_chunks()
+    table = (table if ascends(index[1]) else table.take(pa.array(index[1]))).combine_chunks()
     in_order = np.arange(table.num_rows)
     found: dict[Columns, Index] = {columns: index_of(table, columns) for columns in others}
     return table, {columns: entries_of(i) for columns, i in {first: (index[0], in_order), **found}.items()}

@@ -34,7 +34,7 @@ def test_rows_of_one_key_are_neighbours(rows: list[tuple[object, ...]], hashes: 
         wanted[repr(row)] += n
     keys = table.select(range(3))
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("hash_columns", "fingerprints"):
+        for name in ("hash_columns", "prints"):
             plain = getattr(grouping, name)
             patch.setattr(grouping, name, lambda c, n, plain=plain: plain(c, n) % np.uint64(hashes))
         found = grouping.grouping(keys, near)
@@ -55,8 +55,8 @@ def test_collisions_were_met() -> None:
 
 @pytest.mark.parametrize("hashes", [1, 1 << 62])
 def test_many_rows_are_summed_whatever_collides(hashes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = grouping.fingerprints
-    monkeypatch.setattr(grouping, "fingerprints", lambda c, n: plain(c, n) % np.uint64(hashes))
+    plain = grouping.prints
+    monkeypatch.setattr(grouping, "prints", lambda c, n: plain(c, n) % np.uint64(hashes))
     pairs = [((n % 700, "x" * (n % 3), NAN if n % 2 else 0.0), 1 - 2 * (n % 5 == 0)) for n in range(3 * SMALL)]
     wanted: Counter[str] = Counter()
     for row, n in pairs:

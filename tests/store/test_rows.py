@@ -53,7 +53,7 @@ def test_arrow_nan_and_negative_zero_become_canonical():
     bits = np.array([0x7FF8000000000001, 0xFFF8000000000000, 0x8000000000000000], dtype=np.uint64)
     given = pa.table({"w": [1, 1, 1], "c0": pa.array(bits.view(np.float64))})
     rows = Rows.of_arrow((DOUBLE,), given)
-    assert repr(rows.counts()) == "{(nan,): 2, (0.0,): 1}"
+    assert {repr(row): n for row, n in rows.counts().items()} == {"(nan,)": 2, "(0.0,)": 1}
     assert (NAN,) in rows.counts()
     assert len(set(rows.arrow().column("c0").to_numpy().view(np.uint64).tolist())) == 2
 
