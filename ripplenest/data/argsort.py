@@ -5,6 +5,8 @@ So a number is cut to the bits that there is room for, and its place is packed b
 places in order. Neighbours that agree in what was left of them, and differ, are sorted again.
 """
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
@@ -48,13 +50,13 @@ def ranks(numbers: Numbers) -> Ints:
     return found
 
 
-def searched(ascending: U64, asked: U64) -> Ints:
-    """As ``np.searchsorted(ascending, asked, "left")``: many that are asked in order are neighbours in memory."""
+def searched(ascending: U64, asked: U64, side: Literal["left", "right"]) -> Ints:
+    """As ``np.searchsorted``: many that are asked in order are neighbours in memory."""
     if len(asked) < FEW or ascends(asked):
-        return np.searchsorted(ascending, asked, "left")
+        return np.searchsorted(ascending, asked, side)
     order, _ = _nearly(asked, len(asked).bit_length())
     found = np.empty(len(asked), np.int64)
-    found[order] = np.searchsorted(ascending, asked[order], "left")
+    found[order] = np.searchsorted(ascending, asked[order], side)
     return found
 
 
@@ -80,7 +82,8 @@ def _nearly(numbers: U64, room: int) -> tuple[Ints, U64]:
 def _settled(order: Ints, keys: U64, numbers: U64) -> Ints:
     """``order``, in which ``keys`` ascend, with the places of keys in order that leave numbers open."""
     same = keys[1:] == keys[:-1]
-    differ = np.flatnonzero(same & (numbers[order[1:]] != numbers[order[:-1]]))
+    agree = np.flatnonzero(same)
+    differ = agree[numbers[order[agree + 1]] != numbers[order[agree]]]
     if len(differ):
         open_ = _spans_of(differ, np.flatnonzero(~same) + 1, len(order))
         among = order[open_]  # which ascends where keys agree

@@ -135,14 +135,14 @@ class Sorted:
         self._hashes, self._rows = index
 
     def spans(self, hashes: U64) -> tuple[Places, Places]:
-        first = searched(self._hashes, hashes)
+        first = searched(self._hashes, hashes, "left")
         if not len(self._hashes):
             return first, first
         many = self._is(first, hashes).astype(np.int64)
         there = np.flatnonzero(many)
         again = there[self._is(first[there] + 1, hashes[there])]
         if len(again):  # most hashes are not there, or once
-            many[again] = np.searchsorted(self._hashes, hashes[again], "right") - first[again]
+            many[again] = searched(self._hashes, hashes[again], "right") - first[again]
         return first, many
 
     def _is(self, entries: Places, wanted: U64) -> npt.NDArray[np.bool_]:

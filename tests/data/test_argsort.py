@@ -1,5 +1,7 @@
 """The order of numbers is that of numpy's stable sorts, whatever the bits by which they differ."""
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -43,10 +45,11 @@ def test_they_are_numpys(given: tuple[Numbers, Numbers], one: type, other: type)
     assert ranks(first).tolist() == np.unique(first, return_inverse=True)[1].tolist()
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
 @given(pairs())
-def test_they_are_found(given: tuple[Numbers, Numbers]) -> None:
+def test_they_are_found(side: Literal["left", "right"], given: tuple[Numbers, Numbers]) -> None:
     asked, there = given[0], np.sort(given[1])
-    assert searched(there, asked).tolist() == np.searchsorted(there, asked).tolist()
+    assert searched(there, asked, side).tolist() == np.searchsorted(there, asked, side).tolist()
 
 
 @pytest.mark.parametrize("least", [8, 64])
