@@ -29,12 +29,18 @@ def argsort(numbers: Numbers) -> Ints:
     return _packed(np.zeros(1, np.uint64), _scaled(numbers))
 
 
-def argsort_by(first: Numbers, second: Numbers) -> Ints:
-    """As ``np.lexsort((second, first))``: by ``first``, what agrees in it by ``second``, and in both as it comes."""
+def argsort_by(first: Numbers, *others: Numbers) -> Ints:
+    """As ``np.lexsort((…, second, first))``: by ``first``, what agrees in it by the next one, and so on; and what
+    agrees in all as it comes."""
     if len(first) < FEW:
-        return np.lexsort((second, first))
+        return np.lexsort((*others[::-1], first))
     order = argsort(first)
-    return order[_packed(_ties(first[order]), _scaled(second)[order])]
+    ties = _ties(first[order])
+    for i, numbers in enumerate(others):
+        order = order[_packed(ties, _scaled(numbers)[order])]
+        if i + 1 < len(others):
+            ties = _ties(ties, numbers[order])
+    return order
 
 
 def ascends(numbers: Numbers) -> bool:
@@ -101,10 +107,10 @@ def _spans_of(places: Ints, starts: Ints, size: int) -> Ints:
     return np.flatnonzero(np.cumsum(steps[:-1]))
 
 
-def _ties(ascending: Numbers) -> U64:
-    """By place how many different numbers come before it."""
-    found = np.zeros(len(ascending), np.uint64)
-    np.cumsum(ascending[1:] != ascending[:-1], out=found[1:])
+def _ties(*ascending: Numbers) -> U64:
+    """By place how many different ones come before it, of numbers in this order."""
+    found = np.zeros(len(ascending[0]), np.uint64)
+    np.cumsum(np.logical_or.reduce([n[1:] != n[:-1] for n in ascending]), out=found[1:])
     return found
 
 

@@ -185,7 +185,7 @@ def _ranked(table: pa.Table, every: Sequence[By]) -> Places:
         column = table.column(by.column).combine_chunks()
         own = codes(column if len(tied) == len(found) else column.take(pa.array(tied)), by)
         before = found[tied]
-        order = np.lexsort((*own[::-1], before))
+        order = argsort_by(before, *own)
         before, starts = before[order], changes([before[order], *(c[order] for c in own)])
         place = np.arange(len(tied))
         group, part = (np.maximum.accumulate(np.where(s, place, 0)) for s in (changes([before]), starts))

@@ -71,8 +71,8 @@ def _arranged(
     hashes, own, rows = hashes[order], own[order], rows[order]
     for start, end in _ties(hashes, own, max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)):
         tied = rows[start:end]
-        runs = np.cumsum(changes([hashes[start:end], own[start:end]]))
-        rows[start:end] = tied[np.lexsort((*row_codes(table.take(pa.array(tied)), by)[::-1], runs))]
+        runs = np.cumsum(changes([hashes[start:end], own[start:end]]), dtype=np.int64)
+        rows[start:end] = tied[argsort_by(runs, *row_codes(table.take(pa.array(tied)), by))]
         room.release()
     return hashes, own, rows
 

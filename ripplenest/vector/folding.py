@@ -84,7 +84,7 @@ def sums(f: Folding, near: Columns, made: Rows, stored: Rows) -> Sums | None:
     changed = np.logical_or.reduce([(more != 0).astype(np.bool_) for _, more in pairs])
     old = [own[changed] for own, _ in pairs]
     new = [own + more[changed] for own, (_, more) in zip(old, pairs, strict=True)]
-    return Sums(keys.filter(pa.array(changed)), old, new)
+    return Sums(keys if changed.all() else keys.filter(pa.array(changed)), old, new)
 
 
 def _by_key(keys: pa.Table, near: Columns, columns: Sequence[Ints]) -> tuple[pa.Table, list[Ints]]:
@@ -159,7 +159,8 @@ def _signed(types: tuple[Base, ...], s: Sums, old: Side, new: Side) -> Rows:
         weights = pa.repeat(pa.scalar(weight, pa.int64()), len(there))
         found = [*s.keys.columns, *columns, weights]
         cast = [c if c.type == t else c.cast(t) for c, t in zip(found, schema.types, strict=True)]
-        tables.append(pa.Table.from_arrays(cast, schema=schema).filter(pa.array(there)))
+        table = pa.Table.from_arrays(cast, schema=schema)
+        tables.append(table if there.all() else table.filter(pa.array(there)))
     return Rows(types, table=pa.concat_tables(tables), summed=True)
 
 

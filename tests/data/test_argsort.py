@@ -42,6 +42,7 @@ def test_they_are_numpys(given: tuple[Numbers, Numbers], one: type, other: type)
     first, second = given[0].astype(one), given[1].astype(other)
     assert argsort(first).tolist() == np.argsort(first, kind="stable").tolist()
     assert argsort_by(first, second).tolist() == np.lexsort((second, first)).tolist()
+    assert argsort_by(first, second, first[::-1]).tolist() == np.lexsort((first[::-1], second, first)).tolist()
     assert ranks(first).tolist() == np.unique(first, return_inverse=True)[1].tolist()
 
 
