@@ -20,6 +20,8 @@ from ripplenest.examples.same import differing
 
 DATA = Data(0.00001, 3)
 EACH = pytest.mark.parametrize("workload", WORKLOADS.values(), ids=lambda w: w.name)
+FEW = ("f2", "nn2", "top10")  # on Spark a workload takes a second
+ON_SPARK = [w if name in FEW else pytest.param(w, marks=pytest.mark.long) for name, w in WORKLOADS.items()]
 
 
 def test_every_workload_can_be_asked_for_and_answered() -> None:
@@ -86,7 +88,7 @@ def test_polars(workload: Workload) -> None:
     check(workload, pole.Pole(workload.name, workload.keys), 1, 20)
 
 
-@EACH
+@pytest.mark.parametrize("workload", ON_SPARK, ids=lambda w: w.name)
 def test_spark(workload: Workload, spark: SparkSession) -> None:
     from ripplenest.bench.rivals import sparks  # noqa: PLC0415
 
@@ -107,6 +109,7 @@ def test_what_duckdb_hands_out_at_once_is_what_it_keeps(workload: Workload) -> N
     assert differing(rival.answer(), rival.nested()) == 0
 
 
+@pytest.mark.long
 def test_structured_streaming(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ripplenest.bench.rivals import streaming  # noqa: PLC0415
 
