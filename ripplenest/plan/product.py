@@ -114,6 +114,18 @@ class Product:
         """The conditions that read no source."""
         return tuple(c for c in self.conditions if sources_of(c) <= {CONSTANTS})
 
+    @cached_property
+    def keeps_apart(self) -> bool:
+        """Whether different combinations have different heads: every column of every source stands in the head, or is
+        equated with one that does."""
+        known = {(s.source, s.column) for s in self.head if isinstance(s, Col)}
+        equal = [((step.source, k.column), k.scalar) for step in self.steps for k in step.keys]
+        pairs = [(a, (s.source, s.column)) for a, s in equal if isinstance(s, Col)]
+        for _ in pairs:
+            known |= {a if b in known else b for a, b in pairs if a in known or b in known}
+        every = {(i, column) for i, source in enumerate(self.sources) for column in range(len(source.types))}
+        return every <= known
+
     def how(self, step: Step) -> How:
         """How ``step`` reads its source."""
         return how(self.sources[step.source].at, bool(step.keys))

@@ -9,6 +9,7 @@ from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.sums import Sums
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Target
+from ripplenest.plan.product import Product
 from ripplenest.run.joiner import Joined, PythonJoiner, Task
 from ripplenest.run.sizes import are_few
 from ripplenest.vector.joins import joined
@@ -26,12 +27,22 @@ class LocalJoiner:
         EvaluationError."""
         if are_few(rows for task in tasks for rows in task.inputs):
             return PythonJoiner().join(tasks, targets)
-        by_name = {t.name: t for t in targets}
-        sums = Sums(self._room, {t.name: t.folded for t in targets if t.folded is not None})
+        by_name, apart = {t.name: t for t in targets}, _apart(tasks)
+        folded = {t.name: t.folded for t in targets if t.folded is not None}
+        sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
         for place, table in joined([(task.product, task.inputs) for task in tasks], self._room):
             target = by_name[tasks[place].target]
             sums.add(target.name, _typed(target.types, table))
-        return Joined({t.name: Rows.empty(t.types) for t in targets} | sums.rows())
+        found = {name: rows.each_once() if name in apart else rows for name, rows in sums.rows().items()}
+        return Joined({t.name: Rows.empty(t.types) for t in targets} | found)
+
+
+def _apart(tasks: Sequence[Task]) -> set[str]:
+    """The targets whose rows are each there once as they are made: those of one product that keeps them apart."""
+    products: dict[str, list[Product]] = {}
+    for task in tasks:
+        products.setdefault(task.target, []).append(task.product)
+    return {name for name, own in products.items() if len(own) == 1 and own[0].keeps_apart}
 
 
 def _typed(types: tuple[Base, ...], table: pa.Table) -> Rows:
