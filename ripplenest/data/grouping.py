@@ -28,6 +28,7 @@ class Grouping:
 
     order: Ints
     starts: Ints
+    moved: bool = True  # whether this is another order than the one in which they came
 
     @property
     def firsts(self) -> Ints:
@@ -41,7 +42,9 @@ class Grouping:
 
     def sums(self, values: Ints) -> Ints:
         """By key the sum of what its rows have, which must not leave 64 bits."""
-        return np.add.reduceat(values[self.order], self.starts) if len(self.starts) else np.empty(0, np.int64)
+        if not len(self.starts):
+            return np.empty(0, np.int64)
+        return np.add.reduceat(values[self.order] if self.moved else values, self.starts)
 
 
 def grouping(keys: pa.Table, near: Columns = ()) -> Grouping | None:
@@ -59,7 +62,7 @@ def grouping(keys: pa.Table, near: Columns = ()) -> Grouping | None:
         return None
     is_first = np.ones(len(order), np.bool_)
     is_first[again] = False
-    return Grouping(order, np.flatnonzero(is_first))
+    return Grouping(order, np.flatnonzero(is_first), not ascends(order))
 
 
 def row_prints(table: pa.Table) -> U64:

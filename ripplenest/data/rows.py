@@ -166,7 +166,7 @@ class Rows:
         rows._counts = counts
         return rows
 
-    def each_once(self) -> "Rows":
+    def as_sum(self) -> "Rows":
         """The same rows, which the caller knows to be each there once, and not 0 times."""
         return Rows(self.types, table=self.arrow(), summed=True)
 

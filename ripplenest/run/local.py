@@ -33,7 +33,7 @@ class LocalJoiner:
         for place, table in joined([(task.product, task.inputs) for task in tasks], self._room):
             target = by_name[tasks[place].target]
             sums.add(target.name, _typed(target.types, table))
-        found = {name: rows.each_once() if name in apart else rows for name, rows in sums.rows().items()}
+        found = {name: rows.as_sum() if name in apart else rows for name, rows in sums.rows().items()}
         return Joined({t.name: Rows.empty(t.types) for t in targets} | found)
 
 

@@ -6,6 +6,7 @@ row (``run/groups.py``), where integers have no end. Law: both make the same row
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from math import prod
 from typing import Any, assert_never
 
 import numpy as np
@@ -51,13 +52,34 @@ class _Columns:
 
     def of_came(self, own: Ints) -> int:
         """The place of what contributions add."""
-        self.all.append(np.concatenate([own, np.zeros(self.there, np.int64)]))
+        self.all.append(np.concatenate([own, np.zeros(self.there, np.int64)]) if self.there else own)
         return len(self.all) - 1
 
-    def of_there(self, own: Ints) -> int:
-        """The place of what stored rows add."""
+    def of_there(self, own: Ints) -> int | None:
+        """The place of what stored rows add; None where there are none."""
+        if not self.there:
+            return None
         self.all.append(np.concatenate([np.zeros(self.came, np.int64), own]))
         return len(self.all) - 1
+
+
+@frozen(eq=False)
+class _Came:
+    """Contributions, the columns of which several folds read."""
+
+    table: pa.Table
+    types: Sequence[Base]
+    _digits: dict[int, Ints | None] = field(factory=dict)
+
+    @property
+    def weights(self) -> Ints:
+        found: Ints = self.table.column(WEIGHT).to_numpy()
+        return found
+
+    def digits(self, column: int) -> Ints | None:
+        if column not in self._digits:
+            self._digits[column] = _digits(self.table.column(column), self.types[column])
+        return self._digits[column]
 
 
 Read = Callable[[Sequence[Ints]], tuple[Integers, Integers]]
@@ -68,17 +90,17 @@ def sums(f: Folding, near: Columns, made: Rows, stored: Rows) -> Sums | None:
     """The keys for which contributions ``made`` change something, in the order of the hash of their columns ``near``;
     None where a sum could leave 62 bits."""
     once = stored.consolidated() if any(a.of == "real" for a in f.accumulators) else stored
-    came, there = made.arrow().combine_chunks(), once.arrow().combine_chunks()
-    columns = _Columns(len(came), len(there))
+    came, there = _Came(made.arrow().combine_chunks(), f.made), once.arrow().combine_chunks()
+    columns = _Columns(len(came.table), len(there))
     readers: list[Read] = []
     for i, a in enumerate(f.accumulators):
         find = _real if a.of == "real" else _integer
-        reader = find(a, f, came, there.select([len(f.visible) + i, WEIGHT]), columns)
+        reader = find(a, came, there.select([len(f.visible) + i, WEIGHT]), columns)
         if reader is None:
             return None
         readers.append(reader)
     names = [f"k{i}" for i in range(f.keys)]
-    own = [pa.chunked_array([*came.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
+    own = [pa.chunked_array([*came.table.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
     keys, totals = _by_key(pa.Table.from_arrays(own, names=names), near, columns.all)
     pairs = [read(totals) for read in readers]
     changed = np.logical_or.reduce([(more != 0).astype(np.bool_) for _, more in pairs])
@@ -98,22 +120,26 @@ def _by_key(keys: pa.Table, near: Columns, columns: Sequence[Ints]) -> tuple[pa.
     return summed.select(keys.column_names), [summed.column(f"{s}_sum").to_numpy() for s in sources]
 
 
-def _integer(a: Accumulator, f: Folding, came: pa.Table, held: pa.Table, columns: _Columns) -> Read | None:
+def _integer(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> Read | None:
     """Stored rows count as often as they are there: one that went cancels."""
-    added, own = _added(a, f, came, came.column(WEIGHT).to_numpy()), _digits(held.column(0), a.type)
+    added, own = _added(a, came), _digits(held.column(0), a.type)
     if added is None or own is None:
         return None
     own = own * held.column(WEIGHT).to_numpy()
-    if float(np.abs(added[1]).sum() + np.abs(own.astype(np.float64)).sum()) >= SAFE:
+    if added[1] + float(np.abs(own.astype(np.float64)).sum()) >= SAFE:
         return None
     more, before = columns.of_came(added[0]), columns.of_there(own)
-    return lambda totals: (totals[before], totals[more])
+    return lambda totals: (_total(totals, before, more), totals[more])
 
 
-def _real(a: Accumulator, _: Folding, came: pa.Table, held: pa.Table, columns: _Columns) -> Read | None:
+def _total(totals: Sequence[Ints], place: int | None, like: int) -> Ints:
+    return np.zeros_like(totals[like]) if place is None else totals[place]
+
+
+def _real(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> Read | None:
     """Of a stored row, of which a key has one, its place is added up, from 1 on."""
-    x = pc.fill_null(came.column(a.args[0]), 0.0).to_numpy()
-    found = reals.places(x, came.column(WEIGHT).to_numpy())
+    x = pc.fill_null(came.table.column(a.args[0]), 0.0).to_numpy()
+    found = reals.places(x, came.weights)
     if found is None:
         return None
     parts = {p: (columns.of_came(low), columns.of_came(high)) for p, (low, high) in found.parts.items()}
@@ -121,7 +147,8 @@ def _real(a: Accumulator, _: Folding, came: pa.Table, held: pa.Table, columns: _
 
     def read(totals: Sequence[Ints]) -> tuple[Integers, Integers]:
         sums = {p: (totals[low], totals[high]) for p, (low, high) in parts.items()}
-        return own[totals[before]], found.total(sums, len(totals[before]))
+        own_places = _total(totals, before, 0)
+        return own[own_places], found.total(sums, len(own_places))
 
     return read
 
@@ -181,21 +208,21 @@ def _differ(a: pa.Array, b: pa.Array) -> Bools:
     return found
 
 
-def _added(a: Accumulator, f: Folding, table: pa.Table, weights: Ints) -> tuple[Ints, Doubles] | None:
-    """What each row adds, and about how much that is; None where it does not fit."""
-    counted = reduce(np.logical_and, (_counted(a, table.column(i)) for i in a.args), np.ones(len(table), np.bool_))
-    found = np.where(counted, weights, 0)
-    about = found.astype(np.float64)
-    if a.of == "sum":
-        for i in a.args:
-            digits = _digits(table.column(i), f.made[i])
-            if digits is None:
-                return None
-            about = about * digits
-            if len(about) and float(np.abs(about).max()) >= SAFE:
-                return None
-            found = found * digits
-    return found, about
+def _added(a: Accumulator, came: _Came) -> tuple[Ints, float] | None:
+    """What each row adds, and what that comes to at most; None where it does not fit."""
+    counted = [own for i in a.args if not (own := _counted(a, came.table.column(i))).all()]
+    weights = np.where(np.logical_and.reduce(counted), came.weights, 0) if counted else came.weights
+    factors: list[Ints | None] = [weights]
+    factors += [came.digits(i) for i in a.args] if a.of == "sum" else []
+    there = [own for own in factors if own is not None]
+    most = len(came.table) * prod(map(_largest, there))
+    if most >= SAFE:  # of the largest ones; what is multiplied may come to less
+        most = float(np.abs(prod(own.astype(np.float64) for own in there)).sum())
+    return None if most >= SAFE or len(there) < len(factors) else (prod(there[1:], start=there[0]), most)
+
+
+def _largest(numbers: Ints) -> float:
+    return max(-float(numbers.min()), float(numbers.max())) if len(numbers) else 0.0
 
 
 def _counted(a: Accumulator, column: pa.ChunkedArray) -> Bools:
