@@ -147,7 +147,7 @@ def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int) -> di
 def _factors(c: Comprehension, part: str, m: Map) -> Iterator[tuple[Use, Factor]]:
     for found in _unmixed(c, part):
         for factor in factors(found, part, m):
-            yield Use(part, found, substituted(found, factor)), factor
+            yield Use(part, found, substituted(found, factor, m)), factor
 
 
 def _unmixed(c: Comprehension, part: str) -> Iterator[Comprehension]:
@@ -189,7 +189,7 @@ def _rewritten(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> I
 def _with_maps(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> tuple[bool, Comprehension]:
     chosen = [f for f in factors(c, part, m) if f.map.name in wanted]
     for factor in chosen:
-        c = substituted(c, factor)
+        c = substituted(c, factor, m)
     return bool(chosen), c
 
 

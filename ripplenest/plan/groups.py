@@ -6,10 +6,11 @@ are the first columns of what is stored, and both begin with the key. An accumul
 of the product of its arguments, as integers without a point, whose scale is known; of doubles it is exact
 (``nrc/reals.py``), and those that are not finite are counted.
 
-A sum map is a group whose answers nobody sees: of each of its columns a sum, and how many rows have a value there.
+A sum map is a group whose answers nobody sees: of each product of columns a sum, and how many rows have a value there.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Literal
 
 from attrs import frozen
@@ -19,7 +20,7 @@ from ripplenest.data.labels import width
 from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
-from ripplenest.nrc.folds import kept_sum
+from ripplenest.nrc.folds import has_room, kept_sum
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base, Label, Record, Type, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
@@ -29,21 +30,23 @@ from ripplenest.plan.product import Col, Scalar
 
 UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
 EXACT_REAL = Base("binary")
+ENDLESS = Base("binary")  # nrc/integers.py
 SPECIAL: tuple[Literal["nan"], Literal["inf"], Literal["-inf"]] = ("nan", "inf", "-inf")
 
 
 @frozen
 class Accumulator:
     """A sum over rows, by what the columns ``args`` of contributions are in them: ``rows`` in which none is NULL,
-    ``true`` ones; or, of rows in which none is NULL, the ``sum`` of their product; of the doubles of one column the sum
-    of the finite ones (``real``), and how many are something else."""
+    ``true`` ones; or, of rows in which none is NULL, the ``sum`` of their product, which is ``endless`` where it may
+    have more than 38 digits; of the doubles of one column the sum of the finite ones (``real``), and how many are
+    something else."""
 
     args: tuple[int, ...]
-    of: Literal["rows", "true", "sum", "real", "nan", "inf", "-inf"]
+    of: Literal["rows", "true", "sum", "endless", "real", "nan", "inf", "-inf"]
 
     @property
     def type(self) -> Base:
-        return {"sum": UNSCALED, "real": EXACT_REAL}.get(self.of, LONG)
+        return {"sum": UNSCALED, "endless": ENDLESS, "real": EXACT_REAL}.get(self.of, LONG)
 
 
 ROWS = Accumulator((), "rows")
@@ -85,6 +88,11 @@ class Folding:
         return self.shown == tuple(Col(0, i, a.type) for i, a in enumerate(self.answers))
 
     @property
+    def is_endless(self) -> bool:
+        """Whether it has sums that no answer can show, which only sum maps have."""
+        return any(a.of == "endless" for a in self.accumulators)
+
+    @property
     def visible(self) -> tuple[Base, ...]:
         """The types of what readers see: the key, and what is shown."""
         return self.types[: self.keys + len(self.shown)]
@@ -109,15 +117,20 @@ def folding(cut: Cut) -> Folding:
 
 def summing(m: Map) -> Folding:
     """The columns of a sum map, of which statements see what ``run/marginals.py`` says."""
-    made = base_types(m.made)
-    keys = len(made) - len(m.summed)
+    made, seen = base_types(m.made), base_types(m.row)
+    keys = len(made) - len(m.factors)
     accumulators: dict[Accumulator, int] = {ROWS: 0}
-    answers = tuple(
-        _answered(Answer(name, "sum", (i,), t), (i,), made, accumulators)
-        for i, (name, t) in enumerate(zip(m.summed, base_types(m.row)[keys:], strict=True), keys)
-    )
+    places = iter(range(keys, len(made)))
+    args = [tuple(islice(places, len(monomial))) for monomial in m.summed]
+    answers = tuple(_added_up(own, seen[own[0]], made, accumulators) for own in args)
     types = (*made[:keys], *(a.type for a in accumulators))
     return Folding(0, keys, answers, tuple(accumulators), made, types, None, ())
+
+
+def _added_up(args: tuple[int, ...], t: Base, made: Sequence[Base], found: dict[Accumulator, int]) -> Answered:
+    """A sum that nobody sees, however many digits it has; a ``t`` is what tells the digits of it."""
+    of: Literal["sum", "endless"] = "sum" if has_room([made[i] for i in args]) else "endless"
+    return Answered("sum", t, _count(args, made, found), _place(Accumulator(args, of), found), t.scale)
 
 
 def folding_of(m: Map) -> Folding | None:
@@ -133,8 +146,8 @@ def stored_row(m: Map) -> Type:
     if own is None:
         return m.row
     assert isinstance(m.row, Record)
-    named = m.summed or tuple(f"a{i}" for i in range(len(own.made) - own.keys))
-    seen = tuple(field for field in m.row.fields if field[0] not in m.summed)
+    named = m.factors or tuple(f"a{i}" for i in range(len(own.made) - own.keys))
+    seen = tuple(field for field in m.row.fields if field[0] not in m.factors)
     names = Names(frozenset(name for name, _ in seen))
     added = ("_".join((a.of, *(named[i - own.keys] for i in a.args))) for a in own.accumulators)
     return Record((*seen, *((names.fresh(n), a.type) for n, a in zip(added, own.accumulators, strict=True))))
@@ -173,7 +186,7 @@ def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dic
     """``a`` by the accumulators ``found``, to which it adds what it asks for."""
     if a.fn in ("any", "all"):
         return Answered(a.fn, a.type, _place(Accumulator(args, "true") if args else ROWS, found))
-    count = _place(Accumulator(tuple(sorted({c for c in args if may_be_null(made[c])})), "rows"), found)
+    count = _count(args, made, found)
     if a.fn == "count":
         return Answered(a.fn, a.type, count)
     if made[args[0]].kind == "double":
@@ -182,6 +195,11 @@ def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dic
         return Answered(a.fn, a.type, count, total, special=(nan, above, below))
     total = _place(Accumulator(args, "sum"), found)
     return Answered(a.fn, a.type, count, total, sum(made[c].scale for c in args))
+
+
+def _count(args: tuple[int, ...], made: Sequence[Base], found: dict[Accumulator, int]) -> int:
+    """In how many rows none of ``args`` is NULL."""
+    return _place(Accumulator(tuple(sorted({c for c in args if may_be_null(made[c])})), "rows"), found)
 
 
 def _place(wanted: Accumulator, found: dict[Accumulator, int]) -> int:

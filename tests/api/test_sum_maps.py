@@ -190,7 +190,7 @@ def test_views_share_sum_maps(db: rn.Database) -> None:
 def test_a_view_of_a_release_without_them_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its maps are of another program: it waits, shows what it has, and gets sum maps."""
     with monkeypatch.context() as patch:
-        patch.setattr(factor, "added", lambda _reader, head, *_: Added((), (head,)))
+        patch.setattr(factor, "added", lambda _reader, head, *_: Added((), (), (head,)))
         views._stages.cache_clear()
         with rn.open(tmp_path / "state") as db:
             filled(db)
@@ -210,4 +210,4 @@ def test_explain_says_what_is_summed(db: rn.Database) -> None:
     found = db.view("worth").explain()
     (m,) = [m for m in found.json()["maps"] if m["summed"] == ["n", "paid"]]
     assert [c["name"] for c in m["columns"]][-5:] == ["rows", "rows_n", "sum_n", "rows_paid", "sum_paid"]
-    assert "sums of n, paid by the other columns" in " ".join(found.text.split())
+    assert "sums of n, paid by item, shop" in " ".join(found.text.split())

@@ -7,6 +7,7 @@ map is as of its turn; how many rows are kept and read.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import to_value
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product, Step
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import PythonJoiner, Task
@@ -99,7 +100,7 @@ def test_as_of_turn(case: Case) -> None:
             turn = plan.turns[read.part] + (read.at is At.NEW)
             tables = {n: (after if plan.turns[n] < turn else before)[n] for n in plan.program.parts}
             if {s.table for p in plan.by_name[read.table].build for s in p.sources} <= tables.keys():
-                found = sums(read.asked(read.rows), len(plan.by_name[read.table].own_key))
+                found = sums(read.asked(read.rows), plan.by_name[read.table])
                 assert found == wanted(plan, read, tables)
                 COUNTS["reads"] += 1
                 COUNTS["reads of what is there"] += not read.rows.is_empty
@@ -144,12 +145,15 @@ def summed(plan: Plan) -> set[str]:
 Sums = dict[tuple[object, ...], list[Fraction]]
 
 
-def sums(rows: Mapping[Any, int], keys: int) -> Sums:
-    """By key how many rows there are, and of each column how many values it has, and what they come to."""
+def sums(rows: Mapping[Any, int], m: PlannedMap) -> Sums:
+    """By key how many rows there are, and of each product of columns how many values it has, and what they come to."""
+    assert m.folding is not None
+    products = [m.folding.accumulators[a.total or 0].args for a in m.folding.answers]
     found: Sums = {}
     for row, n in rows.items():
-        own = found.setdefault(row[:keys], [Fraction(0)] * (1 + 2 * (len(row) - keys)))
-        values = [v for x in row[keys:] for v in ((0, 0) if x is None else (1, Fraction(x)))]
+        own = found.setdefault(row[: m.folding.keys], [Fraction(0)] * (1 + 2 * len(products)))
+        factors = [[row[i] for i in columns] for columns in products]
+        values = [v for xs in factors for v in ((0, 0) if None in xs else (1, prod(map(Fraction, xs))))]
         for i, v in enumerate((1, *values)):
             own[i] += n * v
     return {key: own for key, own in found.items() if any(own)}
@@ -160,7 +164,7 @@ def wanted(plan: Plan, read: Read, tables: Tables) -> Sums:
     m = plan.by_name[read.table]
     tasks = [Task(m.name, p, tuple(tables[s.table] for s in p.sources)) for p in m.build]
     made = PythonJoiner().join(tasks, [m.whole])[m.name]
-    return sums(read.asked(made), len(m.own_key))
+    return sums(read.asked(made), m)
 
 
 def test_a_sum_map_has_a_name_of_its_own() -> None:
