@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from support.choices import Choices
 from support.laws import law
 from support.programs import planned
@@ -24,6 +25,7 @@ from ripplenest.nrc.integers import decoded, encoded
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.run import groups, marginals, sizes
+from ripplenest.spark.groups import folded as folded_by_spark
 from ripplenest.vector.integers import as_bytes, of_bytes
 
 COUNTS: Counter[str] = Counter()
@@ -112,6 +114,15 @@ def test_what_is_seen_adds_up_to_what_is_there(c: Choices) -> None:
         COUNTS["beyond 64 bits"] += any(len(row[i]) > 8 for row in stored.counts() for i in endless)
         COUNTS["of few digits"] += any(len(row[i]) == 8 for row in stored.counts() for i in endless)
         COUNTS["of several limbs"] += any(abs(decoded(row[i])) > 10**38 for row in stored.counts() for i in endless)
+
+
+@law(examples=many(2, 30), tries=6)
+def test_spark_adds_up_what_is_added_up_here(spark: SparkSession, c: Choices) -> None:
+    m = sum_map("int", *(c.pick(KINDS) for _ in "yz"))
+    assert m.folding is not None and m.folding.is_endless
+    made = Rows.of_counts(m.folding.made, rows_of(c, m))
+    found: pa.Table = folded_by_spark(m.folding, spark.createDataFrame(made.arrow())).toArrow()
+    assert Rows.of_arrow(m.types, found).counts() == folded(m, made, Rows.empty(m.types), 0).counts()
 
 
 EDGES = [s * (2**bits + d) for bits in (0, 7, 8, 62, 63, 64, 127, 200) for d in (-1, 0, 1) for s in (1, -1)]
