@@ -13,15 +13,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from attrs import frozen
 
 from ripplenest.delta.program import Map
-from ripplenest.delta.strata import KEY, VALUES
-from ripplenest.nrc.folds import FACTORED, can_be_told, kept_sum
+from ripplenest.delta.strata import KEY, VALUES, contribution
+from ripplenest.nrc.folds import can_be_told, kept_sum
 from ripplenest.nrc.paths import columns_read, root
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Proj, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Type
 
-LINEAR = (*FACTORED, "count")  # the folds that add up something of each row
 Places = tuple[int, ...]
 
 
@@ -67,11 +66,14 @@ def replaced(reader: Map, head: Elem, values: Mapping[int, Elem]) -> Elem:
         assert isinstance(head, Tuple)
         places = {name: i for i, name in enumerate(reader.factors)}
         return Tuple(tuple((name, values.get(places.get(name, -1), t)) for name, t in head.fields))
-    row = simplify_elem(Proj(head, "row"))
-    own = simplify_elem(Proj(row, VALUES))
-    assert isinstance(own, Tuple)
-    others = Tuple(tuple((name, values.get(i, t)) for i, (name, t) in enumerate(own.fields)))
-    made = Tuple(((KEY, simplify_elem(Proj(row, KEY))), (VALUES, others)))
+    own = folded_values(head)
+    assert own is not None
+    return with_values(head, [values.get(i, t) for i, t in enumerate(own)])
+
+
+def with_values(head: Elem, values: Sequence[Elem]) -> Elem:
+    """⟨label, row: ⟨k, v⟩⟩ with other values v."""
+    made = contribution(simplify_elem(Proj(Proj(head, "row"), KEY)), values)
     return Tuple((("label", simplify_elem(Proj(head, "label"))), ("row", made)))
 
 
@@ -122,12 +124,16 @@ def _values(reader: Map, head: Elem) -> _Values | None:
 
 
 def _of_group(reader: Map, head: Elem) -> _Values | None:
-    row = simplify_elem(Proj(head, "row"))
-    values = simplify_elem(Proj(row, VALUES))
-    if reader.group is None or not isinstance(values, Tuple):
+    values = folded_values(head)
+    if reader.group is None or values is None:
         return None
-    found = tuple(t for _, t in values.fields)
-    nonlinear = {i for a in reader.group.answers if a.fn not in LINEAR for i in a.args}
-    folds = (a.args for a in reader.group.answers if a.fn in LINEAR and not nonlinear & {*a.args})
-    others = (simplify_elem(Proj(head, "label")), simplify_elem(Proj(row, KEY)))
-    return _Values(found, tuple(folds), others)
+    places = reader.apart or tuple(a.args for a in reader.group.answers)
+    folds = (own for a, own in zip(reader.group.answers, places, strict=True) if a in reader.group.added)
+    others = (simplify_elem(Proj(head, "label")), simplify_elem(Proj(Proj(head, "row"), KEY)))
+    return _Values(values, tuple(folds), others)
+
+
+def folded_values(head: Elem) -> tuple[Elem, ...] | None:
+    """v of the rows ⟨label, row: ⟨k, v⟩⟩ of a group, if it is written out."""
+    values = simplify_elem(Proj(Proj(head, "row"), VALUES))
+    return tuple(t for _, t in values.fields) if isinstance(values, Tuple) else None

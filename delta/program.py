@@ -58,7 +58,8 @@ class Map:
     of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see; that of one of
     kind TOP makes all rows, of which ``ranking`` keeps the first. A map of kind AUXILIARY may be a *sum map*: its last
     columns are the factors of what is ``summed``, so that it is stored as one row for each value of the others, and
-    read as rows that add up to the same. ``why`` says why it is kept as it is.
+    read as rows that add up to the same. ``apart``: where the factors of each answer of a group are in the rows that
+    statements make, where these have values several times. ``why`` says why it is kept as it is.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Map:
     group: Cut | None = None
     ranking: Ranking | None = None
     summed: tuple[tuple[str, ...], ...] = ()
+    apart: tuple[tuple[int, ...], ...] = ()
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -96,6 +98,15 @@ class Map:
             (c,) = self.products
             return elem_type(c.head, c.variables())
         return self.row if self.cut is None else self.cut.made
+
+    @property
+    def origins(self) -> tuple[int, ...]:
+        """Which value of its definition each value is that statements of a group make."""
+        assert self.group is not None
+        found = {i: i for i in range(self.group.width)}
+        for a, own in zip(self.group.answers, self.apart, strict=True):
+            found |= zip(own, a.args, strict=True)
+        return tuple(found[i] for i in range(len(found)))
 
     @property
     def keys(self) -> tuple[Elem, ...]:

@@ -26,6 +26,7 @@ EXACT_KINDS = ("int", "long", "decimal")
 SUMMED = (*EXACT_KINDS, "double")
 ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spark
 FACTORED = ("sum", "avg")  # the folds of a product of arguments
+ADDED = (*FACTORED, "count")  # those that add up something of each row
 EXTREME = ("min", "max")  # those that one row answers, which are kept in order
 DIGITS = {"int": 10, "long": 20}  # of integers
 LIMB = 10 ** (MAX_DIGITS - 1)  # sums of more digits are told by digits to this base

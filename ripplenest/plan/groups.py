@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
@@ -158,10 +158,34 @@ def contributed(m: Map, statements: Iterable[Statement]) -> Type:
     if m.group is None:
         return m.row if m.ranking is None else m.made
     row = _field(m.made, "row")
-    values = _field(row, VALUES)
+    values = base_types(_field(row, VALUES))
+    own = [values[i] for i in m.origins] if m.apart else values
     read = [_field(_field(elem_type(c.head, c.variables()), "row"), VALUES) for s in statements for c in s.products]
-    wide = Record(tuple((name, _widest(t, [r.get(name) for r in read])) for name, t in values.fields))
-    return _with(m.made, "row", _with(row, VALUES, wide))
+    wide = (_widest(t, [r.fields[i][1] for r in read]) for i, t in enumerate(own))
+    return _with(m.made, "row", _with(row, VALUES, Record(tuple((f"a{i}", t) for i, t in enumerate(wide)))))
+
+
+def of_statements(f: Folding, m: Map, made: tuple[Base, ...]) -> Folding:
+    """How rows of types ``made`` are folded, which statements make of a map whose own rows ``f`` folds."""
+    if not m.apart:
+        return evolve(f, made=made)
+    assert m.group is not None
+    args = (_behind(f.keys, a.args) for a in m.group.answers)
+    factors = [*zip(args, (_behind(f.keys, own) for own in m.apart), strict=True)]
+    return evolve(f, made=made, accumulators=tuple(_apart(a, f, factors) for a in f.accumulators))
+
+
+def _behind(keys: int, places: Sequence[int]) -> tuple[int, ...]:
+    return tuple(keys + i for i in places)
+
+
+def _apart(a: Accumulator, f: Folding, factors: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> Accumulator:
+    """``a`` of the columns that an answer has which it is for, where these stand elsewhere."""
+    for args, own in factors:
+        if a.args == (_optional(args, f.made) if a.of == "rows" else args):
+            place = dict(zip(args, own, strict=True))
+            return evolve(a, args=tuple(place[c] for c in a.args) if a.of == "rows" else own)
+    return a
 
 
 def _field(t: Type, name: str) -> Record:
@@ -199,7 +223,11 @@ def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dic
 
 def _count(args: tuple[int, ...], made: Sequence[Base], found: dict[Accumulator, int]) -> int:
     """In how many rows none of ``args`` is NULL."""
-    return _place(Accumulator(tuple(sorted({c for c in args if may_be_null(made[c])})), "rows"), found)
+    return _place(Accumulator(_optional(args, made), "rows"), found)
+
+
+def _optional(args: Iterable[int], made: Sequence[Base]) -> tuple[int, ...]:
+    return tuple(sorted({c for c in args if may_be_null(made[c])}))
 
 
 def _place(wanted: Accumulator, found: dict[Accumulator, int]) -> int:
