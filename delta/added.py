@@ -1,35 +1,36 @@
-"""Which columns the rows of a map only add up, so that a map that they are read from may add them up before.
+"""Which values of the rows of a map are only added up, so that a map that they are read from may add them up before.
 
 The rows that products make of a group are ⟨label, k, v⟩, and its folds add up products of some of the values v. Such a
-fold is linear in each of its arguments: Σ x · y over rows that agree in y is (Σ x) · y. So a column that is read as one
-argument of folds and nowhere else may come as its sums, with how many rows have a value in it, from rows that agree in
-all that is read besides. The same is true of the last columns of a sum map, which are added up alone. Of two columns of
-one component that a fold multiplies, none is linear in that sense; and a sum of doubles is kept exactly only by who
-answers.
+fold is linear in each of its factors: Σ x · y · z over rows that agree in z is (Σ x · y) · z. So columns of a component
+that are read as factors of folds and nowhere else may come as the sum of their product, a *monomial*, with how many
+rows have a value in all of them, from rows that agree in all that is read besides. The same is true of the last columns
+of a sum map, which are added up alone. What is read in any other way is kept, and so is what has no room: of a product
+that has no sum the first factors are kept, and the others are added up by them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from ripplenest.delta.program import Map
-from ripplenest.delta.strata import KEY, VALUES
-from ripplenest.nrc.folds import FACTORED, kept_sum
-from ripplenest.nrc.paths import root
+from ripplenest.delta.strata import KEY, VALUES, contribution
+from ripplenest.nrc.folds import can_be_told, kept_sum
+from ripplenest.nrc.paths import columns_read, root
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Proj, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Type
-from ripplenest.nrc.walk import free_vars
 
-LINEAR = (*FACTORED, "count")  # the folds that add up something of each row
+Places = tuple[int, ...]
 
 
 @frozen
 class Added:
-    """The head of a product: columns of a component that are only ``summed``, and the ``rest`` of it."""
+    """The head of a product: the ``values`` that its map folds, of which monomials of a component, the values at some
+    places, are only ``summed``; and the ``rest`` of it."""
 
-    summed: tuple[Elem, ...]
+    summed: tuple[Places, ...]
+    values: tuple[Elem, ...]
     rest: tuple[Elem, ...]
 
 
@@ -38,44 +39,101 @@ class _Values:
     """Values that are folded, by the places of those that each fold multiplies, and the others."""
 
     values: tuple[Elem, ...]
-    folds: tuple[tuple[int, ...], ...]
+    folds: tuple[Places, ...]
     others: tuple[Elem, ...]
 
 
-def added(reader: Map, head: Elem, component: frozenset[str], types: Mapping[str, Type]) -> Added:
-    """What the rows ``head`` of ``reader`` read of the variables of ``component``, whose types are among ``types``."""
+def added(
+    reader: Map, head: Elem, component: frozenset[str], types: Mapping[str, Type], needed: Collection[Elem]
+) -> Added:
+    """What the rows ``head`` of ``reader`` read of the variables of ``component``, whose types are among ``types``, and
+    of which the columns ``needed`` are read besides."""
     found = _values(reader, head)
     if found is None:
-        return Added((), (head,))
-    own = frozenset(i for i, t in enumerate(found.values) if free_vars(t) & component)
-    together = frozenset(i for fold in found.folds if len(read := [i for i in fold if i in own]) > 1 for i in read)
-    folded = frozenset(i for fold in found.folds for i in fold)
-    summed = [i for i in sorted((own & folded) - together) if _can_be(found.values[i], types)]
-    rest = (t for i, t in enumerate(found.values) if i not in summed)
-    return Added(tuple(dict.fromkeys(found.values[i] for i in summed)), (*found.others, *rest))
+        return Added((), (), (head,))
+    folded = {i for fold in found.folds for i in fold if _can_be(found.values[i], component, types)}
+    while (kept := _kept(found, folded, component, types, needed)) is not None:
+        folded.remove(kept)
+    rest = (t for i, t in enumerate(found.values) if i not in folded)
+    return Added(tuple(_monomials(found, folded)), found.values, (*found.others, *rest))
 
 
-def _can_be(t: Elem, types: Mapping[str, Type]) -> bool:
-    """Whether ``t`` is a column whose sums are kept."""
+def replaced(reader: Map, head: Elem, values: Mapping[int, Elem]) -> Elem:
+    """The rows ``head`` of ``reader`` with others of the ``values`` that it folds, by their places."""
+    if not values:
+        return head
+    if reader.summed:
+        assert isinstance(head, Tuple)
+        places = {name: i for i, name in enumerate(reader.factors)}
+        return Tuple(tuple((name, values.get(places.get(name, -1), t)) for name, t in head.fields))
+    own = folded_values(head)
+    assert own is not None
+    return with_values(head, [values.get(i, t) for i, t in enumerate(own)])
+
+
+def with_values(head: Elem, values: Sequence[Elem]) -> Elem:
+    """⟨label, row: ⟨k, v⟩⟩ with other values v."""
+    made = contribution(simplify_elem(Proj(Proj(head, "row"), KEY)), values)
+    return Tuple((("label", simplify_elem(Proj(head, "label"))), ("row", made)))
+
+
+def _can_be(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bool:
+    """Whether ``t`` is a column of the component whose sums are kept."""
     kind = elem_type(t, types)
-    return root(t) is not None and isinstance(kind, Base) and kept_sum(kind) is not None
+    return root(t) in component and isinstance(kind, Base) and kept_sum(kind) is not None
+
+
+def _kept(
+    found: _Values, folded: set[int], component: frozenset[str], types: Mapping[str, Type], needed: Collection[Elem]
+) -> int | None:
+    """A place of those to be ``folded`` that cannot be: its column is read besides, or by folds of different monomials,
+    or there is no room for the sum. None when all can be."""
+    rest = (*found.others, *(t for i, t in enumerate(found.values) if i not in folded))
+    read = {*needed, *(column for t in rest for column in columns_read(t, component, types))}
+    monomials = list(_monomials(found, folded))
+    for monomial in monomials:
+        for i in monomial:
+            if found.values[i] in read or sum(m.count(i) for m in monomials) > 1:
+                return i
+        if not can_be_told([*_types(found, monomial, types)]):
+            return monomial[0]
+    return None
+
+
+def _types(found: _Values, monomial: Places, types: Mapping[str, Type]) -> Iterator[Base]:
+    for i in monomial:
+        t = elem_type(found.values[i], types)
+        assert isinstance(t, Base)
+        yield t
+
+
+def _monomials(found: _Values, folded: Collection[int]) -> Sequence[Places]:
+    """What each fold multiplies of those to be ``folded``, each once."""
+    own = (tuple(i for i in fold if i in folded) for fold in found.folds)
+    return [*dict.fromkeys(monomial for monomial in own if monomial)]
 
 
 def _values(reader: Map, head: Elem) -> _Values | None:
     if reader.summed and isinstance(head, Tuple):
-        values = tuple(t for name, t in head.fields if name in reader.summed)
-        others = tuple(t for name, t in head.fields if name not in reader.summed)
-        return _Values(values, tuple((i,) for i in range(len(values))), others)
+        row = dict(head.fields)
+        values = tuple(row[name] for name in reader.factors)
+        others = tuple(t for name, t in head.fields if name not in reader.factors)
+        places = {name: i for i, name in enumerate(reader.factors)}
+        return _Values(values, tuple(tuple(places[name] for name in m) for m in reader.summed), others)
     return _of_group(reader, head)
 
 
 def _of_group(reader: Map, head: Elem) -> _Values | None:
-    row = simplify_elem(Proj(head, "row"))
-    values = simplify_elem(Proj(row, VALUES))
-    if reader.group is None or not isinstance(values, Tuple):
+    values = folded_values(head)
+    if reader.group is None or values is None:
         return None
-    found = tuple(t for _, t in values.fields)
-    nonlinear = {i for a in reader.group.answers if a.fn not in LINEAR for i in a.args}
-    folds = (a.args for a in reader.group.answers if a.fn in LINEAR and not nonlinear & {*a.args})
-    others = (simplify_elem(Proj(head, "label")), simplify_elem(Proj(row, KEY)))
-    return _Values(found, tuple(folds), others)
+    places = reader.apart or tuple(a.args for a in reader.group.answers)
+    folds = (own for a, own in zip(reader.group.answers, places, strict=True) if a in reader.group.added)
+    others = (simplify_elem(Proj(head, "label")), simplify_elem(Proj(Proj(head, "row"), KEY)))
+    return _Values(values, tuple(folds), others)
+
+
+def folded_values(head: Elem) -> tuple[Elem, ...] | None:
+    """v of the rows ⟨label, row: ⟨k, v⟩⟩ of a group, if it is written out."""
+    values = simplify_elem(Proj(Proj(head, "row"), VALUES))
+    return tuple(t for _, t in values.fields) if isinstance(values, Tuple) else None

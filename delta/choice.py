@@ -26,7 +26,7 @@ def by_cost(maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], 
     """The decision of ``materialize="cost"`` for stored ``parts`` with ``rows`` and batches with ``changes`` (by part).
 
     A map is kept when what it saves is more than its upkeep and one more job, and it does not blow up. Of a sum map the
-    rows that change are read as well.
+    rows that change are read as well, and each of its rows is as much work as it has sums.
     """
     sizes = sizes_of(maps, parts, rows, changes)
     return lambda candidate: _decide(candidate, sizes)
@@ -50,13 +50,14 @@ def sizes_of(
 
 def _decide(candidate: Candidate, sizes: Mapping[str, float]) -> tuple[bool, str]:
     product, summed = candidate.map.products[0], bool(candidate.map.summed)
+    sums = max(len(candidate.map.summed), 1)
     held = different(product, candidate.map.keys, sizes) if summed else estimate(product, sizes).out
     made_of = sum(sizes[rel.name] for _, rel in product.generators)
     if held > BLOW_UP * made_of:
         return False, f"it would hold about {held:,.0f} rows, made of {made_of:,.0f}"
     with_map = {**sizes, candidate.map.name: max(held, 1)}
-    saved = sum(_work(use.before, sizes) - _work(use.after, with_map) for use in candidate.uses)
-    upkeep = sum(_work(c, sizes) + summed * estimate(c, sizes).out for c in candidate.upkeep)
+    saved = sum(_work(use.before, sizes) - sums * _work(use.after, with_map) for use in candidate.uses)
+    upkeep = sums * sum(_work(c, sizes) + summed * estimate(c, sizes).out for c in candidate.upkeep)
     why = f"a batch would read about {max(saved, 0):,.0f} rows less, for {upkeep:,.0f} rows of upkeep"
     return saved > upkeep + JOB, why
 

@@ -88,7 +88,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
     made = materialize(maps, turns, decision(options.materialize, by_estimate))
     _check_apart(query.name, parts, (*maps, *made.maps))
-    every = (*maps, *made.maps)
+    every = (*made.own, *made.maps)
     shown = (("", query.sorted), *((n.site, n.sorted) for n in nodes(nested) if isinstance(n, SngBag)))
     orders = tuple((site, order) for site, order in shown if order)
     about = (query.relations, query.keys, orders)

@@ -7,21 +7,22 @@ component is a query of its own: its generators, the conditions on it alone, and
 product still needs; multiplicities of equal rows add up. Two components that differ in names of variables or in the
 order of generators are one map. When you touch this: a condition that can fail stays outside, because a map evaluates
 it for rows that no update meets, and so do times, whose product could be beyond 64 bits there; and a component must
-read all its parts as of one moment. Columns that the reader only adds up (``delta/added.py``) are summed in the map,
-which so has rows in proportion to what they are summed by.
+read all its parts as of one moment. Products of columns that the reader only adds up (``delta/added.py``) are summed in
+the map, which so has rows in proportion to what they are summed by.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice, permutations, product
 
 from attrs import evolve, frozen
 
-from ripplenest.delta.added import added
+from ripplenest.delta.added import added, replaced
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension, is_total, term
-from ripplenest.nrc.paths import map_columns
+from ripplenest.nrc.paths import columns_read, map_columns
 from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Record, Type
@@ -34,10 +35,12 @@ SYMMETRIC = frozenset({"eq", "ne", "same"})
 @frozen
 class Factor:
     """A component of a product that could be a map: the variables of its generators, and which of the map's fields
-    stands for which column of them. ``at`` is the moment of the statement's own part that it reads."""
+    stands for which column of them, and for the values at which places that the reader folds. ``at`` is the moment of
+    the statement's own part that it reads."""
 
     variables: frozenset[str]
     fields: tuple[tuple[Elem, str], ...]
+    folded: tuple[tuple[int, str], ...]
     map: Map
     at: At
 
@@ -87,8 +90,8 @@ def components(c: Comprehension) -> list[frozenset[str]]:
     return [frozenset(found) for found in nx.connected_components(graph)]
 
 
-def substituted(c: Comprehension, factor: Factor) -> Comprehension:
-    """``c`` reading the map in the place of its component."""
+def substituted(c: Comprehension, factor: Factor, reader: Map) -> Comprehension:
+    """``c``, a product of ``reader``, reading the map in the place of its component."""
     var = Names(frozenset(c.variables())).fresh("y")
     columns: Mapping[Elem, Elem] = {column: Proj(Var(var), field) for column, field in factor.fields}
     types = c.variables()
@@ -99,8 +102,9 @@ def substituted(c: Comprehension, factor: Factor) -> Comprehension:
     generators = tuple((v, rel) for v, rel in c.generators if v not in factor.variables)
     conditions = tuple(read(t) for t in c.conditions if not _inside(t, factor.variables, types))
     source = Rel(factor.map.name, factor.map.row, factor.at)
+    head = read(replaced(reader, c.head, {i: Proj(Var(var), field) for i, field in factor.folded}))
     times = tuple(map(read, c.times))
-    return evolve(c, generators=(*generators, (var, source)), conditions=conditions, head=read(c.head), times=times)
+    return evolve(c, generators=(*generators, (var, source)), conditions=conditions, head=head, times=times)
 
 
 def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bool:
@@ -111,33 +115,27 @@ def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bo
 def _factor(c: Comprehension, component: frozenset[str], at: At, reader: Map) -> Factor | None:
     types = c.variables()
     inner = tuple(t for t in c.conditions if _inside(t, component, types))
-    head = added(reader, c.head, component, types)
-    needed: dict[Elem, None] = {}
-    for t in (*(t for t in c.conditions if t not in inner), *head.rest, *c.times):
-        _collect(t, component, types, needed)
-    summed = tuple(t for t in head.summed if t not in needed)
+    around = (*(t for t in c.conditions if t not in inner), *c.times)
+    head = added(reader, c.head, component, types, _columns(around, component, types))
+    needed = _columns((*around, *head.rest), component, types)
     generators = tuple((var, evolve(rel, at=At.OLD)) for var, rel in c.generators if var in component)
     if len(generators) == 1 and not inner and _covers(needed, generators[0]):
         return None
-    return _named(Comprehension(generators, inner, Tuple(())), Columns(tuple(needed), summed), component, at)
+    monomials = {m: tuple(head.values[i] for i in m) for m in head.summed}
+    made = _named(Comprehension(generators, inner, Tuple(())), Columns.of(needed, monomials.values()))
+    folded = {i: field for m, factors in monomials.items() for i, field in zip(m, made.factors(factors), strict=True)}
+    return Factor(component, made.kept, tuple(folded.items()), made.map, at)
 
 
-def _collect(t: Elem, component: frozenset[str], types: Mapping[str, Type], found: dict[Elem, None]) -> None:
-    """Every column of the component that ``t`` reads."""
-
-    def add(column: Elem) -> Elem:
-        found[column] = None
-        return column
-
-    map_columns(t, component, types, add)
+def _columns(terms: Iterable[Elem], component: frozenset[str], types: Mapping[str, Type]) -> tuple[Elem, ...]:
+    """Every column of the component that ``terms`` read."""
+    return tuple(dict.fromkeys(column for t in terms for column in columns_read(t, component, types)))
 
 
-def _covers(needed: Mapping[Elem, None], generator: tuple[str, Rel]) -> bool:
+def _covers(needed: Collection[Elem], generator: tuple[str, Rel]) -> bool:
     """True when every column of the stored part is needed: the map would be that part."""
     var, rel = generator
-    every: dict[Elem, None] = {}
-    _collect(Var(var), frozenset((var,)), {var: rel.row}, every)
-    return every.keys() <= needed.keys()
+    return {*columns_read(Var(var), frozenset((var,)), {var: rel.row})} <= {*needed}
 
 
 # ---------------------------------------------------------------- one name for equal maps
@@ -145,39 +143,67 @@ def _covers(needed: Mapping[Elem, None], generator: tuple[str, Rel]) -> bool:
 
 @frozen
 class Columns:
-    """The columns of a component that the rest of a product needs: as they are, or ``summed``."""
+    """The columns of a component that the rest of a product needs: as they are, or as factors of what is ``summed``."""
 
     kept: tuple[Elem, ...]
-    summed: tuple[Elem, ...]
+    summed: tuple[tuple[Elem, ...], ...]
+
+    @classmethod
+    def of(cls, kept: Sequence[Elem], monomials: Iterable[Sequence[Elem]]) -> "Columns":
+        """Of equal products one."""
+        return cls(tuple(kept), tuple(dict.fromkeys(tuple(sorted(m, key=repr)) for m in monomials)))
 
     @property
     def every(self) -> tuple[Elem, ...]:
-        return (*self.kept, *self.summed)
+        return (*self.kept, *(t for monomial in self.summed for t in monomial))
 
 
-def _named(c: Comprehension, columns: Columns, component: frozenset[str], at: At) -> Factor:
+@frozen
+class _Named:
+    """A map, and which of its fields stands for which column: of those that are kept, and of the factors of each
+    product that is summed."""
+
+    map: Map
+    kept: tuple[tuple[Elem, str], ...]
+    summed: tuple[tuple[tuple[Elem, str], ...], ...]
+
+    def factors(self, wanted: Sequence[Elem]) -> Sequence[str]:
+        """The fields of the factors ``wanted`` of a product."""
+        own = next(m for m in self.summed if Counter(t for t, _ in m) == Counter(wanted))
+        fields = {t: [field for column, field in own if column == t] for t in wanted}
+        return [fields[t].pop() for t in wanted]
+
+
+def _named(c: Comprehension, columns: Columns) -> _Named:
     """The map of a component: equal components give equal maps, whatever their variables are called."""
     order = min(_orders(c, columns), key=lambda order: _signature(c, columns, order))
     names = Names()
     variables: dict[str, Elem] = {var: Var(names.fresh(_hint(rel.name))) for var, rel in order}
     fields = Names()
     rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
-    ranked = (*_ranked(columns.kept, rank), *_ranked(columns.summed, rank))
-    named = [(t, fields.fresh(t.field if isinstance(t, Proj) else "value")) for t in ranked]
+
+    def named(terms: Sequence[Elem]) -> tuple[tuple[Elem, str], ...]:
+        return tuple((t, fields.fresh(t.field if isinstance(t, Proj) else "value")) for t in _ranked(terms, rank))
+
+    kept = named(columns.kept)
+    summed = tuple(map(named, sorted(columns.summed, key=lambda m: _texts(m, rank))))
+    head = (*kept, *(factor for monomial in summed for factor in monomial))
     made = Comprehension(
         tuple((_name(variables[var]), rel) for var, rel in order),
         tuple(replace_elem(_oriented(t, rank), variables) for t in _ranked(c.conditions, rank)),
-        Tuple(tuple((name, replace_elem(t, variables)) for t, name in named)),
+        Tuple(tuple((name, replace_elem(t, variables)) for t, name in head)),
     )
-    return Factor(component, tuple(named), _map(made, tuple(name for t, name in named if t in columns.summed)), at)
+    return _Named(_map(made, tuple(tuple(name for _, name in monomial) for monomial in summed)), kept, summed)
 
 
-def _map(c: Comprehension, summed: tuple[str, ...]) -> Map:
+def _map(c: Comprehension, summed: tuple[tuple[str, ...], ...]) -> Map:
     types = c.variables()
     assert isinstance(c.head, Tuple)
     made = Record(tuple((name, elem_type(t, types)) for name, t in c.head.fields))
-    row = Record(tuple((name, _kept(t) if name in summed else t) for name, t in made.fields))
-    text = repr((c.generators, c.conditions, c.head, *([summed] if summed else ())))
+    factors = {name for monomial in summed for name in monomial}
+    row = Record(tuple((name, _kept(t) if name in factors else t) for name, t in made.fields))
+    sums = ["·".join(monomial) for monomial in summed]
+    text = repr((c.generators, c.conditions, c.head, *([sums] if sums else ())))
     name = f"M/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     return Map(name, MapKind.AUXILIARY, row, term((c,), made), (c,), summed=summed)
 
@@ -211,12 +237,16 @@ def _look(g: Generator, c: Comprehension, columns: Columns) -> tuple[str, ...]:
 
 def _signature(c: Comprehension, columns: Columns, order: tuple[Generator, ...]) -> tuple[str, ...]:
     rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
-    terms = (c.conditions, columns.kept, columns.summed)
-    return tuple(text for found in terms for text in ("", *sorted(_text(t, rank) for t in found)))
+    products = sorted("·".join(_texts(m, rank)) for m in columns.summed)
+    return ("", *_texts(c.conditions, rank), "", *_texts(columns.kept, rank), "", *products)
 
 
-def _ranked(terms: tuple[Elem, ...], rank: Mapping[str, Elem]) -> list[Elem]:
+def _ranked(terms: Sequence[Elem], rank: Mapping[str, Elem]) -> list[Elem]:
     return sorted(terms, key=lambda t: _text(t, rank))
+
+
+def _texts(terms: Sequence[Elem], rank: Mapping[str, Elem]) -> list[str]:
+    return sorted(_text(t, rank) for t in terms)
 
 
 def _text(t: Elem, rank: Mapping[str, Elem]) -> str:

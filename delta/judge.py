@@ -10,6 +10,7 @@ from ripplenest.cost.interpret import Sizes, cost
 from ripplenest.cost.lookups import Called
 from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
 from ripplenest.cost.verdict import Verdict, verdict
+from ripplenest.delta.apart import term_apart
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.materialize import MODES
 from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
@@ -64,7 +65,7 @@ def judge(query: Query, stages: Stages, rows: Rows | None = None, largest: Rows 
     sizes = _sizes(program, rows or {}, largest or {})
     called = _called(program)
     judged = (
-        Judged(m, s, verdict(m.term, s.term, sizes, s.products, called, _held(m, program)))
+        Judged(m, s, verdict(term_apart(m), s.term, sizes, s.products, called, _held(m, program)))
         for m in _in_order(program)
         for s in program.statements_of(m.name)
     )
@@ -109,7 +110,7 @@ def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
     maps = list(_in_order(program))
     changes = {m.name: [s.term for s in program.statements_of(m.name)] for m in maps}
     groups = {m.name: m.row for m in maps if m.cut is not None}
-    terms = {m.name: m.term for m in maps}
+    terms = {m.name: term_apart(m) for m in maps}
     return derived_sizes(stored_sizes(bags, dictionaries, rows, largest), terms, changes, groups)
 
 

@@ -21,6 +21,7 @@ from typing import Literal, get_args
 
 from attrs import evolve, frozen
 
+from ripplenest.delta.apart import apart, made_apart
 from ripplenest.delta.factor import Factor, expanded, factors, mixed, substituted
 from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.rules import derived, rel_at_new
@@ -71,8 +72,10 @@ Decide = Callable[[Candidate], tuple[bool, str]]
 
 @frozen
 class Materialized:
-    """The maps that are kept beside the view's own, the statements of all of them, and what was decided about each."""
+    """The view's ``own`` maps, those that are kept beside them, the statements of all of them, and what was decided
+    about each."""
 
+    own: tuple[Map, ...]
     maps: tuple[Map, ...]
     statements: tuple[Statement, ...]
     choices: tuple[Choice, ...]
@@ -100,7 +103,8 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
     kept: dict[str, Map] = {}
     statements: list[Statement] = []
     choices: dict[str, Choice] = {}
-    frontier, depth = list(maps), 1
+    tell: set[str] = set()  # groups whose statements read sums, and so have values of their own for each product
+    frontier, depth = [m if decide is None else apart(m) for m in maps], 1
     while frontier:
         deltas = [(m, part, _products(m, part)) for m in frontier for part in turns if part in m.reads]
         if decide is not None:
@@ -110,12 +114,20 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
         if len(wanted) > MAX_MAPS:
             raise TooBig("too many maps to keep", wanted=f"at most {MAX_MAPS}", possible=("none", "first", "cost"))
         made = [_statement(m, part, products, wanted, turns) for m, part, products in deltas]
+        sums = {name for name in wanted if choices[name].candidate.map.summed}
+        tell |= {s.map for s in made if sums & {*s.reads}}
+        plain = [evolve(m, apart=()) if m.apart and m.name not in tell else None for m, _, _ in deltas]
+        made = [
+            s if m is None else _statement(m, s.part, _products(m, s.part), wanted, turns)
+            for m, s in zip(plain, made, strict=True)
+        ]
         statements += made
         read = {name for s in made for name in s.reads} - set(kept)
         frontier = [_kept(choices[name]) for name in sorted(read & wanted)]
         kept |= {m.name: m for m in frontier}
         depth += 1
-    return Materialized(tuple(kept.values()), tuple(statements), tuple(choices.values()))
+    own = tuple(apart(m) if m.name in tell else m for m in maps)
+    return Materialized(own, tuple(kept.values()), tuple(statements), tuple(choices.values()))
 
 
 def _kept(choice: Choice) -> Map:
@@ -124,7 +136,8 @@ def _kept(choice: Choice) -> Map:
 
 def _products(m: Map, part: str) -> tuple[Comprehension, ...]:
     """δ_part(m), reading the part before and after its own change; the normal form drops what is ∅ by itself."""
-    return normal(unique_binders(derived(m.term, frozenset((part,)), telescoped=True)))
+    found = normal(unique_binders(derived(m.term, frozenset((part,)), telescoped=True)))
+    return tuple(made_apart(m, c) for c in found)
 
 
 # ---------------------------------------------------------------- candidates
@@ -147,7 +160,7 @@ def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int) -> di
 def _factors(c: Comprehension, part: str, m: Map) -> Iterator[tuple[Use, Factor]]:
     for found in _unmixed(c, part):
         for factor in factors(found, part, m):
-            yield Use(part, found, substituted(found, factor)), factor
+            yield Use(part, found, substituted(found, factor, m)), factor
 
 
 def _unmixed(c: Comprehension, part: str) -> Iterator[Comprehension]:
@@ -189,7 +202,7 @@ def _rewritten(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> I
 def _with_maps(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> tuple[bool, Comprehension]:
     chosen = [f for f in factors(c, part, m) if f.map.name in wanted]
     for factor in chosen:
-        c = substituted(c, factor)
+        c = substituted(c, factor, m)
     return bool(chosen), c
 
 

@@ -20,9 +20,9 @@ from ripplenest.delta.strata import Cut
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.pretty import show, sorted_by
 from ripplenest.nrc.syntax import Elem, Expr, Keys, Sorting, Tuple
-from ripplenest.nrc.text import show_type
+from ripplenest.nrc.text import path, show_type
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Site, Type
+from ripplenest.nrc.types import Record, Site, Type
 from ripplenest.shred.contexts import Relations
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ class Map:
     A map of kind DOMAIN is stored as counts; statements that read it see each label with a count above 0 once. ``term``
     of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see; that of one of
     kind TOP makes all rows, of which ``ranking`` keeps the first. A map of kind AUXILIARY may be a *sum map*: its last
-    columns are ``summed``, so that it is stored as one row for each value of the others, and read as rows that add up
-    to the same. ``why`` says why it is kept as it is.
+    columns are the factors of what is ``summed``, so that it is stored as one row for each value of the others, and
+    read as rows that add up to the same. ``apart``: where the factors of each answer of a group are in the rows that
+    statements make, where these have values several times. ``why`` says why it is kept as it is.
     """
 
     name: str
@@ -70,7 +71,20 @@ class Map:
     why: str = ""
     group: Cut | None = None
     ranking: Ranking | None = None
-    summed: tuple[str, ...] = ()
+    summed: tuple[tuple[str, ...], ...] = ()
+    apart: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The columns of a sum map whose products are added up."""
+        return tuple(name for monomial in self.summed for name in monomial)
+
+    @property
+    def sums(self) -> str:
+        """What a sum map adds up, and by what, for users."""
+        keys = [path(name) for name, _ in _fields(self.row) if name not in self.factors]
+        what = ", ".join("·".join(map(path, monomial)) for monomial in self.summed)
+        return f"sums of {what}" + (f" by {', '.join(keys)}" if keys else "")
 
     @property
     def cut(self) -> Cut | Ranking | None:
@@ -86,11 +100,20 @@ class Map:
         return self.row if self.cut is None else self.cut.made
 
     @property
+    def origins(self) -> tuple[int, ...]:
+        """Which value of its definition each value is that statements of a group make."""
+        assert self.group is not None
+        found = {i: i for i in range(self.group.width)}
+        for a, own in zip(self.group.answers, self.apart, strict=True):
+            found |= zip(own, a.args, strict=True)
+        return tuple(found[i] for i in range(len(found)))
+
+    @property
     def keys(self) -> tuple[Elem, ...]:
         """What a sum map has a row for each value of, in terms of its product."""
         (c,) = self.products
         assert isinstance(c.head, Tuple)
-        return tuple(t for name, t in c.head.fields if name not in self.summed)
+        return tuple(t for name, t in c.head.fields if name not in self.factors)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -112,6 +135,11 @@ class Statement:
     def reads(self) -> tuple[str, ...]:
         """The parts and maps that it reads, in order of first use."""
         return _read(self.products)
+
+
+def _fields(row: Type) -> tuple[tuple[str, Type], ...]:
+    assert isinstance(row, Record)
+    return row.fields
 
 
 def _read(products: tuple[Comprehension, ...]) -> tuple[str, ...]:

@@ -84,6 +84,12 @@ class Cut:
         return Record(tuple((a.name, a.type) for a in self.answers))
 
     @property
+    def added(self) -> tuple[Answer, ...]:
+        """The answers that add up a product of values in which no other kind of fold looks."""
+        others = {i for a in self.answers if a.fn not in folds.ADDED for i in a.args}
+        return tuple(a for a in self.answers if a.fn in folds.ADDED and not others & {*a.args})
+
+    @property
     def made_of(self) -> Hashable:
         """What is equal of what stands for the same, whatever its site and its parameters are called."""
         return made_of(self.definition), self.row, self.answers, self.shown, self.total
@@ -130,6 +136,14 @@ class Cut:
         """⟨label, row: ⟨k: ⟨…⟩, v: ⟨…⟩⟩⟩"""
         rows = dict_type(self.definition, {}, {}).row
         return dict_row(rows, self.name, self.site.params)
+
+    @property
+    def width(self) -> int:
+        """How many values its rows have."""
+        rows = dict_type(self.definition, {}, {}).row
+        values = rows.get(VALUES) if isinstance(rows, Record) else None
+        assert isinstance(values, Record)
+        return len(values.fields)
 
 
 @frozen

@@ -26,9 +26,10 @@ EXACT_KINDS = ("int", "long", "decimal")
 SUMMED = (*EXACT_KINDS, "double")
 ROOM = 10  # digits that a sum of decimals has more than what it adds, as in Spark
 FACTORED = ("sum", "avg")  # the folds of a product of arguments
+ADDED = (*FACTORED, "count")  # those that add up something of each row
 EXTREME = ("min", "max")  # those that one row answers, which are kept in order
 DIGITS = {"int": 10, "long": 20}  # of integers
-COUNTED = 19  # digits of a count; so many in a summand leave room for any number of them in 38
+LIMB = 10 ** (MAX_DIGITS - 1)  # sums of more digits are told by digits to this base
 MEAN = 4  # digits that an average of decimals has more behind the point
 
 
@@ -95,11 +96,29 @@ def _product(args: Sequence[Base]) -> tuple[int, int]:
 
 
 def kept_sum(t: Base) -> Base | None:
-    """What any number of values of type ``t`` that 64 bits count add up to, exactly; None where that may have more than
-    38 digits, and for what is not added up exactly."""
-    if t.kind not in EXACT_KINDS or (t.kind == "decimal" and t.precision > COUNTED):
-        return None
-    return Base("decimal", True, MAX_DIGITS, t.scale)
+    """What sums of values of type ``t``, and of products that they are factors of, are kept as, with as many digits
+    behind the point; None for what is not added up exactly."""
+    return Base("decimal", True, MAX_DIGITS, t.scale) if t.kind in EXACT_KINDS else None
+
+
+def has_room(factors: Sequence[Base]) -> bool:
+    """Whether any number that 64 bits count of products of exact values of these types add up to at most 38 digits."""
+    return _most(factors) <= int(10**MAX_DIGITS)
+
+
+def can_be_told(factors: Sequence[Base]) -> bool:
+    """Whether any such sum can be told by values of ``kept_sum`` of each factor, ``LIMB`` in those behind the first."""
+    return has_room(factors) or (len(factors) > 1 and _most(factors) <= LIMB ** len(factors))
+
+
+def _most(factors: Sequence[Base]) -> int:
+    """What no sum of as many products as 64 bits count is beyond."""
+    return int(prod(map(bound, factors)) * 2**63)
+
+
+def bound(t: Base) -> int:
+    """What no value of an exact type is beyond, without its point."""
+    return int(10**t.precision) if t.kind == "decimal" else int(2 ** (INT_BITS[t.kind] - 1))
 
 
 def _sum(rows: Occurrences, t: Base) -> object:

@@ -30,6 +30,18 @@ def map_columns(t: Elem, variables: frozenset[str], types: Mapping[str, Type], l
     return leaf(t)
 
 
+def columns_read(t: Elem, variables: frozenset[str], types: Mapping[str, Type]) -> tuple[Elem, ...]:
+    """Every column of ``variables``, whose types are among ``types``, that ``t`` reads, each once."""
+    found: dict[Elem, None] = {}
+
+    def read(column: Elem) -> Elem:
+        found[column] = None
+        return column
+
+    map_columns(t, variables, types, read)
+    return tuple(found)
+
+
 def path_name(t: Elem) -> str:
     """The text ``x.f.g`` of a path."""
     return f"{path_name(t.of)}.{t.field}" if isinstance(t, Proj) else t.name if isinstance(t, Var) else "?"

@@ -167,7 +167,7 @@ def _map(f: Facts, m: Map) -> Json:
         "name": m.name,
         "kind": m.kind.value,
         "columns": _columns(shown_row(m)),
-        "summed": list(m.summed),
+        "summed": ["·".join(monomial) for monomial in m.summed],
         "access_keys": _keys(f, m.name),
         "definition": show(m.term),
         "why": m.why,

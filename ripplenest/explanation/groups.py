@@ -92,7 +92,7 @@ def _merged(a: Accumulator, f: Folding, args: list[str]) -> str:
             return f"rows with {', '.join(found)}" if found else "rows"
         case "true":
             return f"rows for which {' and '.join(found)}"
-        case "sum" | "real":
+        case "sum" | "endless" | "real":
             return " · ".join(found)
         case "nan" | "inf" | "-inf":
             return f"rows with {found[0]} = {a.of}"

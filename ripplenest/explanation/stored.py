@@ -53,7 +53,7 @@ def _stands_for(m: Map, view: str) -> str:
             return f"the labels of ι[{site}] in use, each with a count"
         case MapKind.AUXILIARY:
             what = "a part of deltas, kept so that statements need not join it"
-            return f"{what}: sums of {', '.join(map(path, m.summed))} by the other columns" if m.summed else what
+            return f"{what}: {m.sums}" if m.summed else what
         case MapKind.GROUP:
             return f"what the rows of {site} come to, by place and key"
         case MapKind.ORDERED:

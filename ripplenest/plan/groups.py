@@ -6,20 +6,21 @@ are the first columns of what is stored, and both begin with the key. An accumul
 of the product of its arguments, as integers without a point, whose scale is known; of doubles it is exact
 (``nrc/reals.py``), and those that are not finite are counted.
 
-A sum map is a group whose answers nobody sees: of each of its columns a sum, and how many rows have a value there.
+A sum map is a group whose answers nobody sees: of each product of columns a sum, and how many rows have a value there.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
 from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
-from ripplenest.nrc.folds import kept_sum
+from ripplenest.nrc.folds import has_room, kept_sum
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base, Label, Record, Type, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
@@ -29,21 +30,23 @@ from ripplenest.plan.product import Col, Scalar
 
 UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
 EXACT_REAL = Base("binary")
+ENDLESS = Base("binary")  # nrc/integers.py
 SPECIAL: tuple[Literal["nan"], Literal["inf"], Literal["-inf"]] = ("nan", "inf", "-inf")
 
 
 @frozen
 class Accumulator:
     """A sum over rows, by what the columns ``args`` of contributions are in them: ``rows`` in which none is NULL,
-    ``true`` ones; or, of rows in which none is NULL, the ``sum`` of their product; of the doubles of one column the sum
-    of the finite ones (``real``), and how many are something else."""
+    ``true`` ones; or, of rows in which none is NULL, the ``sum`` of their product, which is ``endless`` where it may
+    have more than 38 digits; of the doubles of one column the sum of the finite ones (``real``), and how many are
+    something else."""
 
     args: tuple[int, ...]
-    of: Literal["rows", "true", "sum", "real", "nan", "inf", "-inf"]
+    of: Literal["rows", "true", "sum", "endless", "real", "nan", "inf", "-inf"]
 
     @property
     def type(self) -> Base:
-        return {"sum": UNSCALED, "real": EXACT_REAL}.get(self.of, LONG)
+        return {"sum": UNSCALED, "endless": ENDLESS, "real": EXACT_REAL}.get(self.of, LONG)
 
 
 ROWS = Accumulator((), "rows")
@@ -85,6 +88,11 @@ class Folding:
         return self.shown == tuple(Col(0, i, a.type) for i, a in enumerate(self.answers))
 
     @property
+    def is_endless(self) -> bool:
+        """Whether it has sums that no answer can show, which only sum maps have."""
+        return any(a.of == "endless" for a in self.accumulators)
+
+    @property
     def visible(self) -> tuple[Base, ...]:
         """The types of what readers see: the key, and what is shown."""
         return self.types[: self.keys + len(self.shown)]
@@ -109,15 +117,20 @@ def folding(cut: Cut) -> Folding:
 
 def summing(m: Map) -> Folding:
     """The columns of a sum map, of which statements see what ``run/marginals.py`` says."""
-    made = base_types(m.made)
-    keys = len(made) - len(m.summed)
+    made, seen = base_types(m.made), base_types(m.row)
+    keys = len(made) - len(m.factors)
     accumulators: dict[Accumulator, int] = {ROWS: 0}
-    answers = tuple(
-        _answered(Answer(name, "sum", (i,), t), (i,), made, accumulators)
-        for i, (name, t) in enumerate(zip(m.summed, base_types(m.row)[keys:], strict=True), keys)
-    )
+    places = iter(range(keys, len(made)))
+    args = [tuple(islice(places, len(monomial))) for monomial in m.summed]
+    answers = tuple(_added_up(own, seen[own[0]], made, accumulators) for own in args)
     types = (*made[:keys], *(a.type for a in accumulators))
     return Folding(0, keys, answers, tuple(accumulators), made, types, None, ())
+
+
+def _added_up(args: tuple[int, ...], t: Base, made: Sequence[Base], found: dict[Accumulator, int]) -> Answered:
+    """A sum that nobody sees, however many digits it has; a ``t`` is what tells the digits of it."""
+    of: Literal["sum", "endless"] = "sum" if has_room([made[i] for i in args]) else "endless"
+    return Answered("sum", t, _count(args, made, found), _place(Accumulator(args, of), found), t.scale)
 
 
 def folding_of(m: Map) -> Folding | None:
@@ -133,8 +146,8 @@ def stored_row(m: Map) -> Type:
     if own is None:
         return m.row
     assert isinstance(m.row, Record)
-    named = m.summed or tuple(f"a{i}" for i in range(len(own.made) - own.keys))
-    seen = tuple(field for field in m.row.fields if field[0] not in m.summed)
+    named = m.factors or tuple(f"a{i}" for i in range(len(own.made) - own.keys))
+    seen = tuple(field for field in m.row.fields if field[0] not in m.factors)
     names = Names(frozenset(name for name, _ in seen))
     added = ("_".join((a.of, *(named[i - own.keys] for i in a.args))) for a in own.accumulators)
     return Record((*seen, *((names.fresh(n), a.type) for n, a in zip(added, own.accumulators, strict=True))))
@@ -145,10 +158,34 @@ def contributed(m: Map, statements: Iterable[Statement]) -> Type:
     if m.group is None:
         return m.row if m.ranking is None else m.made
     row = _field(m.made, "row")
-    values = _field(row, VALUES)
+    values = base_types(_field(row, VALUES))
+    own = [values[i] for i in m.origins] if m.apart else values
     read = [_field(_field(elem_type(c.head, c.variables()), "row"), VALUES) for s in statements for c in s.products]
-    wide = Record(tuple((name, _widest(t, [r.get(name) for r in read])) for name, t in values.fields))
-    return _with(m.made, "row", _with(row, VALUES, wide))
+    wide = (_widest(t, [r.fields[i][1] for r in read]) for i, t in enumerate(own))
+    return _with(m.made, "row", _with(row, VALUES, Record(tuple((f"a{i}", t) for i, t in enumerate(wide)))))
+
+
+def of_statements(f: Folding, m: Map, made: tuple[Base, ...]) -> Folding:
+    """How rows of types ``made`` are folded, which statements make of a map whose own rows ``f`` folds."""
+    if not m.apart:
+        return evolve(f, made=made)
+    assert m.group is not None
+    args = (_behind(f.keys, a.args) for a in m.group.answers)
+    factors = [*zip(args, (_behind(f.keys, own) for own in m.apart), strict=True)]
+    return evolve(f, made=made, accumulators=tuple(_apart(a, f, factors) for a in f.accumulators))
+
+
+def _behind(keys: int, places: Sequence[int]) -> tuple[int, ...]:
+    return tuple(keys + i for i in places)
+
+
+def _apart(a: Accumulator, f: Folding, factors: Iterable[tuple[tuple[int, ...], tuple[int, ...]]]) -> Accumulator:
+    """``a`` of the columns that an answer has which it is for, where these stand elsewhere."""
+    for args, own in factors:
+        if a.args == (_optional(args, f.made) if a.of == "rows" else args):
+            place = dict(zip(args, own, strict=True))
+            return evolve(a, args=tuple(place[c] for c in a.args) if a.of == "rows" else own)
+    return a
 
 
 def _field(t: Type, name: str) -> Record:
@@ -173,7 +210,7 @@ def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dic
     """``a`` by the accumulators ``found``, to which it adds what it asks for."""
     if a.fn in ("any", "all"):
         return Answered(a.fn, a.type, _place(Accumulator(args, "true") if args else ROWS, found))
-    count = _place(Accumulator(tuple(sorted({c for c in args if may_be_null(made[c])})), "rows"), found)
+    count = _count(args, made, found)
     if a.fn == "count":
         return Answered(a.fn, a.type, count)
     if made[args[0]].kind == "double":
@@ -182,6 +219,15 @@ def _answered(a: Answer, args: tuple[int, ...], made: Sequence[Base], found: dic
         return Answered(a.fn, a.type, count, total, special=(nan, above, below))
     total = _place(Accumulator(args, "sum"), found)
     return Answered(a.fn, a.type, count, total, sum(made[c].scale for c in args))
+
+
+def _count(args: tuple[int, ...], made: Sequence[Base], found: dict[Accumulator, int]) -> int:
+    """In how many rows none of ``args`` is NULL."""
+    return _place(Accumulator(_optional(args, made), "rows"), found)
+
+
+def _optional(args: Iterable[int], made: Sequence[Base]) -> tuple[int, ...]:
+    return tuple(sorted({c for c in args if may_be_null(made[c])}))
 
 
 def _place(wanted: Accumulator, found: dict[Accumulator, int]) -> int:

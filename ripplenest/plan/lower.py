@@ -210,7 +210,7 @@ def _leaves(value: Lowered, t: Type) -> tuple[Scalar, ...]:
 
 def _as(s: Scalar, t: Base) -> Scalar:
     """A number among sums of such numbers."""
-    return Op("to_decimal", (s,), t) if t == kept_sum(s.type) and s.type != t else s
+    return Op("to_decimal", (s,), t) if t == kept_sum(s.type) and s.type.precision != t.precision else s
 
 
 def _widen(label: LabelOf, t: Label) -> tuple[Scalar, ...]:

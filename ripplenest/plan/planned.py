@@ -13,7 +13,7 @@ from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.types import Base, Label, Type
-from ripplenest.plan.groups import Folding, contributed, folding_of
+from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 from ripplenest.plan.ranking import Ranked, ranked
@@ -37,8 +37,8 @@ class Target:
 class PlannedMap:
     """One map: its columns, the products that build it and, by changed part, those that maintain it. A group and a sum
     map are folded: stored rows lie in the order of the hash of the columns ``near`` of the key, and those that products
-    for changed parts make, of types ``made``, may hold sums where those of a build hold values. ``keys`` columns are
-    the place of a row, of a map of first rows and of that in which all are."""
+    for changed parts make, of types ``made``, may hold sums where those of a build hold values, and are folded as
+    ``told``. ``keys`` columns are the place of a row, of a map of first rows and of that in which all are."""
 
     name: str
     kind: MapKind
@@ -50,6 +50,7 @@ class PlannedMap:
     near: Index = ()
     ranked: Ranked | None = None
     keys: int | None = None
+    told: Folding | None = None
 
     @property
     def answers(self) -> Folding | Ranked | None:
@@ -64,11 +65,11 @@ class PlannedMap:
         made = self.types if self.folding is None else self.folding.made
         return Target(self.name, made, self.name, folded=self.near or self.own_key)
 
-    @cached_property
+    @property
     def adding(self) -> Folding:
         """How the rows of statements are folded."""
-        assert self.folding is not None
-        return evolve(self.folding, made=self.made)
+        assert self.told is not None
+        return self.told
 
     @property
     def own_key(self) -> Index:
@@ -227,7 +228,9 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     first = None if m.ranking is None else ranked(m.ranking)
     of_places = m.kind in (MapKind.ORDERED, MapKind.TOP)
     keys = width(Label((m.site,))) if of_places and m.site is not None else None
-    return PlannedMap(m.name, m.kind, types, build, triggers, base_types(row), own, ranked=first, keys=keys)
+    made = base_types(row)
+    told = None if own is None else of_statements(own, m, made)
+    return PlannedMap(m.name, m.kind, types, build, triggers, made, own, ranked=first, keys=keys, told=told)
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:

@@ -177,7 +177,7 @@ def _called(m: Map, view: str) -> str:
         case MapKind.DOMAIN:
             what = f"labels of ι[{site}] in use, each with a count"
         case MapKind.AUXILIARY:
-            what = f"auxiliary map of sums of {', '.join(map(path, m.summed))}" if m.summed else "auxiliary map"
+            what = f"auxiliary map of {m.sums}" if m.summed else "auxiliary map"
         case MapKind.GROUP:
             what = f"what rows of {site} come to"
         case MapKind.ORDERED:

@@ -5,7 +5,7 @@ integers. A key is there while rows of it are, whatever they come to. Law (fold_
 those of the fold's own meaning over all rows of it (``nrc/folds.py``).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from math import isfinite, isnan, prod
 from typing import Any, assert_never
@@ -15,7 +15,7 @@ from attrs import frozen
 
 from ripplenest.data.grouping import stretches
 from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc import folds, reals
+from ripplenest.nrc import folds, integers, reals
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.meanings import EXACT
 from ripplenest.plan.evaluate import value
@@ -25,6 +25,8 @@ from ripplenest.run.answers import seen_change
 from ripplenest.run.sizes import are_few
 from ripplenest.vector import folding
 
+ENCODED: Mapping[str, Callable[[int], bytes]] = {"real": reals.encoded, "endless": integers.encoded}
+DECODED: Mapping[str, Callable[[Any], int]] = {"real": reals.decoded, "endless": integers.decoded}
 STRETCH = 1 << 18  # contributions that are folded at once, where those of a key come together
 
 
@@ -80,9 +82,7 @@ def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
 
 def _ints(f: Folding, values: Sequence[Any]) -> list[int]:
     """Accumulators as integers; those of doubles in units."""
-    return [
-        reals.decoded(x) if a.of == "real" else int(x) for a, x in zip(f.accumulators, values, strict=True)
-    ]
+    return [DECODED.get(a.of, int)(x) for a, x in zip(f.accumulators, values, strict=True)]
 
 
 def _there(m: PlannedMap, sums: Sequence[int]) -> bool:
@@ -99,7 +99,7 @@ def _added(a: Accumulator, row: Row, f: Folding) -> int:
             return int(None not in values)
         case "true":
             return int(all(v is True for v in values))
-        case "sum":
+        case "sum" | "endless":
             if None in values:
                 return 0
             return prod(_digits(v, f.made[i].scale) for i, v in zip(a.args, values, strict=True))
@@ -118,7 +118,9 @@ def _digits(value: Any, scale: int) -> int:
 
 
 def _shown(f: Folding, sums: Sequence[int]) -> Iterable[object]:
-    """What readers see of the answers."""
+    """What readers see of the answers, if anybody does."""
+    if f.is_endless:
+        return ()
     found = tuple(_answers(f, sums))
     return found if f.is_plain else (value(s, {0: found}) for s in f.shown)
 
@@ -146,4 +148,4 @@ def _answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
 def _kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:
     """Accumulators as they are stored. Raises EvaluationError for one of more digits than that holds."""
     for a, n in zip(f.accumulators, sums, strict=True):
-        yield reals.encoded(n) if a.of == "real" else folds.unscaled(n, a.type)
+        yield ENCODED[a.of](n) if a.of in ENCODED else folds.unscaled(n, a.type)

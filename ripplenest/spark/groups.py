@@ -17,7 +17,7 @@ from ripplenest.nrc.folds import DIGITS
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.plan.groups import SPECIAL, UNSCALED, Accumulator, Answered, Folding
-from ripplenest.spark import reals
+from ripplenest.spark import integers, reals
 from ripplenest.spark.frames import scalar
 from ripplenest.spark.scalars import literal, spark_type
 
@@ -33,7 +33,7 @@ def folded(f: Folding, made: DataFrame) -> DataFrame:
     there = F.when(F.col("s0") < 0, F.raise_error(F.lit("a group of rows that are there less than 0 times")))
     found = _summed(f, keys, made).filter(there.otherwise(F.col("s0") != 0))
     sums = f.accumulators
-    answers = [_answer(a).cast(spark_type(a.type)) for a in f.answers]
+    answers = [] if f.is_endless else [_answer(a).cast(spark_type(a.type)) for a in f.answers]
     shown = answers if f.is_plain else [scalar(s, {0: answers}) for s in f.shown]
     columns = [*map(F.col, keys), *shown, *(F.col(f"s{i}") for i in range(len(sums)))]
     named = [c.cast(spark_type(t)).alias(f"c{i}") for i, (c, t) in enumerate(zip(columns, f.types, strict=True))]
@@ -42,6 +42,8 @@ def folded(f: Folding, made: DataFrame) -> DataFrame:
 
 def _summed(f: Folding, keys: Sequence[str], made: DataFrame) -> DataFrame:
     """The accumulators s0, … of each key. Doubles are added up by how large they are, and then together."""
+    if f.is_endless:
+        return _endless(f, keys, made)
     places = [i for i, a in enumerate(f.accumulators) if a.of == "real"]
     others = [(i, a) for i, a in enumerate(f.accumulators) if a.of != "real"]
     sums = [_sum(a, f).alias(f"s{i}") for i, a in others]
@@ -55,6 +57,19 @@ def _summed(f: Folding, keys: Sequence[str], made: DataFrame) -> DataFrame:
     whole = [F.sum(f"s{i}").cast(spark_type(a.type)).alias(f"s{i}") for i, a in others]
     real = [reals.together(F.col(f"b{i}"), [F.col(f"d{i}_{n}") for n in range(3)]).alias(f"s{i}") for i in places]
     return parts.groupBy(*keys).agg(*whole, *real)
+
+
+def _endless(f: Folding, keys: Sequence[str], made: DataFrame) -> DataFrame:
+    """Sums of more digits than decimals have are added up by parts of their digits."""
+    places = {i: [f.made[c] for c in a.args] for i, a in enumerate(f.accumulators) if a.of == "endless"}
+    args = {i: [_digits(F.col(f"c{c}"), f.made[c]) for c in f.accumulators[i].args] for i in places}
+    cut = made.withColumns({f"p{i}": integers.parts(own) for i, own in args.items()})
+    sums = [
+        (integers.sums(F.col(f"p{i}"), places[i], F.col(WEIGHT)) if i in places else _sum(a, f)).alias(f"s{i}")
+        for i, a in enumerate(f.accumulators)
+    ]
+    whole = {f"s{i}": integers.together(F.col(f"s{i}")) for i in places}
+    return cut.groupBy(*keys).agg(*sums).withColumns(whole)
 
 
 def _sum(a: Accumulator, f: Folding) -> Column:

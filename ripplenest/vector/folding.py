@@ -21,7 +21,7 @@ from ripplenest.nrc import reals as exact
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import Accumulator, Answered, Folding
-from ripplenest.vector import reals
+from ripplenest.vector import integers, reals
 from ripplenest.vector.binding import Binding
 
 SAFE = float(2**62)
@@ -122,7 +122,7 @@ def _by_key(keys: pa.Table, near: Columns, columns: Sequence[Ints]) -> tuple[pa.
 
 def _integer(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> Read | None:
     """Stored rows count as often as they are there: one that went cancels."""
-    added, own = _added(a, came), _digits(held.column(0), a.type)
+    added, own = _added(a, came), _held(a, held.column(0))
     if added is None or own is None:
         return None
     own = own * held.column(WEIGHT).to_numpy()
@@ -134,6 +134,10 @@ def _integer(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> 
 
 def _total(totals: Sequence[Ints], place: int | None, like: int) -> Ints:
     return np.zeros_like(totals[like]) if place is None else totals[place]
+
+
+def _held(a: Accumulator, column: pa.ChunkedArray) -> Ints | None:
+    return integers.of_bytes(column) if a.of == "endless" else _digits(column, a.type)
 
 
 def _real(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> Read | None:
@@ -157,7 +161,7 @@ def change(f: Folding, s: Sums) -> Rows:
     """⊖old ⊎ new of the stored rows. Raises EvaluationError for an answer beyond its type."""
 
     def columns(own: list[Integers]) -> list[pa.Array]:
-        sums = [_column(n, a.type) for n, a in zip(own, f.accumulators, strict=True)]
+        sums = [_kept(a, n) for n, a in zip(own, f.accumulators, strict=True)]
         return [*_answers(f, own), *sums]
 
     return _signed(f.types, s, (columns(s.old), s.old[0] > 0), (columns(s.new), s.new[0] > 0))
@@ -213,7 +217,7 @@ def _added(a: Accumulator, came: _Came) -> tuple[Ints, float] | None:
     counted = [own for i in a.args if not (own := _counted(a, came.table.column(i))).all()]
     weights = np.where(np.logical_and.reduce(counted), came.weights, 0) if counted else came.weights
     factors: list[Ints | None] = [weights]
-    factors += [came.digits(i) for i in a.args] if a.of == "sum" else []
+    factors += [came.digits(i) for i in a.args] if a.of in ("sum", "endless") else []
     there = [own for own in factors if own is not None]
     most = len(came.table) * prod(map(_largest, there))
     if most >= SAFE:  # of the largest ones; what is multiplied may come to less
@@ -234,7 +238,7 @@ def _counted(a: Accumulator, column: pa.ChunkedArray) -> Bools:
             found = pc.fill_null(pc.is_nan(column), False)
         case "inf" | "-inf":
             found = pc.fill_null(pc.equal(column, float(a.of)), False)
-        case "rows" | "sum" | "real":
+        case "rows" | "sum" | "endless" | "real":
             found = column.is_valid()
         case _:
             assert_never(a.of)
@@ -298,14 +302,13 @@ def _mean(a: Answered, total: Ints, n: Ints) -> pa.Array:
     return pa.array(found, arrow_type(a.type))
 
 
-def _column(values: Integers, t: Base, nulls: Bools | None = None) -> pa.Array:
-    """Integers as a column; of decimals they are the digits without the point, and of exact sums units."""
-    if t.kind == "binary":
+def _kept(a: Accumulator, values: Integers) -> pa.Array:
+    """An accumulator as it is stored."""
+    if a.of == "real":
         return pa.array([exact.encoded(n) for n in values.tolist()], pa.binary())
-    if t.kind != "decimal":
-        return pa.array(values, mask=nulls)
-    halves = np.stack([values, values >> 63], axis=1)
-    mask = None if nulls is None else pa.array(~nulls).buffers()[1]
-    return pa.Array.from_buffers(
-        pa.decimal128(t.precision, t.scale), len(values), [mask, pa.py_buffer(np.ascontiguousarray(halves))]
-    )
+    return integers.as_bytes(values) if a.of == "endless" else _column(values, a.type)
+
+
+def _column(values: Ints, t: Base, nulls: Bools | None = None) -> pa.Array:
+    """Integers as a column; of decimals they are the digits without the point."""
+    return integers.as_decimals(values, t, nulls) if t.kind == "decimal" else pa.array(values, mask=nulls)

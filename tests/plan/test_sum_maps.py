@@ -7,6 +7,8 @@ map is as of its turn; how many rows are kept and read.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import pairwise
+from math import prod
 from typing import Any
 
 import pytest
@@ -30,7 +32,7 @@ from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import to_value
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product, Step
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import PythonJoiner, Task
@@ -39,6 +41,7 @@ from ripplenest.run.propagate import propagate
 from ripplenest.shred.values import Parts
 
 BATCHES = 3
+ROWS = 12  # of a matrix, at most, which has two rows and two columns
 COUNTS: Counter[str] = Counter()
 
 
@@ -49,27 +52,54 @@ def joined_case(c: Choices) -> Case:
     return case_of(c, schema, grouped_joins(c, schema), BATCHES)
 
 
+def chained_case(c: Choices) -> Case:
+    """The product of four to seven matrices whose entries are numbers of some kind: of three of them sums of products
+    have more digits than a decimal."""
+    names, entry = "ABCDEFG"[: 4 + c.number(4)], c.pick(("int", "long", "long?", "decimal(12,2)?", "decimal(3,0)"))
+    relations = "\n".join(f"relation {x} : Bag(⟨i: bool, j: bool, w: {entry}⟩)" for x in names)
+    joined = ", ".join(f"{y} in {y.upper()}, {y}.i = {x}.j" for x, y in pairwise(names.lower()))
+    weights = {x: f"w{x}: {x}.w" for x in names.lower()}
+    rows = f"[⟨i: a.i, l: {names[-1].lower()}.j, {', '.join(weights.values())}⟩ | a in A, {joined}]"
+    folds = f"w: sum({', '.join(f'r.w{x}' for x in weights)}), n: count(r.wb)"
+    (view,) = rn.parse(f"{relations}\nview p = group[g](r in {rows} by i: r.i, l: r.l of {folds})", "chain").views
+    return case_of(c, Schema(view.query.relations), view.query.body, BATCHES, ROWS)
+
+
 @pytest.mark.parametrize("materialize", ["full", "first", "cost"])
 @law(joined_case, examples=many(25, 2500))
 def test_law_6_with_sum_maps(materialize: Materialize, case: Case) -> None:
     """Whatever is added up, each map and the view hold what their definitions give."""
-    query = query_of(case.schema, case.query)
+    law_6(materialize, case)
+
+
+@pytest.mark.parametrize("materialize", ["full", "first", "cost"])
+@law(chained_case, examples=many(4, 400))
+def test_law_6_with_chains_of_matrices(materialize: Materialize, case: Case) -> None:
+    COUNTS["entries of chains"] += law_6(materialize, case)
+
+
+def law_6(materialize: Materialize, case: Case) -> int:
+    """How many rows the view had, in all."""
+    rows, query = 0, query_of(case.schema, case.query)
     _, plan = planned(query, Options(materialize))
     _, plain = planned(query, Options("none"))
     if not has_a_value(plain, case.parts):
-        return
+        return rows
     running = Running.start(plan, case.parts)
     for i, (parts, batch) in enumerate(case.steps()):
         if not has_a_value(plain, batch.after(parts)):
             with pytest.raises(EvaluationError):
                 running.apply(batch.delta)
             COUNTS["no value"] += 1
-            return
+            return rows
         running = running.apply(batch.delta)
         assert running.nested() == evaluate(query.body, batch.nested_after(case.schema, parts)), f"batch {i}"
         assert running.maps() == Running.start(plan, batch.after(parts)).maps(), f"batch {i}"
         COUNTS["batches"] += 1
         COUNTS["sum maps"] += any(m.summed for m in plan.program.maps)
+        COUNTS["products"] += any(len(factors) > 1 for m in plan.program.maps for factors in m.summed)
+        rows += sum(1 for _ in running.nested())
+    return rows
 
 
 def has_a_value(plan: Plan, parts: Parts) -> bool:
@@ -99,7 +129,7 @@ def test_as_of_turn(case: Case) -> None:
             turn = plan.turns[read.part] + (read.at is At.NEW)
             tables = {n: (after if plan.turns[n] < turn else before)[n] for n in plan.program.parts}
             if {s.table for p in plan.by_name[read.table].build for s in p.sources} <= tables.keys():
-                found = sums(read.asked(read.rows), len(plan.by_name[read.table].own_key))
+                found = sums(read.asked(read.rows), plan.by_name[read.table])
                 assert found == wanted(plan, read, tables)
                 COUNTS["reads"] += 1
                 COUNTS["reads of what is there"] += not read.rows.is_empty
@@ -144,12 +174,15 @@ def summed(plan: Plan) -> set[str]:
 Sums = dict[tuple[object, ...], list[Fraction]]
 
 
-def sums(rows: Mapping[Any, int], keys: int) -> Sums:
-    """By key how many rows there are, and of each column how many values it has, and what they come to."""
+def sums(rows: Mapping[Any, int], m: PlannedMap) -> Sums:
+    """By key how many rows there are, and of each product of columns how many values it has, and what they come to."""
+    assert m.folding is not None
+    products = [m.folding.accumulators[a.total or 0].args for a in m.folding.answers]
     found: Sums = {}
     for row, n in rows.items():
-        own = found.setdefault(row[:keys], [Fraction(0)] * (1 + 2 * (len(row) - keys)))
-        values = [v for x in row[keys:] for v in ((0, 0) if x is None else (1, Fraction(x)))]
+        own = found.setdefault(row[: m.folding.keys], [Fraction(0)] * (1 + 2 * len(products)))
+        factors = [[row[i] for i in columns] for columns in products]
+        values = [v for xs in factors for v in ((0, 0) if None in xs else (1, prod(map(Fraction, xs))))]
         for i, v in enumerate((1, *values)):
             own[i] += n * v
     return {key: own for key, own in found.items() if any(own)}
@@ -160,7 +193,7 @@ def wanted(plan: Plan, read: Read, tables: Tables) -> Sums:
     m = plan.by_name[read.table]
     tasks = [Task(m.name, p, tuple(tables[s.table] for s in p.sources)) for p in m.build]
     made = PythonJoiner().join(tasks, [m.whole])[m.name]
-    return sums(read.asked(made), len(m.own_key))
+    return sums(read.asked(made), m)
 
 
 def test_a_sum_map_has_a_name_of_its_own() -> None:
@@ -223,4 +256,5 @@ def test_coverage() -> None:
     if COUNTS["batches"] < 100:
         pytest.skip("the tests of this module did not all run")
     assert COUNTS["sum maps"] > COUNTS["batches"] / 8, COUNTS
+    assert min(COUNTS["products"], COUNTS["entries of chains"]) > COUNTS["batches"] / 20, COUNTS
     assert min(COUNTS["reads of what is there"], COUNTS["reads of what changed"]) > 10, COUNTS

@@ -1,7 +1,24 @@
 """Random sums of products of a few generators, and groups of such."""
 
+from ripplenest.nrc.folds import EXACT_KINDS, result_type
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Lit, Pred, Proj, Rel, Sng, Tuple, Var, Weigh
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Expr,
+    Flatten,
+    Fold,
+    For,
+    Group,
+    Lit,
+    Pred,
+    Proj,
+    Rel,
+    Sng,
+    Tuple,
+    Var,
+    Weigh,
+)
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import LONG, Bag, Base, Record, Type, nullable
 from support.choices import Choices
@@ -105,4 +122,16 @@ def grouped_chain(c: Choices, schema: Schema) -> Expr:
         body = For(x, Rel(name, row), body)
     paths: list[tuple[Elem, Base]] = [(Proj(Var("g"), names[path]), t) for path, t in every]
     keys = tuple((f"k{i}", c.pick(paths)[0]) for i in range(1 + c.number(2))) if c.number(4) else None
-    return Group("γ", "g", body, keys, Queries(c, schema, groups=True).folds(paths, 1))
+    folds = Queries(c, schema, groups=True).folds(paths, 1)
+    return Group("γ", "g", body, keys, products(c, paths) if c.one_in(2) else folds)
+
+
+def products(c: Choices, paths: list[tuple[Elem, Base]]) -> tuple[Fold, ...]:
+    """Sums and averages of products of two or three of these columns, and how many rows have one of them."""
+    numbers = [path for path in paths if path[1].kind in EXACT_KINDS]
+    found = []
+    for i in range(1 + c.number(3)):
+        fn = c.pick(("sum", "sum", "avg", "count"))
+        args = [c.pick(numbers) for _ in range(1 if fn == "count" else 2 + c.number(2))]
+        found.append(Fold(f"f{i}", fn, tuple(a for a, _ in args), result_type(fn, [t for _, t in args])))
+    return tuple(found)

@@ -40,9 +40,9 @@ class Case:
         return found
 
 
-def case_of(c: Choices, schema: Schema, query: Expr, batches: int) -> Case:
-    """``query`` with a random database and batches against it."""
-    parts = shredded_database(schema, random_database(c, schema))
+def case_of(c: Choices, schema: Schema, query: Expr, batches: int, size: int = 4) -> Case:
+    """``query`` with a random database, of at most ``size`` different rows in a bag, and batches against it."""
+    parts = shredded_database(schema, random_database(c, schema, size))
     found: list[Batch] = []
     now = parts
     for i in range(batches):
