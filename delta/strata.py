@@ -100,13 +100,18 @@ class Cut:
         return Lit(interpret.elem(t, {FOLDED: answers}), own)
 
     @property
-    def shown_as(self) -> str:
-        """The folds, and what they are of."""
+    def folds(self) -> tuple[str, ...]:
+        """Of each answer the fold, and what it is of, for people."""
         rows = chain(unique_binders(self.definition.body), KEY)
         values = rows.head.get(VALUES) if isinstance(rows.head, Tuple) else None
         texts = [show_elem(t) for _, t in values.fields] if isinstance(values, Tuple) else []
         args = [" · ".join(texts[i] for i in a.args) if texts else "…" for a in self.answers]
-        return ", ".join(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True)) or part(self.name)
+        return tuple(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True))
+
+    @property
+    def shown_as(self) -> str:
+        """The same of all answers."""
+        return ", ".join(self.folds) or part(self.name)
 
     @property
     def rule(self) -> str:

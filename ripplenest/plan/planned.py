@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 import networkx as nx
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from ripplenest.data.columns import base_types
+from ripplenest.data.columns import base_types, columns
 from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map, MapKind, TriggerProgram
@@ -33,6 +33,15 @@ class Target:
     folded: Index | None = None
 
 
+@frozen
+class Called:
+    """What messages call a group: its view, each of its folds, and the columns of its key."""
+
+    view: str
+    folds: tuple[str, ...]
+    key: tuple[str, ...]
+
+
 @frozen(slots=False)
 class PlannedMap:
     """One map: its columns, the products that build it and, by changed part, those that maintain it. A group and a sum
@@ -50,6 +59,7 @@ class PlannedMap:
     near: Index = ()
     ranked: Ranked | None = None
     keys: int | None = None
+    called: Called | None = field(default=None, eq=False)
 
     @property
     def answers(self) -> Folding | Ranked | None:
@@ -227,7 +237,15 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     first = None if m.ranking is None else ranked(m.ranking)
     of_places = m.kind in (MapKind.ORDERED, MapKind.TOP)
     keys = width(Label((m.site,))) if of_places and m.site is not None else None
-    return PlannedMap(m.name, m.kind, types, build, triggers, base_types(row), own, ranked=first, keys=keys)
+    called = _called(m, program)
+    return PlannedMap(m.name, m.kind, types, build, triggers, base_types(row), own, (), first, keys, called)
+
+
+def _called(m: Map, program: TriggerProgram) -> Called | None:
+    if m.group is None:
+        return None
+    key = columns(m.group.visible)[: len(columns(m.group.visible)) - len(m.group.shown)]
+    return Called(program.view, m.group.folds, tuple(c.path.rpartition(".")[2] for c in key))
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
