@@ -1,19 +1,21 @@
 """A trigger program is data: maps, statements ``map += δ``, and the graph that says in which order they run.
 
 Theory of operation. A batch may change several parts. They take *turns*, in the order of ``turns``: the parts by name,
-then the maps that pass on a change of their own (domains), which change because parts do. The statement of a map for a
-part adds what that part's change does to the map, so it reads every part before it in the order after the batch (R⁺),
+then the maps that pass on a change of their own (domains, groups), which change because parts do: by how far they are
+from the parts, and by name, so that maps which views share are in one order in all programs. The statement of a map for
+a part adds what that part's change does to the map, so it reads every part before it in the order after the batch (R⁺),
 its own as it says, and every part behind it before the batch; there are no cross terms. An auxiliary map is read *at
 the statement's turn*: with what the parts before it did to the map, and ``M⁺`` with what its own part did, too. Changes
 of auxiliary maps are therefore kept apart by the part that caused them.
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut
@@ -58,7 +60,8 @@ class Map:
     of a map of kind GROUP makes rows ⟨label, row: ⟨k, v⟩⟩, which ``group`` folds to what readers see; that of one of
     kind TOP makes all rows, of which ``ranking`` keeps the first. A map of kind AUXILIARY may be a *sum map*: its last
     columns are ``summed``, so that it is stored as one row for each value of the others, and read as rows that add up
-    to the same. ``why`` says why it is kept as it is.
+    to the same. ``why`` says why it is kept as it is; a group stands ``at`` a site of the view, whatever its map is
+    called.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Map:
     group: Cut | None = None
     ranking: Ranking | None = None
     summed: tuple[str, ...] = ()
+    at: str = field(default="", eq=False)
 
     @property
     def cut(self) -> Cut | Ranking | None:
@@ -96,6 +100,23 @@ class Map:
     def reads(self) -> tuple[str, ...]:
         """The parts and domains that the definition reads, in order of first use."""
         return _read(self.products)
+
+
+def strata(maps: Sequence[Map]) -> dict[str, int]:
+    """Of each map that passes on one more than the highest that it reads; those that read parts alone are 1."""
+    passing, found = {m.name: m for m in maps if m.kind.passes_on}, dict[str, int]()
+
+    def of(name: str) -> int:
+        if name not in found:
+            found[name] = 1 + max((of(read) for read in passing[name].reads if read in passing), default=0)
+        return found[name]
+
+    return {name: of(name) for name in passing}
+
+
+def in_turn(found: Mapping[str, int]) -> tuple[str, ...]:
+    """Maps that pass on in the order of their turns: behind those that they read, and the same in every program."""
+    return tuple(sorted(found, key=lambda name: (found[name], name)))
 
 
 @frozen
@@ -138,6 +159,11 @@ class TriggerProgram:
     @cached_property
     def by_name(self) -> dict[str, Map]:
         return {m.name: m for m in self.maps}
+
+    @cached_property
+    def strata(self) -> dict[str, int]:
+        """How far the maps that pass on are from the parts."""
+        return strata(self.maps)
 
     @cached_property
     def graph(self) -> "nx.DiGraph[str]":

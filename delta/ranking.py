@@ -12,7 +12,7 @@ stands in the place of τ. Its step reads on in the order from where the stored 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import chain, read
 from ripplenest.nrc.equations import same_values
@@ -48,7 +48,8 @@ RANKED, ROW = "x", "row"  # a row of the map that is kept in order, and the fiel
 class Ranking:
     """The first ``limit`` rows of each place in their own map ``name``, and all of them in the map ``kept``: its rows
     are those of ``definition``, ⟨row, o…⟩, with what they are ordered by where no column of ``row`` says it. ``order``
-    is over such a row ``x``. ``total``: a place without rows has one of NULLs."""
+    is over such a row ``x``. ``total``: a place without rows has one of NULLs. It stands ``at`` a site of the view.
+    """
 
     name: str
     kept: str
@@ -58,6 +59,7 @@ class Ranking:
     order: tuple[Order, ...]
     limit: int
     total: bool
+    at: str = field(default="", eq=False)
 
     @property
     def made_of(self) -> Hashable:

@@ -68,7 +68,7 @@ class Cut:
     """A group in its own map ``name``: the definition of what it is made of, for each place, and what its rows answer.
 
     ``row``: ⟨k…, a…⟩, what readers see: of the answers what is ``shown``, as elements over them. ``total``: every place
-    has a row.
+    has a row. It stands ``at`` a site of the view.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Cut:
     answers: tuple[Answer, ...]
     shown: tuple[tuple[str, Elem], ...]
     total: bool
+    at: str = field(default="", eq=False)
 
     @property
     def answered(self) -> Record:
@@ -248,7 +249,7 @@ class Cutter:
         def make(site: str) -> tuple[InL, Cut]:
             name = f"{self.view}/G[{site}]"
             label, definition = close(name, rows.term(contribution(keys, values)), around.pi, around.lets)
-            return label, Cut(name, definition, row, answers, shown, g.keys is None)
+            return label, Cut(name, definition, row, answers, shown, g.keys is None, site)
 
         return self._read_at(g.site, make)
 
@@ -267,7 +268,7 @@ class Cutter:
         def make(site: str) -> tuple[InL, Ranking]:
             name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
             label, definition = close(name, rows, around.pi, around.lets)
-            return label, Ranking(name, kept, definition, definition.site, row, order, t.limit, total)
+            return label, Ranking(name, kept, definition, definition.site, row, order, t.limit, total, site)
 
         return self._read_at(t.site, make)
 

@@ -10,8 +10,9 @@ from attrs import evolve, field, frozen
 from ripplenest.data.columns import base_types, columns
 from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
-from ripplenest.delta.program import Map, MapKind, TriggerProgram
+from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn
 from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of
 from ripplenest.plan.lower import lower_all
@@ -151,11 +152,17 @@ class Plan:
         return frozenset(m.name for m in self.maps if m.kind is MapKind.AUXILIARY)
 
     @cached_property
+    def shared(self) -> frozenset[str]:
+        """The maps that views share: they are called by what they are."""
+        return frozenset(m.name for m in self.maps if is_shared(m.name))
+
+    @cached_property
     def turns(self) -> dict[str, int]:
-        """The order in which they take turns: each part, by name, and then each map that passes on."""
+        """The order in which they take turns: each part, by name, and then each map that passes on. It is that of each
+        program."""
         parts = sorted({part for p in self.programs for part in p.parts})
-        passing = [name for p in self.programs for name in p.turns if name not in p.parts]
-        return {name: i for i, name in enumerate((*parts, *passing))}
+        passing = {name: stratum for p in self.programs for name, stratum in p.strata.items()}
+        return {name: i for i, name in enumerate((*parts, *in_turn(passing)))}
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -206,7 +213,7 @@ def _ordered(m: PlannedMap, indexes: dict[str, tuple[Index, ...]]) -> PlannedMap
 def merged(plans: Sequence[Plan]) -> Plan:
     """The plans of several views as one, so that a level of all of them is one job.
 
-    Each map is in it once: auxiliary maps of equal definitions have one name, and one is as good as the other.
+    Each map is in it once: maps that views share have one name for equal definitions, and one is as good as the other.
     """
     maps = {m.name: m for p in reversed(plans) for m in p.maps}
     programs = tuple(program for p in plans for program in p.programs)
