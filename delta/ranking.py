@@ -64,7 +64,12 @@ class Ranking:
     @property
     def made_of(self) -> Hashable:
         """What is equal of what stands for the same, whatever its site and its parameters are called."""
-        return made_of(self.definition), self.row, self.order, self.limit, self.total
+        return made_of(self.definition), self.ordered
+
+    @property
+    def ordered(self) -> Hashable:
+        """What is made of the rows of the definition."""
+        return self.row, self.order, self.limit, self.total
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
