@@ -211,8 +211,9 @@ def test_turns_are_the_same_in_all_views(c: Choices) -> None:
         for relation in program.relations:
             db.relation(relation.name, relation.annotation)
         for view in program.views:
-            db.create(view, "full")
-        assert len({v.plan.auxiliaries for v in db._declared.views.values()}) == 1
+            db.create(view, c.pick(MODES))
+        plan = db._declared.plan()
+        assert all(sorted(p.turns, key=plan.turns.__getitem__) == [*p.turns] for p in plan.programs)
         there: dict[str, list[Any]] = {"M": [], "N": []}
         for _ in range(5):
             with db.batch() as b:

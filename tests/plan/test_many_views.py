@@ -101,6 +101,7 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(
     bodies = views(c, schema)
     plans = [planned(query_of(schema, e, f"V{i}"))[1] for i, e in enumerate(bodies)]
     every = merged(plans)
+    assert all(sorted(p.program.turns, key=every.turns.__getitem__) == [*p.program.turns] for p in plans)
     case = case_of(c, schema, bodies[0], BATCHES)
     with pytest.MonkeyPatch.context() as patch:
         parts = {name: rows for p in plans for name, rows in part_tables(p.program, case.parts).items()}
