@@ -83,8 +83,9 @@ class Alike:
 
     def _rank(self, own: Ranking) -> None:
         if own.name in self.everywhere:
-            name = self._known.setdefault(own.made_of, own.name)
-            other = self._rows.setdefault(made_of(own.definition), own)
+            rows = made_of(_simple(own.definition))  # which may read what others are kept in, in other words
+            name = self._known.setdefault((rows, own.ordered), own.name)
+            other = self._rows.setdefault(rows, own)
             own = evolve(own, kept=other.kept, definition=other.definition)
         else:
             name = own.name
@@ -99,9 +100,7 @@ class Alike:
         """The same of a closed definition."""
         if not self._is_moved(d):
             return d
-        found = simplify_dict(evolve(d, body=self._expr(unique_binders(d.body))))
-        assert isinstance(found, DictLit)
-        return found
+        return _simple(evolve(d, body=self._expr(unique_binders(d.body))))
 
     @property
     def cuts(self) -> tuple[Cut | Ranking, ...]:
@@ -151,6 +150,12 @@ class Alike:
         assert isinstance(rel.row, Record)
         # Columns that came to the map since it was read here are called what they are.
         return Tuple(tuple((n, Proj(Var(var), columns.get(n, n))) for n in rel.row.names))
+
+
+def _simple(d: DictLit) -> DictLit:
+    found = simplify_dict(d)
+    assert isinstance(found, DictLit)
+    return found
 
 
 def _made_of(cut: Cut) -> Hashable:

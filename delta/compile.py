@@ -16,8 +16,9 @@ from attrs import field, frozen
 from ripplenest.delta.alike import Alike
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.materialize import Choice, Materialize, decision, materialize
-from ripplenest.delta.program import Map, MapKind, TriggerProgram
+from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, strata
 from ripplenest.delta.ranking import Ranking
+from ripplenest.delta.shared import shared
 from ripplenest.delta.strata import Cut, Cutter
 from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
@@ -81,10 +82,12 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     kept = _kept(query.name, sites=(), cuts=cuts, force_domain=options.force_domain)
     alike = Alike(frozenset(c.name for c in cuts if not kept[c.name].domain))
     alike.add(cuts)
-    flat, closed = alike.term(flat), tuple(map(alike.definition, closed))
-    maps = _maps(query.name, flat, closed, alike.cuts, options.force_domain)
     parts = parts_of(query)
-    turns = (*sorted(parts), *(m.name for m in maps if m.kind.passes_on))
+    others = shared(alike.cuts, _kept(query.name, (), alike.cuts, options.force_domain), parts)
+    flat = others.term(alike.term(flat))
+    closed = tuple(others.definition(alike.definition(d)) for d in closed)
+    maps = _maps(query.name, flat, closed, tuple(map(others.cut, alike.cuts)), options.force_domain)
+    turns = (*sorted(parts), *in_turn(strata(maps)))
     by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
     made = materialize(maps, turns, decision(options.materialize, by_estimate))
     _check_apart(query.name, parts, (*maps, *made.maps))
@@ -219,12 +222,13 @@ def _cut(c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
     """The map of a group; of first rows, that of all rows in order, and that of the first."""
     if isinstance(c, Cut):
         made = term(kept.products, c.made)
-        return (Map(c.name, MapKind.GROUP, c.visible, made, kept.products, c.site, kept.why, c),)
+        return (Map(c.name, MapKind.GROUP, c.visible, made, kept.products, c.site, kept.why, c, at=c.at),)
     rows = c.kept_rows
-    every = Map(c.kept, MapKind.ORDERED, rows, term(kept.products, rows), kept.products, c.definition.site, kept.why)
+    whole, site = term(kept.products, rows), c.definition.site
+    every = Map(c.kept, MapKind.ORDERED, rows, whole, kept.products, site, kept.why, at=c.at)
     copied = (_first_of(c, Rel(c.kept, rows)),)
     why = f"the first rows of {c.kept}"
-    return every, Map(c.name, MapKind.TOP, c.visible, term(copied, c.made), copied, c.site, why, ranking=c)
+    return every, Map(c.name, MapKind.TOP, c.visible, term(copied, c.made), copied, c.site, why, ranking=c, at=c.at)
 
 
 def _first_of(c: Ranking, every: Rel) -> Comprehension:

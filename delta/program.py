@@ -1,19 +1,21 @@
 """A trigger program is data: maps, statements ``map += δ``, and the graph that says in which order they run.
 
 Theory of operation. A batch may change several parts. They take *turns*, in the order of ``turns``: the parts by name,
-then the maps that pass on a change of their own (domains), which change because parts do. The statement of a map for a
-part adds what that part's change does to the map, so it reads every part before it in the order after the batch (R⁺),
+then the maps that pass on a change of their own (domains, groups), which change because parts do: by how far they are
+from the parts, and by name, so that maps which views share are in one order in all programs. The statement of a map for
+a part adds what that part's change does to the map, so it reads every part before it in the order after the batch (R⁺),
 its own as it says, and every part behind it before the batch; there are no cross terms. An auxiliary map is read *at
 the statement's turn*: with what the parts before it did to the map, and ``M⁺`` with what its own part did, too. Changes
 of auxiliary maps are therefore kept apart by the part that caused them.
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut
@@ -59,7 +61,8 @@ class Map:
     kind TOP makes all rows, of which ``ranking`` keeps the first. A map of kind AUXILIARY may be a *sum map*: its last
     columns are the factors of what is ``summed``, so that it is stored as one row for each value of the others, and
     read as rows that add up to the same. ``apart``: where the factors of each answer of a group are in the rows that
-    statements make, where these have values several times. ``why`` says why it is kept as it is.
+    statements make, where these have values several times. ``why`` says why it is kept as it is; a group stands ``at``
+    a site of the view, whatever its map is called.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Map:
     ranking: Ranking | None = None
     summed: tuple[tuple[str, ...], ...] = ()
     apart: tuple[tuple[int, ...], ...] = ()
+    at: str = field(default="", eq=False)
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -121,6 +125,23 @@ class Map:
         return _read(self.products)
 
 
+def strata(maps: Sequence[Map]) -> dict[str, int]:
+    """Of each map that passes on one more than the highest that it reads; those that read parts alone are 1."""
+    passing, found = {m.name: m for m in maps if m.kind.passes_on}, dict[str, int]()
+
+    def of(name: str) -> int:
+        if name not in found:
+            found[name] = 1 + max((of(read) for read in passing[name].reads if read in passing), default=0)
+        return found[name]
+
+    return {name: of(name) for name in passing}
+
+
+def in_turn(found: Mapping[str, int]) -> tuple[str, ...]:
+    """Maps that pass on in the order of their turns: behind those that they read, and the same in every program."""
+    return tuple(sorted(found, key=lambda name: (found[name], name)))
+
+
 @frozen
 class Statement:
     """``map += δ_part(map)``: runs when ``part`` changes. It reads parts and domains as of its turn, written out, and
@@ -166,6 +187,11 @@ class TriggerProgram:
     @cached_property
     def by_name(self) -> dict[str, Map]:
         return {m.name: m for m in self.maps}
+
+    @cached_property
+    def strata(self) -> dict[str, int]:
+        """How far the maps that pass on are from the parts."""
+        return strata(self.maps)
 
     @cached_property
     def graph(self) -> "nx.DiGraph[str]":

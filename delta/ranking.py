@@ -12,7 +12,7 @@ stands in the place of τ. Its step reads on in the order from where the stored 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import chain, read
 from ripplenest.nrc.equations import same_values
@@ -48,7 +48,8 @@ RANKED, ROW = "x", "row"  # a row of the map that is kept in order, and the fiel
 class Ranking:
     """The first ``limit`` rows of each place in their own map ``name``, and all of them in the map ``kept``: its rows
     are those of ``definition``, ⟨row, o…⟩, with what they are ordered by where no column of ``row`` says it. ``order``
-    is over such a row ``x``. ``total``: a place without rows has one of NULLs."""
+    is over such a row ``x``. ``total``: a place without rows has one of NULLs. It stands ``at`` a site of the view.
+    """
 
     name: str
     kept: str
@@ -58,11 +59,17 @@ class Ranking:
     order: tuple[Order, ...]
     limit: int
     total: bool
+    at: str = field(default="", eq=False)
 
     @property
     def made_of(self) -> Hashable:
         """What is equal of what stands for the same, whatever its site and its parameters are called."""
-        return made_of(self.definition), self.row, self.order, self.limit, self.total
+        return made_of(self.definition), self.ordered
+
+    @property
+    def ordered(self) -> Hashable:
+        """What is made of the rows of the definition."""
+        return self.row, self.order, self.limit, self.total
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:

@@ -68,7 +68,7 @@ class Cut:
     """A group in its own map ``name``: the definition of what it is made of, for each place, and what its rows answer.
 
     ``row``: ⟨k…, a…⟩, what readers see: of the answers what is ``shown``, as elements over them. ``total``: every place
-    has a row.
+    has a row. It stands ``at`` a site of the view.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Cut:
     answers: tuple[Answer, ...]
     shown: tuple[tuple[str, Elem], ...]
     total: bool
+    at: str = field(default="", eq=False)
 
     @property
     def answered(self) -> Record:
@@ -106,13 +107,18 @@ class Cut:
         return Lit(interpret.elem(t, {FOLDED: answers}), own)
 
     @property
-    def shown_as(self) -> str:
-        """The folds, and what they are of."""
+    def folds(self) -> tuple[str, ...]:
+        """Of each answer the fold, and what it is of, for people."""
         rows = chain(unique_binders(self.definition.body), KEY)
         values = rows.head.get(VALUES) if isinstance(rows.head, Tuple) else None
         texts = [show_elem(t) for _, t in values.fields] if isinstance(values, Tuple) else []
         args = [" · ".join(texts[i] for i in a.args) if texts else "…" for a in self.answers]
-        return ", ".join(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True)) or part(self.name)
+        return tuple(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True))
+
+    @property
+    def shown_as(self) -> str:
+        """The same of all answers."""
+        return ", ".join(self.folds) or part(self.name)
 
     @property
     def rule(self) -> str:
@@ -257,7 +263,7 @@ class Cutter:
         def make(site: str) -> tuple[InL, Cut]:
             name = f"{self.view}/G[{site}]"
             label, definition = close(name, rows.term(contribution(keys, values)), around.pi, around.lets)
-            return label, Cut(name, definition, row, answers, shown, g.keys is None)
+            return label, Cut(name, definition, row, answers, shown, g.keys is None, site)
 
         return self._read_at(g.site, make)
 
@@ -276,7 +282,7 @@ class Cutter:
         def make(site: str) -> tuple[InL, Ranking]:
             name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
             label, definition = close(name, rows, around.pi, around.lets)
-            return label, Ranking(name, kept, definition, definition.site, row, order, t.limit, total)
+            return label, Ranking(name, kept, definition, definition.site, row, order, t.limit, total, site)
 
         return self._read_at(t.site, make)
 

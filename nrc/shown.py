@@ -1,7 +1,8 @@
 """The order in which rows of bags are shown: at the edge, where a bag becomes a list."""
 
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -13,6 +14,14 @@ Path = tuple[str, ...]  # of a bag in a row: fields, and INSIDE for the rows of 
 Shown = Mapping[Path, tuple[Sorting, ...]]
 INSIDE = "[]"
 ANYHOW: Shown = {}
+
+
+def agreed(orders: Iterable[tuple[Path, tuple[Sorting, ...]]]) -> Shown:
+    """By path how rows are sorted: a bag that comes from several places is, where all of them say the same."""
+    found: dict[Path, set[tuple[Sorting, ...]]] = defaultdict(set)
+    for path, order in orders:
+        found[path].add(order)
+    return {path: min(ways) for path, ways in found.items() if len(ways) == 1 and ways != {()}}
 
 
 def in_order(bag: BagValue, order: tuple[Sorting, ...]) -> list[tuple[Value, int]]:

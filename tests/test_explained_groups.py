@@ -6,24 +6,27 @@ import ripplenest as rn
 
 
 def test_each_group_is_split_into_what_is_merged_and_what_is_answered() -> None:
-    groups = {g["map"]: g for g in rn.explain(spent).json()["groups"]}
-    lines = groups["spent/G[spent.orders1]"]  # of which sum and len are one map
+    groups = {g["site"]: g for g in rn.explain(spent).json()["groups"]}
+    lines = groups["spent.orders1"]  # of which sum and len are one map
     assert lines["lineage"] == ["label.o1.items.id"] and lines["why"] == "every product equates o1.items with a column"
     assert lines["merge"] == ["rows: +", "x2.row.qty · x2.row.part: +"] and lines["nothing"] == ["0", "long? null"]
     assert lines["answers"] == {"value": "count()", "spent.orders.qty.value": "sum(x2.row.qty · x2.row.part)"}
-    assert lines["h"].startswith("for x2 in C.orders.items union sng(⟨label: ⟨ι[`spent/G[spent.orders1]`], x2.label⟩")
-    whole = groups["spent/G[spent.all]"]
+    assert lines["h"].startswith(f"for x2 in C.orders.items union sng(⟨label: ⟨ι[`{lines['map']}`], x2.label⟩")
+    whole = groups["spent.all"]
     assert whole["merge"] == ["rows: +", "i.row.qty: +"] and whole["answers"] == {"value": "sum(i.row.qty)"}
     assert len(groups) == 2
 
 
 def test_the_text_says_what_is_folded_when_a_part_changes() -> None:
-    text = rn.explain(alike).text
+    found = rn.explain(alike)
+    (name,) = [g["map"] for g in found.json()["groups"] if g["site"] == "alike.films"]
+    text = found.text
+    assert f"  {name}, of alike.films\n" in text and "what the rows of alike.films come to, by place and key" in text
     assert "3. Groups: what is folded or kept in order, in maps of their own" in text
     assert "every place has a row; that of nothing is ⟨long? null⟩" in text
     assert "lineage none: all rows" in text
     assert "when C changes by ΔC: nothing changes but what is folded" in text
-    assert "when alike/G[alike.films] changes by Δalike/G[alike.films]" in text
+    assert f"when {name} changes by Δ{name}" in text
 
 
 def test_who_compares_with_one_value_for_all_rows_is_told() -> None:

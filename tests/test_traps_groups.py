@@ -189,9 +189,15 @@ def test_a_decimal_sum_does_not_wrap_on_its_way(kept: Kept) -> None:
 
 def test_an_answer_beyond_its_type_changes_nothing(kept: Kept) -> None:
     kept.batch({"A": [part(1, n=2**62)]})
+    for other in {*kept.db.views} - {"keyed"}:
+        kept.db.drop(other)
     before = kept.db.version
-    with pytest.raises(errors.EvaluationError, match="long"), kept.db.batch() as b:
-        b.insert("A", [part(1, n=2**62)])
+    for policy in ("incremental", "full"):
+        for beside in (1, 40):  # by rows, and by columns
+            with pytest.raises(errors.EvaluationError) as caught, kept.db.batch(policy=policy) as b:
+                b.insert("A", [part(1, n=2**62), *(part(k, n=3) for k in range(2, beside))])
+            assert str(caught.value).startswith("view keyed, sum(x1.n): long overflow\n")
+            assert str(caught.value).endswith("\n  row      key 1")
     assert kept.db.version == before and kept.answer(keyed)[0]["s"] == 2**62
 
 

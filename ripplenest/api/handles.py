@@ -241,7 +241,8 @@ class Handle:
         return None if found is None else from_value(found, now.shape.row, "", now.shape.shown, (INSIDE,))
 
     def limit(self, rows: int) -> list[Any]:
-        """Some rows, at most so many, as plain Python: the flat rows are read, and of the rest what these hold."""
+        """At most so many rows as plain Python: the first ones of ``rows`` where the view says how they are sorted, and
+        else some. The flat rows are read whole, and of the rest what these hold, with who agrees with the last one."""
         now = self._shown()
         return _plain(some_rows(now.shape, now.tables, count(rows, "limit: rows", 0)), now.shape)
 
@@ -263,9 +264,7 @@ class RelationHandle(Handle):
 
     _kind = "relation"
 
-    def __init__(
-        self, name: str, show: Show, spark: Callable[[], "SparkSession"], folder: str, alter: Alter
-    ) -> None:
+    def __init__(self, name: str, show: Show, spark: Callable[[], "SparkSession"], folder: str, alter: Alter) -> None:
         super().__init__(name, show, spark, folder)
         self._alter = alter
 

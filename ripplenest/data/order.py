@@ -168,16 +168,17 @@ def row_codes(table: pa.Table, by: Sequence[By]) -> list[U64]:
 
 def ranks(table: pa.Table, o: Ordering) -> Places:
     """For each row (c0…, w) how many come before it, whatever their keys are: equal rows share a number."""
-    return _ranked(table, o.every(table.num_columns - 1))
+    return ranks_by(table, o.every(table.num_columns - 1))
 
 
 def key_numbers(table: pa.Table, key: Sequence[int]) -> Places:
     """A number for the key of each row, less than there are rows; NULL is NULL, NaN is NaN."""
-    return _ranked(table, [By(c) for c in key])
+    return ranks_by(table, [By(c) for c in key])
 
 
-def _ranked(table: pa.Table, every: Sequence[By]) -> Places:
-    """Column by column: what one tells apart the next ones are not asked for."""
+def ranks_by(table: pa.Table, every: Sequence[By]) -> Places:
+    """For each row how many come before it by these columns alone: who agrees in them shares a number. Column by
+    column: what one tells apart the next ones are not asked for."""
     found, tied = np.zeros(table.num_rows, np.int64), np.arange(table.num_rows)
     for by in every:
         if len(tied) < 2:

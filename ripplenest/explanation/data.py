@@ -73,6 +73,7 @@ def _group(g: GroupFact) -> Json:
     """h, the lineage, and a: what is merged, by what, and what is made of it."""
     return {
         "map": g.name,
+        "site": g.at,
         "h": show(g.h),
         "lineage": list(g.lineage),
         "merge": list(g.merge),
@@ -87,6 +88,7 @@ def _group(g: GroupFact) -> Json:
 def _ranking(r: RankingFact) -> Json:
     return {
         "map": r.name,
+        "site": r.at,
         "kept": r.kept,
         "h": show(r.h),
         "lineage": list(r.lineage),

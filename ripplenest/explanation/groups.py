@@ -19,7 +19,7 @@ from ripplenest.explanation.reads import column_names
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Expr, Lit, Proj, Var
-from ripplenest.nrc.text import part
+from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Record
 from ripplenest.nrc.walk import rebuild_elem
 from ripplenest.plan.answers import of_nothing
@@ -31,10 +31,12 @@ class GroupFact:
     """A group: its ``h``, the columns of its lineage, how each accumulator merges, and its answers by name; and what is
     ``shown`` of these, where that is not all of them as they are.
 
-    ``nothing`` is what is shown of a place without rows, of a fold that has a row for every place.
+    ``nothing`` is what is shown of a place without rows, of a fold that has a row for every place. It stands
+    ``at`` a site of the view.
     """
 
     name: str
+    at: str
     h: Expr
     lineage: tuple[str, ...]
     merge: tuple[str, ...]
@@ -60,7 +62,7 @@ def _fact(f: Facts, m: Map, cut: Cut) -> GroupFact:
     shown = () if own.is_plain else tuple((name, show_elem(_named(t))) for name, t in cut.shown)
     nothing = None if own.nothing is None else tuple(show_elem(Lit(c.value, c.type)) for c in of_nothing(own))
     return GroupFact(
-        m.name, m.term, column_names(m.row, tuple(range(own.keys))), merge, answers, shown, nothing, m.why,
+        m.name, m.at, m.term, column_names(m.row, tuple(range(own.keys))), merge, answers, shown, nothing, m.why,
         tuple(joined(f, m)),
     )
 
@@ -107,7 +109,7 @@ def grouped(f: Facts, width: int) -> Iterator[Line]:
 def _folded(f: Facts, width: int) -> Iterator[Line]:
     """Each group: h, its lineage, how it merges, a, and what reading it costs."""
     for g in group_facts(f):
-        yield "heading", f"  {part(g.name)}"
+        yield "heading", f"  {part(g.name)}, of {path(g.at)}"
         yield from equation("h", g.h, width, 4)
         yield from wrapped("", "    lineage ", f"({', '.join(g.lineage)})" if g.lineage else "none: all rows", width)
         yield from wrapped("", "    merge ⇑ ", ", ".join(g.merge), width)

@@ -12,7 +12,7 @@ from ripplenest.explanation.lines import Line, equation, wrapped
 from ripplenest.explanation.reads import column_names
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.syntax import Elem, Expr, Lit, Order, Proj, Var
-from ripplenest.nrc.text import part
+from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Label
 from ripplenest.nrc.walk import rebuild_elem
 
@@ -23,6 +23,7 @@ class RankingFact:
     are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one."""
 
     name: str
+    at: str
     kept: str
     h: Expr
     lineage: tuple[str, ...]
@@ -40,7 +41,7 @@ def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     lineage = column_names(m.row, tuple(range(columns_of(Label((r.site,))))))
     nothing = tuple(show_elem(Lit(None, t.type)) for _, t in r.of_nothing) if r.total else None
     h = f.stages.program.by_name[r.kept].term
-    return RankingFact(m.name, r.kept, h, lineage, tuple(map(_way, r.order)), r.limit, nothing)
+    return RankingFact(m.name, m.at, r.kept, h, lineage, tuple(map(_way, r.order)), r.limit, nothing)
 
 
 def _way(o: Order) -> str:
@@ -57,7 +58,7 @@ def _named(t: Elem) -> Elem:
 def ranked(f: Facts, width: int) -> Iterator[Line]:
     """Each: the rows that are kept, their order, and what reading the first ones costs."""
     for r in ranking_facts(f):
-        yield "heading", f"  {part(r.name)}"
+        yield "heading", f"  {part(r.name)}, of {path(r.at)}"
         yield from equation("h", r.h, width, 4)
         yield from wrapped("", "    lineage ", f"({', '.join(r.lineage)})" if r.lineage else "none: all rows", width)
         by = ", ".join(r.by) if r.by else "all columns"

@@ -43,7 +43,7 @@ def _keys(f: Facts, name: str, width: int) -> Iterator[Line]:
 
 
 def _stands_for(m: Map, view: str) -> str:
-    site = path(m.site.name) if m.site else ""
+    site = path(m.at or m.site.name) if m.site else ""
     match m.kind:
         case MapKind.FLAT:
             return f"{view}^F, the flat part"

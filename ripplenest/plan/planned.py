@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 import networkx as nx
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
-from ripplenest.data.columns import base_types
+from ripplenest.data.columns import base_types, columns
 from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
-from ripplenest.delta.program import Map, MapKind, TriggerProgram
+from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn
 from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all
@@ -33,6 +34,15 @@ class Target:
     folded: Index | None = None
 
 
+@frozen
+class Called:
+    """What messages call a group: its view, each of its folds, and the columns of its key."""
+
+    view: str
+    folds: tuple[str, ...]
+    key: tuple[str, ...]
+
+
 @frozen(slots=False)
 class PlannedMap:
     """One map: its columns, the products that build it and, by changed part, those that maintain it. A group and a sum
@@ -51,6 +61,7 @@ class PlannedMap:
     ranked: Ranked | None = None
     keys: int | None = None
     told: Folding | None = None
+    called: Called | None = field(default=None, eq=False)
 
     @property
     def answers(self) -> Folding | Ranked | None:
@@ -142,11 +153,17 @@ class Plan:
         return frozenset(m.name for m in self.maps if m.kind is MapKind.AUXILIARY)
 
     @cached_property
+    def shared(self) -> frozenset[str]:
+        """The maps that views share: they are called by what they are."""
+        return frozenset(m.name for m in self.maps if is_shared(m.name))
+
+    @cached_property
     def turns(self) -> dict[str, int]:
-        """The order in which they take turns: each part, by name, and then each map that passes on."""
+        """The order in which they take turns: each part, by name, and then each map that passes on. It is that of each
+        program."""
         parts = sorted({part for p in self.programs for part in p.parts})
-        passing = [name for p in self.programs for name in p.turns if name not in p.parts]
-        return {name: i for i, name in enumerate((*parts, *passing))}
+        passing = {name: stratum for p in self.programs for name, stratum in p.strata.items()}
+        return {name: i for i, name in enumerate((*parts, *in_turn(passing)))}
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -197,7 +214,7 @@ def _ordered(m: PlannedMap, indexes: dict[str, tuple[Index, ...]]) -> PlannedMap
 def merged(plans: Sequence[Plan]) -> Plan:
     """The plans of several views as one, so that a level of all of them is one job.
 
-    Each map is in it once: auxiliary maps of equal definitions have one name, and one is as good as the other.
+    Each map is in it once: maps that views share have one name for equal definitions, and one is as good as the other.
     """
     maps = {m.name: m for p in reversed(plans) for m in p.maps}
     programs = tuple(program for p in plans for program in p.programs)
@@ -230,7 +247,15 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     keys = width(Label((m.site,))) if of_places and m.site is not None else None
     made = base_types(row)
     told = None if own is None else of_statements(own, m, made)
-    return PlannedMap(m.name, m.kind, types, build, triggers, made, own, ranked=first, keys=keys, told=told)
+    called = _called(m, program)
+    return PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called)
+
+
+def _called(m: Map, program: TriggerProgram) -> Called | None:
+    if m.group is None:
+        return None
+    key = columns(m.group.visible)[: len(columns(m.group.visible)) - len(m.group.shown)]
+    return Called(program.view, m.group.folds, tuple(c.path.rpartition(".")[2] for c in key))
 
 
 def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:

@@ -6,12 +6,18 @@ the table has the access key for it, which is the label's columns, and else by a
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
 
 from ripplenest.data.columns import column_at, from_leaves, to_leaves
+from ripplenest.data.order import ranks_by, shown_by
 from ripplenest.data.rows import Row, Rows
 from ripplenest.errors import Ambiguous, UnknownKey
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import UnknownName
+from ripplenest.nrc.shown import in_order
+from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import LONG, Base, Label, Record, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.shape import Dictionary, OutputShape
@@ -19,6 +25,8 @@ from ripplenest.shred.values import nest
 from ripplenest.store.specs import Columns
 from ripplenest.version.overlay import Overlay
 from ripplenest.version.version import Version
+
+T = TypeVar("T")
 
 
 def missed(*overlays: Overlay) -> dict[str, tuple[Columns, ...]]:
@@ -67,15 +75,30 @@ def rows_with(shape: OutputShape, tables: Version, fields: Mapping[str, object],
 
 
 def some_rows(shape: OutputShape, tables: Version, most: int) -> BagValue:
-    """At most so many of the nested rows: those whose flat rows come first."""
-    flat: dict[Row, int] = {}
-    for row, n in tables.scan(shape.flat.table).consolidated().pairs():
+    """At most so many of the nested rows: the first ones of rows that are sorted, and else those whose flat rows come
+    first. Law: the sorted ones are those ``nested_bag`` begins with, so who agrees with the last is nested, too."""
+    rows, order = tables.scan(shape.flat.table).consolidated(), shape.shown.get(())
+    flat = _first_copies(rows.pairs(), most) if order is None else _leading(rows, shape.flat.row, order, most)
+    nested = nested_rows(shape, Overlay(tables), flat)
+    found = BagValue.weighted((nested[row], n) for row, n in flat.items())
+    return found if order is None else BagValue(_first_copies(in_order(found, order), most))
+
+
+def _first_copies(pairs: Iterable[tuple[T, int]], most: int) -> dict[T, int]:
+    found: dict[T, int] = {}
+    for row, n in pairs:
         if most <= 0:
             break
-        flat[row] = min(n, most)
+        found[row] = min(n, most)
         most -= n
-    nested = nested_rows(shape, Overlay(tables), flat)
-    return BagValue.weighted((nested[row], n) for row, n in flat.items())
+    return found
+
+
+def _leading(rows: Rows, row: Type, order: tuple[Sorting, ...], most: int) -> dict[Row, int]:
+    """The flat rows that fewer than ``most`` others are before."""
+    table = rows.arrow()
+    before = ranks_by(table, shown_by(row, order, 0).by)
+    return Rows(rows.types, table=table.filter(pa.array(before < most)), summed=True).counts()
 
 
 def _definitions(shape: OutputShape, overlay: Overlay, flat: Iterable[Value]) -> dict[LabelValue, BagValue]:

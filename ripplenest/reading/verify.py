@@ -168,7 +168,7 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
 
 def _called(m: Map, view: str) -> str:
     """What a map is, for users."""
-    site = path(m.site.name) if m.site else ""
+    site = path(m.at or m.site.name) if m.site else ""
     match m.kind:
         case MapKind.FLAT:
             what = "flat part"

@@ -16,11 +16,11 @@ from attrs import frozen
 from ripplenest.data.grouping import stretches
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc import folds, integers, reals
-from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.errors import EvaluationError, LawBroken, RipplenestError, shown
 from ripplenest.nrc.meanings import EXACT
 from ripplenest.plan.evaluate import value
-from ripplenest.plan.groups import Accumulator, Folding
-from ripplenest.plan.planned import PlannedMap
+from ripplenest.plan.groups import Accumulator, Answered, Folding
+from ripplenest.plan.planned import Called, PlannedMap
 from ripplenest.run.answers import seen_change
 from ripplenest.run.sizes import are_few
 from ripplenest.vector import folding
@@ -48,7 +48,11 @@ def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Folded:
         change = _by_rows(m, f, made, stored)
         return Folded(change, seen_change(f, change) if m.kind.passes_on else Rows.empty(f.visible))
     _there(m, [int(found.new[0].min(initial=0))])
-    return Folded(folding.change(f, found), folding.seen(f, found) if m.kind.passes_on else Rows.empty(f.visible))
+    try:
+        return Folded(folding.change(f, found), folding.seen(f, found) if m.kind.passes_on else Rows.empty(f.visible))
+    except EvaluationError:
+        _by_rows(m, f, made, stored)  # who says of which key it is
+        raise
 
 
 def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:
@@ -76,8 +80,32 @@ def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
     for key, change in touched.items():
         after = [a + b for a, b in zip(sums.get(key, [0] * len(change)), change, strict=True)]
         pairs += [(before[key], -1)] if key in before else []
-        pairs += [((*key, *_shown(f, after), *_kept(f, after)), 1)] if _there(m, after) else []
+        pairs += [(_row(m, f, key, after), 1)] if _there(m, after) else []
     return Rows.of_pairs(m.types, pairs).consolidated()
+
+
+def _row(m: PlannedMap, f: Folding, key: Row, sums: Sequence[int]) -> Row:
+    """What is stored of a key. Raises EvaluationError, which says of which group and key."""
+    try:
+        return (*key, *_shown(f, sums), *_kept(f, sums))
+    except EvaluationError as error:
+        raise error if m.called is None else _placed(error, m.called, f, key, sums) from None
+
+
+def _placed(error: EvaluationError, called: Called, f: Folding, key: Row, sums: Sequence[int]) -> RipplenestError:
+    """``error``, of the folds that have no answer, or else of all."""
+    folds = [text for a, text in zip(f.answers, called.folds, strict=True) if _fails(a, sums)] or called.folds
+    names = zip(called.key, key, strict=True)
+    where = f"view {called.view}, {', '.join(folds)}"
+    return error.at(where).of_row(", ".join(f"{name} {shown(v)}" for name, v in names))
+
+
+def _fails(a: Answered, sums: Sequence[int]) -> bool:
+    try:
+        _answer(a, sums)
+    except EvaluationError:
+        return True
+    return False
 
 
 def _ints(f: Folding, values: Sequence[Any]) -> list[int]:
@@ -126,23 +154,26 @@ def _shown(f: Folding, sums: Sequence[int]) -> Iterable[object]:
 
 
 def _answers(f: Folding, sums: Sequence[int]) -> Iterable[object]:
-    """The answers of a key whose accumulators are ``sums``. Raises EvaluationError for one beyond its type."""
-    for a in f.answers:
-        n = sums[a.count]
-        if a.fn == "any":
-            yield n > 0
-        elif a.fn == "all":
-            yield n == sums[0]
-        elif a.total is None:
-            yield folds.within(n, a.type)
-        elif n == 0:
-            yield None
-        elif a.special is not None:
-            nan, above, below = (sums[i] for i in a.special)
-            yield reals.answer(sums[a.total], n if a.fn == "avg" else 1, nan, above, below)
-        else:
-            total = sums[a.total]
-            yield folds.unscaled(total, a.type) if a.fn == "sum" else folds.mean(total, n, a.scale, a.type)
+    """The answers of a key whose accumulators are ``sums``."""
+    return (_answer(a, sums) for a in f.answers)
+
+
+def _answer(a: Answered, sums: Sequence[int]) -> object:
+    """Raises EvaluationError for an answer beyond its type."""
+    n = sums[a.count]
+    if a.fn == "any":
+        return n > 0
+    if a.fn == "all":
+        return n == sums[0]
+    if a.total is None:
+        return folds.within(n, a.type)
+    if n == 0:
+        return None
+    if a.special is not None:
+        nan, above, below = (sums[i] for i in a.special)
+        return reals.answer(sums[a.total], n if a.fn == "avg" else 1, nan, above, below)
+    total = sums[a.total]
+    return folds.unscaled(total, a.type) if a.fn == "sum" else folds.mean(total, n, a.scale, a.type)
 
 
 def _kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:

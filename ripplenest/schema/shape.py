@@ -11,7 +11,7 @@ from attrs import field, frozen
 from ripplenest.data.labels import labels, width
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.nrc.shown import INSIDE, Path, Shown
+from ripplenest.nrc.shown import INSIDE, Path, Shown, agreed
 from ripplenest.nrc.syntax import Sorting, dict_row
 from ripplenest.nrc.types import Bag, Label, Record, Site, Type
 from ripplenest.schema.relation import Relation
@@ -119,24 +119,23 @@ def shape_of(program: TriggerProgram) -> OutputShape:
 
 
 def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> Shown:
-    """By path how rows are sorted. A bag that comes from several sites is, where all of them say the same."""
+    """By path how rows are sorted, from the sites of the labels that come there."""
     by_site = dict(program.shown)
-    found: dict[Path, set[tuple[Sorting, ...]]] = {(): {by_site.get("", ())}}
 
-    def walk(a: Type, flat: Type, path: Path) -> None:
+    def walk(a: Type, flat: Type, path: Path) -> Iterator[tuple[Path, tuple[Sorting, ...]]]:
         match a, flat:
             case Record(fields), Record(flats):
                 for (name, inner), (_, own) in zip(fields, flats, strict=True):
-                    walk(inner, own, (*path, name))
+                    yield from walk(inner, own, (*path, name))
             case Bag(row), Label(sites):
                 for site in sites:
-                    found.setdefault(path, set()).add(by_site.get(site.name, ()))
-                    walk(row, dictionaries[site.name].row, (*path, INSIDE))
+                    yield path, by_site.get(site.name, ())
+                    yield from walk(row, dictionaries[site.name].row, (*path, INSIDE))
 
-    walk(program.row, program.flat.row, (INSIDE,))
+    found = [((), by_site.get("", ())), *walk(program.row, program.flat.row, (INSIDE,))]
     if not isinstance(program.row, Record):  # shown as a record of one field
-        walk(program.row, program.flat.row, (INSIDE, VALUE))
-    return {path: min(orders) for path, orders in found.items() if len(orders) == 1 and orders != {()}}
+        found += walk(program.row, program.flat.row, (INSIDE, VALUE))
+    return agreed(found)
 
 
 def shapes(program: TriggerProgram) -> Iterator[Dictionary]:

@@ -97,7 +97,7 @@ class Declared:
         not those of the map. No state can come to that since names are reserved."""
         others = {part: f"relation {r.name}" for r in self.relations.values() for part in r.parts}
         for known in self.views.values():
-            others |= {m: f"view {known.name}" for m in known.maps if m not in known.plan.auxiliaries}
+            others |= {m: f"view {known.name}" for m in known.maps if m not in known.plan.shared}
         found = next((m for m in (view.maps if isinstance(view, Kept) else ()) if m in others), None)
         if found is None or not isinstance(view, Kept):
             return view

@@ -1,11 +1,11 @@
 """What is kept: a view is created, rebuilt, replaced; a view or a relation is dropped; a relation gets other fields.
 Each is one commit.
 
-Theory of operation. A view has stored maps of its own, and auxiliary maps that it may share with other views. Defining
-it compares the maps that it wants with those that are stored: what is equal, by digest, and right for this version is
-kept as it is; the rest is built by ordinary queries, and what nobody has any more is dropped. Names are had again at
-once: versions that are kept keep the tables of the names that they knew (``store/chain.py``), and ``past`` says what a
-view showed then, so that nothing is lost before the versions that have it are.
+Theory of operation. A view has stored maps of its own, and others that it may share with other views: auxiliary maps,
+and groups. Defining it compares the maps that it wants with those that are stored: what is equal, by digest, and right
+for this version is kept as it is; the rest is built by ordinary queries, and what nobody has any more is dropped. Names
+are had again at once: versions that are kept keep the tables of the names that they knew (``store/chain.py``), and
+``past`` says what a view showed then, so that nothing is lost before the versions that have it are.
 """
 
 from collections.abc import Callable, Mapping
@@ -157,7 +157,7 @@ class Definitions:
         kept = self._reusable(view, old, stored)
         fresh = {m.name: m for m in view.plan.maps if m.name not in kept}
         dropped = (set() if old is None else self._owned(old) - self._used(view.name) - kept) & stored.keys()
-        dropped |= {name for name in fresh if name in stored and name in view.plan.auxiliaries} - self._of_relations()
+        dropped |= {name for name in fresh if name in stored and name in view.plan.shared} - self._of_relations()
         taken = [name for name in fresh if name in stored and name not in dropped]
         if taken:
             raise NameTaken("the name is in use", where=taken[0], possible=["another name"])
@@ -193,9 +193,9 @@ class Definitions:
             return self.state.commit(evolve(change, written=found.written), snapshot.version)
 
     def _reusable(self, view: Kept, old: Kept | Waiting | None, stored: Mapping[str, TableSpec]) -> set[str]:
-        """The maps of ``view`` that are stored as it wants them: auxiliary maps that batches keep fresh for others, and
+        """The maps of ``view`` that are stored as it wants them: those that batches keep fresh for others, too, and
         maps of ``old`` with the digests of ``view`` unless batches have left them behind."""
-        others = {m for v in self._declared.views.values() if v.name != view.name for m in v.plan.auxiliaries}
+        others = {m for v in self._declared.views.values() if v.name != view.name for m in v.plan.shared}
         own: Mapping[str, str] = {}
         if isinstance(old, Kept) or (old is not None and old.behind is None):
             own = old.maps

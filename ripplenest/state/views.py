@@ -10,7 +10,7 @@ from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.judge import Judgement, judge
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.errors import CorruptState, QueryError, WrongValue
-from ripplenest.nrc.reserved import check_free_of_maps
+from ripplenest.nrc.reserved import check_free_of_maps, is_shared
 from ripplenest.nrc.serial import query_from_json, query_to_json
 from ripplenest.nrc.syntax import Query
 from ripplenest.nrc.types import STRING
@@ -102,7 +102,8 @@ class Waiting:
 
     def owns(self, table: str) -> bool:
         """Whether a stored table is one of its own maps; of maps that views share only ``maps`` can tell."""
-        return table == self.name or table.startswith(f"{self.name}/") or table in self.maps
+        is_named = table.startswith(f"{self.name}/") and not is_shared(table)
+        return table == self.name or is_named or table in self.maps
 
 
 def stored_text(

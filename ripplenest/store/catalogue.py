@@ -35,6 +35,7 @@ FORMAT = 5  # 5: digests of blocks, other indexes; 4: labels are keys and number
 ORDERED = 6  # a state of format 5 in which tables are ordered: releases that cannot keep them in order refuse it
 FORMATS = (str(ORDERED), str(FORMAT), "4")  # what can be read: format 4 becomes 5 with the next commit
 OLDER = ("2", "3")  # formats that ``migrate`` reads
+MIGRATE = "`ripplenest migrate OLD NEW`, which copies relations, views and batches to a new state, and leaves the old"
 RETAIN = 1000  # versions that are kept besides the newest, unless the state says otherwise
 
 
@@ -54,6 +55,16 @@ class Forgotten:
 
     oldest: int
     files: tuple[str, ...] = ()
+
+
+def _instead(told: str) -> list[str]:
+    """What can be done with a state of a format that is not the one that is wanted."""
+    if told in FORMATS:
+        return ["rn.open: there is nothing to migrate"]
+    if told in OLDER:
+        return [MIGRATE, "the release of ripplenest that made it"]
+    is_newer = told.isdecimal() and int(told) > ORDERED
+    return [f"the {'newer ' * is_newer}release of ripplenest that made it", "a new state directory"]
 
 
 class Catalogue(Records):
@@ -100,12 +111,10 @@ class Catalogue(Records):
     def _check_format(self, c: Connection, formats: Collection[str]) -> None:
         got = self.setting(c, "format")
         if got not in formats:
-            newer = ["ripplenest migrate"] if got in OLDER else []
-            possible = [*newer, "the version of ripplenest that made it", "a new state directory"]
             *some, last = sorted(formats)
             wanted = f"format {', '.join(some)} or {last}" if some else f"format {last}"
-            what, got = "a state of another format", f"format {got}"
-            raise StateError(what, where=self.where, wanted=wanted, got=got, possible=possible)
+            what = "a state of another format" + ", which this release opens as it is" * (got in FORMATS)
+            raise StateError(what, where=self.where, wanted=wanted, got=f"format {got}", possible=_instead(got))
 
     def close(self) -> None:
         """Let go of connections."""

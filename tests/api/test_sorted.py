@@ -83,7 +83,7 @@ def plain(c: list[Customer]) -> Any:
 def test_rows_are_shown_in_the_order_of_the_same_python(
     c: list[Customer], more: list[Customer], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """In Python and as Arrow, at every depth; after a batch, too."""
+    """In Python and as Arrow, at every depth; after a batch, too; and by calling the view on lists."""
     with rn.open(tmp_path_factory.mktemp("s") / "s", engine="local") as db:
         db.relation("C", Customer, key="name")
         db.load("C", c)
@@ -93,10 +93,63 @@ def test_rows_are_shown_in_the_order_of_the_same_python(
                 with db.batch() as b:
                     b.upsert("C", more)
             handle = db.view("shown")
-            assert repr(handle.rows()) == plain(held)
+            assert repr(handle.rows()) == plain(held) == repr(view(shown)(held))
             assert repr(handle.to_arrow().to_pylist()) == plain(held)
             for x in held:
                 assert repr([handle.get(name=x.name)]) == plain([x])
+
+
+def ways(C: Bag[Customer]):
+    """Bags of one path that are sorted in one way, in two, and in none; through other bags, records and products."""
+    rows = [{"n": c.name, "o": rn.sorted(c.orders, key=lambda o: o.key, desc=True)} for c in C]
+    other = [{"n": c.name, "o": rn.sorted(c.orders, key=lambda o: o.key)} for c in C]
+    return rn.sorted(
+        [
+            {"n": r.n, "row": {"deep": r.o}, "all": rows, "some": rows + other, "none": c.orders, "words": words}
+            for r in rows
+            for c in C
+            if c.name == r.n
+            for words in [sorted([o.key for o in c.orders], reverse=True)]
+        ],
+        key=lambda r: r.n,
+        desc=True,
+    )
+
+
+@settings(max_examples=many(10, 100), deadline=None)
+@given(c=customers)
+def test_a_call_shows_the_orders_that_a_database_shows(
+    c: list[Customer], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """By the path of the term, and by the sites of labels."""
+    made = view(ways)
+    with rn.open(tmp_path_factory.mktemp("s") / "s", engine="local") as db:
+        db.relation("C", Customer, key="name")
+        db.load("C", c)
+        assert repr(db.create(made).rows()) == repr(made(c))
+
+
+def test_the_first_rows_are_those_that_are_shown_first(tmp_path: Path) -> None:
+    """With copies, with rows that agree in what they are sorted by, and with those that differ in their bags alone."""
+    c = [Customer(n, [Order(o, TIES[o:]) for o in (2, 3, 1)]) for n in "bca"]
+
+    @rn.view
+    def all_orders(C: Bag[Customer]):
+        return rn.sorted(
+            [{"key": o.key, "lines": rn.sorted(o.lines, key=lambda x: x.part)} for c in C for o in c.orders]
+            + [{"key": o.key, "lines": [x for x in o.lines if x.part > c.name]} for c in C for o in c.orders],
+            key=lambda o: o.key,
+            desc=True,
+        )
+
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("C", Customer, key="name")
+        db.load("C", c)
+        handle, shown = db.create(all_orders), repr(all_orders(c))
+        assert repr(handle.rows()) == shown
+        for n in range(20):
+            assert repr(handle.limit(n)) == repr(handle.rows()[:n])
+        assert [row["key"] for row in next(iter(handle.batches(7))).to_pylist()] == [3] * 6 + [2]
 
 
 @rn.view

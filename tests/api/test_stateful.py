@@ -24,7 +24,8 @@ from support.fate import Fate, one_fate
 from support.laws import law
 from support.machine import HAPPENS, Machine
 from support.reports import reported
-from support.shop import ANN, BOB, FILMS, VIEWS, opened
+from support.shop import ANN, BOB, FILMS, best, opened
+from support.shop import VIEWS as PLAIN
 from support.shop_model import OPERATIONS, Model
 from support.sizes import many
 from support.states import MEMORY, state
@@ -32,6 +33,7 @@ from support.states import MEMORY, state
 from ripplenest import Database
 from ripplenest.delta.materialize import MODES
 
+VIEWS = (*PLAIN, best)
 COUNTS: Counter[str] = Counter()
 
 
@@ -110,7 +112,7 @@ def survive(c: Choices, fate: Fate, counts: Counter[str]) -> None:
             fate.spare()
 
 
-STEPS = 30
+STEPS = 34
 SEED = os.environ.get("RIPPLENEST_SEED")
 
 

@@ -227,7 +227,11 @@ def test_the_three_ways_are_one_term() -> None:
     def topped(O: Bag[Order]):
         return rn.top(2, O, key=lambda o: o.key, desc=True)
 
-    assert show(view(sliced).query.body).replace("sliced", "topped") == show(view(topped).query.body)
+    def cutoff(O: Bag[Order]):
+        return rn.sorted(O, key=lambda o: o.key, desc=True)[:2]
+
+    for other in (sliced, cutoff):
+        assert show(view(other).query.body).replace(other.__name__, "topped") == show(view(topped).query.body)
     plain = "top[v.item](2, x in (for o in O union sng(o.key)) order x desc)"
     assert show(rn.parse(f"relation O : Bag(⟨key: int⟩)\nview v = {plain}").views[0].query.body) == plain
 
@@ -269,7 +273,7 @@ def test_what_is_no_order_is_refused_with_what_is() -> None:
     def negative(O: Bag[Order]):
         return rn.top(1, -[o.key for o in O])
 
-    assert "rn.top(1, xs, key=...)" in of(keyed)
+    assert "possible `rn.top(1, xs, key=..., desc=True)`, the row as a bag" in of(keyed)
     assert "a if a > b else b" in of(several)
     assert "sorted(xs, key=...)[:3]" in of(sliced)
     assert "not known when the view is made" in of(unknown)
@@ -284,3 +288,34 @@ def test_what_is_no_order_is_refused_with_what_is() -> None:
 
 def by_lines(o):
     return len(o.lines)
+
+
+def test_a_place_in_ordered_rows_is_refused_with_the_first_rows() -> None:
+    def first(O: Bag[Order]):
+        return [{"best": sorted(o.lines, key=by_price)[0]} for o in O]
+
+    def last(O: Bag[Order]):
+        return [sorted(x.price for x in o.lines)[-1] for o in O]
+
+    def middle(O: Bag[Order]):
+        return sorted(O, key=lambda o: o.key)[1:3]
+
+    def end(O: Bag[Order]):
+        return rn.sorted(O, key=lambda o: o.key)[-2:]
+
+    def topped(O: Bag[Order]):
+        return rn.top(3, O, key=lambda o: o.key)[0]
+
+    def plain(O: Bag[Order]):
+        return [o.lines[0] for o in O]
+
+    said = of(first)
+    assert f"test_ranking.py:{first.__code__.co_firstlineno + 1}:" in said
+    assert "a view cannot contain rows of sorted(...) by their place\n" in said
+    assert "  wanted   the first rows, `[:n]`\n  got      [0]\n  possible `rn.top(1, xs, key=...)`, " in said
+    assert "`sorted(xs, key=...)[:1]`, a bag of the first row, `min(x.price for x in xs)`, its value" in said
+    assert "got      [-1]\n  possible `rn.top(1, xs, key=..., desc=True)`" in of(last)
+    assert "`sorted(xs, key=..., reverse=True)[:1]`, a bag of the last row, `max(" in of(last)
+    assert "got      [1:3]\n" in of(middle) and "rn.sorted(...)" in of(end) and "reverse=True" in of(end)
+    assert "rows of rn.top(...) by their place" in of(topped)
+    assert "a view cannot contain a subscript" in of(plain)

@@ -7,7 +7,7 @@ evaluation of the query ("catches bugs in code that both share"); both ways of k
 """
 
 import pytest
-from support.correlated import correlated_cases
+from support.correlated import correlated_cases, folding_cases
 from support.counts import Counts
 from support.laws import law
 from support.programs import COST, Running, part_tables, planned, query_of
@@ -61,6 +61,13 @@ def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
 @law(weighed_cases(batches=2), examples=many(15, 100))
 def test_law_6_with_weights(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose rows are there as often as values say."""
+    law_6(case, Options(force_domain=force_domain))
+
+
+@pytest.mark.parametrize("force_domain", [False, True])
+@law(folding_cases, examples=many(15, 100))
+def test_law_6_on_correlated_folds(force_domain: bool, case: Case) -> None:
+    """As law 6, on views with totals, extremes and first rows at any depth, joined to the rows around them."""
     law_6(case, Options(force_domain=force_domain))
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from attrs import evolve, field, frozen
 from support.choices import seeded
-from support.correlated import correlated_query
+from support.correlated import correlated_query, folding_query
 from support.programs import Running, Tables, planned, query_of
 from support.queries import grouped_query, random_query
 from support.schemas import Schema, random_database, random_schema
@@ -90,7 +90,7 @@ def random_versions(seed: int, batches: int, databases: int = 1) -> Iterator[tup
     """A random view over several databases, each with the tables that it has after each of its batches."""
     c = seeded(seed)
     schema = random_schema(c)
-    query = (random_query, correlated_query, grouped_query, correlated_query)[seed % 4](c, schema)
+    query = (random_query, correlated_query, grouped_query, folding_query)[seed % 4](c, schema)
     _, program = planned(query_of(schema, query))
     for _ in range(databases):
         parts = consistent(schema, shredded_database(schema, random_database(c, schema)))

@@ -16,7 +16,7 @@ import pytest
 from attrs import frozen
 from pyspark.sql import SparkSession
 from support.choices import Choices, recorded, replayed
-from support.correlated import correlated_query
+from support.correlated import correlated_query, folding_query
 from support.cycles import NAMES, changes, random_rows, random_view
 from support.joining import OF_FEW_DIGITS, grouped_chain
 from support.laws import FAILURES, Law, law
@@ -52,10 +52,11 @@ class Pack:
 
 
 def pack_of(c: Choices, count: int, made: Made | None = None) -> tuple[Pack, list[Made]]:
-    """``count`` databases; a fourth of the queries are correlated views, a fourth have rows that are there as often as
-    values say, and a fourth are groups of joins. Also what ``made`` records of each case."""
+    """``count`` databases; a fifth of the queries are correlated views, a fifth have folds and first rows, too, a fifth
+    rows that are there as often as values say, and a fifth are groups of joins. Also what ``made`` records of
+    each case."""
     made = [] if made is None else made
-    mode, make = c.pick(MODES), c.pick((correlated_query, grouped_query, weighed_query, grouped_chain))
+    mode, make = c.pick(MODES), c.pick((correlated_query, folding_query, grouped_query, weighed_query, grouped_chain))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
     query = make(c, schema)
     cases, ends = [], [len(made)]

@@ -71,8 +71,11 @@ def test_a_state_of_another_time_opens_or_is_refused(tmp_path, name):
         db = rn.open(state, engine="local")
     except (errors.StateError, errors.ViewChanged) as refusal:
         assert name != CURRENT and not isinstance(refusal, errors.CorruptState)
-        assert refusal.possible and str(state) in refusal.where
+        assert str(state) in refusal.where and refusal.possible[0].startswith("`ripplenest migrate OLD NEW`")
         return
+    with pytest.raises(errors.StateError, match="which this release opens as it is") as caught:
+        rn.migrate(state, tmp_path / "new")
+    assert "possible rn.open: there is nothing to migrate" in str(caught.value) and not (tmp_path / "new").exists()
     with db:
         assert answers(db) == json.loads((STATES / f"{name}.json").read_text())
         assert db.verify(deep=True).ok and db.check_files() > 0
@@ -91,7 +94,7 @@ def test_the_state_of_the_first_release_is_migrated(tmp_path):
     before = {p.name: p.read_bytes() for p in (state / "segments").iterdir()}
     with pytest.raises(errors.StateError, match="another format") as caught:
         rn.open(state, engine="local")
-    assert "ripplenest migrate" in caught.value.possible
+    assert caught.value.got == "format 2" and "possible `ripplenest migrate OLD NEW`, which copies" in str(caught.value)
     (tmp_path / "new.migrating").mkdir()  # of a migration that died
     done = rn.migrate(state, tmp_path / "new")
     assert {p.name: p.read_bytes() for p in (state / "segments").iterdir()} == before
@@ -117,7 +120,7 @@ def test_a_migration_that_cannot_be(tmp_path):
     with opened(tmp_path / "state"):
         pass
     for old, new, why in (
-        ("state", "new", "another format"),
+        ("state", "new", "another format, which this release opens as it is"),
         ("state", "state", "there already"),
         ("nothing", "new", "there is no state"),
     ):
@@ -133,6 +136,7 @@ def test_states_of_other_formats_are_refused(tmp_path, told):
     with pytest.raises(errors.StateError, match="another format") as caught:
         rn.open(tmp_path / "state", engine="local")
     assert f"format {told}" in str(caught.value) and f"format 4, {FORMAT} or {ORDERED}" in str(caught.value)
+    assert ("the newer release of ripplenest" in str(caught.value)) == (told == str(ORDERED + 1))
 
 
 def test_the_catalogue_of_an_older_time_with_newer_segments(tmp_path):

@@ -2,13 +2,16 @@
 
 Random terms (``queries.py``) cover the constructs; these cover what makes maintenance hard: inner bags that depend on
 outer rows by equalities, disjunctions of equalities and inequalities, over nullable columns, with labels of several
-sites where two such views are added.
+sites where two such views are added. Some have totals, greatest and least values and first rows at any depth, beside
+the rows that these are of.
 """
 
+from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Plus, Pred, Rel, Sng, SngBag, Tuple, Var
+from ripplenest.nrc.positive import check_positive
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Plus, Pred, Proj, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.typecheck import expr_type
-from ripplenest.nrc.types import Bag
+from ripplenest.nrc.types import Bag, Record
 from support.choices import Choices
 from support.queries import Queries, Scope
 from support.schemas import MAX_DEPTH, Schema, random_schema
@@ -20,9 +23,21 @@ def correlated_query(c: Choices, schema: Schema) -> Expr:
     return _Correlated(c, schema).level(Scope(schema), c.number(MAX_DEPTH), "v")
 
 
+def folding_query(c: Choices, schema: Schema) -> Expr:
+    """The same with totals, extremes and first rows; drawn again where what they are of could be there less than 0
+    times."""
+    while True:
+        found = _Correlated(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v")
+        try:
+            check_positive(found)
+        except QueryError:
+            continue
+        return found
+
+
 class _Correlated:
-    def __init__(self, c: Choices, schema: Schema) -> None:
-        self.c, self.schema = c, schema
+    def __init__(self, c: Choices, schema: Schema, folds: bool = False) -> None:
+        self.c, self.schema, self.folds = c, schema, folds
         self.make = Queries(c, schema)
 
     def level(self, scope: Scope, depth: int, var: str) -> Expr:
@@ -39,6 +54,8 @@ class _Correlated:
         return term
 
     def source(self, scope: Scope) -> Expr:
+        if self.folds and self.c.one_in(5):
+            return self.make.top(scope, 2)
         bags: list[Expr] = [Flatten(Sng(path)) for path, t in scope.paths() if isinstance(t, Bag)]
         relations: list[Expr] = [Rel(name, row) for name, row in self.schema.relations]
         return self.c.pick([*relations, *bags, *bags])
@@ -72,6 +89,8 @@ class _Correlated:
             elem = self.base(scope)
             if elem is not None:
                 fields.append((f"f{i}", elem))
+        for i in range(self.c.number(2) if self.folds else 0):
+            fields.append((f"h{i}", self.fold(scope, f"s{var}{i}", bound)))
         for i in range(self.c.number(2) + (depth > 0)):
             fields.append((f"g{i}", self.bag(scope, depth, f"{var}{i}", bound)))
         result: Expr = Sng(Tuple(tuple(fields)))
@@ -82,6 +101,14 @@ class _Correlated:
     def base(self, scope: Scope) -> Elem | None:
         paths = scope.base_paths()
         return self.c.pick(paths)[0] if paths else None
+
+    def fold(self, scope: Scope, name: str, bound: list[tuple[str, Expr]]) -> Elem:
+        """An answer of a group; one by keys has as many rows as there are of these."""
+        group = self.make.group(scope, 2)
+        bound.append((name, group))
+        row = expr_type(group, scope.gamma, scope.pi).row
+        assert isinstance(row, Record)
+        return Proj(Var(name), row.names[-1])
 
     def bag(self, scope: Scope, depth: int, var: str, bound: list[tuple[str, Expr]]) -> Elem:
         known = [path for path, t in scope.paths() if isinstance(t, Bag)]
@@ -104,3 +131,9 @@ def correlated_case(c: Choices, batches: int) -> Case:
 def correlated_cases(c: Choices) -> Case:
     """Correlated views with three batches."""
     return correlated_case(c, 3)
+
+
+def folding_cases(c: Choices) -> Case:
+    """Correlated views with totals, extremes and first rows, with two batches."""
+    schema = random_schema(c)
+    return case_of(c, schema, folding_query(c, schema), 2)

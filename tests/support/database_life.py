@@ -10,7 +10,7 @@ from support.lives import SOURCE, Found, digest_of
 from support.shop import ANN, BOB, FILMS, customer, item, movie, order
 from support.states import state
 
-VIEWS = (shop.customers, shop.movies, shop.related, shop.tags)
+VIEWS = (shop.customers, shop.movies, shop.related, shop.tags, shop.best)
 BATCHES = 4
 
 

@@ -19,9 +19,11 @@ from ripplenest.state.report import Report
 from ripplenest.store.writable import FORGET
 from support.choices import Choices
 from support.fate import DISK, RETURN, STEP, Death, Fate
-from support.shop import ANN, BOB, FILMS, VIEWS, customers, movie, movies, opened
+from support.shop import ANN, BOB, FILMS, best, customers, movie, movies, opened
+from support.shop import VIEWS as PLAIN
 from support.shop_model import OPERATIONS, Model, Rows, a_film
 
+VIEWS = (*PLAIN, best)
 HAPPENS = (*["batch"] * 6, "race", "replay", "other content", "gap", "create", "rollback", "compact",
            "compact everything", "vacuum", "restart", "track", "read", "read too old", "read too early", "changes",
            "damage")  # fmt: skip

@@ -14,13 +14,29 @@ from support.states import state
 
 @rn.view
 def parts(C: Bag[Customer]):
-    return [{"n": c.name, "big": [i.part for o in c.orders for i in o.items if i.qty > 1]} for c in C]
+    return [
+        {
+            "n": c.name,
+            "big": [i.part for o in c.orders for i in o.items if i.qty > 1],
+            "least": min(i.part for o in c.orders for i in o.items),
+            "first": rn.top(1, [i.part for o in c.orders for i in o.items], desc=True),
+        }
+        for c in C
+    ]
 
 
 def replaced() -> Any:
     @rn.view
     def parts(C: Bag[Customer]):
-        return [{"n": c.name, "big": [i.part for o in c.orders for i in o.items if i.qty > 2]} for c in C]
+        return [
+            {
+                "n": c.name,
+                "big": [i.part for o in c.orders for i in o.items if i.qty > 2],
+                "least": min(i.part for o in c.orders for i in o.items),
+                "first": rn.top(2, [i.part for o in c.orders for i in o.items], desc=True),
+            }
+            for c in C
+        ]
 
     return parts
 

@@ -75,6 +75,29 @@ def liked(C: Bag[Customer], M: Bag[Movie]):
     return [{"c": c.name, "films": [m for m in M if m.gen == c.name], "orders": c.orders} for c in C]
 
 
+@rn.view
+def best(C: Bag[Customer]):
+    """Totals, extremes and first rows, at two depths, shown in an order at each."""
+    return rn.sorted(
+        [
+            {
+                "key": c.custkey,
+                "most": max(i.qty for o in c.orders for i in o.items),
+                "total": sum(i.qty for o in c.orders for i in o.items),
+                "first": rn.top(2, [{"p": i.part, "q": i.qty} for o in c.orders for i in o.items], key=lambda i: i.q),
+                "orders": rn.sorted(
+                    [{"o": o.orderkey, "least": min(i.part for i in o.items)} for o in c.orders],
+                    key=lambda o: (o.least, o.o),
+                    desc=(True, False),
+                ),
+            }
+            for c in C
+        ],
+        key=lambda c: c.key,
+        desc=True,
+    )
+
+
 VIEWS = (customers, movies, parts, tags, related, liked)
 
 

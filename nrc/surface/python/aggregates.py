@@ -85,7 +85,8 @@ def _extreme(node: ast.Call, name: str, scope: Scope) -> Element:
     """min and max, of nothing NULL, or the default, which is there for NULL."""
     words = {str(word.arg): word.value for word in node.keywords}
     if "key" in words:
-        raise hints.unsupported(f"{name} with a key", "`rn.top(1, xs, key=...)`, the first row as a bag")
+        hint = f"`rn.top(1, xs, key=...{', desc=True' * (name == 'max')})`, the row as a bag"
+        raise hints.unsupported(f"{name} with a key", hint)
     if unknown := words.keys() - {"default"}:
         raise hints.unsupported(f"{name} with the keyword {min(unknown)}", "the keyword default")
     if len(node.args) > 1:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import functions, hints
 from ripplenest.nrc.surface.python.aggregates import Apply, function_of, listed, value_of
 from ripplenest.nrc.surface.python.scope import Scope
@@ -18,6 +18,7 @@ from ripplenest.nrc.types import Base, Record
 TOP = "rn.top(3, xs, key=lambda x: x.price, desc=True)"
 SLICED = "sorted(xs, key=lambda x: x.price)[:3]"
 SORTED = "sorted(xs, key=lambda x: x.price, reverse=True)"
+OWN = "rn.sorted(xs, key=lambda x: x.price, desc=True)"
 KEYWORDS = frozenset({"key", "desc", "nulls_first"})
 
 
@@ -28,15 +29,10 @@ def reads(function: object) -> bool:
 
 def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> BagTerm:
     """rn.top(n, xs, key=…, desc=…, nulls_first=…), and rn.sorted without n; sorted(xs, key=…, reverse=…)"""
-    is_top, builtin = function is functions.top, function is sorted
-    options = {word.arg: word.value for word in node.keywords}
-    unknown = sorted(str(name) for name in options.keys() - ({"key", "reverse"} if builtin else KEYWORDS))
-    if unknown or len(node.args) != 1 + is_top:
-        name, hint = ("top", TOP) if is_top else ("sorted", SORTED)
-        got = f"the keyword {unknown[0]}" if unknown else f"{len(node.args)} arguments"
-        raise hints.unsupported(f"{name} with {got}", f"`{hint}`")
-    descending = options.get("reverse" if builtin else "desc")
-    order = _Order.of(options.get("key"), descending, options.get("nulls_first"), scope)
+    is_top, order = function is functions.top, _order(node, function, scope)
+    if len(node.args) != 1 + is_top:
+        name, hint = ("top", TOP) if is_top else ("sorted", SORTED if function is sorted else OWN)
+        raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{hint}`")
     if is_top:
         return _top(node.args[1], order, node.args[0], scope, apply)
     bag = as_bag(listed(node.args[0], scope))
@@ -57,24 +53,59 @@ def order_of(
 
 
 def _check_not_sorted(node: ast.expr, scope: Scope) -> None:
-    called = scope.read(node.func) if isinstance(node, ast.Call) else None
-    if isinstance(called, Static) and (called.value is sorted or called.value is functions.rows_sorted):
+    if _is_sorting(_called(node, scope)):
         what = "a comprehension over sorted(...) whose rows do not hold what they are sorted by"
         raise hints.unsupported(what, "`sorted([... for x in xs], key=...)` by a field of the rows that it makes")
 
 
 def sliced(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
-    """sorted(xs, key=…, reverse=…)[:n]; None for a slice of something else."""
+    """sorted(xs, key=…, reverse=…)[:n], and the same of rn.sorted; None for a place in something else. Raises
+    Unsupported for another place in them."""
+    function = _called(node.value, scope)
+    if not isinstance(node.value, ast.Call) or not (_is_sorting(function) or function is functions.top):
+        return None
+    match node.value.args, node.slice:
+        case [rows], ast.Slice(None, ast.expr() as limit, None) if _is_sorting(function):
+            return _top(rows, _order(node.value, function, scope), limit, scope, apply)
+        case _, place:
+            raise _not_first(function, ast.unparse(place))
+
+
+def _called(node: ast.expr, scope: Scope) -> object:
+    """The function of a call, by its name; None for anything else, such as a method."""
     match node:
-        case ast.Subscript(ast.Call(func, [rows], keywords), ast.Slice(None, ast.expr() as limit, None)):
-            options = {word.arg: word.value for word in keywords}
+        case ast.Call(ast.Name() as func):
+            found = scope.read(func)
+        case ast.Call(ast.Attribute(ast.Name() as module) as func) if isinstance(scope.read(module), Static):
+            found = scope.read(func)
         case _:
             return None
-    called = scope.read(func)
-    if not (isinstance(called, Static) and called.value is sorted and options.keys() <= {"key", "reverse"}):
-        return None
-    order = _Order.of(options.get("key"), options.get("reverse"), None, scope)
-    return _top(rows, order, limit, scope, apply)
+    return found.value if isinstance(found, Static) else None
+
+
+def _is_sorting(function: object) -> bool:
+    return function is sorted or function is functions.rows_sorted
+
+
+def _not_first(function: object, place: str) -> Unsupported:
+    """For ``[place]`` behind ordered rows, where only ``[:n]`` may be."""
+    name = "rn.top" if function is functions.top else "rn.sorted" if function is functions.rows_sorted else "sorted"
+    is_last = place.startswith("-")
+    builtin, own = ("key=..., reverse=True", "key=..., desc=True") if is_last else ("key=...", "key=...")
+    bags = f"`rn.top(1, xs, {own})`", f"`sorted(xs, {builtin})[:1]`, a bag of the {'last' if is_last else 'first'} row"
+    value = f"`{'max' if is_last else 'min'}(x.price for x in xs)`, its value"
+    what, wanted = f"a view cannot contain rows of {name}(...) by their place", "the first rows, `[:n]`"
+    return Unsupported(what, wanted=wanted, got=f"[{place}]", possible=[*bags, value])
+
+
+def _order(node: ast.Call, function: object, scope: Scope) -> "_Order":
+    """What the keywords of a call say. Raises Unsupported for other ones."""
+    options, builtin = {str(word.arg): word.value for word in node.keywords}, function is sorted
+    if unknown := sorted(options.keys() - ({"key", "reverse"} if builtin else KEYWORDS)):
+        name, hint = ("top", TOP) if function is functions.top else ("sorted", SORTED if builtin else OWN)
+        raise hints.unsupported(f"{name} with the keyword {unknown[0]}", f"`{hint}`")
+    descending = options.get("reverse" if builtin else "desc")
+    return _Order.of(options.get("key"), descending, options.get("nulls_first"), scope)
 
 
 @frozen

@@ -43,9 +43,9 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.attribute(scope.read(value), name)
         case ast.Subscript(value, ast.Constant(str() as name)):
             return scalars.attribute(scope.read(value), name)
-        case ast.Subscript(_, ast.Slice() as slice_):
+        case ast.Subscript(_, place):
             if (first := inline.sliced(node, scope)) is None:
-                raise hints.of_node(slice_)
+                raise hints.of_node(place if isinstance(place, ast.Slice) else node)
             return first
         case ast.ListComp(elt, generators):
             return _comprehension(elt, generators, scope)

@@ -17,6 +17,7 @@ from ripplenest.nrc.border import Border, public
 from ripplenest.nrc.errors import QueryError, TypeMismatch, UnknownRelation, Unsupported
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.limits import check_limits
+from ripplenest.nrc.showing import shown
 from ripplenest.nrc.surface.names import name_apart
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.reader import read
@@ -112,14 +113,15 @@ class View(Definition):
         return type_
 
     def __call__(self, *args: Iterable[object], **kwargs: Iterable[object]) -> list[Any]:
-        """The rows for plain Python rows (dicts, records, base values, lists for inner bags), by the interpreter.
+        """The rows for plain Python rows (dicts, records, base values, lists for inner bags), by the interpreter,
+        sorted as a database shows them.
 
         Raises WrongColumns or WrongValue for rows that do not fit, UnknownRelation for other arguments.
         """
         query = self.query
         given = self._given(args, kwargs)
         db = {name: _bag(given[name], row, name) for name, row in query.relations}
-        rows: list[Any] = from_value(evaluate(query.body, db), nrc.Bag(self.row))
+        rows: list[Any] = from_value(evaluate(query.body, db), nrc.Bag(self.row), "", shown(query))
         return rows
 
     def _given(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
