@@ -1,11 +1,11 @@
 """Which values of the rows of a map are only added up, so that a map that they are read from may add them up before.
 
 The rows that products make of a group are ⟨label, k, v⟩, and its folds add up products of some of the values v. Such a
-fold is linear in each of its factors: Σ x · y · z over rows that agree in z is (Σ x · y) · z. So columns of a component
-that are read as factors of folds and nowhere else may come as the sum of their product, a *monomial*, with how many
-rows have a value in all of them, from rows that agree in all that is read besides. The same is true of the last columns
-of a sum map, which are added up alone. What is read in any other way is kept, and so is what has no room: of a product
-that has no sum the first factors are kept, and the others are added up by them.
+fold is linear in each of its factors: Σ x · y · z over rows that agree in z is (Σ x · y) · z. So values of a component
+that are factors of folds, and of which nobody reads the columns, may come as the sum of their product, a *monomial*,
+with how many rows have a value in all of them, from rows that agree in all that is read besides. The same is true of
+the last columns of a sum map, which are added up alone. What is read in any other way is kept, and so is what has no
+room: of a product that has no sum the first factors are kept, and the others are added up by them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,11 +15,13 @@ from attrs import frozen
 from ripplenest.delta.program import Map
 from ripplenest.delta.strata import KEY, VALUES, contribution
 from ripplenest.nrc.folds import can_be_told, kept_sum
-from ripplenest.nrc.paths import columns_read, root
+from ripplenest.nrc.normal import is_total
+from ripplenest.nrc.paths import columns_read
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Proj, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Type
+from ripplenest.nrc.walk import free_vars
 
 Places = tuple[int, ...]
 
@@ -78,22 +80,24 @@ def with_values(head: Elem, values: Sequence[Elem]) -> Elem:
 
 
 def _can_be(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bool:
-    """Whether ``t`` is a column of the component whose sums are kept."""
-    kind = elem_type(t, types)
-    return root(t) in component and isinstance(kind, Base) and kept_sum(kind) is not None
+    """Whether ``t`` is of the component alone, has a value for all of its rows, and sums that are kept."""
+    kind, variables = elem_type(t, types), free_vars(t)
+    exact = isinstance(kind, Base) and kept_sum(kind) is not None
+    return exact and bool(variables) and variables <= component and is_total(t, types)
 
 
 def _kept(
     found: _Values, folded: set[int], component: frozenset[str], types: Mapping[str, Type], needed: Collection[Elem]
 ) -> int | None:
-    """A place of those to be ``folded`` that cannot be: its column is read besides, or by folds of different monomials,
-    or there is no room for the sum. None when all can be."""
+    """A place of those to be ``folded`` that cannot be: its columns are read besides, or folds of different monomials
+    look there, or there is no room for the sum. None when all can be."""
     rest = (*found.others, *(t for i, t in enumerate(found.values) if i not in folded))
     read = {*needed, *(column for t in rest for column in columns_read(t, component, types))}
     monomials = list(_monomials(found, folded))
     for monomial in monomials:
         for i in monomial:
-            if found.values[i] in read or sum(m.count(i) for m in monomials) > 1:
+            own = {*columns_read(found.values[i], component, types)}
+            if own <= read or sum(m.count(i) for m in monomials) > 1:
                 return i
         if not can_be_told([*_types(found, monomial, types)]):
             return monomial[0]

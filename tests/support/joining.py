@@ -127,8 +127,10 @@ def grouped_chain(c: Choices, schema: Schema) -> Expr:
 
 
 def products(c: Choices, paths: list[tuple[Elem, Base]]) -> tuple[Fold, ...]:
-    """Sums and averages of products of two or three of these columns, and how many rows have one of them."""
+    """Sums and averages of products of two or three of these columns, or of what an integer is as a long, and how many
+    rows have one of them."""
     numbers = [path for path in paths if path[1].kind in EXACT_KINDS]
+    numbers += [(Call("to_long", (path,)), LONG) for path, t in numbers if t == Base("int")]
     found = []
     for i in range(1 + c.number(3)):
         fn = c.pick(("sum", "sum", "avg", "count"))
