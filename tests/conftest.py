@@ -8,6 +8,7 @@ random. It draws the same examples in every run; the long tests draw others each
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,13 +54,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     test asks what the others covered. Everything else is spread."""
     on_spark = {item.nodeid for item in items if SPARK in getattr(item, "fixturenames", ())}
     modules = {item.nodeid.partition("::")[0] for item in items if item.nodeid in on_spark}
+    counting = {item.nodeid.partition("::")[0] for item in items if _counts(item)}
     for item in items:
         name = item.nodeid.partition("::")[0]
-        counts = hasattr(getattr(item, "module", None), "COUNTS")
+        counts = name in counting
         if item.nodeid in on_spark or (counts and name in modules):
             item.add_marker(pytest.mark.xdist_group(SPARK))
         elif counts:
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def _counts(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and any(isinstance(v, Counter) for v in vars(item.module).values())
 
 
 def pytest_collection_finish() -> None:

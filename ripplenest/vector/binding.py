@@ -31,9 +31,20 @@ class Input:
         *self.columns, weights = (c.combine_chunks() for c in self.table.columns)
         self.weights: Weights = weights.to_numpy()
         self._indexes: dict[tuple[int, ...], Index] = {}
+        self._crowds: dict[tuple[int, ...], int] = {}
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    def crowd(self, columns: tuple[int, ...]) -> int:
+        """How many rows have one key at most, or one hash of a key; all have that of no columns."""
+        if not columns or not len(self):
+            return len(self)
+        if columns not in self._crowds:
+            hashes, _ = self.index(columns)
+            starts = np.flatnonzero(hashes[1:] != hashes[:-1]) + 1
+            self._crowds[columns] = int(np.diff(starts, prepend=0, append=len(hashes)).max())
+        return self._crowds[columns]
 
     def index(self, columns: tuple[int, ...]) -> Index:
         if columns not in self._indexes:
@@ -73,6 +84,11 @@ class Binding:
         EvaluationError for a weight beyond 64 bits."""
         old = {n: (other, taken[which]) for n, (other, taken) in self._sources.items()}
         return Binding(times(self.weights[which], rows.weights[places]), {**old, source: (rows, places)})
+
+    def slice(self, start: int, end: int) -> "Binding":
+        """The combinations from number ``start`` on, before ``end``."""
+        own = {n: (rows, taken[start:end]) for n, (rows, taken) in self._sources.items()}
+        return Binding(self.weights[start:end], own)
 
     def where(self, kept: Mask) -> "Binding":
         """The combinations for which ``kept`` is true."""

@@ -5,6 +5,7 @@ hashes of its key columns (``data/index.py``). What can fail is asked last, abou
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -47,10 +48,26 @@ def combinations_within(
 
 def many(binding: Binding, step: Step, rows: Input) -> int:
     """How many combinations ``extended`` has, but for keys of equal hashes."""
+    return int(_each(binding, step, rows).sum())
+
+
+def _each(binding: Binding, step: Step, rows: Input) -> Places:
+    """The same for each combination that there is."""
     if not step.keys:
-        return len(binding) * len(rows)
+        return np.full(len(binding), len(rows))
     keys, asking = keys_of(binding, step.keys)
-    return int(Sorted(rows.index(step.columns)).spans(hash_columns(keys, len(asking)))[1].sum())
+    found = np.zeros(len(binding), np.int64)
+    found[asking] = Sorted(rows.index(step.columns)).spans(hash_columns(keys, len(asking)))[1]
+    return found
+
+
+def parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Binding]:
+    """``binding`` in parts for each of which ``extended`` has ``most`` combinations besides those of its first one."""
+    if len(binding) * rows.crowd(step.columns) <= most:
+        return [binding]
+    total = np.cumsum(_each(binding, step, rows))
+    ends = np.searchsorted(total, np.arange(most, total[-1], most), "right").tolist()
+    return [binding.slice(a, b) for a, b in pairwise(sorted({0, *ends, len(binding)}))]
 
 
 def fulfilling(binding: Binding, conditions: Iterable[Scalar]) -> Binding:

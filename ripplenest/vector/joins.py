@@ -23,9 +23,11 @@ from ripplenest.nrc.types import LONG
 from ripplenest.plan.families import member
 from ripplenest.plan.product import CONSTANTS, Const, Product, Scalar, Step, sources_of
 from ripplenest.vector.binding import Binding, Input
-from ripplenest.vector.join import extended, fulfilling, head
+from ripplenest.vector.join import extended, fulfilling, head, parts
 
 TOGETHER = 2**17  # rows that members of a family join at once; where each has many, there is nothing to gain
+MANY = 2**21  # combinations at once: several columns of such numbers stay in the cache of a processor
+COMBINED = 512  # bytes of memory for each of them
 NO_INPUTS: Mapping[int, tuple[Rows, Input]] = {}
 Asked = tuple[Product, Sequence[Rows]]  # a product, and the rows of its sources
 
@@ -60,7 +62,7 @@ class Joins:
     """Bindings by what they are a function of, for the products of one level."""
 
     def __init__(self, room: Room, inputs: Mapping[int, tuple[Rows, Input]] = NO_INPUTS) -> None:
-        self._room = room
+        self._room, self._most = room, min(MANY, room.memory // COMBINED)
         self._inputs: dict[int, tuple[Rows, Input]] = dict(inputs)
         self._made: dict[Hashable, Binding] = {}
         self._nothing = Binding.nothing_read()
@@ -71,7 +73,19 @@ class Joins:
         if p.steps and count > 1:
             yield from self._chunked(p, sources, p.steps[0].source, count)
             return
-        binding = self._bound(p, sources, None)
+        yield from self._rows(p, sources, self._started(p, None), 0)
+
+    def _rows(self, p: Product, sources: Sequence[Rows], binding: Binding, at: int) -> Iterator[pa.Table]:
+        """The rows of what is read up to step number ``at``; of a step of very many combinations a part at a time."""
+        for i, step in enumerate(p.steps[at:], at):
+            some = parts(binding, step, self._input(sources[step.source]), self._most) if len(binding) else []
+            if len(some) != 1:
+                for part in some:
+                    yield from Joins(self._room, self._inputs)._rows(p, sources, part, i)
+                    self._room.release()
+                return
+            binding = self._read(p, binding, step, sources, None)
+        binding = self._ended(p, binding, None)
         if len(binding):
             yield head(p, binding)
 
@@ -80,9 +94,8 @@ class Joins:
         others = {id(rows): (rows, self._input(rows)) for i, rows in enumerate(sources) if i != first}
         for chunk in columnar.chunks(summed(sources[first], self._room), count):
             own = Joins(self._room, others)
-            binding = own._bound(p, [chunk if i == first else rows for i, rows in enumerate(sources)], None)
-            if len(binding):
-                yield head(p, binding)
+            given = [chunk if i == first else rows for i, rows in enumerate(sources)]
+            yield from own._rows(p, given, own._started(p, None), 0)
             self._room.release()
 
     def together(
@@ -99,13 +112,24 @@ class Joins:
 
     def _bound(self, p: Product, sources: Sequence[Rows], constants: Input | None) -> Binding:
         """The combinations of rows for which every condition of ``p`` is true."""
-        binding = self._fulfilling(self._nothing, p, [c for c in p.constant if c not in p.partial], constants)
+        binding = self._started(p, constants)
         for step in p.steps:
             if not len(binding):
                 return binding
-            binding = self._reading(binding, [k.scalar for k in step.keys], constants)
-            binding = self._extended(binding, step, self._input(sources[step.source]))
-            binding = self._fulfilling(binding, p, step.ready, constants)
+            binding = self._read(p, binding, step, sources, constants)
+        return self._ended(p, binding, constants)
+
+    def _started(self, p: Product, constants: Input | None) -> Binding:
+        return self._fulfilling(self._nothing, p, [c for c in p.constant if c not in p.partial], constants)
+
+    def _read(
+        self, p: Product, binding: Binding, step: Step, sources: Sequence[Rows], constants: Input | None
+    ) -> Binding:
+        binding = self._reading(binding, [k.scalar for k in step.keys], constants)
+        binding = self._extended(binding, step, self._input(sources[step.source]))
+        return self._fulfilling(binding, p, step.ready, constants)
+
+    def _ended(self, p: Product, binding: Binding, constants: Input | None) -> Binding:
         last = p.steps[-1].guarded if p.steps else ()
         return self._fulfilling(binding, p, [*last, *(c for c in p.constant if c in p.partial)], constants)
 

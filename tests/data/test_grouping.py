@@ -21,7 +21,7 @@ NAN = float("nan")
 ROWS = st.tuples(
     st.sampled_from([None, 0, 1, -(2**63)]), st.sampled_from([None, "", "a", "ab"]), st.sampled_from([None, 0.0, NAN])
 )
-MET: Counter[str] = Counter()
+COUNTS: Counter[str] = Counter()
 
 
 @given(st.lists(ROWS, max_size=40), st.sampled_from([1, 3, 1 << 62]), st.sampled_from([(), (1,), (2, 0), (0, 1, 2)]))
@@ -40,17 +40,17 @@ def test_rows_of_one_key_are_neighbours(rows: list[tuple[object, ...]], hashes: 
         found = grouping.grouping(keys, near)
         if found is None:
             assert hashes < 4 and len(wanted) > 1
-            MET["collided"] += 1
+            COUNTS["collided"] += 1
             return
         firsts = keys.take(pa.array(found.firsts))
         assert not near or (np.diff(hashes_of(firsts, near).astype(object)) >= 0).all()
     names = list(map(repr, zip(*(c.to_pylist() for c in firsts.columns), strict=True)))
     assert dict(zip(names, found.sums(values).tolist(), strict=True)) == wanted
-    MET["apart" if found.are_all_apart else "together"] += 1
+    COUNTS["apart" if found.are_all_apart else "together"] += 1
 
 
 def test_collisions_were_met() -> None:
-    assert set(MET) == {"collided", "apart", "together"}
+    assert set(COUNTS) == {"collided", "apart", "together"}
 
 
 @pytest.mark.parametrize("hashes", [1, 1 << 62])

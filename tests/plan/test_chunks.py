@@ -16,7 +16,7 @@ TEXT = nullable(STRING)
 assert isinstance(TEXT, Base)
 VALUES: dict[Base, tuple[object, ...]] = {LONG: (1, 2, -(2**63)), TEXT: ("", "a", "é\x00", None)}
 WEIGHTS = (1, -1, 2, 2**55, -(2**55))
-MET: Counter[str] = Counter()
+COUNTS: Counter[str] = Counter()
 
 
 @pytest.mark.parametrize("memory", [1 << 10, 1 << 30])
@@ -38,8 +38,8 @@ def test_chunks_are_a_sum_of_the_rows(memory: int, c: Choices) -> None:
     assert sum(map(len, found)) == len(rows.counts()) == len(both) and both.is_sum
     assert {name: r.counts() for name, r in together.items()} == {"a": rows.counts(), "b": made.counts(), "c": {}}
     assert [len(r) for r in together.values()] == [len(r.counts()) for r in together.values()]
-    MET["several chunks"] += len(found) > 1
-    MET["sums"] += len(rows) > len(rows.counts())
+    COUNTS["several chunks"] += len(found) > 1
+    COUNTS["sums"] += len(rows) > len(rows.counts())
 
 
 def test_a_sum_beyond_64_bits_has_no_chunks() -> None:
@@ -50,5 +50,5 @@ def test_a_sum_beyond_64_bits_has_no_chunks() -> None:
 
 
 def test_coverage() -> None:
-    if MET:
-        assert min(MET["several chunks"], MET["sums"]) > 100, MET
+    if COUNTS:
+        assert min(COUNTS["several chunks"], COUNTS["sums"]) > 100, COUNTS

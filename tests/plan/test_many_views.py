@@ -23,12 +23,15 @@ from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit
 from ripplenest.nrc.walk import rebuild, rebuild_dict, rebuild_elem
 from ripplenest.plan.families import member
 from ripplenest.plan.planned import Plan, merged
+from ripplenest.plan.product import Step
 from ripplenest.run import sizes
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joined, Joiner, PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
 from ripplenest.vector import joins
+from ripplenest.vector.binding import Binding, Input
+from ripplenest.vector.join import extended, parts
 
 COUNTS: Counter[str] = Counter()
 BATCHES = 3
@@ -72,6 +75,17 @@ class Counting(LocalJoiner):
         return found
 
 
+def in_parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Binding]:
+    """Law: each part has ``most`` combinations besides those of its first one, and all have those that there are."""
+    found = parts(binding, step, rows, most)
+    own = [extended(part, step, rows) for part in found]
+    for part, several in zip(found, own, strict=True):
+        assert len(several) <= most + len(extended(part.slice(0, 1), step, rows))
+    assert sum(map(len, own)) == len(extended(binding, step, rows)) and len(found) <= 1 + len(binding)
+    COUNTS["in parts"] += len(found) > 1
+    return found
+
+
 def changed(plan: Plan, tables: dict[str, Rows], changes: dict[str, Rows], joiner: Joiner) -> Changed | str:
     """What a batch does to each map, or that it has no value."""
     try:
@@ -90,7 +104,7 @@ def views(c: Choices, schema: Schema) -> list[Expr]:
 
 @pytest.mark.parametrize(
     ("together", "at_once", "memory"),
-    [(joins.TOGETHER, MANY, DEFAULT), (12, MANY, DEFAULT), (1, 2, 1 << 11), (joins.TOGETHER, 3, DEFAULT)],
+    [(joins.TOGETHER, MANY, DEFAULT), (12, MANY, DEFAULT), (1, 2, 1 << 10), (joins.TOGETHER, 3, DEFAULT)],
 )
 @law(examples=many(16, 25))
 def test_views_kept_fresh_together_are_those_kept_fresh_alone(
@@ -107,6 +121,7 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(
         parts = {name: rows for p in plans for name, rows in part_tables(p.program, case.parts).items()}
         built = {name: rows for p in plans for name, rows in build(p, Memory(parts, {}), PythonJoiner()).items()}
         patch.setattr(joins, "TOGETHER", together)
+        patch.setattr(joins, "parts", in_parts)
         patch.setattr(Room, "rows", lambda *_: at_once)
         patch.setattr(sizes, "FEW", 0)
         found = build(every, Memory(parts, {}), Counting(Room(memory)))
@@ -117,6 +132,7 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(
         alone = [changed(p, tables, changes, PythonJoiner()) for p in plans]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(joins, "TOGETHER", together)
+            patch.setattr(joins, "parts", in_parts)
             patch.setattr(Room, "rows", lambda *_: at_once)
             patch.setattr(sizes, "FEW", 0)
             both = changed(every, tables, changes, Counting(Room(memory)))
@@ -136,4 +152,5 @@ def test_views_kept_fresh_together_are_those_kept_fresh_alone(
 def test_coverage() -> None:
     wanted = {"equal products", "families of several", "inputs that several read", "batches", "in chunks"}
     if COUNTS:
-        assert min(COUNTS[name] for name in wanted) > 40 and COUNTS["in files"] > 15, COUNTS
+        assert min(COUNTS[name] for name in wanted) > 40, COUNTS
+        assert min(COUNTS["in files"], COUNTS["in parts"]) > 5, COUNTS
