@@ -40,17 +40,18 @@ class Estimate:
 NOTHING = Estimate(0.0, 0.0)
 
 
-def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None) -> Estimate:
+def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None, *, skewed: bool = False) -> Estimate:
     """What evaluating the product ``c`` costs when tables have ``rows``, by ``Rel.key`` (``M``, ``ΔM``, ``M⁺``).
 
     With a change among its generators the others are read from it outwards (``nrc/access.py``); without one the product
     is computed from scratch, and every table is read whole. A missing M⁺ has the rows of M and of ΔM, if any.
     ``keys``: by table, the sets of columns (``custkey``, ``row.qty``; ``label`` of dictionaries) that are unique.
+    ``skewed``: changes are likely to be of values that many rows of another table have, not as many as of others.
     Raises UnknownName on a table without a cardinality.
     Laws: grows with ``rows``, except with those of a table whose unique columns group another: the more groups, the
     smaller each. ``out`` is exact for joins by unique columns where each row finds its partner.
     """
-    tables = _Tables(rows, keys or {})
+    tables = _Tables(rows, keys or {}, skewed)
     return reduce(Estimate.__add__, (_estimate(j, tables) for j in joins(c)), NOTHING)
 
 
@@ -138,6 +139,7 @@ class _Tables:
 
     rows: Rows
     keys: Keys
+    skewed: bool = False
 
     def size(self, rel: Rel) -> float:
         if rel.at is At.NEW and rel.key not in self.rows:
@@ -150,7 +152,8 @@ class _Tables:
         them.
 
         Where some of them are equated with unique columns of another table U, the rows of one row of U are |T| / |U|,
-        and these take the place of T for the other columns; and so for a dictionary T, its label, and its parent U.
+        unless these are skewed, and take the place of T for the other columns; and so for a dictionary T, its label,
+        and its parent U.
         """
         size = self.size(rel)
         columns = frozenset(e.column for e in found)
@@ -183,7 +186,7 @@ class _Tables:
     ) -> Iterable[tuple[float, frozenset[str]]]:
         by_var: dict[str, dict[str, str]] = {}
         for e in found:
-            if e.partner:
+            if e.partner and not self.skewed:
                 by_var.setdefault(e.partner[0], {})[e.partner[1]] = e.column
         for var, columns in by_var.items():
             for unique in self._unique(others[var]):

@@ -10,7 +10,7 @@ stored with the view, so that it is compiled to the same program whenever its st
 
 from collections.abc import Iterable, Mapping
 
-from ripplenest.cost.estimate import Estimate, different, estimate, estimate_all
+from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all
 from ripplenest.delta.materialize import Candidate, Decide
 from ripplenest.delta.program import Map
 from ripplenest.nrc.normal import Comprehension
@@ -19,21 +19,29 @@ from ripplenest.nrc.syntax import At
 UNKNOWN_ROWS = 1_000_000  # rows of a stored part of which nothing is said
 UNKNOWN_CHANGES = 100  # changed rows of a part in a batch
 JOB = 10_000  # rows that could be read while one more Spark job starts (about 30 ms)
+MARGIN = 2  # how many times its upkeep a map saves at least: it takes space, too
 BLOW_UP = 4  # a map holds at most this many times the rows of what it is made of
 
 
-def by_cost(maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], changes: Mapping[str, int]) -> Decide:
-    """The decision of ``materialize="cost"`` for stored ``parts`` with ``rows`` and batches with ``changes`` (by part).
+def by_cost(
+    maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], changes: Mapping[str, int], keys: Keys
+) -> Decide:
+    """The decision of ``materialize="cost"`` for stored ``parts`` with ``rows``, batches with ``changes``, and columns
+    that are declared to be ``keys`` (by part).
 
-    A map is kept when what it saves is more than its upkeep and one more job, and it does not blow up. Of a sum map the
-    rows that change are read as well, and each of its rows is as much work as it has sums.
+    A map is kept when what it saves is much more than its upkeep and one more job, and it does not blow up. Of a sum
+    map the rows that change are read as well, and each of its rows is as much work as it has sums.
     """
-    sizes = sizes_of(maps, parts, rows, changes)
-    return lambda candidate: _decide(candidate, sizes)
+    sizes = sizes_of(maps, parts, rows, changes, keys)
+    return lambda candidate: _decide(candidate, sizes, keys)
 
 
 def sizes_of(
-    maps: Iterable[Map], parts: Iterable[str], rows: Mapping[str, int], changes: Mapping[str, int]
+    maps: Iterable[Map],
+    parts: Iterable[str],
+    rows: Mapping[str, int],
+    changes: Mapping[str, int],
+    keys: Keys | None = None,
 ) -> dict[str, float]:
     """The rows of parts and of maps that pass on, and of their changes, by key: those that are known, else estimates.
     """
@@ -43,26 +51,31 @@ def sizes_of(
         sizes[At.DELTA.show(part)] = changes.get(part, UNKNOWN_CHANGES)
     for m in maps:
         if m.kind.passes_on:
-            sizes[m.name] = max(estimate_all(m.products, sizes).out, 1)
+            sizes[m.name] = max(estimate_all(m.products, sizes, keys).out, 1)
             sizes[At.DELTA.show(m.name)] = UNKNOWN_CHANGES
     return sizes
 
 
-def _decide(candidate: Candidate, sizes: Mapping[str, float]) -> tuple[bool, str]:
+def _decide(candidate: Candidate, sizes: Mapping[str, float], keys: Keys) -> tuple[bool, str]:
     product, summed = candidate.map.products[0], bool(candidate.map.summed)
     sums = max(len(candidate.map.summed), 1)
-    held = different(product, candidate.map.keys, sizes) if summed else estimate(product, sizes).out
+    held = different(product, candidate.map.keys, sizes, keys) if summed else _estimate(product, sizes, keys).out
     made_of = sum(sizes[rel.name] for _, rel in product.generators)
     if held > BLOW_UP * made_of:
         return False, f"it would hold about {held:,.0f} rows, made of {made_of:,.0f}"
     with_map = {**sizes, candidate.map.name: max(held, 1)}
-    saved = sum(_work(use.before, sizes) - sums * _work(use.after, with_map) for use in candidate.uses)
-    upkeep = sums * sum(_work(c, sizes) + summed * estimate(c, sizes).out for c in candidate.upkeep)
+    saved = sum(_work(use.before, sizes, keys) - sums * _work(use.after, with_map, keys) for use in candidate.uses)
+    upkeep = sums * sum(_work(c, sizes, keys) + summed * _estimate(c, sizes, keys).out for c in candidate.upkeep)
     why = f"a batch would read about {max(saved, 0):,.0f} rows less, for {upkeep:,.0f} rows of upkeep"
-    return saved > upkeep + JOB, why
+    return saved > MARGIN * upkeep + JOB, why
 
 
-def _work(c: Comprehension, sizes: Mapping[str, float]) -> float:
+def _work(c: Comprehension, sizes: Mapping[str, float], keys: Keys) -> float:
     """Rows read and rows made by one product."""
-    found: Estimate = estimate(c, sizes)
+    found = _estimate(c, sizes, keys)
     return found.read + found.out
+
+
+def _estimate(c: Comprehension, sizes: Mapping[str, float], keys: Keys) -> Estimate:
+    """A map is kept for the change that meets many rows, not for the usual one."""
+    return estimate(c, sizes, keys, skewed=True)

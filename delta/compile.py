@@ -46,7 +46,8 @@ class Options:
     """How a view is compiled. Equal options give equal programs, so they are stored with a view.
 
     ``materialize`` says which auxiliary maps are kept; for "cost", ``rows`` are the rows of stored parts and
-    ``changes`` those of a usual batch, by part (``delta/choice.py`` says what is assumed where nothing is said).
+    ``changes`` those of a usual batch, and ``keys`` the columns by which a row is the only one, by part
+    (``delta/choice.py`` says what is assumed where nothing is said).
     ``force_domain``: every dictionary has a domain.
     """
 
@@ -54,6 +55,7 @@ class Options:
     rows: Sizes = field(default=(), converter=_sorted)
     changes: Sizes = field(default=(), converter=_sorted)
     force_domain: bool = False
+    keys: Keys = ()
 
 
 @frozen
@@ -88,7 +90,8 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     closed = tuple(others.definition(alike.definition(d)) for d in closed)
     maps = _maps(query.name, flat, closed, tuple(map(others.cut, alike.cuts)), options.force_domain)
     turns = (*sorted(parts), *in_turn(strata(maps)))
-    by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes))
+    unique = {part: [frozenset(columns)] for part, columns in options.keys}
+    by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes), unique)
     made = materialize(maps, turns, decision(options.materialize, by_estimate))
     _check_apart(query.name, parts, (*maps, *made.maps))
     every = (*made.own, *made.maps)

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from support.counts import Counts
 from support.sizes import RUN
 from support.states import MEMORY
 
@@ -65,7 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _counts(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and any(isinstance(v, Counter) for v in vars(item.module).values())
+    values = vars(item.module).values() if isinstance(item, pytest.Function) else ()
+    return any(isinstance(value, Counter | Counts) for value in values)
 
 
 def pytest_collection_finish() -> None:

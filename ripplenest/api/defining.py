@@ -15,7 +15,7 @@ from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
 from ripplenest.run.policy import Policy
 from ripplenest.schema.altered import Altered
-from ripplenest.schema.relation import Relation, find_relation
+from ripplenest.schema.relation import Relation, find_relation, unique_columns
 from ripplenest.state.commits import Commits
 from ripplenest.state.declared import Declared
 from ripplenest.state.define import Definitions
@@ -78,7 +78,8 @@ class Defining:
     def _compiled(self, query: Query, materialize: Materialize | None, snapshot: Unfolding) -> Kept:
         """A new definition, with maps for the rows that there are. Raises QueryError, and NotIncremental."""
         rows = self.commits.part_sizes(snapshot, query.relations)
-        made = compiled(query, Options("cost" if materialize is None else materialize, rows))
+        keys = unique_columns(self._declared.relations[name] for name, _ in query.relations)
+        made = compiled(query, Options("cost" if materialize is None else materialize, rows, keys=keys))
         if self.policy == "strict":
             check_strict(query, made.judgement)
         return made

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from attrs import evolve, frozen
 
-from ripplenest.data.columns import base_types, column_at, held_labels
+from ripplenest.data.columns import base_types, column_at, columns, held_labels
 from ripplenest.errors import NoKey
 from ripplenest.nrc.arguments import kind, one_of
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, UnknownRelation, WrongValue
@@ -67,6 +67,12 @@ class Part:
     def key_columns(self) -> Columns:
         """The label and the key, which together tell rows apart; none where rows have no key."""
         return (*self.label, *(self.column((name,)) for name in self.key)) if self.key else ()
+
+    @property
+    def unique(self) -> tuple[str, ...]:
+        """What the columns of the label and of the key are called; none where rows have no key."""
+        every = columns(self.stored)
+        return tuple(every[i].path for i in self.key_columns)
 
     def column(self, trail: tuple[str, ...]) -> int:
         """The column of a base field of a row, or of a record in it."""
@@ -301,3 +307,8 @@ def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
 def keys_of(relations: Iterable[Relation]) -> Keys:
     """What the labels of relations are made of; nothing for relations that have no inner bags."""
     return tuple(key for r in relations if len(r.parts) > 1 for key in r.identities)
+
+
+def unique_columns(relations: Iterable[Relation]) -> Keys:
+    """By stored part, the columns by which a row is the only one, where a key is declared."""
+    return tuple((part.name, part.unique) for r in relations for part in r.parts.values() if part.key)

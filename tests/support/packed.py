@@ -37,12 +37,12 @@ def pack(p: Plan) -> Plan:
 
 def _map(m: PlannedMap) -> PlannedMap:
     triggers = tuple((part, tuple(map(_product, products))) for part, products in m.triggers)
-    own = None if m.folding is None else _folding(m.folding)
+    own, told = (None if f is None else _folding(f) for f in (m.folding, m.told))
     first = None if m.ranked is None else _ranked(m.ranked)
     keys = None if m.keys is None else m.keys + 1
     types, made, build = (CASE, *m.types), (CASE, *m.made), tuple(map(_product, m.build))
     return evolve(
-        m, types=types, build=build, triggers=triggers, made=made, folding=own, ranked=first, keys=keys
+        m, types=types, build=build, triggers=triggers, made=made, folding=own, ranked=first, keys=keys, told=told
     )
 
 
