@@ -20,6 +20,7 @@ from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, stra
 from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.shared import shared
 from ripplenest.delta.strata import Cut, Cutter
+from ripplenest.delta.trees import with_trees
 from ripplenest.nrc.errors import NameTaken, QueryError
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import Comprehension, definitions, normal, term
@@ -94,7 +95,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes), unique)
     made = materialize(maps, turns, decision(options.materialize, by_estimate))
     _check_apart(query.name, parts, (*maps, *made.maps))
-    every = (*made.own, *made.maps)
+    every = with_trees((*made.own, *made.maps))
     shown = (("", query.sorted), *((n.site, n.sorted) for n in nodes(nested) if isinstance(n, SngBag)))
     orders = tuple((site, order) for site, order in shown if order)
     about = (query.relations, query.keys, orders)

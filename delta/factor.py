@@ -53,7 +53,7 @@ def factors(c: Comprehension, part: str, reader: Map) -> Iterator[Factor]:
         if component & totals:
             continue
         moment = next((rel.at for var, rel in c.generators if var in component and rel.name == part), At.OLD)
-        found = _factor(c, component, moment, reader)
+        found = factor_of(c, component, moment, reader)
         if found is not None:
             yield found
 
@@ -112,7 +112,8 @@ def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bo
     return free_vars(t) <= component and is_total(t, types)
 
 
-def _factor(c: Comprehension, component: frozenset[str], at: At, reader: Map) -> Factor | None:
+def factor_of(c: Comprehension, component: frozenset[str], at: At, reader: Map) -> Factor | None:
+    """A component of ``c``, a product of ``reader``, as of a moment; None when it says as much as a stored part."""
     types = c.variables()
     inner = tuple(t for t in c.conditions if _inside(t, component, types))
     around = (*(t for t in c.conditions if t not in inner), *c.times)

@@ -62,7 +62,8 @@ class Map:
     columns are the factors of what is ``summed``, so that it is stored as one row for each value of the others, and
     read as rows that add up to the same. ``apart``: where the factors of each answer of a group are in the rows that
     statements make, where these have values several times. ``why`` says why it is kept as it is; a group stands ``at``
-    a site of the view, whatever its map is called.
+    a site of the view, whatever its map is called. ``trees``: each product as statements make it, and behind it those
+    that make its rows of other maps (``delta/trees.py``).
     """
 
     name: str
@@ -77,6 +78,12 @@ class Map:
     summed: tuple[tuple[str, ...], ...] = ()
     apart: tuple[tuple[int, ...], ...] = ()
     at: str = field(default="", eq=False)
+    trees: tuple[tuple[Comprehension, ...], ...] = field(default=(), eq=False)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether rows that are made are added up by key."""
+        return self.group is not None or bool(self.summed)
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -123,6 +130,16 @@ class Map:
     def reads(self) -> tuple[str, ...]:
         """The parts and domains that the definition reads, in order of first use."""
         return _read(self.products)
+
+    @property
+    def splits(self) -> tuple[tuple[str, ...], ...]:
+        """The pairs of tables that it can be built of, instead of all that a product of it joins."""
+        return tuple(dict.fromkeys(_read((c,)) for _, *others in self.trees for c in others))
+
+    @property
+    def built_of(self) -> tuple[str, ...]:
+        """What its trees read."""
+        return _read(tuple(c for splits in self.trees for c in splits))
 
 
 def strata(maps: Sequence[Map]) -> dict[str, int]:
@@ -200,7 +217,7 @@ class TriggerProgram:
 
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from([*self.parts, *self.by_name])
-        graph.add_edges_from((read, m.name) for m in self.maps for read in m.reads)
+        graph.add_edges_from((read, m.name) for m in self.maps for read in (*m.reads, *m.built_of))
         graph.add_edges_from((read, s.map) for s in self.statements for read in s.reads)
         return graph
 

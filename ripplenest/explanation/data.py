@@ -174,6 +174,7 @@ def _map(f: Facts, m: Map) -> Json:
         "definition": show(m.term),
         "why": m.why,
         "read_by": [{"map": s.map, "part": s.part} for s in f.readers(m.name)],
+        "built_of": [list(split) for split in m.splits],
     }
 
 

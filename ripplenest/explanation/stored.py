@@ -27,6 +27,10 @@ def maps(f: Facts, width: int) -> Iterator[Line]:
             read_by = "; ".join(f"{part(s.map)} when {part(s.part)} changes" for s in f.readers(m.name))
             yield from wrapped("", "    because ", printable(m.why), width, " ")
             yield from wrapped("", "    read by ", read_by, width, " ")
+        if m.trees:
+            ways = "; or of ".join(" and ".join(map(part, split)) for split in m.splits)
+            where = "where that joins much less than the definition"
+            yield from wrapped("", "    built of ", f"{ways}; {where}", width, " ")
         if m.kind is not MapKind.FLAT:  # the normal form of the flat query is a stage of its own
             yield from equation("definition", m.term, width, 4)
     for name in f.stages.program.parts:

@@ -17,10 +17,11 @@ from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
-from ripplenest.delta.program import Map, Statement
+from ripplenest.delta.program import Map
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
 from ripplenest.nrc.folds import has_room, kept_sum
+from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base, Label, Record, Type, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
@@ -153,14 +154,14 @@ def stored_row(m: Map) -> Type:
     return Record((*seen, *((names.fresh(n), a.type) for n, a in zip(added, own.accumulators, strict=True))))
 
 
-def contributed(m: Map, statements: Iterable[Statement]) -> Type:
-    """The rows that ``statements`` make of a map: those of its term, with sums where values come from sum maps."""
+def contributed(m: Map, products: Iterable[Comprehension]) -> Type:
+    """The rows that such ``products`` make of a map: those of its term, with sums where values come from sum maps."""
     if m.group is None:
         return m.row if m.ranking is None else m.made
     row = _field(m.made, "row")
     values = base_types(_field(row, VALUES))
     own = [values[i] for i in m.origins] if m.apart else values
-    read = [_field(_field(elem_type(c.head, c.variables()), "row"), VALUES) for s in statements for c in s.products]
+    read = [_field(_field(elem_type(c.head, c.variables()), "row"), VALUES) for c in products]
     wide = (_widest(t, [r.fields[i][1] for r in read]) for i, t in enumerate(own))
     return _with(m.made, "row", _with(row, VALUES, Record(tuple((f"a{i}", t) for i, t in enumerate(wide)))))
 

@@ -43,12 +43,16 @@ class Called:
     key: tuple[str, ...]
 
 
+Trees = tuple[tuple[tuple[Product, ...], ...], ...]  # each product, and behind it what makes its rows of other maps
+
+
 @frozen(slots=False)
 class PlannedMap:
     """One map: its columns, the products that build it and, by changed part, those that maintain it. A group and a sum
     map are folded: stored rows lie in the order of the hash of the columns ``near`` of the key, and those that products
     for changed parts make, of types ``made``, may hold sums where those of a build hold values, and are folded as
-    ``told``. ``keys`` columns are the place of a row, of a map of first rows and of that in which all are."""
+    ``told``. ``keys`` columns are the place of a row, of a map of first rows and of that in which all are. A build may
+    take one of the ``trees`` of each product, which make what statements make."""
 
     name: str
     kind: MapKind
@@ -62,6 +66,7 @@ class PlannedMap:
     keys: int | None = None
     told: Folding | None = None
     called: Called | None = field(default=None, eq=False)
+    trees: Trees = field(default=(), eq=False)
 
     @property
     def answers(self) -> Folding | Ranked | None:
@@ -238,7 +243,7 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
 
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     statements = program.statements_of(m.name)
-    row = contributed(m, statements)
+    row = contributed(m, [*(c for s in statements for c in s.products), *(c for own in m.trees for c in own)])
     triggers = tuple((s.part, _products(s.products, row)) for s in statements)
     own, build = folding_of(m), _products(m.products, m.made)
     types = base_types(row) if own is None else own.types
@@ -248,7 +253,8 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     made = base_types(row)
     told = None if own is None else of_statements(own, m, made)
     called = _called(m, program)
-    return PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called)
+    trees = tuple(tuple(_products([c], row) for c in splits) for splits in m.trees)
+    return PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called, trees)
 
 
 def _called(m: Map, program: TriggerProgram) -> Called | None:

@@ -1,10 +1,10 @@
 """Maps computed from scratch over the relations, and what that changes in them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.data import sums
 from ripplenest.data.grouping import stretches
@@ -13,7 +13,9 @@ from ripplenest.data.order import First, first_of
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
-from ripplenest.plan.planned import Plan, PlannedMap
+from ripplenest.plan.groups import Folding
+from ripplenest.plan.planned import Plan, PlannedMap, Target
+from ripplenest.plan.product import Product
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run import groups
 from ripplenest.run.counts import check_counts, check_most
@@ -21,29 +23,49 @@ from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.propagate import Propagation
+from ripplenest.run.trees import chosen
 from ripplenest.version.version import Tables
 
 
-def build(plan: Plan, reader: Tables, joiner: Joiner) -> dict[str, Rows]:
-    """Every map computed from scratch over the parts: an ordinary query, not a change of nothing."""
-    return _built(plan, reader, joiner).built
+def build(plan: Plan, reader: Tables, joiner: Joiner, *, trees: bool = True) -> dict[str, Rows]:
+    """Every map computed from scratch over the parts: an ordinary query, not a change of nothing. Without ``trees`` no
+    map is built of sums that others keep, but each as it is defined."""
+    return _built(plan, reader, joiner, trees).built
 
 
-def _built(plan: Plan, reader: Tables, joiner: Joiner) -> Run:
+def _built(plan: Plan, reader: Tables, joiner: Joiner, trees: bool) -> Run:
     run = Run(plan, reader, {})
     for level in plan.levels:
         run.next_level()
-        tasks = [Task(m.name, p, tuple(run.scan(p))) for m in level for p in m.build]
-        for target, rows in summed(joiner, tasks, [m.whole for m in level], run.jobs):
+        ways = [_way(run, m, trees) for m in level]
+        tasks = [Task(w.target.map, p, tuple(run.scan(p))) for w in ways for p in w.products]
+        folded = {w.target.map: w.folding for w in ways}
+        for target, rows in summed(joiner, tasks, [w.target for w in ways], run.jobs):
             check_most(target.map, [rows.heaviest()])
-            run.built[target.map] = _kept(plan.by_name[target.map], rows)
+            run.built[target.map] = _kept(plan.by_name[target.map], folded[target.map], rows)
     return run
 
 
-def _kept(m: PlannedMap, made: Rows) -> Rows:
+@frozen
+class _Way:
+    """How a map is built: what makes its rows, and how these are folded."""
+
+    target: Target
+    products: Sequence[Product]
+    folding: Folding | None
+
+
+def _way(run: Run, m: PlannedMap, trees: bool) -> _Way:
+    products = chosen(run, m) if trees and m.trees else None
+    if products is not None:
+        return _Way(evolve(m.whole, types=m.made), products, m.adding)
+    return _Way(m.whole, m.build, m.folding)
+
+
+def _kept(m: PlannedMap, folding: Folding | None, made: Rows) -> Rows:
     """What is stored of a map, of which products made all rows."""
-    if m.folding is not None:
-        return groups.built(m, m.folding, made)
+    if folding is not None:
+        return groups.built(m, folding, made)
     return made if m.ranked is None else _first_rows(m, m.ranked, made)
 
 
@@ -92,7 +114,7 @@ def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: 
     """
     check_counts(before, changes)
     reader = Loaded(before, changes)
-    run = _built(plan, reader, joiner)
+    run = _built(plan, reader, joiner, trees=True)
     fresh, found, read = run.built, {}, sum(reader.read)
     for name in [*fresh]:
         held, rows = before.scan(name), fresh.pop(name)

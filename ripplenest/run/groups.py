@@ -56,8 +56,8 @@ def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Folded:
 
 
 def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:
-    """The rows of a group that contributions ``made`` are all of; those that come in the order of their keys are folded
-    in stretches."""
+    """The rows of a group that contributions ``made`` are all of, folded as ``f`` says; those that come in the order of
+    their keys are folded in stretches."""
     table, nothing = made.arrow(), Rows.empty(m.types)
     parts = [
         folded(m, f, Rows(f.made, table=table.slice(first, end - first)), nothing).change

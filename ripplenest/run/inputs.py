@@ -82,7 +82,7 @@ class Run:
         """``change`` by which of the lists where orders begin is the shortest, the first one of equal ones."""
         rows = change.consolidated()
         try:
-            many = [self._many(self._input(rows), table, step) for table, step in begins]
+            many = [self._many(self.indexed(rows), table, step) for table, step in begins]
         except EvaluationError:
             return [change, *(Rows.empty(change.types) for _ in begins[1:])]
         choice = np.argmin(many, axis=0)
@@ -166,7 +166,7 @@ class Run:
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
         """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
-        inputs = [self._input(found[own.source]) for own in read]
+        inputs = [self.indexed(found[own.source]) for own in read]
         keys, asking = join.keys_of(join.combinations(p, read, inputs), step.keys)
         if not keys:
             return NO_PLACE if len(asking) else NO_KEYS
@@ -187,7 +187,7 @@ class Run:
         own = tuple(c for c in p.conditions if sources_of(c) == {*step.via} and c not in p.partial)
         rows = found[step.via[0]] if step.via else None
         asked = (id(rows), step.via, step.keys, own)
-        return self._once(asked, rows, lambda: keys.keys_of(step, rows, own, self._input))
+        return self._once(asked, rows, lambda: keys.keys_of(step, rows, own, self.indexed))
 
     def _joined(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> keys.Asked:
         """The keys that combinations of rows of several sources ask for. What was read without its keys hangs together
@@ -199,16 +199,16 @@ class Run:
         steps = tuple(s for s, _ in behind)
         rows = {s.source: found[s.source] for s in steps}
         asked = (tuple(map(id, rows.values())), steps, step.keys, step.via)
-        return self._once(asked, rows, lambda: keys.joined(p, steps, step, rows, self._input))
+        return self._once(asked, rows, lambda: keys.joined(p, steps, step, rows, self.indexed))
 
-    def _input(self, rows: Rows) -> Input:
+    def indexed(self, rows: Rows) -> Input:
         """``rows`` with their indexes, the same for all of a level who look them up."""
         return self._once((id(rows), "input"), rows, lambda: Input(rows))
 
     def _possible(self, p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
         if are_few(found.values()):
             return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
-        return join.possible(p, steps, [self._input(found[step.source]) for step in steps])
+        return join.possible(p, steps, [self.indexed(found[step.source]) for step in steps])
 
     def _once(self, asked: Hashable, keeps: object, read: Callable[[], Found]) -> Found:
         """What ``read`` gives, the same for all of a level who ask so; ``keeps`` is what ``asked`` has the id of."""

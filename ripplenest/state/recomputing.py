@@ -85,7 +85,7 @@ class Recomputing:
         room = self.state.room
 
         def here(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:
-            fresh = build(plan, version, engine.joiner)
+            fresh = build(plan, version, engine.joiner, trees=False)
             return {name: summed(fresh[name].plus(rows.negated()), room) for name, rows in stored.items()}
 
         def by_tasks(plan: Plan, stored: Mapping[str, Rows]) -> Mapping[str, Rows]:

@@ -51,14 +51,30 @@ def many(binding: Binding, step: Step, rows: Input) -> int:
     return int(_each(binding, step, rows).sum())
 
 
+def weight(binding: Binding, step: Step, rows: Input) -> float:
+    """How often these are there, all together, whatever their sign."""
+    own, other = np.abs(binding.weights).astype(np.float64), np.abs(rows.weights).astype(np.float64)
+    if not step.keys:
+        return float(own.sum() * other.sum())
+    asking, starts, counts = _spans(binding, step, rows)
+    before = np.concatenate([[0.0], np.cumsum(other[rows.index(step.columns)[1]])])
+    return float((own[asking] * (before[starts + counts] - before[starts])).sum())
+
+
 def _each(binding: Binding, step: Step, rows: Input) -> Places:
     """The same for each combination that there is."""
     if not step.keys:
         return np.full(len(binding), len(rows))
-    keys, asking = keys_of(binding, step.keys)
+    asking, _, counts = _spans(binding, step, rows)
     found = np.zeros(len(binding), np.int64)
-    found[asking] = Sorted(rows.index(step.columns)).spans(hash_columns(keys, len(asking)))[1]
+    found[asking] = counts
     return found
+
+
+def _spans(binding: Binding, step: Step, rows: Input) -> tuple[Places, Places, Places]:
+    """Which combinations ask, and where in the index the rows of equal hashes begin, and how many these are."""
+    keys, asking = keys_of(binding, step.keys)
+    return asking, *Sorted(rows.index(step.columns)).spans(hash_columns(keys, len(asking)))
 
 
 def parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Binding]:

@@ -11,6 +11,7 @@ import ripplenest as rn
 from ripplenest.data.rows import Rows
 from ripplenest.delta.program import Map
 from ripplenest.nrc.integers import decoded, encoded
+from ripplenest.run import trees
 from ripplenest.store.specs import Change
 
 RELATIONS = "\n".join(f"relation {x} : Bag(⟨i: long, j: long, w: long?⟩)" for x in "ABCD")
@@ -77,6 +78,21 @@ def test_each_part_of_a_chain_is_one_row_for_its_ends(db: rn.Database) -> None:
     assert all(len(factors) == len(m.reads) for m in summed(db).values() for factors in m.summed)
     ends = [row[:2] for row in rows_of(db, widest(db))]
     assert len(set(ends)) == len(ends)
+
+
+@pytest.mark.parametrize("heavier", [0, 10**6])
+def test_it_is_built_of_two_of_its_parts(db: rn.Database, heavier: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that joins less, in each engine; what it may be built of is explained."""
+    monkeypatch.setattr(trees, "HEAVIER", heavier)
+    whole = rows_of(fresh(db), widest(db))
+    db.drop("product")
+    db.create(view_of(PRODUCT), materialize="full")
+    assert rows_of(fresh(db), widest(db)) == whole
+    kept = {m["name"]: m["built_of"] for m in db.view("product").explain().json()["maps"]}
+    spans = {name: "".join(sorted({*m.reads})) for name, m in summed(db).items()}
+    assert {" ".join(sorted(spans.get(t, t) for t in split)) for split in kept[widest(db)]} == {"B CD", "BC D"}
+    assert "built of" in str(db.view("product").explain())
+    assert not any(kept[name] for name, read in spans.items() if len(read) < 3)
 
 
 def test_it_is_kept_fresh_whatever_comes_and_goes(db: rn.Database) -> None:

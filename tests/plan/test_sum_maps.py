@@ -7,19 +7,17 @@ map is as of its turn; how many rows are kept and read.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import pairwise
 from math import prod
 from typing import Any
 
 import pytest
 from attrs import evolve, frozen
-from support.choices import Choices
-from support.joining import OF_NUMBERS, grouped_chain, grouped_joins
 from support.laws import law
 from support.programs import Memory, Running, Tables, changed_tables, part_tables, planned, query_of
-from support.schemas import Schema, random_schema
+from support.schemas import Schema
 from support.sizes import many
-from support.strategies import Case, case_of
+from support.strategies import Case
+from support.summing import chained_case, joined_case
 from support.updates import shredded_database
 
 import ripplenest as rn
@@ -41,28 +39,7 @@ from ripplenest.run.propagate import propagate
 from ripplenest.shred.values import Parts
 
 BATCHES = 3
-ROWS = 12  # of a matrix, at most, which has two rows and two columns
 COUNTS: Counter[str] = Counter()
-
-
-def joined_case(c: Choices) -> Case:
-    if c.number(3):
-        return case_of(c, OF_NUMBERS, grouped_chain(c, OF_NUMBERS), BATCHES)
-    schema = random_schema(c)
-    return case_of(c, schema, grouped_joins(c, schema), BATCHES)
-
-
-def chained_case(c: Choices) -> Case:
-    """The product of four to seven matrices whose entries are numbers of some kind: of three of them sums of products
-    have more digits than a decimal."""
-    names, entry = "ABCDEFG"[: 4 + c.number(4)], c.pick(("int", "long", "long?", "decimal(12,2)?", "decimal(3,0)"))
-    relations = "\n".join(f"relation {x} : Bag(⟨i: bool, j: bool, w: {entry}⟩)" for x in names)
-    joined = ", ".join(f"{y} in {y.upper()}, {y}.i = {x}.j" for x, y in pairwise(names.lower()))
-    weights = {x: f"w{x}: {x}.w" for x in names.lower()}
-    rows = f"[⟨i: a.i, l: {names[-1].lower()}.j, {', '.join(weights.values())}⟩ | a in A, {joined}]"
-    folds = f"w: sum({', '.join(f'r.w{x}' for x in weights)}), n: count(r.wb)"
-    (view,) = rn.parse(f"{relations}\nview p = group[g](r in {rows} by i: r.i, l: r.l of {folds})", "chain").views
-    return case_of(c, Schema(view.query.relations), view.query.body, BATCHES, ROWS)
 
 
 @pytest.mark.parametrize("materialize", ["full", "first", "cost"])

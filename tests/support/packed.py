@@ -41,9 +41,9 @@ def _map(m: PlannedMap) -> PlannedMap:
     first = None if m.ranked is None else _ranked(m.ranked)
     keys = None if m.keys is None else m.keys + 1
     types, made, build = (CASE, *m.types), (CASE, *m.made), tuple(map(_product, m.build))
-    return evolve(
-        m, types=types, build=build, triggers=triggers, made=made, folding=own, ranked=first, keys=keys, told=told
-    )
+    trees = tuple(tuple(tuple(map(_product, split)) for split in splits) for splits in m.trees)
+    packed = evolve(m, types=types, build=build, triggers=triggers, made=made, folding=own, ranked=first, keys=keys)
+    return evolve(packed, told=told, trees=trees)
 
 
 def _ranked(r: Ranked) -> Ranked:

@@ -1,0 +1,54 @@
+"""Which tree builds a map: that whose last join has the fewest rows, counted where both sides are known.
+
+All maps of a tree are built in any case, so the best choice for a map does not depend on those for others
+(``delta/trees.py``). Rows of a sum map are heavier than those that they are made of: their weights say how many rows
+the product itself would join, and it is joined where the others spare little of that.
+"""
+
+from collections.abc import Sequence
+
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.plan.planned import PlannedMap
+from ripplenest.plan.product import Product
+from ripplenest.run.inputs import Run
+from ripplenest.vector import join
+from ripplenest.vector.binding import Binding
+
+HEAVIER = 2  # as many rows of relations are joined in the time of one of sums
+Products = tuple[Product, ...]  # that one comprehension is
+
+
+def chosen(run: Run, m: PlannedMap) -> Products | None:
+    """The products that build ``m`` of other maps; None where it is built as it is defined."""
+    found = [_best(run, splits) for splits in m.trees]
+    if all(best is splits[0] for best, splits in zip(found, m.trees, strict=True)):
+        return None
+    return tuple(p for best in found for p in best)
+
+
+def _best(run: Run, splits: Sequence[Products]) -> Products:
+    """The first one, or another that joins much fewer rows."""
+    plain, *others = splits
+    counted = [(rows, own) for own in others if (rows := _rows(run, own)) is not None]
+    if not counted:
+        return plain
+    (joined, made_of), best = min(counted, key=lambda c: c[0])
+    return best if joined * HEAVIER < made_of else plain
+
+
+def _rows(run: Run, split: Products) -> tuple[float, float] | None:
+    """How many rows two tables have together, before conditions that are no keys, and how many these are made of. None
+    where a key has no value for some row."""
+    try:
+        each = [_joined(run, p) for p in split]
+    except EvaluationError:
+        return None
+    return sum(n for n, _ in each), sum(n for _, n in each)
+
+
+def _joined(run: Run, p: Product) -> tuple[float, float]:
+    first, second = p.steps
+    rows = [*run.scan(p)]
+    binding = Binding.of(first.source, run.indexed(rows[first.source]))
+    other = run.indexed(rows[second.source])
+    return join.many(binding, second, other), join.weight(binding, second, other)
