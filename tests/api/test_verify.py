@@ -219,7 +219,7 @@ def test_the_way_round_the_compiler(db, monkeypatch):
     monkeypatch.setattr(
         recomputing,
         "build",
-        lambda p, s, j: {n: s.scan(n) if n == "somes" else rows for n, rows in real(p, s, j).items()},
+        lambda p, s, j, **k: {n: s.scan(n) if n == "somes" else rows for n, rows in real(p, s, j, **k).items()},
     )
     assert db.verify().ok
     (d,) = db.verify(deep=True).differences
