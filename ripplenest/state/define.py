@@ -20,7 +20,7 @@ from ripplenest.run.engines import Engines
 from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Work
 from ripplenest.schema.altered import Altered
-from ripplenest.schema.relation import keys_of
+from ripplenest.schema.relation import keys_of, unique_columns
 from ripplenest.state.declared import Declared
 from ripplenest.state.notes import Kind, meta_key, note
 from ripplenest.state.state import State
@@ -131,9 +131,10 @@ class Definitions:
         r, options, declared = wanted.relation, view.options, self._declared
         try:
             query = with_relation(view.query, r.name, r.row, wanted.renamed)
-            relations = {**declared.relations, r.name: r}
-            keys = keys_of(relations[name] for name, _ in query.relations)
-            made = compiled(evolve(query, keys=keys), options)
+            relations = [{**declared.relations, r.name: r}[name] for name, _ in query.relations]
+            if options.keys:  # fields of them may be renamed; a view that was made without stays so
+                options = evolve(options, keys=unique_columns(relations))
+            made = compiled(evolve(query, keys=keys_of(relations)), options)
         except QueryError as error:
             what, possible = f"the view {view.name} does not fit the new fields: {error.what}", ["drop it first"]
             where, wanted_, got = f"relation {r.name}", error.wanted, error.got

@@ -42,16 +42,21 @@ def spent(O: rn.Bag[Order], L: rn.Bag[Item], P: rn.Bag[Part]):  # type: ignore[n
     return [{"who": who, "spent": sum(r.qty * r.price for r in own)} for who, own in rn.group_by(rows, lambda r: r.who)]
 
 
+def loaded(db: rn.Database, key: str | None) -> None:
+    """Orders and parts with such a key, and their items."""
+    n = np.arange(ROWS)
+    db.relation("O", Order, key=key)
+    db.relation("L", Item)
+    db.relation("P", Part, key=key)
+    db.load("O", pa.table({"id": n, "customer": n % 1000}))
+    db.load("L", pa.table({"order": n, "part": n % 5000, "qty": n % 7}))
+    db.load("P", pa.table({"id": n, "price": n % 11}))
+
+
 def kept(path: Path, key: str | None) -> str:
     """Which maps are kept where orders and parts have such a key, and why."""
-    n = np.arange(ROWS)
     with rn.open(path) as db:
-        db.relation("O", Order, key=key)
-        db.relation("L", Item)
-        db.relation("P", Part, key=key)
-        db.load("O", pa.table({"id": n, "customer": n % 1000}))
-        db.load("L", pa.table({"order": n, "part": n % 5000, "qty": n % 7}))
-        db.load("P", pa.table({"id": n, "price": n % 11}))
+        loaded(db, key)
         view = db.create(spent)
         with db.batch() as b:
             b.insert("L", [Item(order=7, part=7, qty=7)])
@@ -66,3 +71,15 @@ def test_what_is_found_by_a_key_is_not_joined_before(tmp_path: Path) -> None:
     """Of an order's items the parts are looked up; where a part could be many rows, items are kept with their worth."""
     worth = "sums of qty·price"
     assert worth not in kept(tmp_path / "keys", "id") and worth in kept(tmp_path / "none", None)
+
+
+def test_a_key_that_is_renamed_stays_one(tmp_path: Path) -> None:
+    """The view has the maps that it had, and so does not wait for others."""
+    with rn.open(tmp_path / "s") as db:
+        loaded(db, "id")
+        db.create(spent)
+        before = db._store.tables().keys()
+        db.relation("P").rename("id", "number")
+        assert not db.waiting and db._store.tables().keys() == before
+    with rn.open(tmp_path / "s") as db:
+        assert not db.waiting and dict(db._declared.views["spent"].options.keys)["P"] == ("number",)
