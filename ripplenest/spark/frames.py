@@ -33,8 +33,13 @@ def few(inputs: Iterable[Rows]) -> bool:
 
 def frame(spark: SparkSession, rows: Rows) -> DataFrame:
     """``rows`` with columns c0, …, w; one partition when they are few."""
-    df = spark.createDataFrame(rows.arrow())
+    df = spark.createDataFrame(without_gaps(rows.arrow()))
     return df.coalesce(1) if few([rows]) else df
+
+
+def without_gaps(table: pa.Table) -> pa.Table:
+    """``table`` without pieces that hold no row: of a small table Spark reads none that comes behind such a one."""
+    return pa.Table.from_batches([piece for piece in table.to_batches() if len(piece)], table.schema)
 
 
 @frozen

@@ -69,6 +69,17 @@ def test_every_type_goes_there_and_back(spark: SparkSession) -> None:
     assert same(spark, [Task("m", copy(EVERY), (rows,))], [made("m", EVERY)]) == {"m": ROWS}
 
 
+@pytest.mark.parametrize("sizes_of_pieces", [(0,), (0, 3), (3, 0), (2, 0, 1), (0, 0, 1, 0, 0, 2)])
+def test_rows_in_pieces_some_of_which_are_empty(spark: SparkSession, sizes_of_pieces: tuple[int, ...]) -> None:
+    """As joins and what is seen of sums make them: Spark alone would lose what is behind such a piece."""
+    ends = [sum(sizes_of_pieces[:i]) for i in range(len(sizes_of_pieces))]
+    table = pa.table({"c0": range(3), "w": [1, 1, 1]})
+    pieces = pa.concat_tables([table.slice(end, n) for end, n in zip(ends, sizes_of_pieces, strict=True)])
+    rows = Rows((LONG,), table=pieces)
+    found = same(spark, [Task("m", copy((LONG,)), (rows,))], [made("m", (LONG,))])
+    assert len(found["m"]) == sum(sizes_of_pieces)
+
+
 @pytest.mark.parametrize("holds", [True, False, None])
 def test_products_without_sources(spark: SparkSession, holds: bool | None) -> None:
     """One row when the conditions are true, none when they are false or NULL."""
