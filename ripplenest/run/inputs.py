@@ -222,8 +222,12 @@ class Run:
         turn = self.plan.turns[part] + (at is At.NEW)
         return (rows for cause, rows in self.caused.get(table, {}).items() if self.plan.turns[cause] < turn)
 
+    def stored(self, table: str) -> Rows:
+        """All rows of a table, as they are stored."""
+        return self.built[table] if table in self.built else self.reader.scan(table)
+
     def _whole(self, table: str) -> Rows:
-        return self._visible(table, self.built[table] if table in self.built else self.reader.scan(table))
+        return self._visible(table, self.stored(table))
 
     def _before(self, table: str, step: Step, keys: Rows) -> Rows:
         rows = self.reader.probe(table, step.columns, keys) if step.keys else self.reader.scan(table)

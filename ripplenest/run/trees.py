@@ -6,7 +6,11 @@ the product itself would join, and it is joined where the others spare little of
 """
 
 from collections.abc import Sequence
+from math import prod
 
+import pyarrow.compute as pc
+
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.product import Product
@@ -15,6 +19,7 @@ from ripplenest.vector import join
 from ripplenest.vector.binding import Binding
 
 HEAVIER = 2  # as many rows of relations are joined in the time of one of sums
+LEAST = 1.2  # rows that one of sums is made of; where it is fewer, on average, nobody counts
 Products = tuple[Product, ...]  # that one comprehension is
 
 
@@ -29,11 +34,23 @@ def chosen(run: Run, m: PlannedMap) -> Products | None:
 def _best(run: Run, splits: Sequence[Products]) -> Products:
     """The first one, or another that joins much fewer rows."""
     plain, *others = splits
-    counted = [(rows, own) for own in others if (rows := _rows(run, own)) is not None]
+    some = [own for own in others if all(_each(run, p) >= LEAST for p in own)]
+    counted = [(rows, own) for own in some if (rows := _rows(run, own)) is not None]
     if not counted:
         return plain
     (joined, made_of), best = min(counted, key=lambda c: c[0])
     return best if joined * HEAVIER < made_of else plain
+
+
+def _each(run: Run, p: Product) -> float:
+    """How many rows of relations a pair of rows is made of, on average."""
+    return prod(_made_of(run.plan.shown.get(s.table), run.stored(s.table)) for s in p.sources)
+
+
+def _made_of(m: PlannedMap | None, stored: Rows) -> float:
+    if m is None or m.folding is None or m.kind.passes_on or stored.is_empty:
+        return 1.0
+    return float(pc.sum(stored.arrow().column(m.folding.keys)).as_py()) / len(stored)
 
 
 def _rows(run: Run, split: Products) -> tuple[float, float] | None:

@@ -84,6 +84,7 @@ def test_each_part_of_a_chain_is_one_row_for_its_ends(db: rn.Database) -> None:
 def test_it_is_built_of_two_of_its_parts(db: rn.Database, heavier: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that joins less, in each engine; what it may be built of is explained."""
     monkeypatch.setattr(trees, "HEAVIER", heavier)
+    monkeypatch.setattr(trees, "LEAST", 0)
     whole = rows_of(fresh(db), widest(db))
     db.drop("product")
     db.create(view_of(PRODUCT), materialize="full")

@@ -59,6 +59,7 @@ def test_tree_or_none(how: str, materialize: Materialize, case: Case) -> None:
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "HEAVIER", 0)
+        patch.setattr(trees, "LEAST", 0)
         patch.setattr(builds, "chosen", counting)
         patch.setattr(sizes, "FEW", 0)
         found = build(plan, tables, JOINERS[how])
@@ -114,6 +115,7 @@ def test_the_last_product_of_a_chain_is_the_one_that_joins_least(seed: int, monk
         return found
 
     monkeypatch.setattr(trees, "HEAVIER", 0)
+    monkeypatch.setattr(trees, "LEAST", 0)
     monkeypatch.setattr(builds, "chosen", chosen)
     build(plan, Memory(tables, {}), LocalJoiner())
     spans = {m.name: span(m, names) for m in plan.maps} | {x: (i, i) for i, x in enumerate(names)}

@@ -152,6 +152,7 @@ def test_law_6_by_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 def test_law_6_with_sum_maps_on_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query whose groups read four of them, of products, and are built of them."""
     monkeypatch.setattr(trees, "HEAVIER", 0)
+    monkeypatch.setattr(trees, "LEAST", 0)
     met = COUNTS["sum maps"]
     on_spark(spark, 20, 1)
     assert COUNTS["sum maps"] > met
