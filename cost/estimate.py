@@ -49,7 +49,7 @@ def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None, *, skewed: 
     ``skewed``: changes are likely to be of values that many rows of another table have, not as many as of others.
     Raises UnknownName on a table without a cardinality.
     Laws: grows with ``rows``, except with those of a table whose unique columns group another: the more groups, the
-    smaller each. ``out`` is exact for joins by unique columns where each row finds its partner.
+    smaller each. ``out`` is exact for joins by unique columns where each row finds its partner, unless ``skewed``.
     """
     tables = _Tables(rows, keys or {}, skewed)
     return reduce(Estimate.__add__, (_estimate(j, tables) for j in joins(c)), NOTHING)

@@ -35,7 +35,7 @@ def with_trees(maps: Collection[Map]) -> tuple[Map, ...]:
 def _trees(m: Map, known: Mapping[str, Tables]) -> tuple[tuple[Comprehension, ...], ...]:
     """Each product of ``m``, and behind it its splits; nothing where none has a split."""
     others = {name: tables for name, tables in known.items() if name != m.name}
-    each = [(made_apart(m, c), tuple(_splits(made_apart(m, c), m, others))) for c in m.products]
+    each = [(c, tuple(_splits(c, m, others))) for c in (made_apart(m, c) for c in m.products)]
     return tuple((c, *found) for c, found in each) if any(found for _, found in each) else ()
 
 
