@@ -1,7 +1,10 @@
-"""One workload at one scale: Ripplenest and its rivals in turns on the same changes, and their answers compared.
+"""One workload at one scale: Ripplenest and its rivals in turns on like changes, and their answers compared.
 
 They are compared before the batches, and again when each has changed rows that are not taken back yet. All that is said
 of a rival rests on its answers being equal to ours, and all that is said of us on the reference's.
+
+Each has rounds of its own: who computes the view again reads all of it, and leaves whoever comes next a processor whose
+caches hold nothing of theirs, the more so the larger the state is. A batch in between would seem to grow with the state.
 """
 
 import statistics
@@ -123,17 +126,20 @@ class Turns:
             self._try(name, partial(rival.apply, change.writes))
         return found
 
-    def turn(self, change: Change, ask_rivals: bool) -> float:
-        """The same, measured; the seconds of ours."""
+    def ours(self, change: Change) -> float:
+        """To us alone, measured; the seconds of it."""
         samples = self.samples[change.kind, change.rows]
-        samples.applied.append(self.apply(change))
+        samples.applied.append(apply(self.db, change, "auto"))
         if change.kind == "insert":
             samples.floors.append(floor(self.folder, change.writes))
-            if ask_rivals:
-                self._ask_rivals(samples)
         return samples.applied[-1].seconds
 
-    def _ask_rivals(self, samples: Samples) -> None:
+    def theirs(self, change: Change) -> None:
+        """To everybody; what rivals take to compute the view again is measured."""
+        self.apply(change)
+        if change.kind != "insert":
+            return
+        samples = self.samples[change.kind, change.rows]
         if REFERENCE in self.rivals:
             samples.rivals[REFERENCE].append(timed(self.reference.recompute)[1])
         for name, rival in self.others.items():
@@ -207,17 +213,22 @@ def batch_sizes(workload: Workload, asked: Asked, data: Data) -> list[int]:
 
 
 def _rounds(turns: Turns, changes: Changes, sizes: Sequence[int], asked: Asked, scale: float) -> None:
-    """Batches of each size, there and back, as often as was asked or fits into the time. A round to warm up comes
-    first, so that a batch finds what others of its size left, not larger ones. The time of rivals is their own: that
-    they are slow takes no round from us."""
+    """Batches of each size, there and back, as often as was asked or fits into the time, and then those of rivals. A
+    round to warm up comes first, so that a batch finds what others of its size left, not larger ones. A round leaves
+    what it found, so rivals need not hear of ours, and their time is their own: that they are slow takes no round from
+    us."""
     seconds = asked.seconds_at(scale) / len(sizes)
     for rows in sizes:
         for change in _round(changes, rows):
             turns.apply(change)
-        started, done, ours = time.perf_counter(), 0, 0.0
+        done, ours = 0, 0.0
         while not done or (done < asked.rounds and ours * (done + 1) / done <= seconds):
-            ask_rivals = not done or (done < RIVAL_ROUNDS and time.perf_counter() - started <= seconds)
-            ours += sum(turns.turn(change, ask_rivals) for change in _round(changes, rows))
+            ours += sum(map(turns.ours, _round(changes, rows)))
+            done += 1
+        started, done = time.perf_counter(), 0
+        while turns.rivals and (not done or (done < RIVAL_ROUNDS and time.perf_counter() - started <= seconds)):
+            for change in _round(changes, rows):
+                turns.theirs(change)
             done += 1
 
 

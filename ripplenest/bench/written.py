@@ -13,9 +13,10 @@ from ripplenest.bench.sections import Section, sections
 
 INTRODUCTION = """# What Ripplenest costs
 
-Written by `ripplenest bench`, which measures Ripplenest and what a user would take instead on the same machine, in
-turns on the same changes. Every answer that a figure rests on was compared with DuckDB's, before the batches and after
-them, and what differed is refused. A batch lasts from its first row until it is committed to disk; rivals keep all in
+Written by `ripplenest bench`, which measures Ripplenest and what a user would take instead on the same machine, on
+like changes, in rounds of its own each: who computes the view again empties the caches of whoever comes next. Every
+answer that a figure rests on was compared with DuckDB's, before the batches and after them, and what differed is
+refused. A batch lasts from its first row until it is committed to disk; rivals keep all in
 memory, and what they do to apply the change is not counted.
 
 Structured Streaming and Pathway maintain the view instead, each in a process of its own, and are asked for inserts
