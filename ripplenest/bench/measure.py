@@ -3,8 +3,9 @@
 They are compared before the batches, and again when each has changed rows that are not taken back yet. All that is said
 of a rival rests on its answers being equal to ours, and all that is said of us on the reference's.
 
-Each has rounds of its own: who computes the view again reads all of it, and leaves whoever comes next a processor whose
-caches hold nothing of theirs, the more so the larger the state is. A batch in between would seem to grow with the state.
+Each has rounds of its own: who computes the view again reads all of it, and leaves whoever comes next a processor
+whose caches hold nothing of theirs, the more so the larger the state is. So a batch in between would seem to grow with
+the state.
 """
 
 import statistics

@@ -6,6 +6,7 @@ rows read and made is beyond ``MOST``, whether a session was given or not; nothi
 """
 
 from collections.abc import Callable
+from math import inf
 from typing import Literal
 
 from attrs import evolve, field, frozen
@@ -36,6 +37,7 @@ class Chosen(Place):
 
     joiner: Joiner
     here: Joiner | None = None
+    most: float = inf  # rows of work that it may turn out to be
 
     def told(self, here: int) -> "Chosen":
         """The same, which says that so many rows were joined in this process."""
@@ -64,7 +66,8 @@ class Engines:
         """The engine for it."""
         place = self.place(rows)
         here = self._engine("local") if place.name == "spark" else None
-        return Chosen(place.name, place.why, self._engine(place.name), here)
+        most = MOST if self.wanted == "auto" and here is None else inf
+        return Chosen(place.name, place.why, self._engine(place.name), here, most)
 
     def _engine(self, name: Literal["local", "spark"]) -> Joiner:
         if name not in self._made:

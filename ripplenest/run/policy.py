@@ -8,17 +8,24 @@ Policies. A batch is maintained or recomputed (``ripplenest/run/policy.py``); bo
 nothing downstream can tell. "auto" compares estimates with the sizes at hand and recomputes only what is clearly
 cheaper that way, or what triggers cannot do: they also ask about rows that went and rows that came together, which no
 state holds, and a division can fail for those. "strict" refuses instead.
+
+What groups, first rows and domains pass on is not known before: a new row can change what others see of its key, or
+nothing. So there is a least and a most that triggers can cost. Where recomputing lies in between, triggers are tried:
+before each level it is known what the levels before passed on, and when recomputing is cheaper than what is done and
+what comes next together, they are given up. So at most about twice the work is done that was needed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from typing import Literal, get_args
 
 from attrs import evolve, frozen
 
+from ripplenest.delta.program import MapKind
 from ripplenest.errors import BatchMisuse
 from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import EvaluationError, NotIncremental
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 
 Policy = Literal["auto", "incremental", "strict", "full"]
@@ -31,11 +38,14 @@ MARGIN = 1.5  # estimates are rough, so recomputing must look clearly cheaper
 
 @frozen
 class Decision:
-    """How the views of a batch are kept fresh, and why; ``rows`` of work that is."""
+    """How the views of a batch are kept fresh, and why; ``rows`` of work that is at least, and at most ``bound``.
+    Triggers are given up rather than do more than ``most``."""
 
     how: How
     why: str
-    rows: float = 0.0
+    rows: float
+    bound: float
+    most: float = inf
 
 
 def check_policy(policy: object) -> Policy:
@@ -43,17 +53,16 @@ def check_policy(policy: object) -> Policy:
     return one_of(policy, POLICIES, "there is no such policy", error=BatchMisuse)
 
 
-def decide(policy: Policy, plan: Plan, sizes: Callable[[str], int], changes: Mapping[str, int]) -> Decision:
-    """How to apply a batch that changes parts by so many rows; ``sizes`` of the stored tables before it.
+def decide(policy: Policy, work: "Work") -> Decision:
+    """How to apply a batch that is so much ``work``.
 
     Raises NotIncremental when the policy is strict and recomputing is clearly cheaper.
     """
-    work = Work(plan, sizes, changes)
     match policy:
         case "full":
-            return Decision("full", "policy full", work.full())
+            return _again(work, "policy full")
         case "incremental":
-            return Decision("incremental", "policy incremental", work.incremental())
+            return Decision("incremental", "policy incremental", work.least(), work.incremental())
         case "strict":
             return _not_full(_cheaper(work))
         case "auto":
@@ -61,15 +70,24 @@ def decide(policy: Policy, plan: Plan, sizes: Callable[[str], int], changes: Map
 
 
 def _cheaper(work: "Work") -> Decision:
-    triggers, again = work.incremental(), work.full()
+    triggers = work.incremental()
     if triggers <= SMALL:
         why = f"about {triggers:,.0f} rows of work, and triggers do what is below {SMALL:,}"
-        return Decision("incremental", why, triggers)
+        return Decision("incremental", why, triggers, triggers)
+    again = work.full()
     if triggers <= MARGIN * again:
         why = f"about {triggers:,.0f} rows of work, and recomputing ({again:,.0f}) would not clearly be cheaper"
-        return Decision("incremental", why, triggers)
-    why = f"about {again:,.0f} rows to recompute, {triggers:,.0f} rows of work for the triggers"
-    return Decision("full", why, again)
+        return Decision("incremental", why, triggers, triggers)
+    least, most = work.least(), MARGIN * again
+    if least <= most:
+        why = f"{least:,.0f} to {triggers:,.0f} rows of work, as it turns out, and {again:,.0f} to recompute"
+        return Decision("incremental", why, least, triggers, most)
+    return _again(work, f"about {again:,.0f} rows to recompute, {least:,.0f} rows of work for the triggers")
+
+
+def _again(work: "Work", why: str) -> Decision:
+    rows = work.full()
+    return Decision("full", why, rows, rows)
 
 
 def after_failure(policy: Policy, error: EvaluationError, work: "Work") -> Decision:
@@ -77,9 +95,16 @@ def after_failure(policy: Policy, error: EvaluationError, work: "Work") -> Decis
     the batch nor after it, so that recomputing can still succeed. Raises ``error`` where the policy does not recompute.
     """
     if policy == "auto":
-        return Decision("full", f"the triggers met rows for which the view has no value: {error}", work.full())
+        return _again(work, f"the triggers met rows for which the view has no value: {error}")
     error.possible = ('policy="auto", which recomputes where triggers fail',)
     raise error
+
+
+def after_giving_up(policy: Policy, tried: "GivenUp", work: "Work") -> Decision:
+    """What to do when triggers were given up. Raises NotIncremental when the policy is strict."""
+    triggers = f"{tried.rows:,.0f} rows of work for the triggers, as it turned out"
+    found = _again(work, f"about {work.full():,.0f} rows to recompute, {triggers}")
+    return _not_full(found) if policy == "strict" else found
 
 
 def _not_full(found: Decision) -> Decision:
@@ -95,7 +120,7 @@ FOUND = 2  # rows read in order that one costs which is looked up: it is searche
 
 @frozen
 class Work:
-    """Rows read and made, estimated from what is stored.
+    """Rows read and made when parts change by so many rows, estimated from the ``sizes`` of the stored tables before.
 
     A row of a part stands behind as many rows of another table as that one has for each row of the part, and a key of
     it leads to them, or to the one row that it stands behind.
@@ -106,22 +131,40 @@ class Work:
     changes: Mapping[str, int]
 
     def incremental(self) -> float:
-        """For the statements of the changed parts: the change is read, its keys are looked up in other tables, and what
-        is found makes rows."""
+        """For the statements of the changed parts, at most, as far as it depends on what is passed on."""
         changes: dict[str, float] = dict(self.changes)
         total = 0.0
         for m in self.plan.maps:
-            passed_on = 0.0
-            for part, products in m.triggers:
-                rows = changes.get(part, 0.0)
-                if rows:
-                    made = rows * self._each(m.name, part)
-                    passed_on += rows + made
-                    total += sum(rows + FOUND * self._found(p, part, rows, made) + made for p in products)
-                    total += sum(self._scanned(p) for p in products)
+            total += self.of((m,), changes)
             if m.kind.passes_on:
-                changes[m.name] = passed_on
+                changes[m.name] = self._passed_on(m, changes)
         return total
+
+    def least(self) -> float:
+        """The same, if nothing that is passed on changes."""
+        return self.of(self.plan.maps, self.changes)
+
+    def of(self, maps: Iterable[PlannedMap], changes: Mapping[str, float]) -> float:
+        """For the statements of ``maps``: the change is read, its keys are looked up in other tables, and what is found
+        makes rows."""
+        return sum(
+            self._product(m, p, part, changes[part])
+            for m in maps
+            for part, products in m.triggers
+            if changes.get(part)
+            for p in products
+        )
+
+    def _product(self, m: PlannedMap, p: Product, part: str, rows: float) -> float:
+        made = rows * self._each(m.name, part)
+        return rows + FOUND * self._found(p, part, rows, made) + made + self._scanned(p)
+
+    def _passed_on(self, m: PlannedMap, changes: Mapping[str, float]) -> float:
+        """At most, how many rows change of what others see: no more than there are, before and after."""
+        rows = sum(changes.get(part, 0.0) for part, _ in m.triggers)
+        made = sum(changes.get(part, 0.0) * self._each(m.name, part) for part, _ in m.triggers)
+        is_replaced = m.kind in (MapKind.GROUP, MapKind.TOP)  # a row that comes takes the place of one that goes
+        return min(rows + made if is_replaced else max(rows, made), 2 * (self.sizes(m.name) + rows))
 
     def full(self) -> float:
         """For building every map from the parts after the batch, and comparing it with what it holds."""
@@ -143,3 +186,26 @@ class Work:
 
     def _after(self, table: str) -> int:
         return self.sizes(table) + self.changes.get(table, 0)
+
+
+class GivenUp(Exception):
+    """Triggers that would do so many ``rows`` of work in all, as far as is known, and have ``read`` stored rows."""
+
+    def __init__(self, rows: float, read: int) -> None:
+        super().__init__(rows, read)
+        self.rows, self.read = rows, read
+
+
+@frozen
+class Trial:
+    """Triggers that are given up rather than do more than ``most`` rows of ``work``."""
+
+    work: Work
+    most: float
+
+    def check(self, level: Iterable[PlannedMap], changes: Mapping[str, float], read: int, made: int) -> None:
+        """Before a level: parts and maps before it changed by so many rows, for which rows were read and made. Raises
+        GivenUp."""
+        rows = FOUND * read + made + self.work.of(level, changes)
+        if rows > self.most:
+            raise GivenUp(rows, read)

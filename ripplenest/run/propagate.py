@@ -25,6 +25,7 @@ from ripplenest.run.counts import check_counts
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.passing import stored_before, visible_change
+from ripplenest.run.policy import Trial
 from ripplenest.run.refill import refilled
 from ripplenest.run.schedule import HERE, awaited, rows_of
 from ripplenest.version.version import Tables
@@ -48,9 +49,16 @@ class Propagation:
         return {name: rows for name, rows in self.changes.items() if not rows.is_empty}
 
 
-def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner, here: Joiner | None = None) -> Propagation:
+def propagate(
+    plan: Plan,
+    reader: Tables,
+    changes: Changes,
+    joiner: Joiner,
+    here: Joiner | None = None,
+    trial: Trial | None = None,
+) -> Propagation:
     """The change of every map when the parts change by ``changes`` (signed rows by part). ``here`` is for a ``joiner``
-    of jobs: what joins the little that others wait for in place of it.
+    of jobs: what joins the little that others wait for in place of it. Raises GivenUp where a ``trial`` ends.
 
     Law 6: what a map holds plus its change is what its definition gives on the changed parts.
     """
@@ -59,6 +67,9 @@ def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner, here
     out: dict[str, Rows] = {}
     last: list[Task] = []
     for level in plan.levels:
+        if trial is not None:
+            made = sum(map(len, out.values()))
+            trial.check(level, {part: len(rows) for part, rows in run.changes.items()}, sum(run.read), made)
         now = [m for m in level if m.name in first]
         names = {t.name for m in now for t in m.summed}
         tasks = list(_tasks(run, level))

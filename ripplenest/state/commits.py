@@ -34,16 +34,15 @@ from ripplenest.intake.operations import FORMS, Form, Operation, Write, content,
 from ripplenest.intake.operations import LOADS as FORM
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
-from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
-from ripplenest.run.engines import Chosen, Engines, Place
-from ripplenest.run.policy import Decision, Policy, Work, after_failure, decide
-from ripplenest.run.propagate import propagate
+from ripplenest.run.engines import Engines, Place
+from ripplenest.run.policy import Policy, Work, decide
 from ripplenest.schema.relation import Relation, find_relation
 from ripplenest.state.back import Undoing
 from ripplenest.state.declared import Declared
+from ripplenest.state.fresh import Fresh, Freshening
 from ripplenest.state.notes import LOADS, ROLLBACKS, meta_key, note
-from ripplenest.state.recomputing import Found, Recomputing
+from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Laps, Report
 from ripplenest.state.state import State
 from ripplenest.state.stored import relation_text
@@ -251,7 +250,7 @@ class Commits:
         changes = applied.changes
         laps.end("intake")
         with ExitStack() as held:
-            decision, engine, found = self._changed(policy, snapshot, changes, held)
+            decision, engine, found = self._fresh(policy, snapshot, changes, held)
             laps.end("views")
             report = Report(
                 snapshot.version + 1,
@@ -280,27 +279,14 @@ class Commits:
         relations, version = self._declared.relations, snapshot.version + 1
         return carry_out(relations, lambda: self.state.overlay(snapshot), version, named)
 
-    def _changed(
-        self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows], held: ExitStack
-    ) -> tuple[Decision, Chosen, Found]:
+    def _fresh(self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows], held: ExitStack) -> Fresh:
         """What a batch that changes parts does to every map, and how and where that was found. What tasks wrote of it
         is there until ``held`` ends."""
         if policy == "strict":
             self._declared.check_strict(changes)
         self.state.check_indexed(snapshot)
-        plan, sizes = self._declared.plan(), {part: len(rows) for part, rows in changes.items()}
-        decision = decide(policy, plan, snapshot.size, sizes)
-        engine = self.engines.choose(decision.rows)
-        if decision.how == "incremental":
-            try:
-                done = propagate(plan, snapshot, changes, engine.joiner, engine.here)
-                return decision, engine.told(done.here), Found.of(done)
-            except EvaluationError as error:
-                # Triggers also ask about rows that were and rows that came together, which no state holds.
-                decision = after_failure(policy, error, Work(plan, snapshot.size, sizes))
-                engine = self.engines.choose(decision.rows)
-        found = self._recomputing.found(plan, Pending(snapshot, changes), engine, decision.rows, held)
-        return decision, engine, found
+        views = Freshening(self.engines, self._recomputing, self._declared.plan(), snapshot, changes)
+        return views.found(policy, held)
 
     # ------------------------------------------------------------ back
 
@@ -312,7 +298,7 @@ class Commits:
         snapshot = self.state.snapshot()
         undoing = Undoing(self._declared, snapshot, to)
         how: Policy = policy if policy == "full" else "auto"
-        decision = decide(how, self._declared.plan(), snapshot.size, undoing.sizes)
+        decision = decide(how, Work(self._declared.plan(), snapshot.size, undoing.sizes))
         most, place = undoing.most(decision), self.engines.place(undoing.most(decision))
         with ExitStack() as held:
             if self.builds is not None and is_by_tasks(place, most):
@@ -320,7 +306,7 @@ class Commits:
                 return self._back(undoing, place, undoing.parts(found.rows), Change(written=found.written))
             back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in undoing.relations}
             changes = {part: rows for part, rows in back.items() if len(rows)}
-            _, engine, found = self._changed(how, snapshot, changes, held)
+            _, engine, found = self._fresh(how, snapshot, changes, held)
             stored = folded(changes, snapshot, self._declared.folded)
             return self._back(undoing, engine, changes, Change({**stored, **found.deltas}, written=found.written))
 

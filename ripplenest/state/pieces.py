@@ -43,7 +43,7 @@ class Pieces:
     def _of(self, view: Kept, sizes: Sizes, changes: Mapping[str, int]) -> Iterator[Piece]:
         plan = self.declared.plan()
         if changes and plan.programs:
-            decision = decide("incremental" if self.policy == "strict" else self.policy, plan, sizes, changes)
+            decision = decide("incremental" if self.policy == "strict" else self.policy, Work(plan, sizes, changes))
             how = "by triggers" if decision.how == "incremental" else "recomputed"
             yield self._piece("a batch", how, decision.rows)
         own = {m.name for m in view.plan.maps}
