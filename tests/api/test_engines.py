@@ -9,6 +9,7 @@ import pytest
 from support.shop import ANN, BOB, FILMS, VIEWS, movie, opened, order
 
 import ripplenest as rn
+from ripplenest import Bag
 from ripplenest.run import engines
 from ripplenest.run.engines import MOST, Engines
 from ripplenest.run.joiner import PythonJoiner
@@ -78,6 +79,42 @@ def test_work_beyond_one_process_goes_to_spark(tmp_path: Any, monkeypatch: pytes
     said = {note["kind"]: (note.get("engine"), note.get("engine_why")) for note in reversed(notes) if note}
     assert said["batch"][0] == said["rollback"][0] == "spark" and said["load"][0] == said["create"][0] == "local"
     assert all(why for _, why in (said[kind] for kind in ("batch", "load", "create", "rollback")))
+
+
+@rn.record
+class Pair:
+    a: int
+    b: int
+
+
+@rn.view
+def firsts(E: Bag[Pair]):
+    return [
+        {"a": a, "first": rn.top(2, [{"b": e.b} for e in es], key=lambda e: e["b"])}
+        for a, es in rn.group_by(E, lambda e: e.a)
+    ]
+
+
+def test_what_may_be_too_much_for_one_process_begins_there(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of groups that are there change nothing that others see; new groups do, and then Spark is asked."""
+    monkeypatch.setattr(rn.Database, "_spark_joiner", lambda _: Spark())
+    monkeypatch.setattr(engines, "MOST", 3_000)
+    with rn.open(tmp_path, engine="auto", policy="incremental") as db:
+        db.relation("E", Pair)
+        rows = [{"a": i % 20, "b": i} for i in range(400)]
+        db.load("E", rows)
+        db.create(firsts)
+        for new, engine in (([{"a": i, "b": 999} for i in range(20)], "local"), (many_groups(), "spark")):
+            with db.batch() as b:
+                b.insert("E", new)
+            rows += new
+            assert (b.report.engine, b.report.verdict) == (engine, "incremental")
+        assert Spark.started == 1 and "more than 3,000" in b.report.engine_why
+        assert db.view("firsts").rows() == firsts(rows) and db.verify().ok
+
+
+def many_groups() -> list[dict[str, int]]:
+    return [{"a": 100 + i, "b": i} for i in range(100)]
 
 
 def test_no_jvm_before_spark_is_asked_for(tmp_path: Any) -> None:

@@ -115,6 +115,63 @@ def test_auto_recomputes_what_replaces_nearly_everything(tmp_path, monkeypatch):
         assert db.view("related").rows() == []
 
 
+@rn.view
+def firsts(E: Bag[Edge]):
+    """Of each a the greatest two, whose place is in a domain."""
+    return [
+        {"a": a, "first": rn.top(2, [{"b": e.b} for e in es], key=lambda e: e["b"], desc=True)}
+        for a, es in rn.group_by(E, lambda e: e.a)
+    ]
+
+
+def of_groups(path: Any, **options: Any) -> rn.Database:
+    """Twenty groups of twenty."""
+    db = edges(path, **options)
+    db.load("E", ROWS)
+    db.create(firsts)
+    return db
+
+
+ROWS = [{"a": i % 20, "b": i} for i in range(400)]
+UNSEEN = [{"a": i, "b": 0} for i in range(20)]
+NEW = [{"a": 100 + i, "b": i} for i in range(100)]
+
+
+def test_what_may_cost_more_than_recomputing_is_tried(tmp_path, monkeypatch):
+    """A row of each group could change all that is said of them, and changes nothing. When there are many new groups,
+    it is known in the middle, and what was read until then is told."""
+    monkeypatch.setattr(policy, "SMALL", 0)
+    with of_groups(tmp_path / "state") as db:
+        with db.batch() as b:
+            b.insert("E", UNSEEN)
+        assert (b.report.verdict, b.report.rows_read) == ("incremental", 80) and "as it turns out" in b.report.why
+        with db.batch() as b:
+            b.delete("E", ROWS[:20])
+            b.insert("E", NEW)
+        assert b.report.verdict == "full" and "as it turned out" in b.report.why
+        recomputed(db, {"firsts": firsts}, {"E": [*ROWS[20:], *UNSEEN, *NEW]})
+        tried = b.report.rows_read
+    with of_groups(tmp_path / "other") as db:
+        with db.batch() as b:
+            b.insert("E", UNSEEN)
+        with refused(db, errors.NotIncremental, "as it turned out", "smaller"), db.batch(policy="strict") as b:
+            b.insert("E", NEW)
+        with db.batch(policy="full") as b:
+            b.delete("E", ROWS[:20])
+            b.insert("E", NEW)
+        assert b.report.rows_read < tried
+
+
+def test_what_is_done_counts_as_what_is_to_come(tmp_path):
+    """Rows that are read cost FOUND each, and those that are made one."""
+    with edges(tmp_path / "state") as db:
+        trial = policy.Trial(policy.Work(db._declared.plan(), len, {}), 50.0)
+        trial.check((), {}, read=20, made=10)
+        with pytest.raises(policy.GivenUp) as error:
+            trial.check((), {}, read=20, made=11)
+    assert (error.value.rows, error.value.read) == (51.0, 20)
+
+
 def test_the_policy_of_the_database_holds_unless_a_batch_says_otherwise(tmp_path):
     """open(policy=...) and batch(policy=...)."""
     with opened(tmp_path / "state", policy="full") as db:
