@@ -187,7 +187,7 @@ def matched(
     total = int(many.sum())
     if not total:
         return _NOWHERE, _NOWHERE
-    if total > max(CROWDED, CROWD * len(hashes)):
+    if is_crowded(total, len(hashes)):
         _, once = np.unique(hashes, return_index=True)
         if total > CROWD * (len(hashes) + int(many[once].sum())):
             _, entries = _each(first[once], many[once])
@@ -199,6 +199,11 @@ def matched(
     for column, key in zip(values(places), keys, strict=True):
         equal &= same(column, key.take(asked))
     return (which, places) if equal.all() else (which[equal], places[equal])
+
+
+def is_crowded(candidates: int, keys: int) -> bool:
+    """Whether more rows have the hashes of so many keys than can be compared one by one."""
+    return candidates > max(CROWDED, CROWD * keys)
 
 
 def _each(first: Places, many: Places) -> tuple[Places, Places]:

@@ -139,6 +139,12 @@ class KeyIndex:
         return int(self.hashes[0]), int(self.hashes[-1])
 
     @property
+    def is_near(self) -> bool:
+        """Whether it is searched as it is: its hashes are today's, and so few of them that nothing has to be checked or
+        passed over."""
+        return self._whole and len(self.hashes) <= NEAR and self.texts == "words"
+
+    @property
     def _whole(self) -> bool:
         """Whether nothing has to be checked."""
         return self.blocks is None or self.blocks.whole

@@ -24,6 +24,8 @@ from ripplenest.store.first import Asked, Take, read_first
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.layouts import Layout, layout_of
 from ripplenest.store.ordered import OrderedIndex
+from ripplenest.store.probing import Asked as AskedKeys
+from ripplenest.store.probing import Part, Probe
 from ripplenest.store.segments import Reader, Segment, of_hashes
 from ripplenest.store.specs import Columns, TableSpec, columns_of, columns_text, spec_of
 
@@ -68,22 +70,16 @@ class TableRef:
         self._check_key(columns)
         if not len(keys):
             return Rows.empty(self.spec.types)
-        asked = asked_for(columns, keys, tuple(self.spec.types[i] for i in columns))
-        found = [
-            reader.probe(s, own, self._indexed(s), self.layouts)
-            for run in sorted_runs(self.segments)
-            for s, own in self._asked(reader, run, asked)
-        ]
-        return self._rows([t for t in found if t is not None])
+        asked = AskedKeys.of(asked_for(columns, keys, tuple(self.spec.types[i] for i in columns)))
+        parts = (part for run in sorted_runs(self.segments) for part in self._asked(reader, run, asked.keys))
+        return self._rows(Probe(reader, asked, self._indexed, self.layouts).rows(parts))
 
     def many(self, reader: Reader, columns: Columns, keys: Rows) -> Places:
         """By key, how many entries have its hash, as ``Snapshot.many`` has it."""
         self._check_key(columns)
-        asked = Keys(columns, keys)
-        found = np.zeros(len(asked), np.int64)
-        for s in self.segments if len(asked) else ():
-            found += reader.many(s, asked, self._indexed(s), self.layouts)
-        return found[asked.numbers(keys)]
+        asked = AskedKeys.of(Keys(columns, keys))
+        parts = (Part(s, 0, len(asked.keys)) for s in self.segments)
+        return Probe(reader, asked, self._indexed, self.layouts).many(parts)[asked.keys.numbers(keys)]
 
     def _check_key(self, columns: Columns) -> None:
         if columns not in self.spec.indexes:
@@ -113,13 +109,13 @@ class TableRef:
     def _in_order(self, reader: Reader, s: Segment, o: Ordering) -> tuple[OrderedIndex, Take]:
         return reader.order(s, o, self._indexed(s), self.layouts), partial(reader.taken, s, layouts=self.layouts)
 
-    def _asked(self, reader: Reader, run: Segments, keys: Keys) -> Iterator[tuple[Segment, Keys]]:
+    def _asked(self, reader: Reader, run: Segments, keys: Keys) -> Iterator[Part]:
         """Which segments of a sorted run can have one of ``keys``, and which of these it can have."""
         if len(run) == 1 or keys.columns != self.clustered:
-            yield from ((s, keys) for s in run)
+            yield from (Part(s, 0, len(keys)) for s in run)
             return
         first, end = reader.spread(run, keys)
-        yield from ((run[i], keys.part(first[i], end[i])) for i in np.flatnonzero(end > first).tolist())
+        yield from (Part(run[i], int(first[i]), int(end[i])) for i in np.flatnonzero(end > first).tolist())
 
     @property
     def is_run(self) -> bool:

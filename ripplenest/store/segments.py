@@ -199,11 +199,6 @@ class Reader:
             return None
         return found if places is candidates else adapted(rows.taken(places), later)  # nearly always all of them are
 
-    def many(self, segment: Segment, keys: Keys, complete: bool = True, layouts: Sequence[Layout] = ()) -> Places:
-        """By key, how many rows of ``segment`` have its hash. Raises CorruptState. ``complete``: see ``index``."""
-        index = self.index(segment, keys.columns, complete, layouts)
-        return index.spans(index.asked(keys))[1]
-
     def spread(self, run: tuple[Segment, ...], keys: Keys) -> tuple[Places, Places]:
         """By segment of a sorted run that is ordered by the columns of ``keys``, which of these its hashes are among:
         the first, and the one after the last. What the least and the greatest hash of each is, is asked once."""

@@ -17,13 +17,13 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.nrc.types import LONG, STRING, nullable
-from ripplenest.store import ranges, segments
+from ripplenest.store import probing, ranges
 from ripplenest.store.disk import Disk
-from ripplenest.store.indexes import RANGE, SHIFT
+from ripplenest.store.indexes import RANGE, SHIFT, KeyIndex
 from ripplenest.store.ranges import Unwritten, divided, merge, windows, written
 from ripplenest.store.ref import TableRef, sorted_runs
 from ripplenest.store.ref import ranges as between
-from ripplenest.store.segments import Reader
+from ripplenest.store.segments import Reader, of_hashes
 from ripplenest.store.specs import Change, TableSpec, Written
 from ripplenest.store.staging import Staging
 from ripplenest.store.store import Store
@@ -163,14 +163,14 @@ def loaded(folder: Path, many: int, parts: int) -> Store:
 
 def test_a_probe_asks_the_segments_that_can_have_its_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the first access key; by others each segment is asked."""
-    asked: list[int] = []
-    probe = Reader.probe
+    asked: list[int | None] = []
+    hits = probing.hits
 
-    def counted(self: Reader, segment: Any, *args: Any) -> Any:
-        asked.append(segment.id)
-        return probe(self, segment, *args)
+    def counted(known: KeyIndex, *args: Any) -> Any:
+        asked.append(known.segment)
+        return hits(known, *args)
 
-    monkeypatch.setattr(segments.Reader, "probe", counted)
+    monkeypatch.setattr(probing, "hits", counted)
     with loaded(tmp_path / "s", 3000, 20) as store:
         now = store.snapshot()
         for key in (0, 17, 2999):
@@ -237,6 +237,6 @@ def test_a_hash_is_in_the_range_that_begins_with_it() -> None:
     given = Rows.of_pairs(TYPES, [((i, "a"), 1) for i in range(50)]).arrow()
     hashes = (hashes_of(given, (0, 1)) >> SHIFT).tolist()
     for i, h in enumerate(hashes):
-        assert segments.of_hashes(given, (0, 1), h, h + 1).column("c0").to_pylist() == [i]
-        assert segments.of_hashes(given, (0, 1), 0, h).num_rows == sorted(hashes).index(h)
-    assert segments.of_hashes(given, (0, 1), 0, RANGE) is given
+        assert of_hashes(given, (0, 1), h, h + 1).column("c0").to_pylist() == [i]
+        assert of_hashes(given, (0, 1), 0, h).num_rows == sorted(hashes).index(h)
+    assert of_hashes(given, (0, 1), 0, RANGE) is given
