@@ -49,7 +49,8 @@ def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None, *, skewed: 
     ``skewed``: changes are likely to be of values that many rows of another table have, not as many as of others.
     Raises UnknownName on a table without a cardinality.
     Laws: grows with ``rows``, except with those of a table whose unique columns group another: the more groups, the
-    smaller each. ``out`` is exact for joins by unique columns where each row finds its partner, unless ``skewed``.
+    smaller each. Where ``skewed``, it is no less. ``out`` is exact for joins by unique columns where each row finds its
+    partner, unless ``skewed``.
     """
     tables = _Tables(rows, keys or {}, skewed)
     return reduce(Estimate.__add__, (_estimate(j, tables) for j in joins(c)), NOTHING)
@@ -152,16 +153,16 @@ class _Tables:
         them.
 
         Where some of them are equated with unique columns of another table U, the rows of one row of U are |T| / |U|,
-        unless these are skewed, and take the place of T for the other columns; and so for a dictionary T, its label,
-        and its parent U.
+        and take the place of T for the other columns; and so for a dictionary T, its label, and its parent U. Where
+        changes are skewed, those of a row of U are no fewer than those of a value of columns that are not unique.
         """
         size = self.size(rel)
         columns = frozenset(e.column for e in found)
         if any(unique <= columns for unique in self._unique(rel)):
             return min(1.0, size)
-        groups, used = max(self._groups(rel, found, others), key=lambda g: g[0], default=(1.0, frozenset()))
-        group = max(size / groups, min(1.0, size))
-        return float(min(group ** (ROOT ** len(columns - used)), size))
+        partners, bags = list(self._partners(found, others)), list(self._bags(rel, columns))
+        even = _of_groups(size, columns, [*partners, *bags])
+        return max(even, _of_groups(size, columns, bags)) if self.skewed else even
 
     def different(self, rel: Rel, columns: frozenset[str]) -> float:
         """The values of ``columns``: as many as rows where they are unique, as many as there are bags of a dictionary
@@ -175,25 +176,21 @@ class _Tables:
         others = columns - label if bags > 1 else columns
         return float(min(bags * size ** (ROOT * len(others)), max(size, 1.0)))
 
-    def _groups(
-        self, rel: Rel, found: tuple[Equation, ...], others: Mapping[str, Rel]
-    ) -> Iterable[tuple[float, frozenset[str]]]:
-        """(|U|, columns of ``rel``) for each U of known size whose unique columns these are equated with."""
-        return (g for g in self._partners(rel, found, others) if g[0] >= 1)
-
-    def _partners(
-        self, rel: Rel, found: tuple[Equation, ...], others: Mapping[str, Rel]
-    ) -> Iterable[tuple[float, frozenset[str]]]:
+    def _partners(self, found: tuple[Equation, ...], others: Mapping[str, Rel]) -> Iterable["_Groups"]:
+        """For each U whose unique columns these are equated with."""
         by_var: dict[str, dict[str, str]] = {}
         for e in found:
-            if e.partner and not self.skewed:
+            if e.partner:
                 by_var.setdefault(e.partner[0], {})[e.partner[1]] = e.column
         for var, columns in by_var.items():
             for unique in self._unique(others[var]):
                 if unique <= columns.keys():
                     yield self.rows.get(others[var].name, 0.0), frozenset(columns[c] for c in unique)
+
+    def _bags(self, rel: Rel, columns: frozenset[str]) -> Iterable["_Groups"]:
+        """For a dictionary, of which a label is asked for."""
         site = dictionary_site(rel)
-        if site is not None and (label := label_columns("label", site)) <= {e.column for e in found}:
+        if site is not None and (label := label_columns("label", site)) <= columns:
             yield self._parent(rel), label
 
     def _unique(self, rel: Rel) -> list[frozenset[str]]:
@@ -213,6 +210,16 @@ class _Tables:
         if key not in self.rows:
             raise UnknownName(f"there is no cardinality of {key!r}", got=key, possible=sorted(self.rows))
         return min(float(self.rows[key]), MOST)
+
+
+_Groups = tuple[float, frozenset[str]]  # how many groups of rows some columns make; 0 where it is not known
+
+
+def _of_groups(size: float, columns: frozenset[str], groups: Iterable[_Groups]) -> float:
+    """Rows for one value of ``columns``, some of which make the most of ``groups``."""
+    many, used = max((g for g in groups if g[0] >= 1), key=lambda g: g[0], default=(1.0, frozenset[str]()))
+    group = max(size / many, min(1.0, size))
+    return float(min(group ** (ROOT ** len(columns - used)), size))
 
 
 def dictionary_site(rel: Rel) -> Site | None:

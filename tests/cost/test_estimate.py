@@ -198,7 +198,8 @@ def test_the_order_of_random_joins(c: Choices) -> None:
 
 @law()
 def test_estimates_are_monotone(c: Choices) -> None:
-    """rows ≤ rows' ⟹ estimate(c, rows) ≤ estimate(c, rows'), where no table groups another."""
+    """rows ≤ rows' ⟹ estimate(c, rows) ≤ estimate(c, rows'), where no table groups another; and it is no more than
+    where changes are skewed."""
     p, rows = random_join(c)
     more = {key: n * (1 + c.number(4)) + c.number(2) for key, n in rows.items()}
     for keys in (None, KEYS):
@@ -206,6 +207,16 @@ def test_estimates_are_monotone(c: Choices) -> None:
         few, many = estimate(p, rows, keys), estimate(p, grown, keys)
         assert few.read <= many.read * SLACK
         assert few.out <= many.out * SLACK
+        skewed = estimate(p, rows, keys, skewed=True)
+        assert few.read <= skewed.read * SLACK and few.out <= skewed.out * SLACK
+        READS["skewed"] += skewed.out > few.out * SLACK
+
+
+@pytest.mark.parametrize(("parts", "found"), [(10, 100_000), (10_000, 1_000)])
+def test_skewed_changes_find_no_fewer_rows(parts: int, found: float) -> None:
+    """A row of ten groups a tenth of the lines, and one of many the square root of them instead of a hundred."""
+    p = product(Rel("P", PART, At.DELTA), LINES, BY_PART)
+    assert estimate(p, {"P": parts, "ΔP": 1, "L": 1_000_000}, KEYS, skewed=True) == Estimate(found, found)
 
 
 SLACK = 1 + 1e-9  # floats
@@ -273,4 +284,4 @@ def bag(row: Record, rows: Iterable[tuple[object, ...]]) -> BagValue:
 
 def test_coverage() -> None:
     if READS:
-        assert min(READS[how] for how in ("change", "probe", "scan")) > 20
+        assert min(READS[how] for how in ("change", "probe", "scan", "skewed")) > 20
