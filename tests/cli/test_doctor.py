@@ -268,7 +268,7 @@ def asked(monkeypatch, run):
 
 def test_what_does_not_work(asked, monkeypatch):
     """What fails in another process is a line: an error of ours as it is, of a traceback its last line, a signal."""
-    monkeypatch.setattr(machine, "ASK_SECONDS", 0.5)
+    monkeypatch.setattr(machine, "ASK_SECONDS", 1.5)
     code, found = asked(
         "--spark",
         java="import sys; sys.exit('no Java\\n  wanted   17')",
@@ -281,7 +281,7 @@ def test_what_does_not_work(asked, monkeypatch):
     reinstall = "pip install --force-reinstall 'pyspark<5,>=4.1'"
     assert found["pyspark"] == ("wrong", "ModuleNotFoundError: No module named 'no_such_module'", reinstall)
     assert found["psycopg"][:2] == ("wrong", f"the process ended with status -{signal.SIGKILL}")
-    assert found["session"][:2] == ("wrong", "no answer within 0.5 s")
+    assert found["session"][:2] == ("wrong", "no answer within 1.5 s")
 
 
 def test_a_session_is_started_when_asked_for(asked):
