@@ -103,7 +103,8 @@ def _batches(spark: SparkSession, state: Path, data: Data, items: Items, rounds:
             for name, batches in found.items():
                 policy: Literal["incremental", "auto"] = "auto" if name == "auto" else "incremental"
                 with rn.open(state, engine=name, spark=spark) as db:
-                    batches += [_there_and_back(db, items.fresh(n), policy) for _ in range(2)][1:]
+                    _there_and_back(db, items.fresh(n), policy)
+                    batches.append(_there_and_back(db, items.fresh(n), policy))
         yield from (_engine(name, n, batches) for name, batches in found.items())
     both: tuple[EngineName, ...] = ("local", "spark")
     for name in both:
