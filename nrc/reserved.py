@@ -17,7 +17,8 @@ import re
 
 from ripplenest.nrc.errors import NameTaken
 
-_SHARED = re.compile(r"[A-Z]/[0-9a-f]{16}")
+SHARED = r"[A-Z]/[0-9a-f]{16}"  # as the grammar has it, too
+_SHARED = re.compile(SHARED)
 # Any capital letter and any word: kinds of maps that are to come are reserved with those that there are.
 _OURS = re.compile(r"[A-Z]/.*|.*/\w+\[.*|.*/arrays", re.DOTALL)
 TAKEN = "the name is one of a stored map"

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from ripplenest.nrc.printable import printable
+from ripplenest.nrc.reserved import SHARED
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Bag, Base, Dict, Label, Record, Type
 from ripplenest.nrc.values import literal_type
 
@@ -22,7 +23,7 @@ _WORD = r"[^\W\d]\w*"
 _PATH = rf"{_WORD}(?:\.(?:{_WORD}|\[\]))*"
 WORD, PATH = re.compile(_WORD), re.compile(_PATH)
 # What the compiler calls its maps: ``view/D[site]`` and ``M/0123456789abcdef``. Elsewhere a slash divides.
-PART = re.compile(rf"{_PATH}/{_WORD}\[{_PATH}\]|[GMOT]/[0-9a-f]{{16}}")
+PART = re.compile(rf"{_PATH}/{_WORD}\[{_PATH}\]|{SHARED}")
 # Words that begin an expression, or go between two: no variable, relation or map is called so without backticks.
 RESERVED = re.compile(
     r"and|bool|binary|date|decimal|double|false|for|in|int|is|let|long|mod|not|null|or|sng|string|timestamp|true|union"

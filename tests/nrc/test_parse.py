@@ -21,6 +21,7 @@ from ripplenest.nrc.errors import ParseError, QueryError, TypeMismatch, UnknownN
 from ripplenest.nrc.layout import layout, layout_dict
 from ripplenest.nrc.normal import normal, term
 from ripplenest.nrc.pretty import show, show_dict, show_elem
+from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.scalars import SCALARS
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.surface.text import Environment, environment_of, parse_dict, parse_elem, parse_expr, parse_type
@@ -178,6 +179,7 @@ def both(fn: str) -> Call:
         Plus(Rel("R", ROW, At.DELTA, 3), Rel("ʹR", ROW, At.DELTA)),
         Plus(Rel("a b", ROW, At.DELTA, 2), Rel("v/D[v.f]", ROW, At.DELTA)),
         Plus(Rel("M/0123456789ab", ROW, At.NEW), Rel("a/b", ROW)),
+        *(Plus(Rel(f"{kind}/0123456789abcdef", ROW, At.DELTA), Rel(f"{kind}/0123456789abcdef", ROW)) for kind in "AGMZ"),
         For("R", R, Plus(R, Sng(Var("R")))),
         Flatten(Sng(Proj(X, "bags"))), Flatten(SngBag("a b", R)), SngBag("sng", SngBag("ι", Empty(LONG))),
         Sng(Tuple((("m.b", Proj(X, "m.b")), ("union", Proj(X, "union")), ("for", Tuple(()))))),
@@ -193,6 +195,13 @@ def both(fn: str) -> Call:
 )  # fmt: skip
 def test_law_7_for(e: Expr) -> None:
     same_term(e, FREE)
+
+
+@pytest.mark.parametrize("kind", ["A", "G", "Q"])
+def test_a_shared_map_is_written_as_it_is_called(kind: str) -> None:
+    """Of any kind: what is reserved, printed and read is said once, and the grammar agrees."""
+    name = f"{kind}/0123456789abcdef"
+    assert is_shared(name) and show(Rel(name, ROW, At.DELTA)) == f"Δ{name}"
 
 
 @pytest.mark.parametrize(
