@@ -179,7 +179,7 @@ def both(fn: str) -> Call:
         Plus(Rel("R", ROW, At.DELTA, 3), Rel("ʹR", ROW, At.DELTA)),
         Plus(Rel("a b", ROW, At.DELTA, 2), Rel("v/D[v.f]", ROW, At.DELTA)),
         Plus(Rel("M/0123456789ab", ROW, At.NEW), Rel("a/b", ROW)),
-        *(Plus(Rel(f"{kind}/0123456789abcdef", ROW, At.DELTA), Rel(f"{kind}/0123456789abcdef", ROW)) for kind in "AGMZ"),
+        *(Plus(Rel(f"{kind}/{16 * 'a'}", ROW, At.DELTA), Rel(f"{kind}/{16 * '0'}", ROW)) for kind in "AGMZ"),
         For("R", R, Plus(R, Sng(Var("R")))),
         Flatten(Sng(Proj(X, "bags"))), Flatten(SngBag("a b", R)), SngBag("sng", SngBag("ι", Empty(LONG))),
         Sng(Tuple((("m.b", Proj(X, "m.b")), ("union", Proj(X, "union")), ("for", Tuple(()))))),
