@@ -8,6 +8,7 @@ from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.types import Base
 from ripplenest.store.specs import Columns
+from ripplenest.version.scanned import Scanned
 from ripplenest.version.version import AccessKeys, Sized
 
 Found = dict[Row, int]
@@ -33,6 +34,7 @@ class Overlay:
         self.before, self._types, self.access_keys = reader, types, reader.access_keys
         self.missed: dict[str, tuple[Columns, ...]] = {}
         self.read = 0
+        self._scanned: dict[str, Scanned] = {}
         self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
         self._pending: dict[str, Found] = defaultdict(dict)
         self._by_key: dict[tuple[str, Columns], dict[Row, dict[Row, None]]] = {}
@@ -44,15 +46,19 @@ class Overlay:
         if not missing:
             return
         stored.update((k, {}) for k in missing)
+        if not self.before.size(table):  # the first rows of a relation are many, and find nothing
+            return
+        for row, n in self._probed(table, columns, missing).counts().items():
+            stored[tuple(row[c] for c in columns)][row] = n
+
+    def _probed(self, table: str, columns: Columns, keys: list[Row]) -> Rows:
         if columns in self.access_keys.get(table, ()):
-            if not self.before.size(table):  # the first rows of a relation are many, and find nothing
-                return
-            for row, n in self._counted(self.before.probe(table, columns, missing)).items():
-                stored[tuple(row[c] for c in columns)][row] = n
-        elif columns not in self.missed.get(table, ()):
+            return self._read(self.before.probe(table, columns, keys))
+        if columns not in self.missed.get(table, ()):
             self.missed[table] = (*self.missed.get(table, ()), columns)
-            for row, n in self._counted(self.before.scan(table)).items():
-                stored.setdefault(tuple(row[c] for c in columns), {})[row] = n
+        if table not in self._scanned:
+            self._scanned[table] = Scanned(self._read(self.before.scan(table)).consolidated())
+        return self._scanned[table].probe(columns, keys)
 
     def rows(self, table: str, columns: Columns, key: Row) -> Found:
         """row ↦ multiplicity for the rows that have ``key`` now."""
@@ -79,7 +85,7 @@ class Overlay:
 
     def whole(self, table: str) -> Found:
         """Every row as it was before the batch."""
-        return dict(self._counted(self.before.scan(table)))
+        return dict(self._read(self.before.scan(table)).counts())
 
     def seen(self, table: str) -> Found:
         """The rows, as they were before the batch, that were read so far."""
@@ -95,9 +101,9 @@ class Overlay:
         found = {t: self.changed(t) for t in self._pending}
         return {t: Rows.of_counts(self._types[t], rows).consolidated() for t, rows in found.items() if rows}
 
-    def _counted(self, rows: Rows) -> Mapping[Row, int]:
+    def _read(self, rows: Rows) -> Rows:
         self.read += len(rows)
-        return rows.counts()
+        return rows
 
     def _index(self, table: str, columns: Columns) -> dict[Row, dict[Row, None]]:
         if (table, columns) not in self._by_key:
