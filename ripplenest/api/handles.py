@@ -242,7 +242,8 @@ class Handle:
 
     def limit(self, rows: int) -> list[Any]:
         """At most so many rows as plain Python: the first ones of ``rows`` where the view says how they are sorted, and
-        else some. The flat rows are read whole, and of the rest what these hold, with who agrees with the last one."""
+        else some. Of what is sorted the flat rows are read whole, and of the rest what these hold, with who agrees with
+        the last one."""
         now = self._shown()
         return _plain(some_rows(now.shape, now.tables, count(rows, "limit: rows", 0)), now.shape)
 

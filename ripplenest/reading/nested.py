@@ -77,8 +77,11 @@ def rows_with(shape: OutputShape, tables: Version, fields: Mapping[str, object],
 def some_rows(shape: OutputShape, tables: Version, most: int) -> BagValue:
     """At most so many of the nested rows: the first ones of rows that are sorted, and else those whose flat rows come
     first. Law: the sorted ones are those ``nested_bag`` begins with, so who agrees with the last is nested, too."""
-    rows, order = tables.scan(shape.flat.table).consolidated(), shape.shown.get(())
-    flat = _first_copies(rows.pairs(), most) if order is None else _leading(rows, shape.flat.row, order, most)
+    table, order = shape.flat.table, shape.shown.get(())
+    if order is None:
+        flat = _first_copies(tables.some(table, most).pairs(), most)
+    else:
+        flat = _leading(tables.scan(table).consolidated(), shape.flat.row, order, most)
     nested = nested_rows(shape, Overlay(tables), flat)
     found = BagValue.weighted((nested[row], n) for row, n in flat.items())
     return found if order is None else BagValue(_first_copies(in_order(found, order), most))

@@ -47,6 +47,10 @@ class Detached:
         """All rows of ``table``. Raises CorruptState, as all that reads here."""
         return self.refs[table].scan(self.reader)
 
+    def some(self, table: str, most: int) -> Rows:
+        """At least ``most`` different rows of ``table``, or all."""
+        return self.refs[table].some(self.reader, most)
+
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` are one of ``keys``; NULL matches NULL."""
         return self.refs[table].probe(self.reader, columns, keys)

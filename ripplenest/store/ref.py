@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from ripplenest.data.index import Keys, Places, Wanted, asked_for
 from ripplenest.data.order import First, Ordering
 from ripplenest.data.rows import Rows
+from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Blob
@@ -30,6 +31,8 @@ from ripplenest.store.segments import Reader, Segment, of_hashes
 from ripplenest.store.specs import Columns, TableSpec, columns_of, columns_text, spec_of
 
 Segments = tuple[Segment, ...]
+
+PIECE = 1 << 12  # rows of a segment of which some are wanted that are looked at at once
 
 
 @frozen
@@ -64,6 +67,21 @@ class TableRef:
     def scan(self, reader: Reader) -> Rows:
         """All rows. Raises CorruptState, as all that reads here."""
         return self._rows([reader.scan(s, self.layouts) for s in self.segments])
+
+    def some(self, reader: Reader, most: int) -> Rows:
+        """At least ``most`` different rows, or all, each as often as it is there. Costs all segments but the largest,
+        and of that what is returned, unless hardly any row is left of it. Law: part of ``scan``."""
+        if not self.segments:
+            return Rows.empty(self.spec.types)
+        *others, largest = sorted(self.segments, key=lambda s: s.rows)
+        every, found = tuple(range(len(self.spec.types))), Rows.empty(self.spec.types)
+        known = Scanned(self._rows([reader.scan(s, self.layouts) for s in others]).consolidated())
+        for first, end in ranges(0, largest.rows, -(-largest.rows // PIECE)):
+            piece = self._rows([reader.part(largest, first, end, self.layouts)])
+            found = found.plus(piece.plus(known.probe(every, piece)).consolidated())
+            if len(found) >= most:
+                return found
+        return self.scan(reader).consolidated()
 
     def probe(self, reader: Reader, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` are one of ``keys``, as ``Snapshot.probe`` has it."""

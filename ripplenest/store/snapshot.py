@@ -58,6 +58,11 @@ class Snapshot:
         ref = self.table(table)
         return self._read(lambda: ref.scan(self._reader))
 
+    def some(self, table: str, most: int) -> Rows:
+        """At least ``most`` different rows of ``table``, or all, each as often as it is there."""
+        ref = self.table(table)
+        return self._read(lambda: ref.some(self._reader, most))
+
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows of ``table`` whose ``columns`` are one of ``keys``; NULL matches NULL, NaN matches NaN.
 

@@ -52,6 +52,10 @@ class Empty:
     def size(self, table: str) -> int:  # noqa: ARG002 - of any table
         return 0
 
+    def some(self, table: str, most: int) -> Rows:  # noqa: ARG002 - however many are wanted
+        """No row."""
+        return self.scan(table)
+
     def delta(self, table: str, since: int) -> Rows:  # noqa: ARG002 - since whenever
         """No row."""
         return self.scan(table)

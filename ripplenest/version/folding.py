@@ -116,6 +116,10 @@ class Unfolding:
         rows, fold = self.tables.scan(table), self._fold_of.get(table)
         return rows if fold is None else rows.plus(self.shredded(fold, table, self.tables.scan(fold.table)))
 
+    def some(self, table: str, most: int) -> Rows:
+        """At least ``most`` different rows of ``table``, or all; of one that arrays stand for, all."""
+        return self.scan(table).consolidated() if table in self._fold_of else self.tables.some(table, most)
+
     def delta(self, table: str, since: int) -> Rows:
         """The changes of ``table`` in the versions (since, version]."""
         rows, fold = self.tables.delta(table, since), self._fold_of.get(table)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from ripplenest.data.rows import Row, Rows
+from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.types import Base
 from ripplenest.store.specs import Columns
-from ripplenest.version.scanned import Scanned
 from ripplenest.version.version import AccessKeys, Sized
 
 Found = dict[Row, int]

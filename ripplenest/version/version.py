@@ -59,6 +59,9 @@ class Version(Sized, Protocol):
     def access_keys(self) -> AccessKeys:
         """What can be probed at this version: never what came later."""
 
+    def some(self, table: str, most: int) -> Rows:
+        """At least ``most`` different rows of ``table``, or all, each as often as it is there."""
+
     def delta(self, table: str, since: int) -> Rows:
         """The changes of ``table`` in the versions (since, version]. Law: scan(since) ⊎ delta(since) = scan."""
 

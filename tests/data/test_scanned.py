@@ -9,9 +9,9 @@ from support.laws import law
 from support.shop import customer, opened, order
 
 from ripplenest.data.rows import Row, Rows
+from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.types import DOUBLE, LONG, STRING, nullable
 from ripplenest.nrc.values import NAN
-from ripplenest.version.scanned import Scanned
 
 COUNTS: Counter[str] = Counter()
 TYPES = (nullable(LONG), DOUBLE, STRING)

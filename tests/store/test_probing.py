@@ -17,7 +17,7 @@ from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Keys
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import LONG, STRING, nullable
-from ripplenest.store import probing
+from ripplenest.store import probing, ref
 from ripplenest.store.indexes import KeyIndex
 from ripplenest.store.probing import SHORTER, Asked, hits
 from ripplenest.store.segments import Reader
@@ -80,15 +80,19 @@ def test_a_probe_finds_the_rows_of_its_keys(c: Choices) -> None:
             patch.setattr(user, "hash_columns", lambda columns, rows: hash_columns(columns, rows) & mask)
         patch.setattr(probing, "TOGETHER", together)
         patch.setattr(index, "CROWDED", c.pick((0, 1 << 16)))
+        patch.setattr(ref, "PIECE", c.pick((1, 3, 1 << 12)))
         patch.setattr(index, "CROWD", c.pick((0, 8)))
         patch.setattr(Reader, "probe", told(Reader.probe))
         with Store.open(folder) as store:
             held: Counter[tuple[object, ...]] = Counter()
             for _ in range(1 + c.number(5)):
-                pairs = [((c.pick((None, *range(12))), c.pick(("a", "b"))), c.pick((1, 2))) for _ in range(c.number(9))]
-                held.update({row: sum(n for r, n in pairs if r == row) for row, _ in pairs})
+                rows = [(c.pick((None, *range(12))), c.pick(("a", "b"))) for _ in range(c.number(9))]
+                pairs = [(row, c.pick((1, 2, -1))) for row in rows]
+                for row, n in pairs:
+                    held[row] += n
                 specs = () if store.version else (SPEC,)
                 store.commit(Change({"T": Rows.of_pairs(TYPES, pairs).consolidated()}, specs), store.version)
+            held = Counter({row: n for row, n in held.items() if n})
             now = store.snapshot()
             for columns in SPEC.indexes:
                 types = tuple(TYPES[i] for i in columns)
@@ -98,10 +102,14 @@ def test_a_probe_finds_the_rows_of_its_keys(c: Choices) -> None:
                 asked = Rows.of_counts(types, dict.fromkeys(every, 1))
                 for key, n in zip((row for row, _ in asked.pairs()), now.many("T", columns, asked), strict=True):
                     assert n >= sum(tuple(row[i] for i in columns) == key for row in held)
+                most = c.number(1 + len(held))
+                some = now.some("T", most).counts()
+                assert some.items() <= held.items() and len(some) >= min(most, len(held))
+                COUNTS["some"] += most < len(some) < len(held)
                 COUNTS["segments"] += len(now.table("T").segments) > 3 and bool(keys)
                 COUNTS["collisions"] += int(mask) < 3 << 33 and len(keys) > 2
 
 
 def test_all_of_it_was_drawn() -> None:
-    kinds = ("several entries", "from the entries", "from the keys", "segments", "collisions", "crowded")
+    kinds = ("several entries", "from the entries", "from the keys", "segments", "collisions", "crowded", "some")
     assert not {kind for kind in kinds if COUNTS[kind] < 5}, COUNTS

@@ -3,9 +3,8 @@
 import pyarrow as pa
 from attrs import define, field
 
-from ripplenest.data.index import Index, Wanted, asked_for, index_of, matches
+from ripplenest.data.index import Columns, Index, Wanted, asked_for, index_of, matches
 from ripplenest.data.rows import Rows
-from ripplenest.store.specs import Columns
 
 
 @define(eq=False)
