@@ -37,7 +37,7 @@ class Semiring:
     plus: Callable[[Any, Any], Any]
     multiply: Callable[[Any, Any], Any]
     lift: str = "{}"
-    lifted: Callable[[int], Any] = lambda w: w
+    lifted: Callable[[int], Any] = int
     nothing: Any = None
     picks: bool = False
 
@@ -49,7 +49,7 @@ RINGS = {
     "MaxPlus": Semiring("max", "max({})", " + ", " + ", max, lambda a, b: a + b, picks=True),
     "Reach": Semiring(
         "any", "coalesce(bool_or({}), false)", " and ", " and ",
-        lambda a, b: a or b, lambda a, b: a and b, "{} > 2", lambda w: w > 2, False,
+        lambda a, b: a or b, lambda a, b: a and b, "{} > 2", lambda w: w > 2, nothing=False,
     ),
 }  # fmt: skip
 
@@ -121,43 +121,50 @@ class Faq:
 
     def _at(self, ring: Semiring, tables: Tables, n: int) -> Any:
         found = self._sums(ring, tables, n)
-        return frozenset(self._rows(found)) if self.free else found.get((), ring.nothing)
+        return frozenset(self._rows(found)) if self.free else found[()]
 
     def _rows(self, found: Mapping[Rows, Any]) -> Iterator[tuple[Any, ...]]:
         yield from ((*key, total) for key, total in found.items())
 
     def _sums(self, ring: Semiring, tables: Tables, at: int | None = None) -> dict[Rows, Any]:
         """⊕ over all values of all variables, of which 0 may be given; without free ones also of nothing."""
-        found: dict[Rows, Any] = {} if self.free or self.inside else {(): ring.nothing}
+        found: dict[Rows, Any] = {} if self.free else {(): ring.nothing}
+        weights = {t: _weights(rows) for t, rows in tables.items()}
         for values in product(range(VALUES), repeat=len(self.variables)):
             env = dict(zip(self.variables, values, strict=True))
             if at is None or env[0] == at:
-                lists = [_weights(tables[t], tuple(env[v] for v in own)) for t, own in self.factors]
-                for weights in product(*lists):
-                    key, made = tuple(env[v] for v in self.free), reduce(ring.multiply, map(ring.lifted, weights))
+                lists = [weights[t].get(tuple(env[v] for v in own), ()) for t, own in self.factors]
+                for chosen in product(*lists):
+                    key, made = tuple(env[v] for v in self.free), reduce(ring.multiply, map(ring.lifted, chosen))
                     known = found.get(key, ring.nothing)
                     found[key] = made if known is None else ring.plus(known, made)
         return found
 
 
-def _weights(rows: Sequence[Rows], values: Rows) -> list[int]:
-    return [row[-1] for row in rows if row[:-1] == values]
+def _weights(rows: Sequence[Rows]) -> dict[Rows, list[int]]:
+    """The listing representation: the weights of each value of the variables."""
+    found: dict[Rows, list[int]] = {}
+    for *values, weight in rows:
+        found.setdefault(tuple(values), []).append(weight)
+    return found
 
 
-def random_faq(c: Choices, inside: bool = False) -> Faq:
-    """Two to six variables that hang together, with some more factors, so that about half of the queries are cyclic."""
-    many = 2 + c.number(5)
+def random_faq(c: Choices, inside: bool = False, variables: int | None = None, cyclic: bool = False) -> Faq:
+    """Two to six variables that hang together, or so many; with factors more that close a cycle, if it is to be
+    ``cyclic``."""
+    many = variables or 2 + c.number(5)
     factors = [_factor(c, (v, c.number(v))) for v in range(1, many)]
-    for _ in range(c.number(3)):
-        a = c.number(many)
-        factors.append(_factor(c, (a, (a + 1 + c.number(many - 1)) % many)))
-    if many > 2 and c.one_in(3):
+    if many > 2 and c.one_in(4):
         v = 2 + c.number(many - 2)
         factors.append(("T", (v, v - 1, v - 2)))
-    if c.one_in(4):
+    if c.one_in(5):
         factors.append(("U", (c.number(many),)))
     free = tuple(v for v in range(many) if c.one_in(max(many // 2, 2)))[:2]
-    return Faq(tuple(factors), free, inside)
+    found = Faq(tuple(factors), free, inside)
+    while cyclic and not found.is_cyclic:
+        a = c.number(many)
+        found = evolve(found, factors=(*found.factors, _factor(c, (a, (a + 1 + c.number(many - 1)) % many))))
+    return found
 
 
 def _factor(c: Choices, ends: tuple[int, int]) -> tuple[str, tuple[int, ...]]:
