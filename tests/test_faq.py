@@ -1,5 +1,5 @@
 """Functional aggregate queries: the examples of Incremental Functional Aggregate Queries (Bach, 2018), by its sections,
-and random ones, kept fresh while rows come and go.
+kept fresh while rows come and go. Random ones: ``tests/test_random_faq.py``.
 
 φ(x_F) = ⊕_{x_B} ⊗_S ψ_S(x_S): a factor ψ is a relation whose rows have the values of its variables and a weight.
 """
@@ -15,10 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import duckdb
 import pytest
-from support import faq
-from support.choices import seeded
 from support.sizes import many
 
 import ripplenest as rn
@@ -127,6 +124,13 @@ def likeliest_inside(A: Bag[Entry], B: Bag[Entry], N: Bag[Node]):
     ]
 
 
+@rn.view
+def most(A: Bag[Entry], B: Bag[Entry]):
+    """A ⊕ for each variable, which do not commute: max over j of Σ_k of ψ(i, j) · ψ(j, k)"""
+    rows = [{"i": a.i, "j": a.j, "w": sum(b.w for b in B if b.i == a.j), "a": a.w} for a in A]
+    return [{"i": i, "m": max(r["a"] * r["w"] for r in rs)} for i, rs in rn.group_by(rows, lambda r: r["i"])]
+
+
 # ---------------------------------------------------------------- what they are by the book
 
 Rows = dict[str, list[Any]]
@@ -163,6 +167,8 @@ def wanted(name: str, rows: Rows) -> Any:
             }
             for n in nodes
         ]
+    if name == "most":
+        return of_most(rows)
     plus, key = (max, "m") if name.startswith("likeliest") else ((lambda a, b: a + b), "w")
     made = by_key(rows, "ABC" if name == "chain" else "AB", plus)  # type: ignore[arg-type]
     if not name.endswith("inside"):
@@ -171,7 +177,13 @@ def wanted(name: str, rows: Rows) -> Any:
     return [{"i": n, inner: [{"l": l, key: w} for (i, l), w in sorted(made.items()) if i == n]} for n in nodes]
 
 
-VIEWS = (chain, chain_inside, triangles, triangles_inside, likeliest, likeliest_inside)
+def of_most(rows: Rows) -> Any:
+    sums = {b.i: sum(c.w for c in rows["B"] if c.i == b.i) for b in rows["B"]}
+    found = {i: [a.w * sums[a.j] for a in rows["A"] if a.i == i and a.j in sums] for i in {a.i for a in rows["A"]}}
+    return [{"i": i, "m": max(own, default=None)} for i, own in sorted(found.items())]
+
+
+VIEWS = (chain, chain_inside, triangles, triangles_inside, likeliest, likeliest_inside, most)
 RELATIONS: dict[str, type] = {"A": Entry, "B": Entry, "C": Entry, "E": Edge, "N": Node}
 
 
@@ -184,8 +196,9 @@ def row(r: Random, name: str) -> Any:
 
 @pytest.mark.parametrize("seed", range(many(2, 20)))
 def test_the_examples_of_the_paper_are_kept_fresh(seed: int, tmp_path: Path) -> None:
-    """Section "Incrementalize it!": φ ⊕ δφ after each update, with retractions, in every ring: a greatest product that
-    goes leaves the next one."""
+    """Sections "Matrix Chain Multiplication", "Triangle Counting" and the MaxProd semiring of "Differential Dataflow",
+    each also inside of a nested view, after each update (section "Incrementalize it!"), with retractions in every ring:
+    a greatest product that goes leaves the next one. One has a ⊕ for each variable ("Functional Aggregate Queries")."""
     r = Random(seed)
     rows: Rows = {n: [row(r, n) for _ in range(9)] for n in "ABCE"} | {"N": [Node(i) for i in range(5)]}
     with rn.open(tmp_path / "s", engine="local") as db:
@@ -209,89 +222,78 @@ def test_the_examples_of_the_paper_are_kept_fresh(seed: int, tmp_path: Path) -> 
         assert db.verify().ok
 
 
-# ---------------------------------------------------------------- random ones
-
-COUNTS: Counter[str] = Counter()
-
-
-def shown(rows: list[dict[str, Any]]) -> Counter[Any]:
-    """Rows as tuples, inner bags as sets: their rows have keys."""
-    return Counter(
-        tuple(frozenset(tuple(r.values()) for r in v) if isinstance(v, list) else v for v in row.values())
-        for row in rows
-    )
-
-
-def in_duckdb(tables: dict[str, list[faq.Rows]], queries: list[str]) -> list[Counter[Any]]:
-    duck = duckdb.connect()
-    for name, held in tables.items():
-        columns = ", ".join(f"{c} bigint" for c in faq.named(name, held[0]))
-        duck.execute(f"create table {name} ({columns})")
-        duck.executemany(f"insert into {name} values ({', '.join('?' * len(held[0]))})", held)
-    return [Counter(duck.execute(q).fetchall()) for q in queries]
-
-
-@pytest.mark.parametrize("seed", range(many(2, 120)))
-def test_random_queries_are_those_of_brute_force(seed: int, tmp_path: Path) -> None:
-    """Section "Functional Aggregate Queries": φ(x_F) = ⊕ ⊗ ψ over any hypergraph, and what updates leave of it
-    (section "Incrementalize it!"), in each ring; alone also that of DuckDB, and inside of nested views."""
-    c = seeded(seed)
-    asked = {
-        f"{name}{kind}": (
-            faq.random_faq(c, (seed + i + kind) % 2 == 1, 2 + kind + (seed + i) % (5 - kind), kind == 1),
-            r,
-        )
-        for i, (name, r) in enumerate(faq.RINGS.items())
-        for kind in (0, 1)
-    }
-    text = "".join(f"\nview {name} = {q.text(r)}" for name, (q, r) in asked.items())
-    program = rn.parse(faq.RELATIONS + text, "random")
-    tables = {t: [faq.random_row(c, t) for _ in range(8)] for t in (*faq.ARITY, faq.NODES)}
-    alone = {name: q.sql(r) for name, (q, r) in asked.items() if not q.inside}
+def test_the_listing_of_the_paper(tmp_path: Path) -> None:
+    """Section "Matrix Chain Multiplication": the matrix 1 2 / 3 4 as a table of its entries that are not zero, and its
+    square times one. An entry that is listed as zero adds nothing."""
+    square = [Entry(1, 1, 1), Entry(1, 2, 2), Entry(2, 1, 3), Entry(2, 2, 4)]
+    wanted = [(1, 1, 7), (1, 2, 10), (2, 1, 15), (2, 2, 22)]
     with rn.open(tmp_path / "s", engine="local") as db:
-        for relation in program.relations:
-            db.relation(relation.name, relation.annotation)
-            db.load(relation.name, [faq.named(relation.name, row) for row in tables[relation.name]])
-        for view in program.views:
-            small = len(asked[view.name][0].factors) < 5  # there are as many maps as ways to take deltas
-            db.create(view, materialize=c.pick(("cost", "none", "full" if small else "first")))
-        agree(db, asked, tables, alone)
-        for step in range(2):
+        for name, held in {"A": square, "B": square, "C": [Entry(1, 1, 1), Entry(2, 2, 1)]}.items():
+            db.relation(name, Entry)
+            db.load(name, held)
+        db.create(chain)
+        assert [tuple(r.values()) for r in db.view("chain").rows()] == wanted
+        with db.batch() as b:
+            b.insert("C", [Entry(1, 2, 0), Entry(2, 1, 0), Entry(2, 3, 0)])
+        found = [tuple(r.values()) for r in db.view("chain").rows()]
+        assert [r for r in found if r[-1]] == wanted and [r for r in found if not r[-1]] == [(1, 3, 0), (2, 3, 0)]
+
+
+@rn.ring
+class MaxProd:
+    """pub struct MaxProd { pub value: u32 }: its += is max, and its * multiplies."""
+
+    value: int = rn.combine(max)
+
+    @staticmethod
+    def lift(x):
+        return {"value": x}
+
+    @staticmethod
+    def times(a, b):
+        return {"value": a.value * b.value}
+
+
+@rn.view
+def by_max_prod(A: Bag[Entry], B: Bag[Entry]):
+    """What ``likeliest`` is, over a ring of one's own; and several rings in one view."""
+    rows = [{"i": a.i, "l": b.j, "a": a.w, "b": b.w} for a in A for b in B if a.j == b.i]
+    return [
+        {
+            "i": k["i"],
+            "l": k["l"],
+            "m": rn.fold(MaxProd, ((r["a"], r["b"]) for r in rs)),
+            "w": rn.fold(rn.SumProduct, ((r["a"], r["b"]) for r in rs)),
+        }
+        for k, rs in rn.group_by(rows, lambda r: {"i": r["i"], "l": r["l"]})
+    ]
+
+
+@rn.view
+def widest(A: Bag[Entry], B: Bag[Entry]):
+    """A query over what another one comes to."""
+    return [rn.fold(rn.MaxPlus, ((r["m"], r["w"]) for r in by_max_prod(A, B)))]
+
+
+def test_a_ring_of_ones_own(tmp_path: Path) -> None:
+    """Section "Differential Dataflow": a semiring is two functions, whose ⊕ consolidates rows of equal indices, each as
+    often as it is there. Section "Tying things together": what comes out is another collection, which others read;
+    and a query is not of a single semiring."""
+    r = Random(5)
+    rows: Rows = {name: [row(r, name) for _ in range(12)] for name in "AB"}
+    rows["A"].append(rows["A"][0])
+    assert rn.testing.check_ring(MaxProd, [0, 1, 2, 7]) == 3 * 4**3
+    with rn.open(tmp_path / "s", engine="local") as db:
+        for name in "AB":
+            db.relation(name, Entry)
+            db.load(name, rows[name])
+        db.create(by_max_prod)
+        db.create(widest)
+        for _ in range(3):
+            best, sums = by_key(rows, "AB", max), by_key(rows, "AB", lambda a, b: a + b)
+            wanted = [{"i": i, "l": l, "m": best[i, l], "w": sums[i, l]} for i, l in sorted(best)]
+            assert db.view("by_max_prod").rows() == wanted
+            assert db.view("widest").rows() == [max(r["m"] + r["w"] for r in wanted)]
+            gone = rows["A"].pop(0)
             with db.batch() as b:
-                for name, held in tables.items():
-                    go, come = held[: 3 + 2 * step], [faq.random_row(c, name) for _ in range(4)]
-                    b.delete(name, [faq.named(name, row) for row in go])
-                    b.insert(name, [faq.named(name, row) for row in come])
-                    tables[name] = held[len(go) :] + come
-            agree(db, asked, tables, alone)
-        assert db.verify().ok
-
-
-def agree(
-    db: rn.Database,
-    asked: dict[str, tuple[faq.Faq, faq.Semiring]],
-    tables: dict[str, list[faq.Rows]],
-    alone: dict[str, str],
-) -> None:
-    """Views are what brute force finds, and DuckDB of those that stand alone."""
-    oracle = dict(zip(alone, in_duckdb(tables, [*alone.values()]), strict=True))
-    for name, (q, ring) in asked.items():
-        found = shown(db.view(name).rows())
-        assert found == q.answers(ring, tables), (name, q)
-        assert found == oracle.get(name, found), (name, q)
-        count(name, q, found)
-
-
-def count(name: str, q: faq.Faq, found: Counter[Any]) -> None:
-    """What was drawn, of queries that have answers."""
-    kinds = (name[:-1], "cyclic" if q.is_cyclic else "acyclic")
-    what = (*kinds, " ".join(kinds), f"{len(q.variables)} variables", f"{len(q.free)} free", f"inside {q.inside}")
-    met = any(answer not in (None, False, frozenset()) for row in found for answer in row[-1:])
-    COUNTS.update(what if met else ())
-
-
-def test_coverage() -> None:
-    if sum(COUNTS.values()):
-        rings = (f"{name} {kind}" for name in faq.RINGS for kind in ("cyclic", "acyclic"))
-        numbers = (*(f"{n} variables" for n in range(2, 7)), *(f"{n} free" for n in range(3)), "inside True")
-        assert all(COUNTS[what] for what in (*rings, *numbers)), COUNTS
+                b.delete("A", [gone])

@@ -83,7 +83,10 @@ def check(db) -> None:
 
 
 def test_a_batch_reads_the_shorter_lists(tmp_path) -> None:
-    """Edges at hubs come and go: rows are read for nodes, not for hubs, however many these have."""
+    """Edges at hubs come and go: rows are read for nodes, not for hubs, however many these have.
+
+    incremental-faq, section "Incrementalize it!".
+    """
     reads = []
     for nodes in (80, 240):
         with opened(tmp_path / str(nodes), edges := graph(nodes), nodes) as db:
@@ -99,6 +102,7 @@ def test_a_batch_reads_the_shorter_lists(tmp_path) -> None:
 
 
 def test_views_are_right_after_any_batch(tmp_path) -> None:
+    """incremental-faq, section "Triangle Counting": counted, listed, and in inner bags by node."""
     r, nodes = Random(5), 6
     with opened(tmp_path, graph(nodes), nodes) as db:
         for view in VIEWS:

@@ -105,6 +105,20 @@ class Faq:
         where = f"select {', '.join([*keys, ring.sql.format(weights)])} from {froms} where true"
         return " and ".join([where, *self._equal()]) + (f" group by {', '.join(keys)}" if keys else "")
 
+    def inside_out(self, ring: Semiring, order: Sequence[int]) -> str:
+        """The same, variable by variable: factors that have the next one of ``order`` are joined, and it is folded."""
+        tables = [_Factor(t, own, COLUMNS, ring.lift.format("{}.w")) for t, own in self.factors]
+        for n, v in enumerate(order):
+            joined, tables = [f for f in tables if v in f.variables], [f for f in tables if v not in f.variables]
+            left = tuple(sorted({u for f in joined for u in f.variables} - {v}))
+            if not left:  # nothing is left to fold by
+                tables = [*joined, *tables]
+                break
+            tables.append(_Factor(_folded(joined, left, ring, f"v{n}"), left, [f"k{u}" for u in left], "{}.w"))
+        if self.free:
+            return _folded(tables, self.free, ring, "last")
+        return f"[⟨f: {ring.fold}(x.w | x in {_joined(tables, (), ring)})⟩ | u in [⟨one: 1⟩]]"
+
     def _columns(self, v: int) -> list[str]:
         return [f"e{i}.{COLUMNS[at]}" for i, (_, own) in enumerate(self.factors) for at, u in enumerate(own) if u == v]
 
@@ -139,6 +153,32 @@ class Faq:
                     known = found.get(key, ring.nothing)
                     found[key] = made if known is None else ring.plus(known, made)
         return found
+
+
+@frozen
+class _Factor:
+    """A table, or a term, with a column for each of its variables, and its weight by the name of a row."""
+
+    term: str
+    variables: tuple[int, ...]
+    columns: Sequence[str]
+    weight: str
+
+
+def _joined(factors: Sequence[_Factor], free: Sequence[int], ring: Semiring) -> str:
+    places: dict[int, list[str]] = {}
+    for i, f in enumerate(factors):
+        for v, column in zip(f.variables, f.columns, strict=False):
+            places.setdefault(v, []).append(f"e{i}.{column}")
+    equal = [f"{a} = {b}" for own in places.values() for a, b in pairwise(own)]
+    weight = ring.times.join(f.weight.format(f"e{i}") for i, f in enumerate(factors))
+    head = ", ".join([*(f"k{v}: {places[v][0]}" for v in free), f"w: {weight}"])
+    return f"[⟨{head}⟩ | {', '.join([*(f'e{i} in {f.term}' for i, f in enumerate(factors)), *equal])}]"
+
+
+def _folded(factors: Sequence[_Factor], free: Sequence[int], ring: Semiring, site: str) -> str:
+    keys = ", ".join(f"k{v}: x.k{v}" for v in free)
+    return f"group[{site}](x in {_joined(factors, free, ring)} by {keys} of w: {ring.fold}(x.w))"
 
 
 def _weights(rows: Sequence[Rows]) -> dict[Rows, list[int]]:
