@@ -53,6 +53,10 @@ class Programs:
             self._known.popitem(last=False)
         return found
 
+    def clear(self) -> None:
+        """Derive everything again."""
+        self._known.clear()
+
 
 def _given(f: Front) -> tuple[Hashable, ...]:
     return f.options, f.query.relations, f.query.keys

@@ -20,7 +20,8 @@ from ripplenest.plan.planned import Plan, plan
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.state.stored import StoredView, read, shape_of_stored, stored_shape, write
 
-compile_view = Programs().compile  # views that differ in their rings are derived once
+_programs = Programs()
+compile_view = _programs.compile  # views that differ in their rings are derived once
 OTHER_PROGRAM = ""  # the fingerprint of maps of which only that is known: they are not those of any program now
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compiling import forget
 from support.sizes import many
 
 import ripplenest as rn
@@ -136,7 +137,7 @@ def test_a_view_over_several_rings_is_derived_once(
     made: list[str] = []
     monkeypatch.setattr(swap, "derived", lambda f: made.append(f.query.name) or compiler.derived(f))
     monkeypatch.setattr(views, "compile_view", swap.Programs().compile)
-    views._stages.cache_clear()
+    forget()
     folder, rings = tmp_path_factory.mktemp("s") / "s", {r.name: r for r in (*PICKING, rn.SumProduct)}
     held = [Edge(a=0, b=1, w=2), Edge(a=1, b=2, w=3), Edge(a=1, b=0, w=1), Edge(a=2, b=0, w=3), Edge(a=0, b=2, w=1)]
     with rn.open(folder, engine="local") as db:
@@ -153,11 +154,11 @@ def test_a_view_over_several_rings_is_derived_once(
                 b.insert("E", [come])
             for name, ring in rings.items():
                 assert sorted_ways(db.view(name).rows()) == sorted_ways(view(ways).over(w=ring)(held)), name
-    views._stages.cache_clear()
+    forget()
     monkeypatch.setattr(views, "compile_view", compiler.compile_view)
     with rn.open(folder, engine="local") as db:
         assert not db.waiting and db.verify(deep=True).ok
-    views._stages.cache_clear()
+    forget()
 
 
 def sorted_ways(rows: Any) -> Any:
