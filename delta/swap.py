@@ -17,6 +17,7 @@ Law (swap): what is swapped is what would be compiled: maps, statements, turns a
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
+from threading import Lock
 
 from attrs import evolve, field, frozen
 
@@ -38,6 +39,7 @@ class Programs:
     """Programs that were derived, and those that are swapped for one of them."""
 
     _known: "OrderedDict[Hashable, tuple[Front, Stages]]" = field(factory=OrderedDict)
+    _lock: Lock = field(factory=Lock, eq=False)
 
     def compile(self, query: Query, options: Options) -> Stages:
         """Every stage of a view, as ``compile_view`` makes them. Raises what that does."""
@@ -45,13 +47,14 @@ class Programs:
         key = (*_given(wanted), *(_sketch(m, wanted) for m in wanted.maps))
         known = self._known.get(key)
         found = None if known is None else swapped(*known, wanted)
-        if found is None:
-            found = derived(wanted)
-            self._known[key] = wanted, found
-        self._known.move_to_end(key)
-        while len(self._known) > MOST:
-            self._known.popitem(last=False)
-        return found
+        if known is None or found is None:
+            known = wanted, derived(wanted)
+        with self._lock:
+            self._known[key] = known
+            self._known.move_to_end(key)
+            while len(self._known) > MOST:
+                self._known.popitem(last=False)
+        return found or known[1]
 
     def clear(self) -> None:
         """Derive everything again."""

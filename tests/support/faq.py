@@ -192,7 +192,7 @@ def _weights(rows: Sequence[Rows]) -> dict[Rows, list[int]]:
 def random_faq(c: Choices, inside: bool = False, variables: int | None = None, cyclic: bool = False) -> Faq:
     """Two to six variables that hang together, or so many; with factors more that close a cycle, if it is to be
     ``cyclic``."""
-    many = variables or 2 + c.number(5)
+    many = max(variables or 2 + c.number(5), 3 if cyclic else 2)
     factors = [_factor(c, (v, c.number(v))) for v in range(1, many)]
     if many > 2 and c.one_in(4):
         v = 2 + c.number(many - 2)
