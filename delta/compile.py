@@ -1,4 +1,4 @@
-"""From a view to its trigger program: the whole pipeline in ``compile_view``.
+"""From a view to its trigger program: the whole pipeline in ``compile_view``, and what comes before δ in ``front``.
 
     nested term → simplify → shred → maps (flat part, dictionaries, domains) → δ of each map for each part it reads, and
     of what is kept of these deltas (auxiliary maps)
@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from ripplenest.delta.alike import Alike
 from ripplenest.delta.choice import by_cost
-from ripplenest.delta.materialize import Choice, Materialize, decision, materialize
+from ripplenest.delta.materialize import Choice, Materialize, Materialized, decision, materialize
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, strata
 from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.shared import shared
@@ -71,12 +71,32 @@ class Stages:
     choices: tuple[Choice, ...]
 
 
+@frozen
+class Front:
+    """A view up to its own maps, which a batch changes in ``turns``; nothing is derived of them yet."""
+
+    query: Query
+    options: Options
+    typed: Expr
+    row: Type
+    shredded: Shredded
+    sites: tuple[DictLit, ...]
+    parts: dict[str, Type]
+    maps: tuple[Map, ...]
+    turns: tuple[str, ...]
+
+
 def compile_view(query: Query, options: Options = Options()) -> Stages:
     """Every stage from the nested term to the trigger program.
 
     Raises QueryError for a term that is not well typed, or whose sites are not apart; NameTaken for a view called like
     what it reads; TooDeep or TooBig, naming the pass, when a pass makes more than the limits allow.
     """
+    return derived(front(query, options))
+
+
+def front(query: Query, options: Options) -> Front:
+    """The stages before anything is derived."""
     nested, row = _typed(query)
     shredded, sites = _shredded(nested, query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
@@ -91,16 +111,26 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
     closed = tuple(others.definition(alike.definition(d)) for d in closed)
     maps = _maps(query.name, flat, closed, tuple(map(others.cut, alike.cuts)), options.force_domain)
     turns = (*sorted(parts), *in_turn(strata(maps)))
+    return Front(query, options, nested, row, Shredded(flat, shredded.context), closed, parts, maps, turns)
+
+
+def derived(f: Front) -> Stages:
+    """The stages of a view, with statements for its maps."""
+    options = f.options
     unique = {part: [frozenset(columns)] for part, columns in options.keys}
-    by_estimate = by_cost(maps, parts, dict(options.rows), dict(options.changes), unique)
-    made = materialize(maps, turns, decision(options.materialize, by_estimate))
-    _check_apart(query.name, parts, (*maps, *made.maps))
+    by_estimate = by_cost(f.maps, f.parts, dict(options.rows), dict(options.changes), unique)
+    return completed(f, materialize(f.maps, f.turns, decision(options.materialize, by_estimate)))
+
+
+def completed(f: Front, made: Materialized) -> Stages:
+    """A view with the statements of its maps."""
+    _check_apart(f.query.name, f.parts, (*f.maps, *made.maps))
     every = with_trees((*made.own, *made.maps))
-    shown = (("", query.sorted), *((n.site, n.sorted) for n in nodes(nested) if isinstance(n, SngBag)))
+    shown = (("", f.query.sorted), *((n.site, n.sorted) for n in nodes(f.typed) if isinstance(n, SngBag)))
     orders = tuple((site, order) for site, order in shown if order)
-    about = (query.relations, query.keys, orders)
-    program = TriggerProgram(query.name, row, parts, every, made.statements, turns, *about)
-    return Stages(nested, row, Shredded(flat, shredded.context), closed, program, made.choices)
+    about = (f.query.relations, f.query.keys, orders)
+    program = TriggerProgram(f.query.name, f.row, f.parts, every, made.statements, f.turns, *about)
+    return Stages(f.typed, f.row, f.shredded, f.sites, program, made.choices)
 
 
 def _typed(query: Query) -> tuple[Expr, Type]:

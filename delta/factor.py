@@ -197,6 +197,15 @@ def _named(c: Comprehension, columns: Columns) -> _Named:
     return _Named(_map(made, tuple(tuple(name for _, name in monomial) for monomial in summed)), kept, summed)
 
 
+def map_of(c: Comprehension, factors: Sequence[Sequence[str]]) -> Map:
+    """The map of what ``c`` makes, which sums products of the fields ``factors``."""
+    assert isinstance(c.head, Tuple)
+    summed = {name for monomial in factors for name in monomial}
+    row = dict(c.head.fields)
+    kept = [t for name, t in row.items() if name not in summed]
+    return _named(evolve(c, head=Tuple(())), Columns.of(kept, ([row[name] for name in m] for m in factors))).map
+
+
 def _map(c: Comprehension, summed: tuple[tuple[str, ...], ...]) -> Map:
     types = c.variables()
     assert isinstance(c.head, Tuple)

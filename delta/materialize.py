@@ -36,8 +36,10 @@ MODES: tuple[Materialize, ...] = get_args(Materialize)
 
 @frozen
 class Use:
-    """One product of a statement for ``part``: ``before`` joins stored parts, ``after`` reads the map instead."""
+    """One product of a statement of ``map`` for ``part``: ``before`` joins stored parts, ``after`` reads the map
+    instead."""
 
+    map: str
     part: str
     before: Comprehension
     after: Comprehension
@@ -127,7 +129,8 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
         kept |= {m.name: m for m in frontier}
         depth += 1
     own = tuple(apart(m) if m.name in tell else m for m in maps)
-    return Materialized(own, tuple(kept.values()), tuple(statements), tuple(choices.values()))
+    decided = sorted(choices.values(), key=lambda c: (c.candidate.depth, c.candidate.map.name))
+    return Materialized(own, tuple(kept.values()), tuple(statements), tuple(decided))
 
 
 def _kept(choice: Choice) -> Map:
@@ -160,7 +163,7 @@ def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int) -> di
 def _factors(c: Comprehension, part: str, m: Map) -> Iterator[tuple[Use, Factor]]:
     for found in _unmixed(c, part):
         for factor in factors(found, part, m):
-            yield Use(part, found, substituted(found, factor, m)), factor
+            yield Use(m.name, part, found, substituted(found, factor, m)), factor
 
 
 def _unmixed(c: Comprehension, part: str) -> Iterator[Comprehension]:
@@ -181,7 +184,7 @@ def _statement(
 ) -> Statement:
     before = frozenset(turns[: turns.index(part)])
     rewritten = (c for p in products for c in _rewritten(p, part, m, wanted))
-    made = tuple(_at_turn(c, before) for c in islice(rewritten, MAX_PRODUCTS + 1))
+    made = tuple(at_turn(c, before) for c in islice(rewritten, MAX_PRODUCTS + 1))
     if len(made) > MAX_PRODUCTS:
         raise TooBig("a statement has too many products", where=m.name, wanted=f"at most {MAX_PRODUCTS}")
     return Statement(m.name, part, term(made, m.row), made)
@@ -206,6 +209,6 @@ def _with_maps(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> t
     return bool(chosen), c
 
 
-def _at_turn(c: Comprehension, before: frozenset[str]) -> Comprehension:
+def at_turn(c: Comprehension, before: frozenset[str]) -> Comprehension:
     """Parts whose turn has passed are read after the batch: R ⟶ R⁺. Maps are as of the turn by themselves."""
     return evolve(c, generators=tuple((var, rel_at_new(rel, before)) for var, rel in c.generators))

@@ -52,7 +52,7 @@ class Shared:
 
     def term(self, e: Expr) -> Expr:
         """A term of the view, which reads the maps that are shared."""
-        return rebuild(e, self.term, self._elem, self._dict) if self.names else e
+        return rebuild(e, self.term, self.elem, self._dict) if self.names else e
 
     def definition(self, d: DictLit) -> DictLit:
         """The same of a closed definition."""
@@ -71,8 +71,8 @@ class Shared:
     def _site(self, site: Site) -> Site:
         return evolve(site, name=self._name(site.name))
 
-    def _elem(self, t: Elem) -> Elem:
-        match rebuild_elem(t, self._elem):
+    def elem(self, t: Elem) -> Elem:
+        match rebuild_elem(t, self.elem):
             case InL(site, args):
                 return InL(self._name(site), args)
             case OutL(label, site, param):

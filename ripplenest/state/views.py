@@ -6,9 +6,10 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from ripplenest.delta.compile import Options, Stages, compile_view
+from ripplenest.delta.compile import Options, Stages
 from ripplenest.delta.judge import Judgement, judge
 from ripplenest.delta.program import TriggerProgram
+from ripplenest.delta.swap import Programs
 from ripplenest.nrc.errors import CorruptState, QueryError, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps, is_shared
 from ripplenest.nrc.serial import query_from_json, query_to_json
@@ -19,6 +20,8 @@ from ripplenest.plan.planned import Plan, plan
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.state.stored import StoredView, read, shape_of_stored, stored_shape, write
 
+_programs = Programs()
+compile_view = _programs.compile  # views that differ in their rings are derived once
 OTHER_PROGRAM = ""  # the fingerprint of maps of which only that is known: they are not those of any program now
 
 

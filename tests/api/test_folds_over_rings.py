@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compiling import forget
 from support.sizes import many
 
 import ripplenest as rn
 from ripplenest import Bag
+from ripplenest.delta import compile as compiler
+from ripplenest.delta import swap
 from ripplenest.nrc.surface.python import view
+from ripplenest.state import views
 
 W = rn.ring_variable("w")
 
@@ -112,3 +116,50 @@ def test_batches_keep_fresh_what_python_gives(
                 b.insert("E", come)
             assert sorted_(db.view("paths").rows()) == in_python(held) == sorted_(made(held))
         assert db.verify().ok
+
+
+PICKING = (rn.MaxProduct, rn.MinPlus, rn.MaxPlus)
+
+
+def ways(E: Bag[Edge]):
+    """Of the ways of three edges from each node."""
+    return [
+        {"a": a, "best": rn.fold(W, ((e.w, f.w, g.w) for e in es for f in E if e.b == f.a for g in E if f.b == g.a))}
+        for a, es in rn.group_by(E, lambda e: e.a)
+    ]
+
+
+def test_a_view_over_several_rings_is_derived_once(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law (swap), in a database: rings without inverse share a derivation, and one that adds up has its own. Views are
+    right after each batch, and are the same programs in a process that compiles them one by one."""
+    made: list[str] = []
+    monkeypatch.setattr(swap, "derived", lambda f: made.append(f.query.name) or compiler.derived(f))
+    monkeypatch.setattr(views, "compile_view", swap.Programs().compile)
+    forget()
+    folder, rings = tmp_path_factory.mktemp("s") / "s", {r.name: r for r in (*PICKING, rn.SumProduct)}
+    held = [Edge(a=0, b=1, w=2), Edge(a=1, b=2, w=3), Edge(a=1, b=0, w=1), Edge(a=2, b=0, w=3), Edge(a=0, b=2, w=1)]
+    with rn.open(folder, engine="local") as db:
+        db.relation("E", Edge)
+        db.load("E", held)
+        for name, ring in rings.items():
+            db.create(view(ways).over(name, w=ring))
+        assert made == ["MaxProduct", "SumProduct"]
+        for _ in range(2):
+            go, come = held[0], Edge(a=0, b=1, w=len(held))
+            held = [*held[1:], come]
+            with db.batch() as b:
+                b.delete("E", [go])
+                b.insert("E", [come])
+            for name, ring in rings.items():
+                assert sorted_ways(db.view(name).rows()) == sorted_ways(view(ways).over(w=ring)(held)), name
+    forget()
+    monkeypatch.setattr(views, "compile_view", compiler.compile_view)
+    with rn.open(folder, engine="local") as db:
+        assert not db.waiting and db.verify(deep=True).ok
+    forget()
+
+
+def sorted_ways(rows: Any) -> Any:
+    return sorted(map(repr, rows))

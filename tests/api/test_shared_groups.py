@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.choices import Choices
+from support.compiling import forget
 from support.laws import law
 from support.shop import ANN, BOB, FILMS, Customer, Movie, customer, item, movie, opened, order
 from support.shop_model import OPERATIONS, Model
@@ -248,13 +249,13 @@ def test_a_view_of_a_release_that_shares_no_groups_is_rebuilt(tmp_path: Path, mo
     """It waits and is readable; what another view has by now is taken as it is; nothing is left over."""
     with monkeypatch.context() as patch:
         patch.setattr(compiler, "shared", lambda *_: Shared({}))
-        views._stages.cache_clear()
+        forget()
         with opened(tmp_path / "s") as db:
             db.load("C", [ANN, BOB])
             db.create(per_order)
             db.create(nested)
             assert not shared(db) and "per_order/G[per_order.total]" in db._store.tables()
-    views._stages.cache_clear()
+    forget()
     monkeypatch.setattr(database, "SMALL", -1)
     with opened(tmp_path / "s") as db:
         assert set(db.waiting) == {"per_order", "nested"} and len(db.view("nested").rows()) == 2
@@ -290,7 +291,7 @@ def test_a_view_that_waits_keeps_nobody_from_what_they_share(tmp_path: Path, mon
                 b.delete("C", [customer(9, "Cid", [order(1, item(1, 5))])])
                 b.insert("C", [customer(10, "Dan", [order(2, item(1, 7))])])
             assert len(db.view("per_order").rows()) == 2
-    views._stages.cache_clear()
+    forget()
     with opened(tmp_path / "s") as db:
         db.create(nested)  # of a map that nobody has kept fresh
         assert db.verify(deep=True).ok

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.compiling import forget
 
 import ripplenest as rn
 from ripplenest.api import database
@@ -16,7 +17,6 @@ from ripplenest.data.rows import Rows
 from ripplenest.delta import factor
 from ripplenest.delta.added import Added
 from ripplenest.errors import EvaluationError
-from ripplenest.state import views
 from ripplenest.store.specs import Change
 
 RELATIONS = """
@@ -192,12 +192,12 @@ def test_a_view_of_a_release_without_them_is_rebuilt(tmp_path: Path, monkeypatch
     """Its maps are of another program: it waits, shows what it has, and gets sum maps."""
     with monkeypatch.context() as patch:
         patch.setattr(factor, "added", lambda _reader, head, *_: Added((), (), (head,)))
-        views._stages.cache_clear()
+        forget()
         with rn.open(tmp_path / "state") as db:
             filled(db)
             assert not summed(db)
             shown = sorted(map(str, db.view("worth").rows()))
-    views._stages.cache_clear()
+    forget()
     monkeypatch.setattr(database, "SMALL", -1)
     with rn.open(tmp_path / "state") as db:
         assert set(db.waiting) == {"worth"} and sorted(map(str, db.view("worth").rows())) == shown

@@ -97,7 +97,10 @@ def test_it_is_built_of_two_of_its_parts(db: rn.Database, heavier: int, monkeypa
 
 
 def test_it_is_kept_fresh_whatever_comes_and_goes(db: rn.Database) -> None:
-    """NULL in a matrix, several of them in a batch, sums beyond 38 digits that no answer has; and computed again."""
+    """NULL in a matrix, several of them in a batch, sums beyond 38 digits that no answer has; and computed again.
+
+    incremental-faq, section "Incrementalize it!".
+    """
     sums = [decoded(row[-1]) for row in rows_of(fresh(db), widest(db))]
     for policy in ("incremental", "full", "incremental"):
         with db.batch(policy=policy) as b:

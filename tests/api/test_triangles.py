@@ -3,12 +3,12 @@
 from random import Random
 
 import pytest
+from support.compiling import forget
 
 import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.plan import planned
 from ripplenest.plan.product import Step
-from ripplenest.state import views
 
 
 @rn.record
@@ -83,7 +83,10 @@ def check(db) -> None:
 
 
 def test_a_batch_reads_the_shorter_lists(tmp_path) -> None:
-    """Edges at hubs come and go: rows are read for nodes, not for hubs, however many these have."""
+    """Edges at hubs come and go: rows are read for nodes, not for hubs, however many these have.
+
+    incremental-faq, section "Incrementalize it!".
+    """
     reads = []
     for nodes in (80, 240):
         with opened(tmp_path / str(nodes), edges := graph(nodes), nodes) as db:
@@ -99,6 +102,7 @@ def test_a_batch_reads_the_shorter_lists(tmp_path) -> None:
 
 
 def test_views_are_right_after_any_batch(tmp_path) -> None:
+    """incremental-faq, section "Triangle Counting": counted, listed, and in inner bags by node."""
     r, nodes = Random(5), 6
     with opened(tmp_path, graph(nodes), nodes) as db:
         for view in VIEWS:
@@ -115,13 +119,13 @@ def test_a_state_of_before_gets_the_access_keys_that_it_lacks(tmp_path, monkeypa
     """An earlier release looked tables up by keys of one source: its views are not built anew."""
     nodes = 6
     with monkeypatch.context() as before:
-        views._stages.cache_clear()
+        forget()
         before.setattr(planned, "_probes", by_one_source)
         with opened(tmp_path, graph(nodes), nodes) as db:
             for view in VIEWS:
                 db.create(view)
             keys, version = len(db._store.tables()["E"].indexes), db.version
-    views._stages.cache_clear()
+    forget()
     with rn.open(tmp_path, engine="local") as db:
         assert db.waiting == {} and db.version == version
         for n in range(2):

@@ -122,6 +122,7 @@ def solved(rows: list[list[Fraction]]) -> list[Fraction] | None:
 
 @law(examples=many(60, 600))
 def test_no_join_has_more_rows_than_its_bound(c: Choices) -> None:
+    """incremental-faq, section "How do we go on and solve a FAQ?": what run times rest on."""
     edges = random_edges(c, 2 + c.number(3), 4)
     names, values = sorted(everything(edges)), range(1 + c.number(3))
     tables = [[row for row in cartesian(values, repeat=len(e)) if c.number(4)] for e in edges]
@@ -160,6 +161,7 @@ def rows_of(c: Choices, h: Hypergraph) -> dict[str, float]:
 
 @law(examples=many(40, 400))
 def test_the_best_of_all_orders_is_found(c: Choices) -> None:
+    """incremental-faq, section "How do we go on and solve a FAQ?": of the orders that it begins with."""
     h = random_hypergraph(c, 5)
     rows = rows_of(c, h)
     found = elimination(h, rows)
@@ -239,7 +241,10 @@ def edges_of(h: Hypergraph) -> dict[str, set[str]]:
 
 
 def test_a_matrix_chain() -> None:
-    """P(i, l) = Σ A(i, j)·B(j, k)·C(k, l): k, then j; the other way round is as good."""
+    """P(i, l) = Σ A(i, j)·B(j, k)·C(k, l): k, then j; the other way round is as good.
+
+    incremental-faq, section "Functional Aggregate Queries".
+    """
     generators = {"a": "A", "b": "B", "c": "C"}
     chain = (eq(path("a", "y"), path("b", "x")), eq(path("c", "x"), path("b", "y")))
     values = [Call("mul_long", (path("a", "z"), path("b", "z")))]

@@ -73,12 +73,16 @@ def test_a_view_gives_what_the_same_python_gives(a: list[Arc], b: list[Arc]) -> 
 
 @pytest.mark.parametrize("ring", RINGS, ids=lambda r: r.name)
 def test_ring_laws(ring: Any) -> None:
-    """⊗ is associative and distributes over ⊕, of numbers that are not below 0."""
+    """⊗ is associative and distributes over ⊕, of numbers that are not below 0.
+
+    incremental-faq, section "Functional Aggregate Queries".
+    """
     assert rn.testing.check_ring(ring, [0, 1, 2, 5]) == 3 * 4**3
     assert rn.testing.check_ring(ring, [0.5, 2.0, 0.1]) == 3 * 3**3
 
 
 def test_ring_laws_of_truth_and_of_ones_own() -> None:
+    """incremental-faq, section "Functional Aggregate Queries"."""
     assert rn.testing.check_ring(rn.Reach, [True, False]) == 24
     assert rn.testing.check_ring(Spread, [1, 2, -7]) == 81
 

@@ -47,7 +47,10 @@ def counting(run: Run, m: PlannedMap) -> trees.Products | None:
 @pytest.mark.parametrize("materialize", ["full", "cost"])
 @law(some_case, examples=many(12, 1500))
 def test_tree_or_none(how: str, materialize: Materialize, case: Case) -> None:
-    """Law (tree_or_none): each map holds the same, whether it is built of other maps or not."""
+    """Law (tree_or_none): each map holds the same, whether it is built of other maps or not.
+
+    incremental-faq, section "How do we go on and solve a FAQ?".
+    """
     _, plan = planned(query_of(case.schema, case.query), Options(materialize))
     tables = Memory(part_tables(plan.program, case.parts), {})
     try:
@@ -99,7 +102,10 @@ Interval = tuple[int, int]  # the first and the last matrix of a product
 
 @pytest.mark.parametrize("seed", range(many(8, 200)))
 def test_the_last_product_of_a_chain_is_the_one_that_joins_least(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four to seven matrices of any sizes, at the view and at all maps below, which are kept in any case."""
+    """Of four to seven matrices of any sizes, at the view and at all maps below, which are kept in any case.
+
+    incremental-faq, section "Matrix Chain Multiplication".
+    """
     r, names = Random(seed), "ABCDEFG"[: 4 + seed % 4]
     (view,) = rn.parse(chain_of(names, "long"), "chain").views
     _, plan = planned(view.query, Options("full"))

@@ -12,6 +12,12 @@ from ripplenest.state import views
 _compile = cache(views.compile_view)  # for a whole run: the same views are made by many tests
 
 
+def forget() -> None:
+    """Compile every view again, as a process does that has just begun."""
+    views._stages.cache_clear()
+    views._programs.clear()
+
+
 @contextmanager
 def compiled_once() -> Iterator[None]:
     """Views are compiled once, whatever sizes their relations have. Hold it no longer than the tests of a module: those
