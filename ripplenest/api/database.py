@@ -361,7 +361,7 @@ class Database:
             r = self._relation(name)
             return used.setdefault(r.name, r)
 
-        return Batch(find, lambda *args: self._apply(chosen, Recorded(used, *args)), source, seq)
+        return Batch(find, lambda *args: self._apply(chosen, Recorded(used, *args)), self._commits.spread, source, seq)
 
     def _relation(self, name: str) -> Relation:
         """The relation ``name``, which another object may have declared meanwhile. Raises UnknownRelation."""

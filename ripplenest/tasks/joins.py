@@ -13,7 +13,6 @@ from attrs import define, field
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
-from ripplenest.errors import EnvironmentProblem
 from ripplenest.plan.planned import Target
 from ripplenest.run.joiner import Joined, Task
 from ripplenest.spark import frames
@@ -27,9 +26,9 @@ from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.builds import runs_of
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, surroundings
-from ripplenest.tasks.jobs import UNSEEN, SparkJobs
-from ripplenest.tasks.kinds import Seeing
+from ripplenest.tasks.jobs import SparkJobs
 from ripplenest.tasks.rows import Seen, stored
+from ripplenest.tasks.seeing import sees
 
 
 @define
@@ -46,7 +45,7 @@ class TaskJoins:
     def is_able(self) -> bool:
         """Whether workers see the folder and have this package, as they did when they were first asked."""
         if self._seen is None:
-            self._seen = self._asked()
+            self._seen = sees(SparkJobs(self.spark.range(0)), self.state)
         return self._seen
 
     def joined(self, tasks: Sequence[Task], targets: Sequence[Target], prepared: Prepared) -> Joined:
@@ -77,15 +76,6 @@ class TaskJoins:
         segments = written([Unwritten(rows, (), number)], here.disk, here.room, lasts=False)
         ref = TableRef(spec, tuple(segments)).under(f"{FOLDER}/{staging.token}")
         return stored(self.spark, here, ref, Seen())
-
-    def _asked(self) -> bool:
-        with Staging.begin(self.state) as staging:
-            jobs = SparkJobs(self.spark.range(0))
-            try:
-                said = jobs.on_work(Seeing, str(staging.folder), [""] * jobs.at_once)
-            except EnvironmentProblem:
-                return False
-            return UNSEEN not in said
 
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(self.state), str(staging.folder), self.memory)
