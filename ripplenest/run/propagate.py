@@ -86,11 +86,18 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
     made: dict[str, Rows] = {}
     for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs):
-        made[target.map] = made[target.map].plus(rows).consolidated() if target.map in made else rows
+        made[target.map] = _both(made[target.map], rows) if target.map in made else rows
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
     for name, rows in made.items():
         out[name] = _kept(run, run.plan.by_name[name], rows)
+
+
+def _both(a: Rows, b: Rows) -> Rows:
+    """The sum of sums; one of which nothing is there stays what it is, and where."""
+    if a.is_empty or b.is_empty:
+        return b if a.is_empty else a
+    return a.plus(b).consolidated()
 
 
 def _kept(run: Run, m: PlannedMap, made: Rows) -> Rows:

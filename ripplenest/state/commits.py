@@ -316,7 +316,7 @@ class Commits:
         engine = self.engines.choose(decision.rows)
         if decision.how == "incremental":
             try:
-                done = propagate(plan, snapshot, changes, engine.joiner, engine.here)
+                done = propagate(plan, snapshot, changes, engine.writing(files), engine.here)
                 return decision, engine.told(done.here), Found.of(done)
             except EvaluationError as error:
                 # Triggers also ask about rows that were and rows that came together, which no state holds.

@@ -72,6 +72,14 @@ class Files:
             self._next = self._reserved()
         return self._next
 
+    def take(self, many: int) -> None:
+        """So many numbers are given."""
+        self._next = self.next + many
+
+    def number(self, table: str) -> int:
+        """What the catalogue calls a table; 0 for what is none."""
+        return self.tables.number(table) if table in self.tables.tables else 0
+
     def add(self, segments: Segments) -> Segments:
         """Note which numbers are taken."""
         self._next = max((self.next, *(s.id + 1 for s in segments)))
