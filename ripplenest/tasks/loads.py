@@ -12,7 +12,7 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 from pyspark.sql import DataFrame
 
 from ripplenest.data.content import Content
@@ -51,6 +51,7 @@ class TaskLoads:
 
     memory: int
     jobs: Callable[[Any], Jobs] = SparkJobs
+    _seen: dict[Path, bool] = field(factory=dict, init=False)
 
     def takes(self, rows: object) -> bool:
         """Whether there is more than what the driver has anyway."""
@@ -63,8 +64,10 @@ class TaskLoads:
         return jobs.many
 
     def sees(self, rows: object, folder: Path) -> bool:
-        """Whether the workers see a folder, and have this package."""
-        return sees(self.jobs(rows), folder)
+        """Whether the workers see a folder, and have this package, as they did when they were first asked."""
+        if folder not in self._seen:
+            self._seen[folder] = sees(self.jobs(rows), folder)
+        return self._seen[folder]
 
     def content(self, rows: object, work: Loading, staging: Staging) -> Content:
         """What the rows are; nothing is written. Raises what is wrong with their types."""
