@@ -22,6 +22,7 @@ from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run import answers, groups
 from ripplenest.run.counts import check_counts
+from ripplenest.run.handing import Handing
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.passing import stored_before, visible_change
@@ -48,13 +49,20 @@ class Propagation:
         return {name: rows for name, rows in self.changes.items() if not rows.is_empty}
 
 
-def propagate(plan: Plan, reader: Tables, changes: Changes, joiner: Joiner, here: Joiner | None = None) -> Propagation:
+def propagate(
+    plan: Plan,
+    reader: Tables,
+    changes: Changes,
+    joiner: Joiner,
+    here: Joiner | None = None,
+    handing: Handing | None = None,
+) -> Propagation:
     """The change of every map when the parts change by ``changes`` (signed rows by part). ``here`` is for a ``joiner``
-    of jobs: what joins the little that others wait for in place of it.
+    of jobs: what joins the little that others wait for in place of it; ``handing`` says what its tasks read.
 
     Law 6: what a map holds plus its change is what its definition gives on the changed parts.
     """
-    run = Run(plan, reader, {table: rows for table, rows in changes.items() if not rows.is_empty})
+    run = Run(plan, reader, {table: rows for table, rows in changes.items() if not rows.is_empty}, handing=handing)
     first = frozenset(m.name for m in plan.maps) if here is None else awaited(plan, run.changes)
     out: dict[str, Rows] = {}
     last: list[Task] = []

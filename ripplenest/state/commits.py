@@ -36,6 +36,7 @@ from ripplenest.intake.spread import are_unseen
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
 from ripplenest.run.engines import Chosen, Engines, Place
+from ripplenest.run.handing import Handing
 from ripplenest.run.policy import Decision, Policy, Work, after_failure, decide
 from ripplenest.run.propagate import propagate
 from ripplenest.schema.relation import Relation, find_relation
@@ -316,7 +317,8 @@ class Commits:
         engine = self.engines.choose(decision.rows)
         if decision.how == "incremental":
             try:
-                done = propagate(plan, snapshot, changes, engine.writing(files), engine.here)
+                handing = _handing(engine, snapshot, files)
+                done = propagate(plan, snapshot, changes, engine.writing(files), engine.here, handing)
                 return decision, engine.told(done.here), Found.of(done)
             except EvaluationError as error:
                 # Triggers also ask about rows that were and rows that came together, which no state holds.
@@ -356,6 +358,12 @@ class Commits:
         meta = {ROLLBACKS: json.dumps(undone), **self._declared.left_behind(changed, snapshot.version)}
         said = note("rollback", to=to, **place.facts)
         return self.state.commit(evolve(change, meta=meta, note=said), snapshot.version)
+
+
+def _handing(engine: Chosen, snapshot: Unfolding, files: Files) -> Handing | None:
+    """What the tasks of an engine may read."""
+    apart = frozenset(part for fold in snapshot.folds for part in fold.parts)
+    return Handing(files.stored, snapshot.size, apart) if engine.name == "spark" else None
 
 
 def _with_written(change: Change, maps: Written | None) -> Change:

@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.data.naming import Numbers, array_numbers, row_numbers
 from ripplenest.data.rows import Rows
+from ripplenest.errors import CorruptState
 from ripplenest.intake import operations
 from ripplenest.intake.apply import is_found
 from ripplenest.intake.given import Given
@@ -25,7 +26,7 @@ from ripplenest.schema.relation import Relation
 from ripplenest.state.state import State
 from ripplenest.state.tasks import Tasks, is_by_tasks, loading
 from ripplenest.store.detached import Detached
-from ripplenest.store.files import Filed, Files
+from ripplenest.store.files import Files
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.staging import Shared, Staging
 from ripplenest.version.folding import Unfolding
@@ -102,10 +103,14 @@ class Spreading:
         if not tasks.sees(o.rows.given, self.state.store.path):
             return None
         work, ids = self._work(o, o.rows, where, snapshot)
-        written, sizes, content = tasks.load(o.rows.given, work, files.staging, ids, files.next)
+        try:
+            written, sizes, content = tasks.load(o.rows.given, work, files.staging, ids, files.next)
+        except CorruptState:  # perhaps of files that went while tasks were at work
+            files.tables.check_kept()
+            raise
         o.rows.is_known_as(content)
         stored: dict[str, Rows] = {
-            table: Filed(work.specs[table], files.add(segments), files.staging, CAME, table)
+            table: files.filed(work.specs[table], segments, CAME)
             for table, segments in written.segments.items()
         }
         parts = {part: rows for part, rows in stored.items() if part in r.parts}

@@ -7,49 +7,56 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ripplenest.data.rows import Rows
+from ripplenest.data.rows import Row, Rows
 from ripplenest.store.disk import Disk
+from ripplenest.store.folder import SEGMENTS
 from ripplenest.store.ref import Segments, TableRef
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import FOLDER, Staging
 
+ALL = 1 << 62  # times that a stored row is there at most (run/counts.py)
+
 
 class Filed(Rows):
-    """Rows of ``spec``, each once and at most ``most`` times, in ``segments``, whose files are in a ``staging`` folder.
-    Nobody reads them before somebody looks at them. Those ``of`` a table were made to change it, and a commit may name
-    them."""
+    """Rows in files below the folder of a ``state``, which ``ref`` names from there, each at most ``most`` times. They
+    are not read before somebody looks at them. Those ``of`` a table were made to change it: they are in ``segments`` of
+    a ``staging`` folder, which a commit may name."""
 
-    __slots__ = ("_most", "of", "segments", "spec", "staging")
+    __slots__ = ("_most", "of", "ref", "segments", "staging", "state")
 
     def __init__(
-        self, spec: TableSpec, segments: Segments, staging: Staging, most: int, of: str | None = None
-    ) -> None:
-        super().__init__(spec.types, summed=True)
-        self.spec, self.segments, self.staging, self.of = spec, segments, staging, of
+        self, state: Path, ref: TableRef, most: int, segments: Segments = (), staging: Path | None = None,
+        of: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(ref.spec.types, summed=ref.is_run)
+        self.state, self.ref, self.segments, self.staging, self.of = state, ref, segments, staging, of
         self._most = most
-
-    @property
-    def ref(self) -> TableRef:
-        """As tasks read them, from the folder of the state."""
-        return TableRef(self.spec, self.segments).under(f"{FOLDER}/{self.staging.token}")
 
     def arrow(self) -> pa.Table:
         if self._table is None:
-            reader = Reader(Disk(self.staging.folder))
-            self._table = TableRef(self.spec, self.segments).scan(reader).arrow()
+            self._table = self.ref.scan(Reader(Disk(self.state))).arrow()
         return self._table
 
+    def counts(self) -> dict[Row, int]:
+        return self._here().counts()
+
+    def consolidated(self) -> Rows:
+        return self if self.is_sum else self._here().consolidated()
+
     def negated(self) -> Rows:
-        return Rows(self.types, table=self.arrow(), summed=True).negated()
+        return self._here().negated()
 
     def heaviest(self) -> int:
         """At least the largest absolute weight."""
         return self._most
 
     def __len__(self) -> int:
-        return sum(s.rows for s in self.segments)
+        return self.ref.size
+
+    def _here(self) -> Rows:
+        return Rows(self.types, table=self.arrow(), summed=self.is_sum)
 
 
 class Files:
@@ -80,17 +87,23 @@ class Files:
         """What the catalogue calls a table; 0 for what is none."""
         return self.tables.number(table) if table in self.tables.tables else 0
 
-    def add(self, segments: Segments) -> Segments:
-        """Note which numbers are taken."""
+    def filed(self, spec: TableSpec, segments: Segments, most: int) -> Filed:
+        """Rows in segments that tasks wrote here. They are the change of a table if they are laid out as it."""
         self._next = max((self.next, *(s.id + 1 for s in segments)))
-        return segments
+        ref = TableRef(spec, segments).under(f"{FOLDER}/{self.staging.token}")
+        of = spec.name if self.tables.tables.get(spec.name) == spec else None
+        return Filed(self._state, ref, most, segments, self.staging.folder, of)
+
+    def stored(self, table: str) -> Filed:
+        """All rows of a table, as it is stored."""
+        return Filed(self._state, self.tables.table(table).under(SEGMENTS), ALL)
 
 
 def divided_by_place(changes: Mapping[str, Rows]) -> tuple[dict[str, Rows], Written | None]:
     """Changes of tables: those that are here, and those that are in files already, which are all in one folder."""
     files = {table: rows for table, rows in changes.items() if isinstance(rows, Filed) and rows.of == table}
     here = {table: rows for table, rows in changes.items() if table not in files}
-    folders = {rows.staging.folder for rows in files.values()}
+    folders = {rows.staging for rows in files.values() if rows.staging is not None}
     if not folders:
         return here, None
     (folder,) = folders

@@ -28,7 +28,7 @@ from ripplenest.store.ranges import Merged, Unwritten, divided, written
 from ripplenest.store.ref import Segments, TableRef
 from ripplenest.store.specs import TableSpec, same_columns
 from ripplenest.store.staging import FOLDER, Staging
-from ripplenest.tasks.builds import runs_of
+from ripplenest.tasks.builds import runs_of, told
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, surroundings
 from ripplenest.tasks.jobs import SparkJobs
@@ -61,7 +61,7 @@ class TaskJoins:
         specs = {t.name: TableSpec(t.name, t.types, ()) if files is None else summing(t, files) for t in targets}
         with ExitStack() as held:
             staging = held.enter_context(Staging.begin(self.state)) if files is None else files.staging
-            held.enter_context(raised(staging))
+            held.enter_context(raised(staging) if files is None else told(staging, files.tables))
             here = self._here(staging)
             read = self._frames({id(rows): rows for t in tasks for rows in t.inputs}.values(), staging, here)
             products = [
@@ -123,4 +123,4 @@ def summing(t: Target, files: Files) -> TableSpec:
 def _filed(spec: TableSpec, merged: Sequence[Merged], files: Files) -> Rows:
     segments = tuple(m.segment for m in merged if m.segment is not None)
     most = max((m.heaviest for m in merged), default=0)
-    return Filed(spec, segments, files.staging, most, spec.name if files.tables.tables.get(spec.name) == spec else None)
+    return files.filed(spec, segments, most)

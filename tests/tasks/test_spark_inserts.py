@@ -13,12 +13,13 @@ from support.shop import ANN, BOB, FILMS, VIEWS, Customer, Movie, customer, item
 from support.totals import TOTALS
 
 import ripplenest as rn
-from ripplenest import Database
+from ripplenest import Bag, Database
 from ripplenest.data.level_values import nested_type
 from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
 from ripplenest.intake import operations
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.types import Record
+from ripplenest.run import inputs
 from ripplenest.spark import frames
 from ripplenest.spark import joiner as joiner_module
 from ripplenest.state import tasks
@@ -123,6 +124,27 @@ def test_rows_do_not_pass_the_driver(spark: SparkSession, tmp_path: Path, monkey
         with db.batch() as b:
             b.delete("M", CAME)
         assert not db.view("movies").rows() and db.verify().ok
+
+
+@rn.view
+def met(M: Bag[Movie], S: Bag[Movie]):
+    return [{"m": m.name, "s": s.dir} for m in M for s in S if s.name == m.name]
+
+
+@pytest.mark.usefixtures("nobody")
+def test_stored_rows_do_not_pass_the_driver(spark: SparkSession, tmp_path: Path) -> None:
+    """Where they are not many more than those that come: else they are looked up."""
+    with declared(tmp_path / "s", engine="spark", spark=spark) as db:
+        db.relation("S", Movie)
+        db.load("S", MORE)
+        db.create(met)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(inputs.Run, "_before", lambda *_: pytest.fail("the driver looks rows up"))
+            with db.batch() as b:
+                b.insert("M", frame(spark, db, "M", CAME))
+        assert b.report.rows_read == db._store.snapshot().size("S") and b.report.rows_out == {"met": 2}
+        with rn.open(tmp_path / "s", engine="local") as here:
+            assert here.verify().ok and len(here.view("met").rows()) == 3
 
 
 def test_views_are_those_of_an_insert_here(spark: SparkSession, tmp_path: Path) -> None:
