@@ -147,9 +147,15 @@ def test_stored_rows_do_not_pass_the_driver(spark: SparkSession, tmp_path: Path)
             assert here.verify().ok and len(here.view("met").rows()) == 3
 
 
+@rn.view
+def namesakes(M: Bag[Movie]):
+    """Rows that come meet those that come with them, once."""
+    return [{"a": m.gen, "b": n.dir} for m in M for n in M if m.name == n.name]
+
+
 def test_views_are_those_of_an_insert_here(spark: SparkSession, tmp_path: Path) -> None:
     """Of relations with bags and without, with keys and without."""
-    pair = Pair(spark, tmp_path, VIEWS[5])
+    pair = Pair(spark, tmp_path, VIEWS[5], namesakes)
     pair.insert("M", CAME)
     pair.insert("C", CUSTOMERS)
 
