@@ -6,13 +6,14 @@ either comes here. What is looked up is a part of what is read then, and product
 make the same rows.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from attrs import frozen
 
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Index, Plan
 from ripplenest.plan.product import Product
 from ripplenest.store.files import Filed
 
@@ -28,7 +29,15 @@ class Handing:
 
     stored: Callable[[str], Rows]
     size: Callable[[str], int]
+    room: Room
     apart: Collection[str] = ()
+
+    def by_key(self, rows: Rows, key: Index) -> Iterator[Rows]:
+        """``rows``, in files some at a time; those of one key come together."""
+        if isinstance(rows, Filed) and {*rows.ref.clustered} <= {*key}:
+            yield from rows.windows(self.room)
+        else:
+            yield rows
 
     def is_worth(self, p: Product, plan: Plan, changed: Mapping[str, Rows], caused: Collection[str]) -> bool:
         """Whether tasks are to read what ``p`` reads beside a change: statements see just what is stored of it, and it

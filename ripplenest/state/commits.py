@@ -21,6 +21,7 @@ from typing import TypeVar
 from attrs import evolve, frozen
 
 from ripplenest.data.naming import Numbers, array_numbers, row_numbers
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import summed
 from ripplenest.errors import AlreadyLoaded, NotKept, RelationChanged, Stale
@@ -317,7 +318,7 @@ class Commits:
         engine = self.engines.choose(decision.rows)
         if decision.how == "incremental":
             try:
-                handing = _handing(engine, snapshot, files)
+                handing = _handing(engine, snapshot, files, self.state.room)
                 done = propagate(plan, snapshot, changes, engine.writing(files), engine.here, handing)
                 return decision, engine.told(done.here), Found.of(done)
             except EvaluationError as error:
@@ -360,10 +361,10 @@ class Commits:
         return self.state.commit(evolve(change, meta=meta, note=said), snapshot.version)
 
 
-def _handing(engine: Chosen, snapshot: Unfolding, files: Files) -> Handing | None:
+def _handing(engine: Chosen, snapshot: Unfolding, files: Files, room: Room) -> Handing | None:
     """What the tasks of an engine may read."""
     apart = frozenset(part for fold in snapshot.folds for part in fold.parts)
-    return Handing(files.stored, snapshot.size, apart) if engine.name == "spark" else None
+    return Handing(files.stored, snapshot.size, room, apart) if engine.name == "spark" else None
 
 
 def _with_written(change: Change, maps: Written | None) -> Change:

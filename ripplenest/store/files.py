@@ -1,16 +1,18 @@
 """What tasks write for one commit: rows that the driver knows by the names of their files, and reads if it must."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.store.disk import Disk
 from ripplenest.store.folder import SEGMENTS
-from ripplenest.store.ref import Segments, TableRef
+from ripplenest.store.indexes import RANGE
+from ripplenest.store.ref import Segments, TableRef, ranges
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
@@ -54,6 +56,14 @@ class Filed(Rows):
 
     def __len__(self) -> int:
         return self.ref.size
+
+    def windows(self, room: Room) -> Iterator[Rows]:
+        """The rows, some at a time; those of one value of the first access key come together."""
+        reader = Reader(Disk(self.state))
+        for low, high in ranges(0, RANGE, max(-(-len(self) // room.rows(self.types)), 1)):
+            rows = self.ref.between(reader, low, high)
+            if len(rows):
+                yield rows
 
     def _here(self) -> Rows:
         return Rows(self.types, table=self.arrow(), summed=self.is_sum)

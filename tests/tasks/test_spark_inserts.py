@@ -15,6 +15,7 @@ from support.totals import TOTALS
 import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.data.level_values import nested_type
+from ripplenest.data.room import Room
 from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
 from ripplenest.intake import operations
 from ripplenest.intake.spread import Spread
@@ -37,6 +38,7 @@ def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "SPREAD", 0)
     monkeypatch.setattr(frames, "SMALL_ROWS", 0)
     monkeypatch.setattr(joiner_module, "SMALL_ROWS", 0)
+    monkeypatch.setattr(Room, "rows", lambda *_: 3)  # groups are folded some at a time
 
 
 @pytest.fixture
@@ -153,9 +155,15 @@ def namesakes(M: Bag[Movie]):
     return [{"a": m.gen, "b": n.dir} for m in M for n in M if m.name == n.name]
 
 
+@rn.view
+def kinds(M: Bag[Movie]):
+    """Groups whose keys come in several pieces."""
+    return [{"g": g, "n": len(ms), "first": min(m.name for m in ms)} for g, ms in rn.group_by(M, lambda m: m.gen)]
+
+
 def test_views_are_those_of_an_insert_here(spark: SparkSession, tmp_path: Path) -> None:
     """Of relations with bags and without, with keys and without."""
-    pair = Pair(spark, tmp_path, VIEWS[5], namesakes)
+    pair = Pair(spark, tmp_path, VIEWS[5], namesakes, kinds)
     pair.insert("M", CAME)
     pair.insert("C", CUSTOMERS)
 
