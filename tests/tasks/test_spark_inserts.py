@@ -20,7 +20,7 @@ from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
 from ripplenest.intake import operations
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.types import Record
-from ripplenest.run import inputs
+from ripplenest.run import inputs, propagate
 from ripplenest.spark import frames
 from ripplenest.spark import joiner as joiner_module
 from ripplenest.state import tasks
@@ -38,7 +38,8 @@ def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "SPREAD", 0)
     monkeypatch.setattr(frames, "SMALL_ROWS", 0)
     monkeypatch.setattr(joiner_module, "SMALL_ROWS", 0)
-    monkeypatch.setattr(Room, "rows", lambda *_: 3)  # groups are folded some at a time
+    monkeypatch.setattr(propagate, "HERE", 0)
+    monkeypatch.setattr(Room, "rows", lambda *_: 1)  # groups are folded some at a time
 
 
 @pytest.fixture
