@@ -39,12 +39,9 @@ class Spread(Given):
 
     @property
     def content(self) -> Content:
-        return Content.of(self.level) if self._content is None else self._content
-
-    @property
-    def is_known(self) -> bool:
-        """Whether somebody has looked at them."""
-        return self._content is not None or self._level is not None
+        if self._content is None:
+            self._content = Content.of(self.level)
+        return self._content
 
     def is_known_as(self, content: Content) -> None:
         """They were looked at where they are; which may be when not all of them come that were counted."""
@@ -57,7 +54,6 @@ class Spread(Given):
         return Given(self.type, level=self._level)
 
 
-def are_unseen(operations: Iterable[Operation]) -> bool:
-    """Whether rows of operations are somewhere else, and nobody knows yet what they are."""
-    given = (o.rows for o in operations if not isinstance(o, Set))
-    return any(isinstance(rows, Spread) and not rows.is_known for rows in given)
+def are_spread(operations: Iterable[Operation]) -> bool:
+    """Whether rows of operations are somewhere else, so that what they are is known when they have been looked at."""
+    return any(isinstance(o.rows, Spread) for o in operations if not isinstance(o, Set))

@@ -33,7 +33,7 @@ from ripplenest.intake.operations import LOADS as LOADED
 from ripplenest.intake.operations import Operation, Write
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
-from ripplenest.intake.spread import are_unseen
+from ripplenest.intake.spread import are_spread
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import merged
 from ripplenest.run.engines import Chosen, Engines, Place
@@ -254,7 +254,8 @@ class Commits:
         laps.end("snapshot")
         if standing.batch is not None:
             self._spreading.look(operations, snapshot)
-        digest = "" if are_unseen(operations) else digest_of(operations)
+        is_seen = standing.batch is not None or not are_spread(operations)
+        digest = digest_of(operations) if is_seen else ""
         if source is None or seq is None:
             source, seq = LOCAL, (standing.last or 0) + 1
         before = repeated(source, seq, digest, operations, standing)
@@ -290,7 +291,7 @@ class Commits:
             stored = folded(applied.changes, snapshot, self._declared.folded, numbers)
             meta = self._declared.left_behind(changes, snapshot.version)
             said, found_by = note("batch", **_noted(report)), applied.missed
-            digest = digest or digest_of(operations)
+            digest = digest if is_seen else digest_of(operations)
             change = Change({**stored, **taken.stored, **found.deltas}, (), found_by, meta, source, seq, digest, said)
             self.state.commit(_with_written(change, found.written), snapshot.version)
             laps.end("commit")

@@ -24,7 +24,7 @@ from ripplenest.intake.spread import Spread
 from ripplenest.run.engines import Engines
 from ripplenest.schema.relation import Relation
 from ripplenest.state.state import State
-from ripplenest.state.tasks import Tasks, is_by_tasks, loading
+from ripplenest.state.tasks import Tasks, loading
 from ripplenest.store.detached import Detached
 from ripplenest.store.files import Files
 from ripplenest.store.snapshot import Snapshot
@@ -63,16 +63,19 @@ class Spreading:
     tasks: Callable[[], Tasks] | None
 
     def rows(self, r: Relation, rows: object, where: str) -> Given | None:
-        """Rows that stay where they are: of a DataFrame that is no small piece of work, of an engine that tasks are of.
-        None for others. Raises WrongColumns."""
-        if self.tasks is None or self.engines.wanted == "local" or not is_frame(rows) or not r.parts[r.name].types:
+        """Rows that stay where they are: of a DataFrame that is no small piece of work, where Spark is asked for. None
+        for others. Raises WrongColumns.
+
+        How many there are is a job of Spark, which computes the DataFrame once more. Where nobody asks for Spark that
+        is not worth it: nearly all batches are too small to go there.
+        """
+        if self.tasks is None or self.engines.wanted != "spark" or not is_frame(rows) or not r.parts[r.name].types:
             return None
         tasks = self.tasks()
         if not tasks.takes(rows):
             return None
         many = tasks.many(rows, r.row, where)
-        is_large = many > operations.SPREAD and is_by_tasks(self.engines.place(many), many)
-        return Spread(r, rows, many, where) if is_large else None
+        return Spread(r, rows, many, where) if many > operations.SPREAD else None
 
     def look(self, known: Sequence[Operation], snapshot: Unfolding) -> None:
         """Find out what the rows of operations are, of a batch that was applied before."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from support.choices import Choices, seeded
 from support.laws import law
 from support.relations import opened, outcome, relation, rows_of, shown, stored
@@ -196,16 +197,16 @@ def test_columns_are_looked_at_at_once(tmp_path: Path) -> None:
 
 
 def test_another_commit_comes_first(tmp_path: Path) -> None:
-    """The batch is done again on top of it, with numbers of its own version."""
+    """The batch is done again on top of it, with numbers of its own version; and is known as what came last."""
     with declared(tmp_path / "s") as db:
         played, done = db._commits.tasks(), list[int]()
 
-        def load(*args: Any) -> Any:
+        def load(_: object, *args: Any) -> Any:
             if not done:
                 with rn.open(tmp_path / "s", engine="local") as other, other.batch() as b:
                     b.insert("R", orders(100, 5))
             done.append(db.version)
-            return type(played).load(played, *args)
+            return type(played).load(played, spread(orders(0, 29 + len(done))), *args)
 
         class Meanwhile:
             def __getattr__(self, name: str) -> Any:
@@ -213,11 +214,14 @@ def test_another_commit_comes_first(tmp_path: Path) -> None:
 
         object.__setattr__(db._commits, "tasks", Meanwhile)
         before = db.version
-        with db.batch() as b:
+        with db.batch("s", 1) as b:
             b.insert("R", spread(orders(0, 30)))
         assert b.report.version == before + 2 and len(done) == 2
-        assert db.relation("R").count() == 35 and db.verify().ok and not db.usage.orphans
+        assert db.relation("R").count() == 36 and db.verify().ok and not db.usage.orphans
         assert not [*(tmp_path / "s").glob("staging/*")]
+        with db.batch("s", 1) as b:
+            b.insert("R", orders(0, 31))
+        assert not b.report.applied
 
 
 @rn.view
@@ -246,6 +250,21 @@ def test_views_are_kept_fresh(tmp_path: Path, policy: Any, immutable: Any, monke
             b.delete("S", orders(5, 10))
         assert db.verify().ok and not db.relation("S").count()
         assert not any(row["s"] for row in db.view("coded").rows())
+
+
+def test_it_is_published(tmp_path: Path) -> None:
+    with declared(tmp_path / "s", key="order") as db:
+        db.load("R", orders(0, 10))
+        db.create(coded)
+        db.publish("coded", tmp_path / "coded")
+        with db.batch() as b:
+            b.insert("R", spread(orders(10, 20)))
+        assert not db.behind()
+        found = DeltaTable(str(tmp_path / "coded")).to_pyarrow_table()
+        assert sorted(found.column("o").to_pylist()) == list(range(30))
+        assert Counter(map(len, found.column("n").to_pylist())) == Counter(
+            len(row["n"]) for row in db.view("coded").rows()
+        )
 
 
 def test_coverage() -> None:
