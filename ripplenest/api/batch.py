@@ -5,6 +5,7 @@ from types import TracebackType
 
 from ripplenest.api.address import Chosen, Rows, key_type, keys_given, start
 from ripplenest.errors import BatchMisuse, NoKey
+from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
 from ripplenest.nrc.border import public
@@ -15,6 +16,7 @@ from ripplenest.state.notes import LOADS
 from ripplenest.state.report import Report
 
 Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
+Spread = Callable[[Relation, object, str], Given | None]
 
 
 @public
@@ -25,10 +27,13 @@ class Batch:
     ``report`` says what happened.
     """
 
-    def __init__(self, find: Callable[[str], Relation], commit: Commit, source: str | None, seq: int | None) -> None:
-        """``find`` gives the relation of a name, or raises UnknownRelation; ``commit`` applies what was recorded."""
+    def __init__(
+        self, find: Callable[[str], Relation], commit: Commit, spread: Spread, source: str | None, seq: int | None
+    ) -> None:
+        """``find`` gives the relation of a name, or raises UnknownRelation; ``commit`` applies what was recorded;
+        ``spread`` gives rows that are to stay where they are, if they are."""
         _check_name(source, seq)
-        self._relation, self._commit = find, commit
+        self._relation, self._commit, self._spread = find, commit, spread
         self._source, self._seq = source, seq
         self._operations: list[Operation] = []
         self._chosen = Chosen()
@@ -36,8 +41,17 @@ class Batch:
         self._report: Report | None = None
 
     def insert(self, relation: str, rows: object) -> None:
-        """Add rows: dicts, records, a DataFrame or whatever else hands out Arrow data; nested bags as lists."""
-        self._write("insert", relation, rows)
+        """Add rows: dicts, records, a DataFrame or whatever else hands out Arrow data; nested bags as lists.
+
+        Rows of a large DataFrame stay where they are, as those of a load: their types are looked at when the block
+        ends.
+        """
+        r = self._relation(relation)
+        given = self._spread(r, rows, f"insert {relation}: rows") if self._open else None
+        if given is None:
+            self._write("insert", relation, rows)
+        else:
+            self._record(Write("insert", relation, given))
 
     def delete(self, relation: str, rows: object) -> None:
         """Take rows away; each must be there, with equal contents at every depth."""

@@ -67,6 +67,7 @@ class Database:
         self._definitions = Definitions(self._state, self._engines, self._builds)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
+        self._loads: Tasks | None = None
         self._report: Report | None = None
         self._state.refresh()
 
@@ -361,7 +362,7 @@ class Database:
             r = self._relation(name)
             return used.setdefault(r.name, r)
 
-        return Batch(find, lambda *args: self._apply(chosen, Recorded(used, *args)), source, seq)
+        return Batch(find, lambda *args: self._apply(chosen, Recorded(used, *args)), self._commits.spread, source, seq)
 
     def _relation(self, name: str) -> Relation:
         """The relation ``name``, which another object may have declared meanwhile. Raises UnknownRelation."""
@@ -379,7 +380,9 @@ class Database:
     def _tasks(self) -> Tasks:
         from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
 
-        return TaskLoads(self._store.room.memory)
+        if self._loads is None:
+            self._loads = TaskLoads(self._store.room.memory)
+        return self._loads
 
     def _builds(self) -> Builds:
         from ripplenest.tasks.builds import TaskBuilds  # noqa: PLC0415 - Spark starts when it is needed

@@ -1,7 +1,7 @@
 """The content of rows as a digest: the same for the same rows in any order, whatever they came as.
 
 Batches are known by a sha256 of their rows in an order of their own. Rows that come to several processes are in no
-order: those of a load are known by a ``Content``, which can be added up.
+order: those of a load, and of writes of very many rows, are known by a ``Content``, which can be added up.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ class Content:
 
     Law: Content.of(a ⊎ b) = Content.of(a).plus(Content.of(b)), whatever the order of rows and of what is in their bags.
     Other rows have another content, but for once in 2¹²⁸ times by chance. Who looks for two bags of one content on
-    purpose may find them, and gains a load of his own that is taken for the other one.
+    purpose may find them, and gains a load or a batch of his own that is taken for the other one.
     """
 
     rows: int = 0

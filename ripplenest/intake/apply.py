@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
 
-from ripplenest.data.naming import row_numbers
+from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Rows
 from ripplenest.intake.addressed import grouped, run
 from ripplenest.intake.columns import ColumnChanges, Culprit
@@ -35,16 +35,16 @@ class Outcome:
 def carry_out(
     relations: Mapping[str, Relation],
     overlay: Callable[[], Overlay],
-    version: int,
+    anew: Callable[[], Numbers],
     operations: Sequence[tuple[Operation, str]],
 ) -> Outcome:
-    """What the operations of the batch that makes ``version`` do, each named by the text beside it. Raises a DataError
-    that names the row.
+    """What the operations of a batch do, each named by the text beside it. ``anew`` gives the numbers of the version
+    that it makes. Raises a DataError that names the row.
 
     All operations on one relation are done in one way, because they see each other, and none of the others. Where they
     are not tiny it is by columns; where one of these cannot be done, all are run row by row, to say which row it was.
     """
-    tables, numbers = overlay(), row_numbers(version)
+    tables, numbers = overlay(), anew()
     session = Session(relations, tables, numbers)
     many = _by_columns(relations, tables, operations)
     changed: dict[str, Rows] = {}
@@ -61,7 +61,7 @@ def carry_out(
             if o.relation not in many:
                 session.run(o, where)
     except Culprit:
-        changed, read, session = {}, 0, Session(relations, overlay(), row_numbers(version))
+        changed, read, session = {}, 0, Session(relations, overlay(), anew())
         for o, where in operations:
             session.run(o, where)
     return Outcome({**session.changes(), **changed}, session.overlay.read + read, session.overlay.missed)

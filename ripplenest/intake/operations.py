@@ -81,22 +81,30 @@ class Set:
 Operation = Write | Deep | Set
 
 
-Form = Literal["levels", "columns", "rows", "sums"]
+Form = Literal["spread", "levels", "columns", "rows", "sums"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LOADS: Form = "sums"  # that of loads, whose rows may be with several processes
 TINY = 8  # rows of which a text costs less than a digest of columns
+SPREAD = 200_000
+"""Rows of a write beyond which they may be with several processes. What they came as does not matter: so many are known
+by what can be added up."""
 
 
-def content(operations: Sequence[Operation], form: Form = "levels") -> str:
+def is_spread(o: Operation) -> bool:
+    """Whether it writes so many rows."""
+    return isinstance(o, Write) and len(o.rows) > SPREAD
+
+
+def content(operations: Sequence[Operation], form: Form = FORMS[0]) -> str:
     """The text of a batch: equal for the same operations, whatever the order of the rows within each, and whatever they
     came as. Batches have the first form, and loads theirs; others are those of earlier releases, which had texts of all
-    rows, and then of all but flat ones."""
+    rows, then of all but flat ones, and then looked at all rows in an order of their own."""
     return canonical_text([_text(o, form) for o in operations])
 
 
 def _text(o: Operation, form: Form) -> list[object]:
     match o:
-        case Write() if form == "sums":
+        case Write() if form == "sums" or (form == "spread" and is_spread(o)):
             return _summed(o.verb, o.relation, o.rows.content)
         case Write() if form != "rows" and o.rows.is_flat:
             return [o.verb, o.relation, {"columns": o.rows.columns_digest()}]
@@ -120,7 +128,7 @@ def _summed(verb: Verb, relation: str, rows: Content) -> list[object]:
 
 
 def _rows(rows: Given, form: Form) -> object:
-    if form == "levels" and rows.total > TINY:
+    if form in ("spread", "levels") and rows.total > TINY:
         return {"levels": rows.level_digest()}
     return sorted(map(canonical_text, rows.values))
 

@@ -73,9 +73,7 @@ class Session:
     def _taken_keys(self, part: Part, label: Row, rows: Sequence[Value], where: str) -> Iterator[RipplenestError]:
         for i, value, held in self._held(part, label, rows):
             if held:
-                what, key = "there is a row with this key", ", ".join(part.key)
-                error = DuplicateKey(what, where=f"{where}: rows[{i}]", wanted=f"a new {key}", possible=["upsert"])
-                yield error.of_row(key_text(part, value))
+                yield key_taken(part, value, f"{where}: rows[{i}]")
 
     def _upsert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         check_keys(d.relation, part, rows, where)
@@ -158,6 +156,13 @@ def numbered_faults(
 def key_again(part: Part, value: Value, where: str) -> RipplenestError:
     """What is wrong with a row whose key came before; of ``value`` only the key is looked at."""
     error = DuplicateKey("two rows with this key", where=where, wanted=f"each {', '.join(part.key)} once")
+    return error.of_row(key_text(part, value))
+
+
+def key_taken(part: Part, value: Value, where: str) -> RipplenestError:
+    """What is wrong with a row whose key is there already."""
+    what, wanted = "there is a row with this key", f"a new {', '.join(part.key)}"
+    error = DuplicateKey(what, where=where, wanted=wanted, possible=["upsert"])
     return error.of_row(key_text(part, value))
 
 

@@ -1,15 +1,18 @@
-"""A load that several processes share: what the rows of one of them do to the parts of an empty relation.
+"""Rows that several processes share: what those of one of them do to the parts of a relation that has none of them yet.
 
 Theory of operation. A share is checked and shredded in pieces, as ``loading.py`` does it, and each piece leaves a
 sorted run of each part, in files. All parts of a share are written by one attempt, so labels that are numbers are the
 same in all of them, whichever attempt counts; numbers are taken from those of the version (``store/staging.py``), so
 that shares have others. What shares have in common is looked at when runs are merged by ranges of hashes: equal rows
-are summed (``store/ranges.py``), and equal keys meet. Beside each key stands the number of its row, so that it can be
-said which row is wrong: in the run of the table whose rows have the keys, if that is in their order, else in a run of
-its own.
+are summed (``store/ranges.py``), and equal keys meet (``settling.py``). Beside each key stands the number of its row,
+so that it can be said which row is wrong: in the run of the table whose rows have the keys, if that is in their order,
+else in a run of its own.
+
+A load is of an empty relation, and a large insert of one that may have rows. Both see the tables as empty here: labels
+of new rows are made of keys that are new, or of numbers of the version, so no stored row is in a bag of theirs, and
+whether the keys are new is seen where the runs are settled.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -18,25 +21,23 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from ripplenest.data.content import Content
-from ripplenest.data.hashing import U64
 from ripplenest.data.level_values import values_of
 from ripplenest.data.levels import Level
 from ripplenest.data.naming import Numbers
 from ripplenest.data.room import Room
-from ripplenest.data.rows import Rows, arrow_schema, python_column
+from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.intake.columns import ColumnChanges, Culprit
 from ripplenest.intake.faults import Fault, numbered
 from ripplenest.intake.ingest import read_tables
-from ripplenest.intake.loading import has_culprit, inserted, later
-from ripplenest.intake.session import key_again, numbered_faults
+from ripplenest.intake.loading import has_culprit, inserted
+from ripplenest.intake.session import numbered_faults
 from ripplenest.intake.shredding import placed
 from ripplenest.nrc.errors import MOST, RipplenestError
 from ripplenest.nrc.types import LONG
 from ripplenest.schema.relation import Relation
-from ripplenest.store.disk import Disk
-from ripplenest.store.ranges import Range, Unwritten, gathered, merge, settled, windows
-from ripplenest.store.ref import TableRef
-from ripplenest.store.segments import Reader, Segment
+from ripplenest.store.detached import Detached
+from ripplenest.store.ranges import Unwritten
+from ripplenest.store.segments import Segment
 from ripplenest.store.specs import TableSpec
 from ripplenest.version.empty import Empty
 from ripplenest.version.folding import Fold, Unfolding, folded
@@ -46,22 +47,21 @@ Write = Callable[[Sequence[Unwritten]], list[Segment]]
 
 @frozen
 class Loading:
-    """A load of ``relation``, which makes ``version``; ``folds`` are those of its bags that become arrays, and
-    ``specs`` its tables."""
+    """Rows for ``relation``, in ``version``; ``folds`` are those of its bags that become arrays, and ``specs`` its
+    tables. They are all of its rows, or come to those ``before`` them. Messages call what is done ``where``, and
+    the rows ``given`` where only their types are looked at."""
 
     relation: Relation
     folds: tuple[Fold, ...]
     specs: Mapping[str, TableSpec]
     version: int
+    where: str
+    given: str
+    before: Detached | None = None
 
     def is_for(self, other: "Loading") -> bool:
         """Whether it stores the same rows in the same tables, in whichever version."""
         return evolve(self, version=other.version) == other
-
-    @property
-    def where(self) -> str:
-        """What messages call it."""
-        return f"load {self.relation.name}"
 
     @property
     def rows(self) -> str:
@@ -135,7 +135,7 @@ class Share:
     def _read(self, tables: Iterator[pa.Table]) -> list[Fault]:
         """Take all that is right; what is wrong with the types of rows."""
         r, start = self._work.relation, self._first
-        pieces = read_tables(tables, r.row, self._work.rows, r.key, self._room, start)
+        pieces = read_tables(tables, r.row, self._work.given, r.key, self._room, start)
         while True:
             try:
                 given = next(pieces, None)
@@ -195,65 +195,3 @@ class Share:
             for n, value in enumerate(values_of(level, r.row), start):
                 faults = numbered_faults(r, r.parts[r.name], [(n, value)], self._work.where)
                 yield from map(Fault.of, faults)
-
-
-def settle(work: Loading, piece: Range, reader: Reader, disk: Disk, room: Room) -> tuple[Segment | None, list[Fault]]:
-    """The segment that a range of the runs of all shares becomes, or the first rows in it whose keys came before: then
-    there is none, nor of keys that have runs of their own."""
-    if piece.source.spec != work.numbered:
-        return merge(piece, reader, disk, room).segment, []
-    again = _Again(work, piece.source)
-    found = again.passed(windows(piece.source, reader, piece.low, piece.high, room))
-    if again.spec.name not in work.specs:
-        deque(found, 0)
-        return None, again.faults
-    spec = work.specs[again.spec.name]
-    rows = gathered(spec.types, ((hashes, _unnumbered(rows, spec)) for hashes, rows in found), room)
-    own = evolve(piece, source=evolve(piece.source, spec=spec))
-    return (None, again.faults) if again.faults else (settled(own, rows, disk, room), [])
-
-
-def keys_again(work: Loading, piece: Range, reader: Reader, room: Room) -> list[Fault]:
-    """The first rows of a range whose keys came before."""
-    again = _Again(work, piece.source)
-    deque(again.passed(windows(piece.source, reader, piece.low, piece.high, room)), 0)
-    return again.faults
-
-
-def _unnumbered(rows: Rows, spec: TableSpec) -> Rows:
-    *columns, _, weights = rows.arrow().columns
-    table = pa.Table.from_arrays([*columns, weights], schema=arrow_schema(spec.types))
-    return Rows(spec.types, table=table, summed=True)
-
-
-class _Again:
-    """Rows whose keys came before, among numbered ones that pass by in the order of the hashes of their keys."""
-
-    def __init__(self, work: Loading, source: TableRef) -> None:
-        self._work, self.spec = work, source.spec
-        self._found: dict[int, Fault] = {}
-
-    @property
-    def faults(self) -> list[Fault]:
-        """What was found so far."""
-        return list(self._found.values())
-
-    def passed(self, found: Iterable[tuple[U64, Rows]]) -> Iterator[tuple[U64, Rows]]:
-        """The same rows, looked at."""
-        for hashes, rows in found:
-            if (hashes[1:] == hashes[:-1]).any():
-                self._look(rows)
-            yield hashes, rows
-
-    def _look(self, rows: Rows) -> None:
-        columns, *_ = self.spec.indexes
-        part, table = self._work.relation.parts[self._work.relation.name], rows.arrow()
-        keys, numbers = [table.column(c).combine_chunks() for c in columns], table.columns[-2].to_numpy()
-        again = sorted(n for n, _ in later(Level(len(rows), [*keys, pa.array(numbers)])))[:MOST]
-        places = pa.array(np.flatnonzero(np.isin(numbers, again)))
-        types = [self.spec.types[c] for c in columns]
-        values = [python_column(t, c.take(places)) for t, c in zip(types, keys, strict=True)]
-        for n, *own in zip(numbers[places.to_numpy()].tolist(), *values, strict=True):
-            value = tuple(zip(part.key, own, strict=True))
-            self._found[n] = Fault.of(key_again(part, value, f"{self._work.rows}[{n}]"))
-        self._found = {n: self._found[n] for n in sorted(self._found)[:MOST]}

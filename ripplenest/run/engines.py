@@ -12,7 +12,8 @@ from typing import Literal
 from attrs import evolve, field, frozen
 
 from ripplenest.data.room import Room
-from ripplenest.run.joiner import Joiner
+from ripplenest.run.joiner import Joiner, Writing
+from ripplenest.store.files import Files
 
 Engine = Literal["auto", "local", "spark"]
 MOST = 40_000_000  # rows of work of this process: about 8 GB (scripts/rows_of_work.py)
@@ -38,6 +39,10 @@ class Chosen(Place):
     joiner: Joiner
     here: Joiner | None = None
     most: float = inf  # rows of work that it may turn out to be
+
+    def writing(self, files: Files) -> Joiner:
+        """The engine, which may leave what it makes in ``files``."""
+        return self.joiner.writing(files) if isinstance(self.joiner, Writing) else self.joiner
 
     def told(self, here: int) -> "Chosen":
         """The same, which says that so many rows were joined in this process."""

@@ -22,8 +22,9 @@ from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Product, Step, sources_of
+from ripplenest.plan.product import Product, Source, Step, sources_of
 from ripplenest.run import answers, keys
+from ripplenest.run.handing import Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
@@ -41,7 +42,8 @@ class Run:
     """One run over a program: the tables before it, and what is known to change; of groups and first rows what readers
     have ``seen``.
 
-    What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one.
+    What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one. Tables
+    may be read by tasks, as ``handing`` says.
     """
 
     plan: Plan
@@ -53,6 +55,7 @@ class Run:
     read: list[int] = field(factory=list)
     jobs: list[int] = field(factory=list)
     here: list[int] = field(factory=list)
+    handing: Handing | None = None
     _known: dict[Hashable, tuple[object, Any]] = field(factory=dict)
 
     def next_level(self) -> None:
@@ -62,10 +65,26 @@ class Run:
     def tasks(self, target: str, p: Product, part: str) -> Iterator[Task]:
         """A product of a statement for ``part`` with the rows of each source that can take part; none when the product
         is empty. One task, or one for each order that rows of the change choose: p(c₁ ⊎ c₂) = p(c₁) ⊎ p(c₂)."""
+        if self.handing is not None and self.handing.is_worth(p, self.plan, self.changes, self.caused):
+            rows = tuple(self._handed(self.handing, s) for s in p.sources)
+            if not any(own.is_empty for own in rows):
+                yield Task(target, p, rows)
+            return
         for order, change in self._chosen(p):
             task = self._task(target, order, part, change)
             if task is not None:
                 yield task
+
+    def _handed(self, handing: Handing, source: Source) -> Rows:
+        """The rows of a source, which nobody reads here."""
+
+        def whole() -> Rows:
+            rows = handing.stored(source.table)
+            self.read.append(len(rows))
+            return rows
+
+        is_delta = source.at is At.DELTA
+        return self.changes[source.table] if is_delta else self._once((source.table, "handed"), None, whole)
 
     def _chosen(self, p: Product) -> Iterator[tuple[Product, Rows | None]]:
         """The orders in which ``p`` is read, each with the rows of the change that choose it: each row chooses the one

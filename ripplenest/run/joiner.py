@@ -2,7 +2,7 @@
 is what these are compared with, and what joins very few rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import evolve, frozen
 
@@ -11,6 +11,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.evaluate import evaluate
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Product
+from ripplenest.store.files import Files
 
 
 @frozen
@@ -36,6 +37,14 @@ class Joiner(Protocol):
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """By target, the sum of its tasks' rows, consolidated unless they are to be folded; every one of ``targets`` is
         in the answer."""
+
+
+@runtime_checkable
+class Writing(Protocol):
+    """An engine whose tasks may leave what they make where a commit finds it."""
+
+    def writing(self, files: Files) -> Joiner:
+        """The same engine. What it makes for a target may be in ``files``, as the change of the map."""
 
 
 class PythonJoiner:

@@ -10,24 +10,28 @@ can be in the result. A map that passes on shows statements something else than 
 written here: the result is one signed bag per map, which the store commits together with the batch.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from ripplenest.data.index import Places
 from ripplenest.data.order import First
 from ripplenest.data.rows import Rows
+from ripplenest.data.sums import Sum
 from ripplenest.delta.program import MapKind
+from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run import answers, groups
 from ripplenest.run.counts import check_counts
+from ripplenest.run.handing import Handing
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.passing import stored_before, visible_change
 from ripplenest.run.policy import Trial
 from ripplenest.run.refill import refilled
 from ripplenest.run.schedule import HERE, awaited, rows_of
+from ripplenest.store.files import Filed
 from ripplenest.version.version import Tables
 
 Changes = Mapping[str, Rows]
@@ -55,14 +59,16 @@ def propagate(
     changes: Changes,
     joiner: Joiner,
     here: Joiner | None = None,
+    handing: Handing | None = None,
     trial: Trial | None = None,
 ) -> Propagation:
     """The change of every map when the parts change by ``changes`` (signed rows by part). ``here`` is for a ``joiner``
-    of jobs: what joins the little that others wait for in place of it. Raises GivenUp where a ``trial`` ends.
+    of jobs: what joins the little that others wait for in place of it; ``handing`` says what its tasks read. Raises
+    GivenUp where a ``trial`` ends.
 
     Law 6: what a map holds plus its change is what its definition gives on the changed parts.
     """
-    run = Run(plan, reader, {table: rows for table, rows in changes.items() if not rows.is_empty})
+    run = Run(plan, reader, {table: rows for table, rows in changes.items() if not rows.is_empty}, handing=handing)
     first = frozenset(m.name for m in plan.maps) if here is None else awaited(plan, run.changes)
     out: dict[str, Rows] = {}
     last: list[Task] = []
@@ -97,11 +103,18 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
     made: dict[str, Rows] = {}
     for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs):
-        made[target.map] = made[target.map].plus(rows).consolidated() if target.map in made else rows
+        made[target.map] = _both(made[target.map], rows) if target.map in made else rows
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
     for name, rows in made.items():
         out[name] = _kept(run, run.plan.by_name[name], rows)
+
+
+def _both(a: Rows, b: Rows) -> Rows:
+    """The sum of sums; one of which nothing is there stays what it is, and where."""
+    if a.is_empty or b.is_empty:
+        return b if a.is_empty else a
+    return a.plus(b).consolidated()
 
 
 def _kept(run: Run, m: PlannedMap, made: Rows) -> Rows:
@@ -113,26 +126,48 @@ def _kept(run: Run, m: PlannedMap, made: Rows) -> Rows:
 
 def _folded(run: Run, m: PlannedMap, made: Rows) -> Rows:
     """What contributions change in the rows of a group, or of a sum map."""
-    if made.is_empty:
-        return Rows.empty(m.types)
-    before = _stored(run, m, made)
-    found = groups.folded(m, m.adding, made, before)
-    run.seen[m.name] = found.seen
-    return found.change
+    return _by_key(run, m, made, m.adding.visible, lambda some: _fold(run, m, some))
+
+
+def _fold(run: Run, m: PlannedMap, made: Rows) -> tuple[Rows, Rows]:
+    """The change of the rows of some keys, and of what is seen of them."""
+    found = groups.folded(m, m.adding, made, _stored(run, m, made))
+    return found.change, found.seen
 
 
 def _refilled(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> Rows:
     """How the first rows of the places change whose rows change by ``made``."""
-    if made.is_empty:
-        return Rows.empty(m.types)
+    return _by_key(run, m, made, r.visible, lambda some: _refill(run, m, r, some))
+
+
+def _refill(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> tuple[Rows, Rows]:
+    """The same as ``_fold``, of places."""
 
     def read_on(keys: Rows, limits: Places, start: Rows) -> First:
         return run.reader.first(r.kept, r.order, keys, limits, start, made)
 
     found = refilled(m.name, r.order, r.limit, _stored(run, m, made), made, read_on)
     run.read.append(found.read)
-    run.seen[m.name] = answers.seen_change(r, found.change)
-    return found.change
+    return found.change, answers.seen_change(r, found.change)
+
+
+def _by_key(
+    run: Run, m: PlannedMap, made: Rows, visible: tuple[Base, ...], work: Callable[[Rows], tuple[Rows, Rows]]
+) -> Rows:
+    """What ``work`` finds of the rows that are made, those of one key together: what changes, and what of it is seen.
+    Rows that are in files come some at a time, and what is found goes to files if it does not fit."""
+    if made.is_empty:
+        return Rows.empty(m.types)
+    if run.handing is None or not isinstance(made, Filed):
+        change, run.seen[m.name] = work(made)
+        return change
+    every, seen = (Sum(run.handing.room, types) for types in (m.types, visible))
+    for some in run.handing.by_key(made, m.own_key):
+        change, own = work(some)
+        every.add(change)
+        seen.add(own)
+    run.seen[m.name] = seen.rows()
+    return every.rows()
 
 
 def _stored(run: Run, m: PlannedMap, made: Rows) -> Rows:

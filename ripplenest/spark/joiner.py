@@ -20,9 +20,10 @@ from pyspark.sql import SparkSession
 
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Target
-from ripplenest.run.joiner import Joined, Task
+from ripplenest.run.joiner import Joined, Joiner, Task
 from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, few, frame, join_of, layout, rows_of, summed, together
 from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGES
+from ripplenest.store.files import Filed, Files
 
 FEW_JOINS = 12  # in one task of a session whose pages are as large as Spark makes them: a 16th of a core's memory
 MANY_JOINS = 240  # in one of a session with small pages
@@ -39,8 +40,11 @@ class Large(Protocol):
     def is_able(self) -> bool:
         """Whether it can, where the session's workers are."""
 
-    def joined(self, tasks: Sequence[Task], targets: Sequence[Target], prepared: "Prepared") -> Joined:
-        """By target, the rows of its tasks, each once or more. Raises EvaluationError."""
+    def joined(
+        self, tasks: Sequence[Task], targets: Sequence[Target], prepared: "Prepared", files: Files | None
+    ) -> Joined:
+        """By target, the rows of its tasks, each once or more; those of many may be in ``files``. Raises
+        EvaluationError."""
 
 
 class SparkJoiner:
@@ -54,22 +58,27 @@ class SparkJoiner:
         self._given = 0
         self._most = MANY_JOINS if spark.conf.get(PAGE_SIZE, None) in SMALL_PAGES else FEW_JOINS
 
-    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
+    def writing(self, files: Files) -> Joiner:
+        """See ``run.joiner.Writing``."""
+        return _Writing(self, files)
+
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None = None) -> Joined:
         """By target, the sum of its tasks' rows, consolidated. One Spark job unless there are very many joins, or rows
-        that few inputs make. Raises EvaluationError."""
+        that few inputs make, or sums of many in ``files``. Raises EvaluationError."""
         try:
-            first, *rest = (self._joined(group, targets) for group in _groups(tasks, self._most))
+            first, *rest = (self._joined(group, targets, files) for group in _groups(tasks, self._most))
         finally:
-            self._let_go(sum({id(rows): rows.arrow().nbytes for t in tasks for rows in t.inputs}.values()))
+            given = {id(rows): rows for t in tasks for rows in t.inputs if not isinstance(rows, Filed)}
+            self._let_go(sum(rows.arrow().nbytes for rows in given.values()))
         found = {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
         return Joined(found, sum(group.jobs for group in (first, *rest)))
 
-    def _joined(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
+    def _joined(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None) -> Joined:
         """The same, not consolidated."""
         prepared = self._of(targets)
         small = few(rows for t in tasks for rows in t.inputs)
         if not small and self._large is not None and self._large.is_able:
-            return self._large.joined(tasks, targets, prepared)
+            return self._large.joined(tasks, targets, prepared, files)
         inputs = {id(rows): rows for t in tasks for rows in t.inputs}  # what several products read goes to Spark once
         frames = {key: frame(self.spark, rows) for key, rows in inputs.items()}
         products = [
@@ -80,7 +89,7 @@ class SparkJoiner:
             answer = (together(products) if small else summed(products, prepared.layout)).toArrow()
         if small and answer.num_rows > SMALL_ROWS:
             if self._large is not None and self._large.is_able:
-                more = self._large.joined(tasks, targets, prepared)
+                more = self._large.joined(tasks, targets, prepared, files)
                 return Joined(more, 1 + more.jobs)
             with evaluation():
                 jobs, answer = 2, summed(products, prepared.layout).toArrow()
@@ -103,6 +112,18 @@ class SparkJoiner:
             if key not in self._prepared:
                 self._prepared[key] = Prepared(layout(targets))
             return self._prepared[key]
+
+
+@frozen
+class _Writing:
+    """An engine that leaves what tasks make in ``files``."""
+
+    of: SparkJoiner
+    files: Files
+
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
+        """See ``Joiner``."""
+        return self.of.join(tasks, targets, self.files)
 
 
 @frozen

@@ -12,7 +12,6 @@ computes again; what it had written is removed. So a writer that dies, or stands
 nothing to fence.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,33 +20,37 @@ from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from ripplenest.data.content import Content
-from ripplenest.data.naming import array_numbers, row_numbers
+from ripplenest.data.naming import Numbers, array_numbers, row_numbers
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import summed
-from ripplenest.errors import AlreadyLoaded, BatchConflict, BatchGap, NotKept, RelationChanged, Stale
+from ripplenest.errors import AlreadyLoaded, NotKept, RelationChanged, Stale
 from ripplenest.intake.apply import Outcome, carry_out, is_found
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import is_frame, read_pieces
 from ripplenest.intake.loading import load
-from ripplenest.intake.operations import FORMS, Form, Operation, Write, content, loaded_content
-from ripplenest.intake.operations import LOADS as FORM
+from ripplenest.intake.operations import LOADS as LOADED
+from ripplenest.intake.operations import Operation, Write
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
+from ripplenest.intake.spread import are_spread
 from ripplenest.plan.planned import merged
 from ripplenest.run.engines import Engines, Place
 from ripplenest.run.policy import Policy, Work, decide
 from ripplenest.schema.relation import Relation, find_relation
 from ripplenest.state.back import Undoing
 from ripplenest.state.declared import Declared
+from ripplenest.state.digests import digest_of, is_older, is_same, loaded_digest, repeated
 from ripplenest.state.fresh import Fresh, Freshening
 from ripplenest.state.notes import LOADS, ROLLBACKS, meta_key, note
 from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Laps, Report
+from ripplenest.state.spreading import Spreading
 from ripplenest.state.state import State
 from ripplenest.state.stored import relation_text
 from ripplenest.state.tasks import Builds, Pending, Tasks, is_by_tasks, loading
-from ripplenest.store.specs import Applied, Change, Standing, Written
+from ripplenest.store.files import Files, divided_by_place
+from ripplenest.store.snapshot import Snapshot
+from ripplenest.store.specs import Applied, Change, Written
 from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Fold, Unfolding, folded
 
@@ -79,6 +82,14 @@ class Commits:
     def _declared(self) -> Declared:
         return self.state.declared
 
+    def spread(self, r: Relation, rows: object, where: str) -> Given | None:
+        """Rows for a batch that stay where they are, if they are to. Raises WrongColumns."""
+        return self._spreading.rows(r, rows, where)
+
+    @property
+    def _spreading(self) -> Spreading:
+        return Spreading(self.state, self.engines, self.tasks)
+
     @property
     def _recomputing(self) -> Recomputing:
         return Recomputing(self.state, self.builds)
@@ -109,12 +120,12 @@ class Commits:
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
         tasks = self.tasks() if self.tasks is not None and is_frame(rows) else None
-        if tasks is not None and tasks.takes(rows) and r.parts[name].types and not _is_older(applied):
+        if tasks is not None and tasks.takes(rows) and r.parts[name].types and not is_older(applied):
             return self._load_by_tasks(tasks, r, rows, snapshot, applied, last + 1)
         where, room = f"load {name}: rows", self.state.room
         write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))
-        digest = _digest((write,), FORM)
-        if applied is not None and _is_same(applied, digest, (write,)):
+        digest = digest_of((write,), LOADED)
+        if applied is not None and is_same(applied, digest, (write,)):
             return applied.version
         self._check_none(name, snapshot, applied)
         return self._load(write, snapshot, source, last + 1, digest)
@@ -134,11 +145,11 @@ class Commits:
         unless rows have numbers of the version."""
         store, work, ids = self.state.store, *loading(r, self._declared.folded, snapshot)
         with Staging.begin(store.path) as staging:
-            if applied is not None and _loaded_digest(r, tasks.content(rows, work, staging)) == applied.digest:
+            if applied is not None and loaded_digest(r, tasks.content(rows, work, staging)) == applied.digest:
                 return applied.version
             self._check_none(r.name, snapshot, applied)
             written, sizes, content = tasks.load(rows, work, staging, ids, store.reserved())
-            change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=_loaded_digest(r, content), written=written)
+            change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=loaded_digest(r, content), written=written)
             for _ in range(TRIES - 1):
                 try:
                     return self._named(r, snapshot, sizes, change, staging)
@@ -218,7 +229,8 @@ class Commits:
             arrays = array_numbers(snapshot.version + 1)
             fold = partial(folded, before=snapshot, folds=folds, numbers=arrays)
             return load(r, snapshot, row_numbers(snapshot.version + 1), write.rows, fold, self.state.room)
-        changes = self._carried_out(snapshot, [(write, f"load {write.relation}")]).changes
+        numbers = partial(row_numbers, snapshot.version + 1)
+        changes = self._carried_out(snapshot, [(write, f"load {write.relation}")], numbers).changes
         return folded(changes, snapshot, folds), {part: len(rows) for part, rows in changes.items()}
 
     def part_sizes(self, snapshot: Unfolding, relations: Iterable[tuple[str, object]]) -> dict[str, int]:
@@ -237,26 +249,31 @@ class Commits:
         laps = Laps()
         snapshot, standing = self.state.begin(LOCAL if source is None else source, seq)
         laps.end("snapshot")
-        digest = _digest(operations)
+        if standing.batch is not None:
+            self._spreading.look(operations, snapshot)
+        is_seen = standing.batch is not None or not are_spread(operations)
+        digest = digest_of(operations) if is_seen else ""
         if source is None or seq is None:
             source, seq = LOCAL, (standing.last or 0) + 1
-        repeated = _repeated(source, seq, digest, operations, standing)
-        if repeated is not None:
-            return repeated
+        before = repeated(source, seq, digest, operations, standing)
+        if before is not None:
+            return before
         self._declared.check_unchanged(recorded.used)
         laps.end("digest")
         named = [(o, f"operation {i} ({o.verb} {o.target})") for i, o in enumerate(operations)]
-        applied = self._carried_out(snapshot, named)
-        changes = applied.changes
-        laps.end("intake")
         with ExitStack() as held:
-            decision, engine, found = self._fresh(policy, snapshot, changes, held)
+            files = self._files(snapshot, held)
+            taken = self._spreading.taken(named, snapshot, files)
+            applied = self._carried_out(snapshot, taken.others, partial(taken.row_numbers, files, snapshot.version + 1))
+            changes = {**applied.changes, **taken.parts}
+            laps.end("intake")
+            decision, engine, found = self._fresh(policy, snapshot, changes, files)
             laps.end("views")
             report = Report(
                 snapshot.version + 1,
                 source,
                 seq,
-                {part: len(rows) for part, rows in changes.items()},
+                {**{part: len(rows) for part, rows in changes.items()}, **taken.sizes},
                 found.rows,
                 applied.read + found.rows_read,
                 found.jobs,
@@ -267,26 +284,33 @@ class Commits:
                 engine=engine.name,
                 engine_why=engine.why,
             )
-            stored = folded(changes, snapshot, self._declared.folded)
+            numbers = taken.array_numbers(files, snapshot.version + 1)
+            stored = folded(applied.changes, snapshot, self._declared.folded, numbers)
             meta = self._declared.left_behind(changes, snapshot.version)
             said, found_by = note("batch", **_noted(report)), applied.missed
-            change = Change({**stored, **found.deltas}, (), found_by, meta, source, seq, digest, said)
-            self.state.commit(evolve(change, written=found.written), snapshot.version)
+            digest = digest if is_seen else digest_of(operations)
+            change = Change({**stored, **taken.stored, **found.deltas}, (), found_by, meta, source, seq, digest, said)
+            self.state.commit(_with_written(change, found.written), snapshot.version)
             laps.end("commit")
         return evolve(report, seconds=laps.total, phases=laps.spent)
 
-    def _carried_out(self, snapshot: Unfolding, named: Sequence[tuple[Operation, str]]) -> Outcome:
-        relations, version = self._declared.relations, snapshot.version + 1
-        return carry_out(relations, lambda: self.state.overlay(snapshot), version, named)
+    def _files(self, snapshot: Unfolding, held: ExitStack) -> Files:
+        assert isinstance(snapshot.tables, Snapshot)
+        return Files(self.state.store.path, snapshot.tables, self.state.store.reserved, held)
 
-    def _fresh(self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows], held: ExitStack) -> Fresh:
+    def _carried_out(
+        self, snapshot: Unfolding, named: Sequence[tuple[Operation, str]], numbers: Callable[[], Numbers]
+    ) -> Outcome:
+        return carry_out(self._declared.relations, lambda: self.state.overlay(snapshot), numbers, named)
+
+    def _fresh(self, policy: Policy, snapshot: Unfolding, changes: Mapping[str, Rows], files: Files) -> Fresh:
         """What a batch that changes parts does to every map, and how and where that was found. What tasks wrote of it
-        is there until ``held`` ends."""
+        is in ``files``."""
         if policy == "strict":
             self._declared.check_strict(changes)
         self.state.check_indexed(snapshot)
-        views = Freshening(self.engines, self._recomputing, self._declared.plan(), snapshot, changes)
-        return views.found(policy, held)
+        views = Freshening(self.engines, self._recomputing, self._declared.plan(), snapshot, changes, files)
+        return views.found(policy)
 
     # ------------------------------------------------------------ back
 
@@ -306,7 +330,7 @@ class Commits:
                 return self._back(undoing, place, undoing.parts(found.rows), Change(written=found.written))
             back = {part: summed(snapshot.delta(part, to).negated(), self.state.room) for part in undoing.relations}
             changes = {part: rows for part, rows in back.items() if len(rows)}
-            _, engine, found = self._fresh(how, snapshot, changes, held)
+            _, engine, found = self._fresh(how, snapshot, changes, self._files(snapshot, held))
             stored = folded(changes, snapshot, self._declared.folded)
             return self._back(undoing, engine, changes, Change({**stored, **found.deltas}, written=found.written))
 
@@ -320,11 +344,13 @@ class Commits:
 
 
 def _with_written(change: Change, maps: Written | None) -> Change:
-    """With what tasks wrote of maps, beside what they may have written of parts."""
-    if maps is None:
+    """With what tasks wrote of maps, beside what they may have written of other tables; all of it in one folder."""
+    here, files = divided_by_place(change.deltas)
+    every = [written for written in (change.written, files, maps) if written is not None]
+    if not every:
         return change
-    parts = {} if change.written is None else change.written.segments
-    return evolve(change, written=evolve(maps, segments={**parts, **maps.segments}))
+    segments = {table: found for written in every for table, found in written.segments.items()}
+    return evolve(change, deltas=here, written=evolve(every[0], segments=segments))
 
 
 def _noted(report: Report) -> dict[str, object]:
@@ -340,43 +366,6 @@ def _retried(attempt: Callable[[], T]) -> T:
         except (Stale, NotKept):  # the version that it read may have gone meanwhile, where few are kept
             continue
     return attempt()
-
-
-def _repeated(
-    source: str, seq: int, digest: str, operations: Sequence[Operation], standing: Standing
-) -> Report | None:
-    """The report of a batch that was applied before. Raises BatchConflict or BatchGap."""
-    where, applied, last = f"batch {source}:{seq}", standing.batch, standing.last
-    if applied is not None and not _is_same(applied, digest, operations):
-        what = "this batch was applied with other content"
-        raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
-    if applied is None and last is not None and seq != last + 1:
-        raise BatchGap("batches of a source come one after another", where=where, wanted=last + 1, got=seq)
-    return None if applied is None else Report(applied.version, source, seq, applied=False)
-
-
-def _digest(operations: Sequence[Operation], form: Form = FORMS[0]) -> str:
-    return _sealed(content(operations, form), form)
-
-
-def _loaded_digest(r: Relation, content: Content) -> str:
-    """That of a load of these rows."""
-    return _sealed(loaded_content(r.name, content), FORM)
-
-
-def _sealed(text: str, form: Form) -> str:
-    found = hashlib.sha256(text.encode()).hexdigest()
-    return f"{form} {found}" if form == FORM else found
-
-
-def _is_older(applied: Applied | None) -> bool:
-    """Whether a load has a digest of an earlier release, which no sums are compared with."""
-    return applied is not None and not applied.digest.startswith(f"{FORM} ")
-
-
-def _is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> bool:
-    """Whether ``operations``, which have ``digest``, were applied, perhaps by a release with digests of its own."""
-    return applied.digest == digest or any(applied.digest == _digest(operations, form) for form in FORMS)
 
 
 def _signature(r: Relation) -> str:

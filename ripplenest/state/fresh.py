@@ -1,7 +1,6 @@
 """How a commit keeps views fresh: by triggers, in this process or on Spark, or by computing maps again."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 
 from attrs import evolve, frozen
 
@@ -9,10 +8,12 @@ from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Plan
 from ripplenest.run.engines import Chosen, Engines
+from ripplenest.run.handing import Handing
 from ripplenest.run.policy import Decision, GivenUp, Policy, Trial, Work, after_failure, after_giving_up, decide
 from ripplenest.run.propagate import propagate
 from ripplenest.state.recomputing import Found, Recomputing
 from ripplenest.state.tasks import Pending
+from ripplenest.store.files import Files
 from ripplenest.version.folding import Unfolding
 
 Fresh = tuple[Decision, Chosen, Found]
@@ -21,31 +22,33 @@ Fresh = tuple[Decision, Chosen, Found]
 
 @frozen
 class Freshening:
-    """The views of ``plan`` at a ``version`` whose parts change by ``changes``."""
+    """The views of ``plan`` at a ``version`` whose parts change by ``changes``. What tasks write of it is in ``files``.
+    """
 
     engines: Engines
     recomputing: Recomputing
     plan: Plan
     version: Unfolding
     changes: Mapping[str, Rows]
+    files: Files
 
     @property
     def work(self) -> Work:
         """What it costs."""
         return Work(self.plan, self.version.size, {part: len(rows) for part, rows in self.changes.items()})
 
-    def found(self, policy: Policy, held: ExitStack) -> Fresh:
-        """What tasks write of it is there until ``held`` ends. Raises NotIncremental, EvaluationError."""
+    def found(self, policy: Policy) -> Fresh:
+        """Raises NotIncremental, EvaluationError."""
         decision = decide(policy, self.work)
         if decision.how == "full":
-            return self._again(decision, held)
+            return self._again(decision)
         try:
             return self._by_triggers(decision)
         except EvaluationError as error:
             # Triggers also ask about rows that were and rows that came together, which no state holds.
-            return self._again(after_failure(policy, error, self.work), held)
+            return self._again(after_failure(policy, error, self.work))
         except GivenUp as tried:
-            decision, engine, found = self._again(after_giving_up(policy, tried, self.work), held)
+            decision, engine, found = self._again(after_giving_up(policy, tried, self.work))
             return decision, engine, evolve(found, rows_read=found.rows_read + tried.read)
 
     def _by_triggers(self, decision: Decision) -> Fresh:
@@ -60,10 +63,21 @@ class Freshening:
 
     def _tried(self, decision: Decision, engine: Chosen, most: float) -> Fresh:
         trial = Trial(self.work, most) if decision.bound > most else None
-        done = propagate(self.plan, self.version, self.changes, engine.joiner, engine.here, trial)
+        joiner, handing = engine.writing(self.files), self._handing(engine)
+        done = propagate(self.plan, self.version, self.changes, joiner, engine.here, handing, trial)
         return decision, engine.told(done.here), Found.of(done)
 
-    def _again(self, decision: Decision, held: ExitStack) -> Fresh:
+    def _handing(self, engine: Chosen) -> Handing | None:
+        """What the tasks of an engine may read."""
+        if engine.name != "spark":
+            return None
+        apart = frozenset(part for fold in self.version.folds for part in fold.parts)
+        return Handing(self.files.stored, self.version.size, self.recomputing.state.room, apart)
+
+    def _again(self, decision: Decision) -> Fresh:
         engine = self.engines.choose(decision.rows)
-        pending = Pending(self.version, self.changes)
-        return decision, engine, self.recomputing.found(self.plan, pending, engine, decision.rows, held)
+        pending = Pending.of(self.version, self.changes)
+        staging = self.files.staging if pending.staged else None
+        held = self.files.held
+        found = self.recomputing.found(self.plan, pending, engine, decision.rows, held, staging)
+        return decision, engine, found

@@ -2,6 +2,7 @@
 state wants of who does them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from attrs import field, frozen
@@ -9,10 +10,12 @@ from attrs import field, frozen
 from ripplenest.data.content import Content
 from ripplenest.data.rows import Rows
 from ripplenest.intake.share import Loading
+from ripplenest.nrc.types import Type
 from ripplenest.plan.planned import Plan
 from ripplenest.run.engines import Place
 from ripplenest.schema.relation import Relation
 from ripplenest.store.disk import Disk
+from ripplenest.store.files import divided_by_place
 from ripplenest.store.ref import Segments, TableRef
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
@@ -28,6 +31,12 @@ class Tasks(Protocol):
 
     def takes(self, rows: object) -> bool:
         """Whether these are such rows."""
+
+    def many(self, rows: object, row: Type, where: str) -> int:
+        """How many there are. Raises WrongColumns."""
+
+    def sees(self, rows: object, folder: Path) -> bool:
+        """Whether who has them can work beside a folder."""
 
     def content(self, rows: object, work: Loading, staging: Staging) -> Content:
         """What the rows are; nothing is written. Raises what is wrong with their types."""
@@ -48,6 +57,12 @@ class Pending:
     changes: Mapping[str, Rows] = field(factory=dict)
     staged: Mapping[str, Segments] = field(factory=dict)
     made: Mapping[str, TableSpec] = field(factory=dict)
+
+    @classmethod
+    def of(cls, version: Unfolding, changes: Mapping[str, Rows]) -> "Pending":
+        """Changes of parts, some of which are in files."""
+        here, files = divided_by_place(changes)
+        return cls(version, here, {} if files is None else files.segments)
 
 
 @frozen
@@ -92,7 +107,8 @@ def loading(r: Relation, folded: Iterable[Fold], snapshot: Unfolding) -> tuple[L
     assert isinstance(tables, Snapshot)
     folds = tuple(fold for fold in folded if fold.relation == r)
     names = [*r.parts, *(fold.table for fold in folds)]
-    work = Loading(r, folds, {n: tables.tables[n] for n in names}, snapshot.version + 1)
+    where = f"load {r.name}"
+    work = Loading(r, folds, {n: tables.tables[n] for n in names}, snapshot.version + 1, where, f"{where}: rows")
     return work, {n: tables.number(n) for n in names}
 
 

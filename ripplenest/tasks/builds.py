@@ -158,14 +158,14 @@ class TaskBuilds:
         """The change of every map of ``plan``, in segments that are numbered from ``first`` on. Raises
         EvaluationError."""
         found = Differences(self.spark, self.memory, over, staging, first)
-        with _told(staging, found.tables):
+        with told(staging, found.tables):
             return _Build(found, plan).done()
 
     def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
         """The change of tables to what they were, and of every map of ``plan`` with it (``Builds``)."""
         found = Differences(self.spark, self.memory, Pending(back.version), staging, first)
         found.tables.check_kept(back.to)
-        with _told(staging, found.tables):
+        with told(staging, found.tables):
             return self._back(found, plan, back)
 
     def _back(self, found: Differences, plan: Plan, back: Back) -> Built:
@@ -302,7 +302,7 @@ def _groups(level: Sequence[PlannedMap]) -> Iterator[list[PlannedMap]]:
 
 
 @contextmanager
-def _told(staging: Staging, tables: Snapshot) -> Iterator[None]:
+def told(staging: Staging, tables: Snapshot) -> Iterator[None]:
     """What tasks have noted, as an error of ours. Raises NotKept where they could not read because the version of
     ``tables`` is no longer kept."""
     with raised(staging):

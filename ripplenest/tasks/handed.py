@@ -16,6 +16,7 @@ from ripplenest.intake.faults import Fault
 from ripplenest.intake.share import Loading, Taken
 from ripplenest.nrc.errors import KEYS
 from ripplenest.state.stored import relation_of, relation_text
+from ripplenest.store.detached import Detached
 from ripplenest.store.disk import Disk
 from ripplenest.store.ranges import Merged, Range
 from ripplenest.store.ref import (
@@ -79,7 +80,7 @@ def surroundings(read: str, write: str, memory: int) -> Surroundings:
     return Surroundings(read, write, memory, os.environ.get(KEYS))
 
 
-# ---------------------------------------------------------------- a load
+# ---------------------------------------------------------------- rows that come
 
 
 def loading_text(work: Loading, here: Surroundings) -> str:
@@ -87,14 +88,26 @@ def loading_text(work: Loading, here: Surroundings) -> str:
     r = work.relation
     specs = [spec_to_json(spec) for spec in work.specs.values()]
     folds = [fold.root for fold in work.folds]
-    return json.dumps([asdict(here), r.name, relation_text(r), folds, specs, work.version])
+    before = None if work.before is None else _detached_to_json(work.before)
+    said = [work.version, work.where, work.given, before]
+    return json.dumps([asdict(here), r.name, relation_text(r), folds, specs, said])
 
 
 def loading_of(text: str) -> tuple[Loading, Surroundings]:
-    here, name, relation, folds, specs, version = json.loads(text)
+    here, name, relation, folds, specs, (version, where, given, before) = json.loads(text)
     r = relation_of(name, relation)
     found = {spec.name: spec for spec in map(spec_of_json, specs)}
-    return Loading(r, tuple(Fold(r, root) for root in folds), found, version), Surroundings(**here)
+    folded, stored = tuple(Fold(r, root) for root in folds), None if before is None else _detached_of_json(before)
+    return Loading(r, folded, found, version, where, given, stored), Surroundings(**here)
+
+
+def _detached_to_json(tables: Detached) -> list[Any]:
+    return [tables.folder, tables.version, list(map(ref_to_json, tables.refs.values()))]
+
+
+def _detached_of_json(found: list[Any]) -> Detached:
+    folder, version, refs = found
+    return Detached(folder, version, {ref.spec.name: ref for ref in map(ref_of_json, refs)})
 
 
 def taken_text(taken: Taken) -> str:

@@ -70,6 +70,10 @@ class Jobs(Protocol):
         """That of the rows."""
 
     @property
+    def many(self) -> int:
+        """How many rows there are."""
+
+    @property
     def at_once(self) -> int:
         """How many tasks may be done at once."""
 
@@ -89,6 +93,10 @@ class SparkJobs:
     @property
     def schema(self) -> pa.Schema:
         return to_arrow_schema(self.rows.schema)
+
+    @property
+    def many(self) -> int:
+        return self.rows.count()
 
     @property
     def at_once(self) -> int:

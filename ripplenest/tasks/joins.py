@@ -3,9 +3,13 @@ holds neither. What is written goes with the staging folder, and the driver maps
 
 A row that is in a plan takes some eight times its bytes in Java's heap: it is an object there, a part of each task,
 and again whatever the planner makes of it.
+
+Where a commit is to find what is made (``store/files.py``), rows that are in its files already are read there, and sums
+of many rows become segments of the map that they change, a range of hashes at a time. So the driver sees neither.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
 
@@ -13,23 +17,24 @@ from attrs import define, field
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
-from ripplenest.errors import EnvironmentProblem
 from ripplenest.plan.planned import Target
 from ripplenest.run.joiner import Joined, Task
 from ripplenest.spark import frames
 from ripplenest.spark.frames import frame
-from ripplenest.spark.joiner import Prepared
+from ripplenest.spark.joiner import Prepared, evaluation
 from ripplenest.state.tasks import mapped
-from ripplenest.store.ranges import Unwritten, written
-from ripplenest.store.ref import TableRef
-from ripplenest.store.specs import TableSpec
+from ripplenest.store.files import Filed, Files
+from ripplenest.store.ranges import Merged, Unwritten, divided, written
+from ripplenest.store.ref import Segments, TableRef
+from ripplenest.store.specs import TableSpec, same_columns
 from ripplenest.store.staging import FOLDER, Staging
-from ripplenest.tasks.builds import runs_of
+from ripplenest.tasks.builds import runs_of, told
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, surroundings
-from ripplenest.tasks.jobs import UNSEEN, SparkJobs
-from ripplenest.tasks.kinds import Seeing
+from ripplenest.tasks.jobs import SparkJobs
+from ripplenest.tasks.merging import merged_ranges
 from ripplenest.tasks.rows import Seen, stored
+from ripplenest.tasks.seeing import sees
 
 
 @define
@@ -46,20 +51,40 @@ class TaskJoins:
     def is_able(self) -> bool:
         """Whether workers see the folder and have this package, as they did when they were first asked."""
         if self._seen is None:
-            self._seen = self._asked()
+            self._seen = sees(SparkJobs(self.spark.range(0)), self.state)
         return self._seen
 
-    def joined(self, tasks: Sequence[Task], targets: Sequence[Target], prepared: Prepared) -> Joined:
-        """By target, the rows of its tasks. One job. Raises EvaluationError."""
-        specs = {t.name: TableSpec(t.name, t.types, ()) for t in targets}
-        with Staging.begin(self.state) as staging, raised(staging):
+    def joined(
+        self, tasks: Sequence[Task], targets: Sequence[Target], prepared: Prepared, files: Files | None = None
+    ) -> Joined:
+        """By target, the rows of its tasks. One job, and one that sums many for ``files``. Raises EvaluationError."""
+        specs = {t.name: TableSpec(t.name, t.types, ()) if files is None else summing(t, files) for t in targets}
+        with ExitStack() as held:
+            staging = held.enter_context(Staging.begin(self.state)) if files is None else files.staging
+            held.enter_context(raised(staging) if files is None else told(staging, files.tables))
             here = self._here(staging)
             read = self._frames({id(rows): rows for t in tasks for rows in t.inputs}.values(), staging, here)
             products = [
                 prepared.join(t).frame(self.spark, [read[id(rows)] for rows in t.inputs], False) for t in tasks
             ]
             runs = runs_of(reduce(DataFrame.unionAll, products), prepared.layout, specs, here)
-            return Joined({name: mapped(spec, staging, runs[name]) for name, spec in specs.items()}, 1)
+            large = {} if files is None else self._summed(specs, runs, here, files)
+            rest = {name: mapped(spec, staging, runs[name]) for name, spec in specs.items() if name not in large}
+            return Joined(rest | large, 1 + bool(large))
+
+    def _summed(
+        self, specs: Mapping[str, TableSpec], runs: Mapping[str, Segments], here: Surroundings, files: Files
+    ) -> dict[str, Rows]:
+        """The sums of targets of many rows, each in segments of its own. One job, if there are any."""
+        jobs, work = SparkJobs(self.spark.range(0)), {}
+        for name, spec in specs.items():
+            source = TableRef(spec, runs[name]).under(f"{FOLDER}/{files.staging.token}")
+            if source.size > frames.SMALL_ROWS and spec.types:
+                work[name] = divided(source, jobs.at_once, files.next, files.number(spec.name))
+                files.take(len(work[name]))
+        with evaluation():
+            merged = merged_ranges(jobs, here, list(work.values())) if work else []
+        return {name: _filed(specs[name], found, files) for name, found in zip(work, merged, strict=True)}
 
     def _frames(self, inputs: Iterable[Rows], staging: Staging, here: Surroundings) -> dict[int, DataFrame]:
         """By identity: those of few rows, which are not worth a file as long as they are few together, and the others.
@@ -67,8 +92,12 @@ class TaskJoins:
         found, few = {}, 0
         for number, rows in enumerate(sorted(inputs, key=len), 1):
             few += len(rows)
-            is_few = few <= frames.SMALL_ROWS
-            found[id(rows)] = frame(self.spark, rows) if is_few else self._file(rows, number, staging, here)
+            if few <= frames.SMALL_ROWS:
+                found[id(rows)] = frame(self.spark, rows)
+            elif isinstance(rows, Filed):
+                found[id(rows)] = stored(self.spark, here, rows.ref, Seen())
+            else:
+                found[id(rows)] = self._file(rows, number, staging, here)
         return found
 
     def _file(self, rows: Rows, number: int, staging: Staging, here: Surroundings) -> DataFrame:
@@ -78,14 +107,20 @@ class TaskJoins:
         ref = TableRef(spec, tuple(segments)).under(f"{FOLDER}/{staging.token}")
         return stored(self.spark, here, ref, Seen())
 
-    def _asked(self) -> bool:
-        with Staging.begin(self.state) as staging:
-            jobs = SparkJobs(self.spark.range(0))
-            try:
-                said = jobs.on_work(Seeing, str(staging.folder), [""] * jobs.at_once)
-            except EnvironmentProblem:
-                return False
-            return UNSEEN not in said
-
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(self.state), str(staging.folder), self.memory)
+
+
+def summing(t: Target, files: Files) -> TableSpec:
+    """How the rows of a target are summed: as those of its map, where they are the change of what is stored of it; else
+    in an order in which they can be."""
+    spec = files.tables.tables.get(t.map)
+    if spec is not None and t.folded is None and same_columns(spec.types, t.types):
+        return spec
+    return TableSpec(t.name, t.types, (t.folded or tuple(range(len(t.types))),) if t.types else ())
+
+
+def _filed(spec: TableSpec, merged: Sequence[Merged], files: Files) -> Rows:
+    segments = tuple(m.segment for m in merged if m.segment is not None)
+    most = max((m.heaviest for m in merged), default=0)
+    return files.filed(spec, segments, most)

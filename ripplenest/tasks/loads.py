@@ -1,8 +1,8 @@
-"""Loads of DataFrames: what ``intake/share.py`` does in tasks, and what the driver makes of their answers.
+"""Loads and inserts of DataFrames: what ``intake/share.py`` does in tasks, and what the driver makes of their answers.
 
 Each partition of the DataFrame is a share, whose task leaves sorted runs in the staging folder. Then tasks merge the
-runs into segments, each in a range of hashes, where they meet keys that come again. The driver is told names and
-numbers, and names what it was told: what other attempts have written goes with the folder.
+runs into segments, each in a range of hashes, where they meet keys that come again, or are stored. The driver is told
+names and numbers, and names what it was told: what other attempts have written goes with the folder.
 """
 
 import json
@@ -12,14 +12,16 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 from pyspark.sql import DataFrame
 
 from ripplenest.data.content import Content
 from ripplenest.intake.faults import Fault, first_faults
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.share import Loading, Share, Taken, keys_again, settle
+from ripplenest.intake.settling import keys_again, settle
+from ripplenest.intake.share import Loading, Share, Taken
 from ripplenest.nrc.errors import LawBroken, raise_first
+from ripplenest.nrc.types import Type
 from ripplenest.store.ranges import Range, divided, written
 from ripplenest.store.ref import TableRef, segment_of_json, segment_to_json
 from ripplenest.store.segments import Segment
@@ -40,6 +42,7 @@ from ripplenest.tasks.handed import (
 )
 from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, SparkJobs, check_seen, gathered
 from ripplenest.tasks.kinds import Again, Looking, Settling, Taking
+from ripplenest.tasks.seeing import sees
 
 
 @frozen
@@ -48,15 +51,28 @@ class TaskLoads:
 
     memory: int
     jobs: Callable[[Any], Jobs] = SparkJobs
+    _seen: dict[Path, bool] = field(factory=dict, init=False)
 
     def takes(self, rows: object) -> bool:
         """Whether there is more than what the driver has anyway."""
         return isinstance(rows, DataFrame) and not rows.isLocal()
 
+    def many(self, rows: object, row: Type, where: str) -> int:
+        """How many there are; none of other columns. Raises WrongColumns."""
+        jobs = self.jobs(rows)
+        read_rows(jobs.schema.empty_table(), row, where)
+        return jobs.many
+
+    def sees(self, rows: object, folder: Path) -> bool:
+        """Whether the workers see a folder, and have this package, as they did when they were first asked."""
+        if folder not in self._seen:
+            self._seen[folder] = sees(self.jobs(rows), folder)
+        return self._seen[folder]
+
     def content(self, rows: object, work: Loading, staging: Staging) -> Content:
         """What the rows are; nothing is written. Raises what is wrong with their types."""
         taken = self._shares(self.jobs(rows), Looking, work, staging)
-        _check(work, taken, [f for t in taken.values() for f in t.types])
+        _check(work.given, taken, [f for t in taken.values() for f in t.types])
         return _content(taken)
 
     def load(
@@ -66,18 +82,19 @@ class TaskLoads:
         and what they are. Raises WrongColumns, WrongValue, DuplicateKey."""
         jobs = self.jobs(rows)
         taken = self._shares(jobs, Taking, work, staging)
-        _check(work, taken, [f for t in taken.values() for f in t.types])
+        _check(work.given, taken, [f for t in taken.values() for f in t.types])
         here, sources = self._here(staging), _sources(work, taken)
         if any(t.is_wrong for t in taken.values()):
             again = _again(jobs, work, here, sources)
-            _check(work, taken, [*again, *(f for t in taken.values() for f in t.inside)])
-            raise LawBroken("rows could not be loaded, and none of them is wrong", where=work.where)
+            _check(work.rows, taken, [*again, *(f for t in taken.values() for f in t.inside)])
+            raise LawBroken("rows could not be taken, and none of them is wrong", where=work.where)
         ranges = []
         for table in sorted(sources):
             ranges.append(divided(sources[table], jobs.at_once, first, tables.get(table, 0)))
             first += len(ranges[-1])
-        made, again = _settled(jobs, work, here, ranges)
-        _check(work, taken, again)
+        made, again, there = _settled(jobs, work, here, ranges)
+        _check(work.rows, taken, again)
+        _check(work.rows, taken, there)
         sizes = sum((Counter(t.sizes) for t in taken.values()), Counter[str]())
         return Written(staging.folder, made), dict(sizes), _content(taken)
 
@@ -90,7 +107,7 @@ class TaskLoads:
         check_seen(said.values(), staging.folder)
         taken = {share: taken_of(text) for share, text in said.items()}
         if not any(t.rows for t in taken.values()):
-            read_rows(jobs.schema.empty_table(), work.relation.row, work.rows)
+            read_rows(jobs.schema.empty_table(), work.relation.row, work.given)
         return taken
 
 
@@ -98,8 +115,8 @@ def _content(taken: Mapping[int, Taken]) -> Content:
     return reduce(Content.plus, (t.content for t in taken.values()), Content())
 
 
-def _check(work: Loading, taken: Mapping[int, Taken], faults: list[Fault]) -> None:
-    raise_first(first_faults(faults, work.rows, {share: t.rows for share, t in taken.items()}))
+def _check(rows: str, taken: Mapping[int, Taken], faults: list[Fault]) -> None:
+    raise_first(first_faults(faults, rows, {share: t.rows for share, t in taken.items()}))
 
 
 def _sources(work: Loading, taken: Mapping[int, Taken]) -> dict[str, TableRef]:
@@ -123,19 +140,22 @@ def _again(jobs: Jobs, work: Loading, here: Surroundings, sources: Mapping[str, 
 
 def _settled(
     jobs: Jobs, work: Loading, here: Surroundings, ranges: Sequence[Sequence[Range]]
-) -> tuple[dict[str, tuple[Segment, ...]], list[Fault]]:
-    """By table the segments of its ranges, each of which a task writes, and the keys that come again. One job."""
+) -> tuple[dict[str, tuple[Segment, ...]], list[Fault], list[Fault]]:
+    """By table the segments of its ranges, each of which a task writes, the keys that come again, and those that are
+    stored. One job."""
     sources, pieces = [own[0].source for own in ranges], [(i, piece) for i, own in enumerate(ranges) for piece in own]
     common = sources_text(here, sources, loading_text(work, here))
     said = map(json.loads, jobs.on_work(Settling, common, [range_text(piece, i) for i, piece in pieces]))
     made: dict[str, tuple[Segment, ...]] = {}
     again: list[Fault] = []
-    for (_, piece), (segment, faults) in zip(pieces, said, strict=True):
-        again += faults_of(faults)
+    there: list[Fault] = []
+    for (_, piece), (segment, came, stored) in zip(pieces, said, strict=True):
+        again += faults_of(came)
+        there += faults_of(stored)
         if segment is not None:
             name = piece.source.spec.name
             made[name] = (*made.get(name, ()), segment_of_json(segment))
-    return made, again
+    return made, again, there
 
 
 # ---------------------------------------------------------------- in tasks
@@ -150,11 +170,12 @@ def find_again(common: str, own: str) -> str:
 
 
 def settle_range(common: str, own: str) -> str:
-    """The segment that a range becomes, and the keys of it that come again."""
+    """The segment that a range becomes, and the keys of it that come again or are stored."""
     here, sources, more = sources_of(common)
     with here.messages():
-        segment, faults = settle(loading_of(more)[0], range_of(own, sources), here.reader, here.disk, here.room)
-    return json.dumps([None if segment is None else segment_to_json(segment), [asdict(fault) for fault in faults]])
+        found = settle(loading_of(more)[0], range_of(own, sources), here.reader, here.disk, here.room)
+    segment = None if found.segment is None else segment_to_json(found.segment)
+    return json.dumps([segment, *([asdict(fault) for fault in faults] for faults in (found.again, found.there))])
 
 
 def take(text: str, share: int, batches: Batches, writes: bool) -> str:

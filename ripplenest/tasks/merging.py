@@ -6,7 +6,7 @@ from pathlib import Path
 from attrs import frozen
 
 from ripplenest.run.counts import check_most
-from ripplenest.store.ranges import Range, merge
+from ripplenest.store.ranges import Merged, Range, merge
 from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Segment
 from ripplenest.tasks.handed import (
@@ -45,6 +45,11 @@ def merge_ranges(jobs: Jobs, here: Surroundings, work: Sequence[Sequence[Range]]
     """The segments of the ranges of several tables, each of which a task writes where ``here`` says; those of ranges
     without rows are missing. One job. The files are durable but for their names. Raises EvaluationError for a row that
     a source has too often."""
+    return [[m.segment for m in parts if m.segment is not None] for parts in merged_ranges(jobs, here, work)]
+
+
+def merged_ranges(jobs: Jobs, here: Surroundings, work: Sequence[Sequence[Range]]) -> list[list[Merged]]:
+    """The same with how often rows are there."""
     told = Told.of(work)
     said = jobs.on_work(Merging, sources_text(here, told.sources), told.ranges)
     check_seen(said, Path(here.write))
@@ -52,7 +57,7 @@ def merge_ranges(jobs: Jobs, here: Surroundings, work: Sequence[Sequence[Range]]
     found = [[next(merged) for _ in own] for own in work]
     for own, parts in zip(work, found, strict=True):
         check_most(own[0].source.spec.name, (m.heaviest for m in parts))
-    return [[m.segment for m in parts if m.segment is not None] for parts in found]
+    return found
 
 
 def merge_range(common: str, own: str) -> str:

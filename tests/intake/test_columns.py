@@ -477,7 +477,7 @@ def db_rows(rows: list[Document]) -> Any:
 @pytest.mark.parametrize("form", FORMS[1:])
 def test_a_batch_of_an_earlier_release_is_not_applied_again(monkeypatch: pytest.MonkeyPatch, form: Form) -> None:
     """Its digest is of rows, or of flat ones only by columns."""
-    digest = commits._digest
+    digest = commits.digest_of
     flat = [{"a": i, "inner": {"b": None, "c": "x"}, "d": None} for i in range(30)]
     rows = [{"custkey": k, "info": {"city": "p", "seen": []}, "orders": None, "rests": [[k]]} for k in range(30)]
 
@@ -491,7 +491,7 @@ def test_a_batch_of_an_earlier_release_is_not_applied_again(monkeypatch: pytest.
         db.relation("F", Row, key="a")
         db.relation("R", Customer, key="custkey")
         with monkeypatch.context() as patch:
-            patch.setattr(commits, "_digest", lambda operations, _=FORMS[0]: digest(operations, form))
+            patch.setattr(commits, "digest_of", lambda operations, _=FORMS[0]: digest(operations, form))
             assert again(flat, rows).applied
         assert not again(flat[::-1], rows[::-1]).applied
         with pytest.raises(BatchConflict):

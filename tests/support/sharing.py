@@ -7,6 +7,8 @@ import pyarrow as pa
 from attrs import evolve, field, frozen
 
 from ripplenest import Database
+from ripplenest.run.engines import Engines
+from ripplenest.run.local import LocalJoiner
 from ripplenest.tasks.jobs import OnRows, OnWork
 from ripplenest.tasks.loads import TaskLoads
 from support.choices import Choices
@@ -50,6 +52,10 @@ class Attempts:
     def schema(self) -> pa.Schema:
         return self.rows.schema
 
+    @property
+    def many(self) -> int:
+        return sum(len(batch) for part in self.rows.parts for batch in part)
+
     def on_rows(self, job: type[OnRows], common: str) -> dict[int, str]:
         shares = [*enumerate(self.rows.parts)]
         if self.c.one_in(2):
@@ -90,3 +96,9 @@ def shared(db: Database, c: Choices, memory: int, lost: list[str]) -> None:
     """From now on loads of ``Partitions`` are played."""
     tasks = Played(memory, lambda rows: Attempts(rows, c, lost))
     db._commits = evolve(db._commits, tasks=lambda: tasks)
+
+
+def shared_inserts(db: Database, c: Choices, memory: int, lost: list[str]) -> None:
+    """So are inserts of them, for a state that is said to be worked on by Spark, though this process joins."""
+    shared(db, c, memory, lost)
+    db._commits = evolve(db._commits, engines=Engines("spark", LocalJoiner))

@@ -1,4 +1,5 @@
-"""Tasks of a real session that fail and are tried again, and its driver killed in the middle of a load."""
+"""Tasks of a real session that fail and are tried again, and its driver killed in the middle of a load, a build, an
+insert, and of what a batch has tasks compute again."""
 
 import json
 import os
@@ -29,6 +30,7 @@ DRIVER = """
 import json, os, sys, time
 sys.path.insert(0, {here!r})
 import ripplenest as rn
+from ripplenest.intake import operations
 from pyspark import TaskContext
 from pyspark.sql import SparkSession, functions as F
 from test_spark_killed import MANY, Row, alike
@@ -56,6 +58,21 @@ def recomputed(moment):
         start = time.time()
         with db.batch(policy="full") as b:
             b.insert("R", [dict(id=-moment - 1, tags=["t", "u"])])
+        print(json.dumps([b.report.version, time.time() - start]), flush=True)
+
+def created():
+    with rn.open({folder!r}, engine="spark", spark=spark, memory="16MiB") as db:
+        start = time.time()
+        db.create(alike)
+        print(json.dumps([db.version, time.time() - start]), flush=True)
+
+def inserted(seq):
+    operations.SPREAD = 1000
+    rows = whole.withColumn("id", F.col("id") + seq * MANY)
+    with rn.open({folder!r}, engine="spark", spark=spark, memory="16MiB") as db:
+        start = time.time()
+        with db.batch("s", seq, policy="incremental") as b:
+            b.insert("R", rows)
         print(json.dumps([b.report.version, time.time() - start]), flush=True)
 
 def load(name, df):
@@ -166,6 +183,65 @@ recomputed(0)
             assert db.view("alike").size == db.relation("R").size
             version = db.version
     assert lost > 0 and not staged(folder)
+
+
+def begun(folder: Path, scratch: Path, does: str) -> tuple[int, float]:
+    """What a driver that lives says of what it did last: the version, and in how many seconds."""
+    process = driver(folder, scratch, does)
+    assert process.stdout is not None
+    *_, last = map(json.loads, process.stdout)
+    assert process.wait(120) == 0
+    return last[0], last[1]
+
+
+def killed(folder: Path, scratch: Path, does: str, after: float) -> None:
+    process = driver(folder, scratch, f"print(1, flush=True)\n{does}\n")
+    assert process.stdout is not None and process.stdout.readline() == "1\n"
+    time.sleep(after)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(60)
+    time.sleep(1)  # until the workers have seen it
+
+
+@pytest.mark.long
+def test_a_driver_that_is_killed_while_tasks_build(tmp_path: Path) -> None:
+    """At moments spread over a build: the view is there, or it is not; nothing stays, and it can be made."""
+    chance, folder, lost = random.Random(12), tmp_path / "state", 0
+    _, seconds = begun(folder, tmp_path, 'load("R", whole)\ncreated()\n')
+    for moment in range(MOMENTS):
+        with rn.open(folder, engine="local") as db:
+            version = db.drop("alike")
+        killed(folder, tmp_path, "created()", min(seconds, 20) * (moment + chance.random()) / MOMENTS)
+        with rn.open(folder, engine="local") as db:
+            assert db.version in (version, version + 1)
+            lost += db.version == version
+            with db.batch() as b:  # the next writer
+                b.insert("R", [])
+            assert not db.usage.orphans and not staged(folder)
+            db.create(alike)
+            assert db.verify().ok and db.view("alike").size == db.relation("R").size
+    assert lost > 0
+
+
+@pytest.mark.long
+def test_a_driver_that_is_killed_while_tasks_insert(tmp_path: Path) -> None:
+    """At moments spread over a batch: it is there, with all that it does to views, or it is not, and comes again."""
+    chance, folder, lost, seq = random.Random(13), tmp_path / "state", 0, 2
+    version, seconds = begun(folder, tmp_path, 'load("R", whole)\ncreated()\ninserted(1)\n')
+    for moment in range(MOMENTS):
+        after = min(seconds, 20) * (moment + chance.random()) / MOMENTS
+        killed(folder, tmp_path, f"inserted({seq})", after)
+        with rn.open(folder, engine="local") as db:
+            assert db.version in (version, version + 1)
+            done = db.version > version
+            with db.batch() as b:  # the next writer
+                b.insert("R", [])
+            assert db.relation("R").count() == MANY * (seq + done) == db.view("alike").size
+            assert not db.usage.orphans and not staged(folder)
+            lost, seq, version = lost + (not done), seq + done, db.version
+    begun(folder, tmp_path, f"inserted({seq})\n")
+    with rn.open(folder, engine="local") as db:
+        assert lost > 0 and db.relation("R").count() == MANY * (seq + 1) and db.verify().ok
 
 
 def names(folder: Path) -> Any:

@@ -1,0 +1,133 @@
+"""Rows of batches that stay with several processes: what an insert of many does to the parts of its relation is in
+files that tasks wrote, and the driver is told names and numbers.
+
+A relation whose rows a batch changes in no other way gets them as a load would (``intake/share.py``). Operations that
+follow one another on one relation see what those before them did: then rows come here, as they do where workers do not
+see the folder of the state, or where a state of an earlier release has other access keys.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import evolve, field, frozen
+
+from ripplenest.data.naming import Numbers, array_numbers, row_numbers
+from ripplenest.data.rows import Rows
+from ripplenest.errors import CorruptState
+from ripplenest.intake import operations
+from ripplenest.intake.apply import is_found
+from ripplenest.intake.given import Given
+from ripplenest.intake.ingest import is_frame
+from ripplenest.intake.operations import Operation, Write
+from ripplenest.intake.share import Loading
+from ripplenest.intake.spread import Spread
+from ripplenest.run.engines import Engines
+from ripplenest.schema.relation import Relation
+from ripplenest.state.state import State
+from ripplenest.state.tasks import Tasks, loading
+from ripplenest.store.detached import Detached
+from ripplenest.store.files import Files
+from ripplenest.store.snapshot import Snapshot
+from ripplenest.store.staging import Shared, Staging
+from ripplenest.version.folding import Unfolding
+
+Named = Sequence[tuple[Operation, str]]
+CAME = 1 << 39  # times that a row is there at most, each of which came by itself
+
+
+@frozen
+class Taken:
+    """What tasks made of some operations: by part of relations the rows that it gets, by table what is stored of them,
+    and by part how many rows that is. ``others`` are the operations that are left."""
+
+    others: Named
+    parts: Mapping[str, Rows] = field(factory=dict)
+    stored: Mapping[str, Rows] = field(factory=dict)
+    sizes: Mapping[str, int] = field(factory=dict)
+
+    def row_numbers(self, files: Files, version: int) -> Numbers:
+        """Of rows of the other operations: no two of a version have one number."""
+        return Shared.of_rows(files.staging.folder, version) if self.stored else row_numbers(version)
+
+    def array_numbers(self, files: Files, version: int) -> Numbers:
+        """The same of rows below arrays."""
+        return Shared.of_arrays(files.staging.folder, version) if self.stored else array_numbers(version)
+
+
+@frozen
+class Spreading:
+    """Large inserts into one state, by ``tasks`` if there can be any."""
+
+    state: State
+    engines: Engines
+    tasks: Callable[[], Tasks] | None
+
+    def rows(self, r: Relation, rows: object, where: str) -> Given | None:
+        """Rows that stay where they are: of a DataFrame that is no small piece of work, where Spark is asked for. None
+        for others. Raises WrongColumns.
+
+        How many there are is a job of Spark, which computes the DataFrame once more. Where nobody asks for Spark that
+        is not worth it: nearly all batches are too small to go there.
+        """
+        if self.tasks is None or self.engines.wanted != "spark" or not is_frame(rows) or not r.parts[r.name].types:
+            return None
+        tasks = self.tasks()
+        if not tasks.takes(rows):
+            return None
+        many = tasks.many(rows, r.row, where)
+        return Spread(r, rows, many, where) if many > operations.SPREAD else None
+
+    def look(self, known: Sequence[Operation], snapshot: Unfolding) -> None:
+        """Find out what the rows of operations are, of a batch that was applied before."""
+        for o in known:
+            if isinstance(o, Write) and isinstance(o.rows, Spread):
+                work, _ = self._work(o, o.rows, "", snapshot)
+                with Staging.begin(self.state.store.path) as staging:
+                    o.rows.is_known_as(self._tasks.content(o.rows.given, work, staging))
+
+    def taken(self, named: Named, snapshot: Unfolding, files: Files) -> Taken:
+        """What tasks can do of a batch on top of ``snapshot``. Raises WrongValue and DuplicateKey."""
+        often = Counter(o.relation for o, _ in named)
+        done = {o.relation: self._inserted(o, where, snapshot, files) for o, where in named if often[o.relation] == 1}
+        found = {relation: own for relation, own in done.items() if own is not None}
+        return Taken(
+            [(o, where) for o, where in named if o.relation not in found],
+            {part: rows for own in found.values() for part, rows in own.parts.items()},
+            {table: rows for own in found.values() for table, rows in own.stored.items()},
+            {part: n for own in found.values() for part, n in own.sizes.items()},
+        )
+
+    def _inserted(self, o: Operation, where: str, snapshot: Unfolding, files: Files) -> Taken | None:
+        """What an operation does, if tasks can do it."""
+        r = self.state.declared.relations[o.relation]
+        if not (isinstance(o, Write) and isinstance(o.rows, Spread) and is_found(r, snapshot.access_keys)):
+            return None
+        tasks = self._tasks
+        if not tasks.sees(o.rows.given, self.state.store.path):
+            return None
+        work, ids = self._work(o, o.rows, where, snapshot)
+        try:
+            written, sizes, content = tasks.load(o.rows.given, work, files.staging, ids, files.next)
+        except CorruptState:  # perhaps of files that went while tasks were at work
+            files.tables.check_kept()
+            raise
+        o.rows.is_known_as(content)
+        stored: dict[str, Rows] = {
+            table: files.filed(work.specs[table], segments, CAME)
+            for table, segments in written.segments.items()
+        }
+        parts = {part: rows for part, rows in stored.items() if part in r.parts}
+        return Taken((), parts, stored, {**sizes, **{part: len(rows) for part, rows in parts.items()}})
+
+    def _work(self, o: Write, rows: Spread, where: str, snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:
+        r, tables = self.state.declared.relations[o.relation], snapshot.tables
+        assert isinstance(tables, Snapshot)
+        work, ids = loading(r, self.state.declared.folded, snapshot)
+        before = Detached(str(self.state.store.path), snapshot.version, {r.name: tables.table(r.name)})
+        is_first = not r.key or not snapshot.size(r.name)
+        return evolve(work, where=where, given=rows.where, before=None if is_first else before), ids
+
+    @property
+    def _tasks(self) -> Tasks:
+        assert self.tasks is not None
+        return self.tasks()
