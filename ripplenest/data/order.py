@@ -70,6 +70,19 @@ def ordering_of(plain: dict[str, Any]) -> Ordering:
     return Ordering(tuple(plain["key"]), tuple(By(*b) for b in plain["by"]))
 
 
+@frozen(eq=False)
+class Firsts:
+    """What first rows are asked for: of each of ``keys``, which are different, in this order as many copies as
+    ``limits`` has for it, among stored rows and the signed rows ``plus``. ``start`` has at most one row for a key, at
+    which its rows begin; it need not be there."""
+
+    order: Ordering
+    keys: Rows
+    limits: Places
+    start: Rows | None = None
+    plus: Rows | None = None
+
+
 @frozen
 class First:
     """The first rows of keys, each once with its copies; ``read`` counts the stored rows that were looked at."""

@@ -21,7 +21,7 @@ from attrs import frozen
 
 from ripplenest.data.index import Places, Wanted, key_rows
 from ripplenest.data.labels import labels, site_columns, width
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.types import Type
@@ -231,16 +231,8 @@ class _Before:
     def many(self, table: str, columns: Columns, keys: Rows) -> Places:
         return self.after.many(table, columns, keys)
 
-    def first(
-        self,
-        table: str,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
-        return self.after.first(table, o, keys, limits, start, plus)
+    def first(self, table: str, asked: Firsts) -> First:
+        return self.after.first(table, asked)
 
 
 def _present(rows: Found) -> list[tuple[Row, int]]:

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from ripplenest.data import sums
 from ripplenest.data.grouping import stretches
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, first_of
+from ripplenest.data.order import First, Firsts, first_of
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
@@ -102,7 +102,7 @@ class Loaded:
         """Nor counted. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 
-    def first(self, table: str, *_: object, **__: object) -> First:
+    def first(self, table: str, asked: Firsts) -> First:  # noqa: ARG002
         """Nothing is read in order, either. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from attrs import frozen
 
 from ripplenest.data.index import Places
-from ripplenest.data.order import First
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sum
 from ripplenest.delta.program import MapKind
@@ -144,7 +144,7 @@ def _refill(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> tuple[Rows, Rows]
     """The same as ``_fold``, of places."""
 
     def read_on(keys: Rows, limits: Places, start: Rows) -> First:
-        return run.reader.first(r.kept, r.order, keys, limits, start, made)
+        return run.reader.first(r.kept, Firsts(r.order, keys, limits, start, made))
 
     found = refilled(m.name, r.order, r.limit, _stored(run, m, made), made, read_on)
     run.read.append(found.read)

@@ -8,7 +8,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.store.disk import Disk
@@ -59,17 +59,9 @@ class Detached:
         """By key, how many entries have its hash."""
         return self.refs[table].many(self.reader, columns, keys)
 
-    def first(
-        self,
-        table: str,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
-        """The first rows of ``keys``, as ``Snapshot.first`` has it."""
-        return self.refs[table].first(self.reader, o, keys, limits, start, plus)
+    def first(self, table: str, asked: Firsts) -> First:
+        """The first rows of keys, as ``Snapshot.first`` has it."""
+        return self.refs[table].first(self.reader, asked)
 
     def size(self, table: str) -> int:
         """At least the number of different rows of ``table``."""

@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 from ripplenest.data.grouping import same
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Places, index_of, matches
-from ripplenest.data.order import FAR, Copies, First, Ordering, key_numbers, prefixes, ranks, weighed
+from ripplenest.data.order import FAR, Copies, First, Firsts, Ordering, key_numbers, prefixes, ranks, weighed
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.types import Base
@@ -43,17 +43,18 @@ class Asked:
     starts: Places  # by key its row of ``start``; NOBODY for a key that is read from its beginning
 
     @classmethod
-    def of(cls, o: Ordering, types: tuple[Base, ...], keys: Rows, limits: Places, start: Rows | None) -> "Asked":
+    def of(cls, firsts: Firsts, types: tuple[Base, ...]) -> "Asked":
         """Rows of ``start`` whose keys are not asked for do not matter. Raises LawBroken for a key that is asked for
         twice, or begins at two rows."""
-        begin = (Rows.empty(types) if start is None else start).arrow().combine_chunks()
+        o, keys = firsts.order, firsts.keys
+        begin = (Rows.empty(types) if firsts.start is None else firsts.start).arrow().combine_chunks()
         asked, starts = keys.arrow().combine_chunks(), np.full(len(keys), NOBODY, np.int64)
         which, owners = owned(asked, begin, o.key)
         starts[owners] = which
         for numbers in (key_numbers(asked, range(len(o.key))), owners):
             if len(np.unique(numbers)) < len(numbers):
                 raise LawBroken("a key whose first rows are asked for twice", wanted="different keys", got=len(numbers))
-        return cls(o, types, asked, np.maximum(limits, 0), begin, starts)
+        return cls(o, types, asked, np.maximum(firsts.limits, 0), begin, starts)
 
     @property
     def hashes(self) -> U64:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from ripplenest.data.index import Keys, Places, Wanted, asked_for
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.errors import LawBroken, StateError
@@ -104,23 +104,16 @@ class TableRef:
             possible = self.spec.indexes
             raise StateError("not an access key of this table", where=self.spec.name, got=columns, possible=possible)
 
-    def first(
-        self,
-        reader: Reader,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
-        """The first rows of ``keys``, as ``Snapshot.first`` has it."""
+    def first(self, reader: Reader, asked: Firsts) -> First:
+        """The first rows of keys, as ``Snapshot.first`` has it."""
+        o = asked.order
         if o not in self.spec.ordered:
             possible = map(columns_text, self.spec.ordered)
             what, got = "not an ordering of this table", columns_text(o)
             raise StateError(what, where=self.spec.name, got=got, possible=possible)
         try:
-            asked = Asked.of(o, self.spec.types, keys, limits, start)
-            return read_first([self._in_order(reader, s, o) for s in self.segments], asked, plus)
+            segments = [self._in_order(reader, s, o) for s in self.segments]
+            return read_first(segments, Asked.of(asked, self.spec.types), asked.plus)
         except LawBroken as e:
             raise e.at(self.spec.name) from None
 

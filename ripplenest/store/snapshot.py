@@ -6,7 +6,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
@@ -79,25 +79,15 @@ class Snapshot:
         ref = self.table(table)
         return self._read(lambda: ref.many(self._reader, columns, keys))
 
-    def first(
-        self,
-        table: str,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
-        """Of each of ``keys``, which are different, the first rows in the order ``o``: as many copies as ``limits`` has
-        for it, among the rows of ``table`` and the signed rows ``plus``. ``start`` has at most one row for a key, at
-        which its rows begin; it need not be there.
+    def first(self, table: str, asked: Firsts) -> First:
+        """The first rows of keys among those of ``table``.
 
         Costs keys · segments · log(rows), the rows found, and those that are passed over because their weights cancel.
-        Raises StateError when ``o`` is none of the table's orderings, and LawBroken for a row that is passed and is
+        Raises StateError when the order is none of the table's orderings, and LawBroken for a row that is passed and is
         there less than 0 times, or for a key that comes twice.
         """
         ref = self.table(table)
-        return self._read(lambda: ref.first(self._reader, o, keys, limits, start, plus))
+        return self._read(lambda: ref.first(self._reader, asked))
 
     def table(self, table: str) -> TableRef:
         """What ``table`` is made of."""

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.store.first import Asked, read_first
 from ripplenest.store.specs import Columns, TableSpec
@@ -36,18 +36,9 @@ class Empty:
         """None of any key."""
         return np.zeros(len(keys), np.int64)
 
-    def first(
-        self,
-        table: str,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
+    def first(self, table: str, asked: Firsts) -> First:
         """What ``plus`` has."""
-        types = self.specs[table].types
-        return read_first([], Asked.of(o, types, keys, limits, start), plus)
+        return read_first([], Asked.of(asked, self.specs[table].types), asked.plus)
 
     def size(self, table: str) -> int:  # noqa: ARG002 - of any table
         return 0

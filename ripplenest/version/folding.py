@@ -20,7 +20,7 @@ from ripplenest.data.columnar import among
 from ripplenest.data.columns import from_leaves, to_leaves
 from ripplenest.data.index import Places, Wanted, key_rows, wanted
 from ripplenest.data.naming import Numbers, array_numbers
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Pair, Row, Rows
 from ripplenest.data.texts import from_text, to_text
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
@@ -145,21 +145,13 @@ class Unfolding:
         """By key, about how many rows ``probe`` finds, but for those that arrays stand for."""
         return self.tables.many(table, columns, keys)
 
-    def first(
-        self,
-        table: str,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
-        """The first rows of ``keys``. Arrays stand for rows in no order: who reads in order unfolds them. Raises
+    def first(self, table: str, asked: Firsts) -> First:
+        """The first rows of keys. Arrays stand for rows in no order: who reads in order unfolds them. Raises
         LawBroken where there are some."""
         fold = self._fold_of.get(table)
         if fold is not None and self.tables.size(fold.table):
             raise LawBroken("rows in order of a bag that is stored as arrays", where=table, got=fold.table)
-        return self.tables.first(table, o, keys, limits, start, plus)
+        return self.tables.first(table, asked)
 
     def _labelled(self, fold: Fold, table: str, labels: Collection[Row]) -> list[tuple[Row, int]]:
         """The rows under ``labels`` of what arrays stand for."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.store.specs import Columns
 
@@ -29,17 +29,8 @@ class Tables(Protocol):
     def many(self, table: str, columns: Columns, keys: Rows) -> Places:
         """By key, about how many rows ``probe`` finds: of segments, how many entries have its hash. No row is read."""
 
-    def first(
-        self,
-        table: str,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
-        """Of each of ``keys``, which are different, the first rows of ``table`` and ``plus`` in the order ``o``: as
-        many copies as ``limits`` has for it, at or after its row in ``start``, which has at most one for each key."""
+    def first(self, table: str, asked: Firsts) -> First:
+        """The first rows of keys among those of ``table``."""
 
 
 class Sized(Tables, Protocol):

@@ -5,7 +5,7 @@ import pytest
 from support.shop import ANN, BOB, Customer
 
 import ripplenest as rn
-from ripplenest.data.order import By, Ordering
+from ripplenest.data.order import By, Firsts, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.nrc.types import LONG
@@ -24,8 +24,8 @@ ROWS = Rows.of_pairs(TYPES, [((k, v), 1) for k in (1, 2, 3) for v in (7, 8, 9)])
 
 def test_a_version_without_rows_has_those_of_the_change():
     empty = Empty(3, {"t": SPEC})
-    assert empty.first("t", BY, KEYS, LIMITS).rows.is_empty
-    found = empty.first("t", BY, KEYS, LIMITS, Rows.of_pairs(TYPES, [((2, 8), 1)]), ROWS)
+    assert empty.first("t", Firsts(BY, KEYS, LIMITS)).rows.is_empty
+    found = empty.first("t", Firsts(BY, KEYS, LIMITS, Rows.of_pairs(TYPES, [((2, 8), 1)]), ROWS))
     assert found.rows.counts() == {(1, 7): 1, (2, 8): 1, (2, 9): 1} and found.read == 0
 
 
@@ -35,16 +35,16 @@ def test_rows_of_arrays_are_in_no_order(tmp_path):
         db.relation("C", Customer, key="custkey", immutable="orders")
         o, asked = Ordering((), (By(0),)), (Rows.of_pairs((), [((), 1)]), np.array([1]))
         db._store.commit(Change(ordered={"C.orders": (o,)}), db.version)
-        assert Unfolding(db._store.snapshot(), db._declared.folds).first("C.orders", o, *asked).rows.is_empty
+        assert Unfolding(db._store.snapshot(), db._declared.folds).first("C.orders", Firsts(o, *asked)).rows.is_empty
         db.load("C", [ANN, BOB])
         with pytest.raises(LawBroken, match="stored as arrays"):
-            Unfolding(db._store.snapshot(), db._declared.folds).first("C.orders", o, *asked)
+            Unfolding(db._store.snapshot(), db._declared.folds).first("C.orders", Firsts(o, *asked))
 
 
 def test_builds_read_tables_whole(tmp_path):
     with Store.open(tmp_path / "s") as store:
         store.commit(Change({"t": ROWS}, (SPEC,)), 0)
         with pytest.raises(StateError, match="reads whole tables"):
-            Loaded(store.snapshot(), {}).first("t", BY, KEYS, LIMITS)
-        found = Unfolding(store.snapshot(), ()).first("t", BY, KEYS, LIMITS, None, ROWS)
+            Loaded(store.snapshot(), {}).first("t", Firsts(BY, KEYS, LIMITS))
+        found = Unfolding(store.snapshot(), ()).first("t", Firsts(BY, KEYS, LIMITS, None, ROWS))
         assert found.rows.counts() == {(1, 7): 1, (2, 7): 2} and found.read <= 6

@@ -22,7 +22,7 @@ from support.sizes import many
 from support.states import MEMORY
 
 from ripplenest.data import grouping, index
-from ripplenest.data.order import By, Ordering
+from ripplenest.data.order import By, Firsts, Ordering
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, LawBroken, StateError
@@ -110,14 +110,14 @@ class Life:
             key = key_of(row, o)
             if key in sample and (key not in start or not place(row) < place(start[key])):  # type: ignore[operator]
                 after[row] = n
-        found = tables.first(
-            T,
+        asked = Firsts(
             o,
             Rows.of_pairs(of_key, [(key, 1) for key in keys]),
             np.array([limits[key] for key in sample], np.int64),
             Rows.of_pairs(self.types, [(row, 1) for row in start.values()]) if start or c.one_in(2) else None,
             plus,
         )
+        found = tables.first(T, asked)
         wanted = first_copies(after, o, lambda row: limits[key_of(row, o)])
         assert shown(dict(found.rows.pairs())) == shown(wanted)
         COUNTS["found"] += len(wanted) > 1
@@ -185,7 +185,7 @@ def test_rows_that_get_other_columns_stay_in_order(tmp_path: Path) -> None:
         for one in (o, more):
             for n in range(8):
                 asked = Rows.of_pairs(new[:1], [((1,), 1)])
-                found = store.snapshot().first(T, one, asked, np.array([n]))
+                found = store.snapshot().first(T, Firsts(one, asked, np.array([n])))
                 assert found.rows.counts() == first_copies(total, one, lambda _, n=n: n)
 
 
@@ -206,7 +206,7 @@ ONE = Rows.of_pairs((LONG,), [((1,), 1)])
 def test_a_bound_is_searched_for_where_texts_begin_alike(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         store.commit(Change({T: texts(0, 20_000)}, (TableSpec(T, TEXTS, (), (BY,)),)), 0)
-        found = store.snapshot().first(T, BY, ONE, np.array([2]), texts(15_000, 15_001))
+        found = store.snapshot().first(T, Firsts(BY, ONE, np.array([2]), texts(15_000, 15_001)))
         assert found.rows.counts() == texts(15_000, 15_002).counts() and found.read < 40
 
 
@@ -220,7 +220,7 @@ def test_what_is_asked_is_read_and_little_more(tmp_path: Path) -> None:
             store.commit(Change({T: Rows.of_pairs(TEXTS, rows)}), i + 1)
         now = store.snapshot()
         assert len(now.segments(T)) == 5
-        found = now.first(T, BY, ONE, np.array([1000]))
+        found = now.first(T, Firsts(BY, ONE, np.array([1000])))
         assert found.rows.counts() == {(1, f"{n:06}"): 1 for n in range(1000)} and found.read < 2000
 
 
@@ -235,7 +235,7 @@ def test_a_key_that_passes_many_rows_over_costs_others_nothing(tmp_path: Path, m
         store.commit(Change({T: texts(0, 4000, -1)}), 1)
         keys = Rows.of_pairs((LONG,), [((i,), 1) for i in range(1, 2000)])
         start = Rows.of_pairs(TEXTS, [((key, "1"), 1) for key in range(2, 2000)])
-        found = store.snapshot().first(T, BY, keys, np.full(1999, 2), start)
+        found = store.snapshot().first(T, Firsts(BY, keys, np.full(1999, 2), start))
     wanted = {(key, str(n)): 1 for key in range(2, 2000) for n in (1, 2)}
     assert found.rows.counts() == wanted | texts(4000, 4002).counts()
     assert len(ranked) > 8 and sum(ranked) < 3 * found.read, (ranked, found.read)
@@ -251,14 +251,14 @@ def test_what_is_no_ordering_is_refused(tmp_path: Path) -> None:
                 store.commit(Change(tables=(TableSpec(T, TEXTS, (), (o,)),)), 0)
         store.commit(Change({T: texts(0, 3, -1)}, (TableSpec(T, TEXTS, ((0,),), (BY,)),)), 0)
         with pytest.raises(StateError, match="not an ordering of this table") as caught:
-            store.snapshot().first(T, Ordering((0,), ()), ONE, np.array([1]))
+            store.snapshot().first(T, Firsts(Ordering((0,), ()), ONE, np.array([1])))
         assert list(caught.value.possible) == ['{"key": [0], "by": [[1, false, false]]}']
         with pytest.raises(LawBroken, match="less than 0 times") as broken:
-            store.snapshot().first(T, BY, ONE, np.array([1]))
+            store.snapshot().first(T, Firsts(BY, ONE, np.array([1])))
         assert broken.value.where == T
         for keys, start in ((ONE.plus(ONE), None), (ONE, texts(0, 2))):
             with pytest.raises(LawBroken, match="asked for twice"):
-                store.snapshot().first(T, BY, keys, np.ones(len(keys), np.int64), start)
+                store.snapshot().first(T, Firsts(BY, keys, np.ones(len(keys), np.int64), start))
 
 
 def test_a_segment_of_tasks_without_its_order_is_refused(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_states_of_other_times_can_be_ordered(tmp_path: Path, release: str) -> N
             for name, (o,) in given.items():
                 rows = now.scan(name)
                 keys = rows.select(o.key).consolidated()
-                found = now.first(name, o, keys, np.full(len(keys), 2))
+                found = now.first(name, Firsts(o, keys, np.full(len(keys), 2)))
                 assert shown(found.rows.counts()) == shown(first_copies(rows.counts(), o, lambda _: 2))
                 COUNTS["texts"] += any(tables[name].types[c].kind == "string" for c in o.key)
     assert COUNTS["texts"] > 1
@@ -330,7 +330,7 @@ def answered(folder: Path) -> list[dict[Row, int]]:
         tables, limits = store.snapshot(), np.full(10, 3)
         keys = Rows.of_pairs((LONG,), [((i,), 1) for i in (*range(9), 77)])
         start = Rows.of_pairs(TEXTS, [((i, f"{i * 7:05}"), 1) for i in range(9)])
-        return [tables.first(T, BY, keys, limits, begin).rows.counts() for begin in (None, start)]
+        return [tables.first(T, Firsts(BY, keys, limits, begin)).rows.counts() for begin in (None, start)]
 
 
 @pytest.fixture(scope="module")

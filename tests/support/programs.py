@@ -11,7 +11,7 @@ from attrs import frozen
 
 from ripplenest.data.columns import base_types, from_leaves, to_leaves
 from ripplenest.data.index import Places, Wanted, key_rows
-from ripplenest.data.order import First, Ordering
+from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
@@ -59,18 +59,11 @@ class Memory:
         found = Counter(tuple(row[c] for c in columns) for row, _ in self.tables[table].pairs())
         return np.array([found[key] for key, _ in keys.pairs()], np.int64)
 
-    def first(
-        self,
-        table: str,
-        o: Ordering,
-        keys: Rows,
-        limits: Places,
-        start: Rows | None = None,
-        plus: Rows | None = None,
-    ) -> First:
+    def first(self, table: str, asked: Firsts) -> First:
         """As a store has it; every row counts as read."""
         rows = self.tables[table]
-        found = read_first([], Asked.of(o, rows.types, keys, limits, start), rows if plus is None else rows.plus(plus))
+        plus = rows if asked.plus is None else rows.plus(asked.plus)
+        found = read_first([], Asked.of(asked, rows.types), plus)
         return First(found.rows, len(rows))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from ripplenest.data.order import By, Ordering
+from ripplenest.data.order import By, Firsts, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Snapshot, Store, TableSpec
@@ -119,7 +119,7 @@ class StoreLife(Life[Store]):
             assert newest.probe(table, columns, keys).counts() == rows, (table, columns)
         for o in newest.tables[table].ordered:
             asked = Rows.of_counts(TYPES, rows).select(o.key).consolidated()
-            found = newest.first(table, o, asked, np.full(len(asked), 2))
+            found = newest.first(table, Firsts(o, asked, np.full(len(asked), 2)))
             assert found.rows.counts() == first_copies(rows, o, lambda _: 2), (table, o)
         before = Counter(summed(table, oldest[1]))
         changed = {row: rows.get(row, 0) - before[row] for row in {*rows, *before}}
