@@ -23,6 +23,7 @@ Arrays = Callable[[], Iterable[pa.Array]]  # the arrays of a column, as often as
 Pieces = Callable[[], Iterable[Level]]
 SEEDS = (0, 0x5851F42D4C957F2D)
 ALL = (1 << 64) - 1
+PIECE = 1 << 18  # rows that are looked at at once
 
 
 @frozen
@@ -43,6 +44,17 @@ class Content:
         """That of the rows of a level."""
         found = (int(weighted(_numbers(level, seed), level.weights).sum()) for seed in SEEDS)
         return cls(int(level.counts.sum()), tuple(found))
+
+    @classmethod
+    def of_rows(cls, rows: Rows) -> "Content":
+        """That of flat signed rows. Law: it is that of their sum, in whatever entries they come."""
+        found = cls()
+        for batch in rows.arrow().to_batches(max_chunksize=PIECE):
+            *columns, weights = batch.columns
+            signed, n = weights.to_numpy().view(np.uint64), batch.num_rows
+            sums = (int((mixed(seeded(columns, seed), len(columns), n) * signed).sum()) for seed in SEEDS)
+            found = found.plus(cls(int(weights.to_numpy().sum()), tuple(sums)))
+        return found
 
     def plus(self, other: "Content") -> "Content":
         return Content(self.rows + other.rows, tuple((a + b) & ALL for a, b in zip(self.sums, other.sums, strict=True)))

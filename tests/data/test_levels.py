@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from functools import reduce
 from random import Random
@@ -16,18 +17,21 @@ from support.laws import law
 from support.schemas import Schema, random_bag, random_schema
 from support.sizes import many
 
+from ripplenest.data import content
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.content import SEEDS, Content, level_digest
 from ripplenest.data.level_values import nested_type, of_values, values_of
 from ripplenest.data.levels import Level, Printed
 from ripplenest.data.naming import row_numbers
+from ripplenest.data.rows import Rows
 from ripplenest.intake.given import Given
 from ripplenest.intake.held import Held, Kept, paired
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.plain import from_arrow, from_python
 from ripplenest.intake.shredding import Anew, Parts, Shredder
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.types import LONG, Bag, Record, Type, is_flat
+from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Bag, Base, Record, Type, is_flat, nullable
+from ripplenest.nrc.values import NAN
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.values import nest
 
@@ -238,8 +242,30 @@ def distinct(r: Relation, values: Sequence[Value]) -> bool:
     return all(holds(v, r.row, "R.[]" if isinstance(r.row, Bag) else "R") for v in values)
 
 
+FLAT = (nullable(LONG), DOUBLE, STRING, Base("decimal", True, 38, 2), BOOL, Base("date", True))
+TEXTS, DECIMALS = ("", "a", "a" * 70), (None, Decimal("1.25"), Decimal(10) ** 35)
+VALUES = ((None, 0, -1), (0.0, NAN, 1.5), TEXTS, DECIMALS, (True, False), (None, date(2024, 2, 29)))
+
+
+@law(examples=60)
+def test_the_content_of_signed_rows_is_that_of_their_sum(c: Choices) -> None:
+    """Law: Content.of_rows(a) = Content.of_rows(b) ⟺ a and b add up to the same, whatever entries they come in."""
+    rows = [(tuple(map(c.pick, VALUES)), c.pick((1, 2, -1, -(2**40)))) for _ in range(c.number(12))]
+    one = Rows.of_pairs(FLAT, rows)
+    again = [pair for row, n in rows for pair in ((row, n + 5), (row, -5))][::-1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(content, "PIECE", c.pick((1, 3, 1 << 18)))
+        assert Content.of_rows(Rows.of_pairs(FLAT, again)) == Content.of_rows(one)
+        assert Content.of_rows(one.consolidated()) == Content.of_rows(one)
+        other = [(tuple(map(c.pick, VALUES)), n) if i == 0 else (row, n) for i, (row, n) in enumerate(rows)]
+        found = Rows.of_pairs(FLAT, other)
+        is_same = found.plus(one.negated()).consolidated().is_empty
+        assert (Content.of_rows(found) == Content.of_rows(one)) == is_same
+        COUNTS["other contents"] += not is_same
+
+
 def test_the_laws_covered() -> None:
-    assert all(COUNTS[what] > 20 for what in ("equal", "different", "nested", "kept")), COUNTS
+    assert all(COUNTS[what] > 20 for what in ("equal", "different", "nested", "kept", "other contents")), COUNTS
 
 
 @pytest.mark.parametrize(
