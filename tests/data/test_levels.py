@@ -257,8 +257,9 @@ def test_the_content_of_signed_rows_is_that_of_their_sum(c: Choices) -> None:
         patch.setattr(content, "PIECE", c.pick((1, 3, 1 << 18)))
         assert Content.of_rows(Rows.of_pairs(FLAT, again)) == Content.of_rows(one)
         assert Content.of_rows(one.consolidated()) == Content.of_rows(one)
-        other = [(tuple(map(c.pick, VALUES)), n) if i == 0 else (row, n) for i, (row, n) in enumerate(rows)]
-        found = Rows.of_pairs(FLAT, other)
+        turned, at = [row for row, _ in rows[:1]], c.number(len(FLAT))
+        turned = [(*row[:at], c.pick(VALUES[at]), *row[at + 1 :]) for row in turned]
+        found = Rows.of_pairs(FLAT, [*((row, rows[0][1]) for row in turned), *rows[1:]])
         is_same = found.plus(one.negated()).consolidated().is_empty
         assert (Content.of_rows(found) == Content.of_rows(one)) == is_same
         COUNTS["other contents"] += not is_same
