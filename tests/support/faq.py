@@ -199,7 +199,7 @@ def random_faq(c: Choices, inside: bool = False, variables: int | None = None, c
         factors.append(("T", (v, v - 1, v - 2)))
     if c.one_in(5):
         factors.append(("U", (c.number(many),)))
-    free = tuple(v for v in range(many) if c.one_in(max(many // 2, 2)))[:2]
+    free = tuple(sorted({c.number(many) for _ in range(c.number(3))}))
     found = Faq(tuple(factors), free, inside)
     pairs = [p for p in combinations(range(many), 2) if all({*p} != {*own} for _, own in factors)]
     for at in range(c.number(max(len(pairs), 1)), 2 * len(pairs)):
