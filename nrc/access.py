@@ -134,19 +134,21 @@ class Join:
         """
         return self._order(self._changes, self._usable(cautious))
 
-    def orders(self) -> tuple[tuple[Read, ...], ...]:
+    def orders(self, whole: bool = False) -> tuple[tuple[Read, ...], ...]:
         """The orders among which rows of the change choose; the first is ``reads``. There are others where keys are
         joined from several generators and one generator changes: from another one that it leads to, and on from what
-        was read last.
+        was read last. Where the ``whole`` is read, and nothing changes, those of the generator that is read first do.
 
         Law: each makes the rows of ``reads`` where both have a value.
         """
         first, usable = self.reads(), self._usable(cautious=False)
-        if len(self._changes) != 1 or not any(len(r.via) > 1 for r in first) or first[1].place is not None:
+        begin = first[:1] if whole and not self._changes else self._changes
+        if len(begin) != 1 or not any(len(r.via) > 1 for r in first) or first[1].place is not None:
             return (first,)
-        found = (self._best(v, rel, self._changes, usable.get(v, ())) for v, rel in self._stored)
+        stored = ((v, rel) for v, rel in self._stored if v != begin[0].var)
+        found = (self._best(v, rel, begin, usable.get(v, ())) for v, rel in stored)
         begins = [r for r in found if r.via and r.place is None and r.var != first[1].var]
-        others = (self._order((*self._changes, r), usable, onwards=True) for r in begins)
+        others = (self._order((*begin, r), usable, onwards=True) for r in begins)
         return (first, *others)
 
     @cached_property

@@ -36,16 +36,17 @@ class LabelOf:
 Lowered = Scalar | RecordOf | LabelOf
 
 
-def lower(c: Comprehension, row: Type) -> tuple[Product, ...]:
-    """The products of one comprehension, whose rows have the columns of ``row``; none when it has no rows.
+def lower(c: Comprehension, row: Type, whole: bool = False) -> tuple[Product, ...]:
+    """The products of one comprehension, whose rows have the columns of ``row``; none when it has no rows. ``whole``:
+    for a build, where nothing changes.
 
     A disjunction of equalities becomes several products that never overlap (``nrc/disjoint.py``).
     """
-    return tuple(p for join in joins(c) if (p := _product(join, row)) is not None)
+    return tuple(p for join in joins(c) if (p := _product(join, row, whole)) is not None)
 
 
-def lower_all(cs: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
-    return tuple(p for c in cs for p in lower(c, row))
+def lower_all(cs: Sequence[Comprehension], row: Type, whole: bool = False) -> tuple[Product, ...]:
+    return tuple(p for c in cs for p in lower(c, row, whole))
 
 
 def over_row(t: Elem, var: str, row: Type) -> Scalar:
@@ -53,7 +54,7 @@ def over_row(t: Elem, var: str, row: Type) -> Scalar:
     return _scalar(_elem(t, {var: _table(0, row)}))
 
 
-def _product(join: Join, row: Type) -> Product | None:
+def _product(join: Join, row: Type, whole: bool) -> Product | None:
     """One join as a product; None when a condition is true of no row by the types alone."""
     c = join.product
     place = {var: i for i, (var, _) in enumerate(c.generators)}
@@ -62,7 +63,7 @@ def _product(join: Join, row: Type) -> Product | None:
     if any(isinstance(s, Const) and s.value is not True for s in lowered.values()):
         return None
     kept = {t: s for t, s in lowered.items() if not isinstance(s, Const)}
-    first, *others = (tuple(_step(r, place, kept, env) for r in order) for order in join.orders())
+    first, *others = (tuple(_step(r, place, kept, env) for r in order) for order in join.orders(whole))
     return Product(
         tuple(Source(rel.name, rel.at, base_types(rel.row)) for _, rel in c.generators),
         tuple(kept[t] for t in c.conditions if t in kept),

@@ -245,7 +245,7 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     statements = program.statements_of(m.name)
     row = contributed(m, [*(c for s in statements for c in s.products), *(c for own in m.trees for c in own)])
     triggers = tuple((s.part, _products(s.products, row)) for s in statements)
-    own, build = folding_of(m), _products(m.products, m.made)
+    own, build = folding_of(m), _products(m.products, m.made, whole=True)
     types = base_types(row) if own is None else own.types
     first = None if m.ranking is None else ranked(m.ranking)
     of_places = m.kind in (MapKind.ORDERED, MapKind.TOP)
@@ -264,8 +264,8 @@ def _called(m: Map, program: TriggerProgram) -> Called | None:
     return Called(program.view, m.group.folds, tuple(c.path.rpartition(".")[2] for c in key))
 
 
-def _products(found: Sequence[Comprehension], row: Type) -> tuple[Product, ...]:
-    return tuple(map(interned, lower_all(found, row)))
+def _products(found: Sequence[Comprehension], row: Type, whole: bool = False) -> tuple[Product, ...]:
+    return tuple(map(interned, lower_all(found, row, whole)))
 
 
 def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:

@@ -96,7 +96,7 @@ class Product:
     A combination counts as often as the product of its rows' weights and of its own ``times`` says, integers that are
     not 0 where all conditions are true. ``steps`` read each source once, in the
     order of ``nrc/access.py``; ``cautious_steps`` by no key that can fail. ``partial``: the conditions that can fail.
-    ``others``: steps in other orders, among which rows of the change choose.
+    ``others``: steps in other orders, among which rows of the change choose, or of the source that a build reads first.
     """
 
     sources: tuple[Source, ...]

@@ -17,11 +17,11 @@ from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run import groups
+from ripplenest.run import groups, lists
 from ripplenest.run.counts import check_counts, check_most
 from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
-from ripplenest.run.joiner import Joiner, Task, summed
+from ripplenest.run.joiner import Joiner, summed
 from ripplenest.run.propagate import Propagation
 from ripplenest.run.trees import chosen
 from ripplenest.version.version import Tables
@@ -38,7 +38,7 @@ def _built(plan: Plan, reader: Tables, joiner: Joiner, trees: bool) -> Run:
     for level in plan.levels:
         run.next_level()
         ways = [_way(run, m, trees) for m in level]
-        tasks = [Task(w.target.map, p, tuple(run.scan(p))) for w in ways for p in w.products]
+        tasks = [task for w in ways for p in w.products for task in lists.tasks(run, w.target.map, p)]
         folded = {w.target.map: w.folding for w in ways}
         for target, rows in summed(joiner, tasks, [w.target for w in ways], run.jobs):
             check_most(target.map, [rows.heaviest()])

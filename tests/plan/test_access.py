@@ -152,8 +152,11 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
 @law(examples=400)
 def test_the_orders_that_rows_choose_among(c: Choices) -> None:
     """Each begins with the one change and what it leads to, each with something else, and makes the same rows of it,
-    and so of a part of it for each."""
-    for p in lower(random_comprehension(c), HEAD):
+    and so of a part of it for each; in a build with what is read first."""
+    whole, found = c.one_in(2), random_comprehension(c)
+    if whole:
+        found = evolve(found, generators=tuple((var, evolve(rel, at=At.OLD)) for var, rel in found.generators))
+    for p in lower(found, HEAD, whole):
         first, *others = p.orders
         assert first is p and (not others or any(len(s.via) > 1 for s in p.steps))
         for order in others:
@@ -161,8 +164,10 @@ def test_the_orders_that_rows_choose_among(c: Choices) -> None:
         begins = [order.steps[1] for order in p.orders if others]
         assert len({s.source for s in begins}) == len(begins)
         assert all(s.via == (p.steps[0].source,) for s in begins)
-        if others and sum(s.at is At.DELTA for s in p.sources) == 1:
-            COUNTS["orders"] += 1
+        if others:
+            changes = sum(s.at is At.DELTA for s in p.sources)
+            assert changes == 1 or (whole and not changes)
+            COUNTS["orders" if changes else "orders of builds"] += 1
             inputs = [random_rows(c) for _ in p.sources]
             results = [outcome(order, inputs) for order in p.orders]
             assert all(found == results[0] for found in results if found is not None and results[0] is not None)
@@ -340,5 +345,6 @@ def test_coverage() -> None:
             "several joins",
             "several",
             "orders",
+            "orders of builds",
         )
         assert min(COUNTS[what] for what in wanted) >= 10, COUNTS

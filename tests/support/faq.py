@@ -6,7 +6,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 from attrs import evolve, frozen
@@ -194,16 +194,18 @@ def random_faq(c: Choices, inside: bool = False, variables: int | None = None, c
     ``cyclic``."""
     many = max(variables or 2 + c.number(5), 3 if cyclic else 2)
     factors = [_factor(c, (v, c.number(v))) for v in range(1, many)]
-    if many > 2 and c.one_in(4):
+    if many > 2 + cyclic and c.one_in(4):
         v = 2 + c.number(many - 2)
         factors.append(("T", (v, v - 1, v - 2)))
     if c.one_in(5):
         factors.append(("U", (c.number(many),)))
-    free = tuple(v for v in range(many) if c.one_in(max(many // 2, 2)))[:2]
+    free = tuple(sorted({c.number(many) for _ in range(c.number(3))}))
     found = Faq(tuple(factors), free, inside)
-    while cyclic and not found.is_cyclic:
-        a = c.number(many)
-        found = evolve(found, factors=(*found.factors, _factor(c, (a, (a + 1 + c.number(many - 1)) % many))))
+    pairs = [p for p in combinations(range(many), 2) if all({*p} != {*own} for _, own in factors)]
+    for at in range(c.number(max(len(pairs), 1)), 2 * len(pairs)):
+        if found.is_cyclic or not cyclic:
+            break
+        found = evolve(found, factors=(*found.factors, _factor(c, pairs[at % len(pairs)])))
     return found
 
 
