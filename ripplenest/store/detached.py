@@ -11,8 +11,7 @@ from ripplenest.data.index import Places, Wanted
 from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import LawBroken
-from ripplenest.store.disk import Disk
-from ripplenest.store.folder import SEGMENTS
+from ripplenest.store.disk import SEGMENTS, Disk
 from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Reader
 from ripplenest.store.specs import Columns

@@ -20,6 +20,7 @@ from pyarrow import fs
 from ripplenest.data.room import Scratch
 from ripplenest.nrc.errors import CorruptState, StateError
 
+SEGMENTS = "segments"  # the folder of a state that segment files are in
 PACK = re.compile(r"[0-9]{10,}-[0-9a-f]{16}\.(deltas|merges)")
 
 

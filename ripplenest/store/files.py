@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
-from ripplenest.store.disk import Disk
-from ripplenest.store.folder import SEGMENTS
+from ripplenest.store.disk import SEGMENTS, Disk
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import Segments, TableRef, ranges
 from ripplenest.store.segments import Reader

@@ -12,10 +12,9 @@ from secrets import token_hex
 
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.backend import FILE, IDENTITY, Backend, Postgres, Sqlite
-from ripplenest.store.disk import Disk
+from ripplenest.store.disk import SEGMENTS, Disk
 from ripplenest.store.staging import FOLDER as STAGING
 
-SEGMENTS = "segments"
 MARKER = "catalogue.json"
 OURS = (SEGMENTS, STAGING, FILE, f"{FILE}-journal", MARKER)
 
