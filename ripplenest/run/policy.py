@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Literal, get_args
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.delta.program import MapKind
 from ripplenest.errors import BatchMisuse
@@ -127,8 +127,15 @@ class Work:
     """
 
     plan: Plan
-    sizes: Callable[[str], int]
+    _sizes: Callable[[str], int] = field(alias="sizes")
     changes: Mapping[str, int]
+    _known: dict[str, int] = field(factory=dict, init=False, eq=False)
+
+    def sizes(self, table: str) -> int:
+        """The rows of a stored table, asked once."""
+        if table not in self._known:
+            self._known[table] = self._sizes(table)
+        return self._known[table]
 
     def incremental(self) -> float:
         """For the statements of the changed parts, at most, as far as it depends on what is passed on."""
@@ -147,13 +154,12 @@ class Work:
     def of(self, maps: Iterable[PlannedMap], changes: Mapping[str, float]) -> float:
         """For the statements of ``maps``: the change is read, its keys are looked up in other tables, and what is found
         makes rows."""
-        return sum(
-            self._product(m, p, part, changes[part])
-            for m in maps
-            for part, products in m.triggers
-            if changes.get(part)
-            for p in products
-        )
+        total = 0.0
+        for m in maps:
+            for part, products in m.triggers:
+                if rows := changes.get(part):
+                    total += sum([self._product(m, p, part, rows) for p in products])
+        return total
 
     def _product(self, m: PlannedMap, p: Product, part: str, rows: float) -> float:
         made = rows * self._each(m.name, part)
