@@ -53,8 +53,8 @@ class Content:
             *columns, weights = batch.columns
             signed, n = weights.to_numpy().view(np.uint64), batch.num_rows
             sums = (int((mixed(seeded(columns, seed), len(columns), n) * signed).sum()) for seed in SEEDS)
-            found = found.plus(cls(int(weights.to_numpy().sum()), tuple(sums)))
-        return found
+            found = found.plus(cls(int(signed.sum()), tuple(sums)))
+        return cls(found.rows & ALL, found.sums)  # modulo 2⁶⁴, too, wherever the rows are cut
 
     def plus(self, other: "Content") -> "Content":
         return Content(self.rows + other.rows, tuple((a + b) & ALL for a, b in zip(self.sums, other.sums, strict=True)))

@@ -11,8 +11,8 @@ state holds, and a division can fail for those. "strict" refuses instead.
 
 What groups, first rows and domains pass on is not known before: a new row can change what others see of its key, or
 nothing. So there is a least and a most that triggers can cost. Where recomputing lies in between, triggers are tried:
-before each level it is known what the levels before passed on, and when recomputing is cheaper than what is done and
-what comes next together, they are given up. So at most about twice the work is done that was needed.
+before each level it is known what the levels before passed on, and when recomputing is clearly cheaper (MARGIN) than
+what is done and what comes next together, they are given up.
 """
 
 from collections.abc import Callable, Iterable, Mapping

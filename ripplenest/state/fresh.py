@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
@@ -31,10 +31,10 @@ class Freshening:
     version: Unfolding
     changes: Mapping[str, Rows]
     files: Files
+    work: Work = Factory(lambda self: self.costs(), takes_self=True)
 
-    @property
-    def work(self) -> Work:
-        """What it costs."""
+    def costs(self) -> Work:
+        """What triggers and recomputation cost."""
         return Work(self.plan, self.version.size, {part: len(rows) for part, rows in self.changes.items()})
 
     def found(self, policy: Policy) -> Fresh:

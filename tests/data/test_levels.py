@@ -247,6 +247,19 @@ TEXTS, DECIMALS = ("", "a", "a" * 70), (None, Decimal("1.25"), Decimal(10) ** 35
 VALUES = ((None, 0, -1), (0.0, NAN, 1.5), TEXTS, DECIMALS, (True, False), (None, date(2024, 2, 29)))
 
 
+def test_rows_that_are_there_very_often_have_one_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together more often than 64 bits count, wherever they are cut."""
+    rows = Rows.of_pairs((LONG,), [((i,), 2**62) for i in range(5)])
+    whole = Content.of_rows(rows)
+    monkeypatch.setattr(content, "PIECE", 1)
+    assert Content.of_rows(rows) == whole
+
+
+def test_rows_without_columns_have_contents_by_their_number() -> None:
+    one, two = (Content.of_rows(Rows.of_pairs((), [((), n)])) for n in (1, 2))
+    assert one != two == Content.of_rows(Rows.of_pairs((), [((), 3), ((), -1)]))
+
+
 @law(examples=60)
 def test_the_content_of_signed_rows_is_that_of_their_sum(c: Choices) -> None:
     """Law: Content.of_rows(a) = Content.of_rows(b) ⟺ a and b add up to the same, whatever entries they come in."""
