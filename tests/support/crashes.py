@@ -5,6 +5,7 @@
 ``Child`` is a forked process; ``die_at`` makes a hook that kills it there with SIGKILL, which nothing can catch.
 """
 
+import errno
 import gc
 import os
 import select
@@ -20,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
-from attrs import frozen
+from attrs import define, frozen
 from sqlalchemy.engine.default import DefaultDialect
 
 from ripplenest.store.disk import Disk
@@ -29,6 +30,19 @@ Hook = Callable[[str, str], None]
 Tell = Callable[[object], None]
 READS = ("SELECT", "PRAGMA", "BEGIN", "ROLLBACK")  # dying there is dying at the step before
 HANGS = 60.0  # seconds
+
+
+@define
+class Full:
+    """A hook: the file system is full when no steps ``what`` are ``left``."""
+
+    what: str
+    left: int
+
+    def __call__(self, step: str, _name: str) -> None:
+        self.left -= step == self.what
+        if self.left == 0 and step == self.what:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @contextmanager

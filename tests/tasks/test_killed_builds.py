@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from support.by_tasks import all_by_tasks
 from support.crashes import frozen_at
 from support.shapes import both
 from support.shop import FILMS, Movie, movie, movies
@@ -17,10 +18,6 @@ from support.sizes import many
 
 import ripplenest as rn
 from ripplenest import Database
-from ripplenest.intake import operations
-from ripplenest.spark import frames
-from ripplenest.spark import joiner as joiner_module
-from ripplenest.state import tasks
 from ripplenest.store.disk import Disk
 from ripplenest.store.staging import FOLDER
 from ripplenest.tasks import jobs
@@ -31,10 +28,7 @@ CAME = [movie("Heat", "Ann", "Scott"), movie("Heat", "Ann", "Scott"), movie("Bob
 
 @pytest.fixture(autouse=True)
 def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "ALONE", 0)
-    monkeypatch.setattr(operations, "SPREAD", 0)
-    monkeypatch.setattr(frames, "SMALL_ROWS", 0)
-    monkeypatch.setattr(joiner_module, "SMALL_ROWS", 0)
+    all_by_tasks(monkeypatch)
 
 
 @contextmanager

@@ -1,15 +1,13 @@
 """An insert by tasks that is killed at any step: the batch is there, with all that it does to views, or it is not;
 nothing is lost, nothing comes twice, and no file stays. The tasks are played here, so their steps are steps, too."""
 
-import errno
-import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from support.choices import seeded
-from support.crashes import frozen_at, stepping
+from support.crashes import Full, frozen_at, stepping
 from support.sharing import Partitions, shared_inserts
 from support.sizes import many
 
@@ -108,14 +106,7 @@ def test_a_file_system_that_refuses(tmp_path: Path, what: str) -> None:
         with declared(folder, "order") as db:
             db.load("R", orders(0, FIRST))
             db.create(coded)
-            left = at
-
-            def full(step: str, _name: str) -> None:
-                nonlocal left
-                left -= step == what
-                if left == 0 and step == what:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
+            full = Full(what, at)
             with stepping(full):
                 try:
                     insert(db)
@@ -123,7 +114,7 @@ def test_a_file_system_that_refuses(tmp_path: Path, what: str) -> None:
                     assert "the file system refuses" in str(error)
                     assert not is_whole(db, folder)
                     refused += 1
-            if left > 0:
+            if full.left > 0:
                 break
             insert(db)
             assert is_whole(db, folder)

@@ -1,15 +1,13 @@
 """A load by tasks that is killed, or that others come in the way of: version n or n + 1, nothing lost, nothing twice,
 and no file stays."""
 
-import errno
-import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from support.choices import seeded
-from support.crashes import frozen_at, stepping
+from support.crashes import Full, frozen_at, stepping
 from support.sharing import Attempts, Partitions, shared
 from support.sizes import many
 
@@ -225,21 +223,14 @@ def test_a_file_system_that_refuses(tmp_path: Path, what: str) -> None:
     for at in range(1, 200, 7):
         folder = tmp_path / f"{what}-{at}"
         with declared(folder, "order") as db:
-            left = at
-
-            def full(step: str, _name: str) -> None:
-                nonlocal left
-                left -= step == what
-                if left == 0 and step == what:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
+            full = Full(what, at)
             with stepping(full):
                 try:
                     db.load("R", given())
                 except StateError as error:
                     assert "the file system refuses" in str(error)
                     refused += 1
-            if left > 0:
+            if full.left > 0:
                 break
             assert db.load("R", given()) == db.version and is_whole(db, folder)
     assert refused > 0

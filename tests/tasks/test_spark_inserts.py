@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from support.by_tasks import all_by_tasks
 from support.shapes import JARHEAD, SHAPES
 from support.shop import ANN, BOB, FILMS, VIEWS, Customer, Movie, customer, item, movie, movies, order
 from support.totals import TOTALS
@@ -17,13 +18,9 @@ from ripplenest import Bag, Database
 from ripplenest.data.level_values import nested_type
 from ripplenest.data.room import Room
 from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
-from ripplenest.intake import operations
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.types import Record
 from ripplenest.run import inputs, propagate
-from ripplenest.spark import frames
-from ripplenest.spark import joiner as joiner_module
-from ripplenest.state import tasks
 from ripplenest.store.files import Filed
 from ripplenest.tasks import jobs, joins
 
@@ -34,10 +31,7 @@ CUSTOMERS = [customer(k, f"n{k % 3}", [order(k, item(k % 4, k, ("a", "b", "b")[:
 
 @pytest.fixture(autouse=True)
 def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "ALONE", 0)
-    monkeypatch.setattr(operations, "SPREAD", 0)
-    monkeypatch.setattr(frames, "SMALL_ROWS", 0)
-    monkeypatch.setattr(joiner_module, "SMALL_ROWS", 0)
+    all_by_tasks(monkeypatch)
     monkeypatch.setattr(propagate, "HERE", 0)
     monkeypatch.setattr(Room, "rows", lambda *_: 1)  # groups are folded some at a time
 
