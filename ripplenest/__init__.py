@@ -20,6 +20,7 @@ __all__ = [
     "Bag",
     "Database",
     "Decimal",
+    "Each",
     "Explanation",
     "Int",
     "MaxPlus",
@@ -39,6 +40,7 @@ __all__ = [
     "combine",
     "count",
     "difference",
+    "each",
     "errors",
     "exists",
     "explain",
@@ -69,6 +71,7 @@ __version__ = "0.3.0"  # pyproject.toml reads it here, without running the modul
 if TYPE_CHECKING:
     from ripplenest import errors, testing
     from ripplenest.api.database import Database
+    from ripplenest.api.each import Each, each
     from ripplenest.api.opening import open_database as open
     from ripplenest.explanation import Explanation, explain
     from ripplenest.migration.migrate import migrate
@@ -131,6 +134,8 @@ else:
         "coalesce": "ripplenest.nrc.surface.python:coalesce",
         "combine": "ripplenest.nrc.surface.python:combine",
         "count": "ripplenest.nrc.surface.python:count",
+        "Each": "ripplenest.api.each:Each",
+        "each": "ripplenest.api.each:each",
         "difference": "ripplenest.nrc.surface.python:difference",
         "errors": "ripplenest.errors:",
         "exists": "ripplenest.nrc.surface.python:exists",

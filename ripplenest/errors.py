@@ -56,6 +56,7 @@ __all__ = [
     "TooBig",
     "TooDeep",
     "TypeMismatch",
+    "UnknownColumn",
     "UnknownKey",
     "UnknownLabel",
     "UnknownName",
@@ -66,6 +67,10 @@ __all__ = [
     "WrongColumns",
     "WrongValue",
 ]
+
+
+class UnknownColumn(UnknownName, AttributeError):
+    """A column that the rows of ``rn.each`` do not have; as an AttributeError it is no answer to ``hasattr``."""
 
 
 class RowNotThere(DataError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -126,7 +127,7 @@ class Customer:
 
 def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each runs in a state that has the view of the first one, the customers, and enough versions."""
-    first, deep, read, versions, published, definitions, *_ = blocks()
+    first, deep, table, read, versions, published, definitions, *_ = blocks()
     monkeypatch.chdir(tmp_path)
     names = program(first.replace('rn.open("state/")', 'rn.open("state/", spark=spark)'), tmp_path, {"spark": spark})
     with names["db"] as db:
@@ -138,6 +139,9 @@ def test_the_other_programs(spark: SparkSession, tmp_path: Path, monkeypatch: py
         names = program(deep, tmp_path, names)
         (customer,) = db.relation("Customers").rows()
         assert customer["orders"][0]["items"] == [{"part": 3, "qty": 2}]
+        changes = pa.table({"customer": [7, 7], "order": [11, 11], "part": [4, 5], "qty": [1, 2]})
+        names = program(table, tmp_path, {**names, "changes": changes})
+        assert len(db.relation("Customers").rows()[0]["orders"][0]["items"]) == 3
         read = read.replace("state/", str(tmp_path / "state"))  # Spark started in another folder
         names = program(read, tmp_path, {**names, "spark": spark})
         assert names["films"].count() == len(db.relation("M").rows())

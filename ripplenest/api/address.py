@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 from attrs import evolve, field, frozen
 
+from ripplenest.api.each import EachValue, Table, asked_of, named, plain, table_of
 from ripplenest.data.rows import Row
 from ripplenest.errors import BatchMisuse, Immutable, NoKey, UnknownKey, UnknownLabel
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.operations import Deep, Field, Set, Step, Verb, Where
+from ripplenest.intake.operations import Deep, Field, ForEach, Set, Step, Verb, Where
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.border import public
@@ -25,7 +26,7 @@ from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.places import child_path
 
-Emit = Callable[[Deep | Set], None]
+Emit = Callable[[Deep | Set | ForEach], None]
 
 
 @frozen
@@ -80,6 +81,14 @@ class _Address:
         """Those of its rows, of type ``row``, that one more step chooses."""
         found = evolve(self, type=row, steps=steps, shown=f"{self.shown}.{how}", holder=self.shown)
         return Rows(evolve(found, numbers=(*self.numbers, self.chosen.add(found))))
+
+    def table(self, verb: str, given: Iterable[object]) -> Table | None:
+        """What the steps ask for each row of a table, if they do; what is ``given`` must then be of this one."""
+        where, asked = f"{verb} {self.path}", asked_of(self.steps)
+        found = table_of((*asked, *given), where)
+        if found is None or table_of(asked, where) is None:
+            return None
+        return Table(found, self.relation.row, self.steps, where)
 
     def forms(self) -> list[str]:
         """What can be done from here, as it is written."""
@@ -172,8 +181,15 @@ class Rows(_Chained):
             if name not in base:
                 what = "a field of the key is not set" if name in key else "base fields are set"
                 raise UnknownName(what, where=a.path, got=name, possible=base)
-        values = tuple((n, to_value(v, base[n], f"set {a.path}.{n}")) for n, v in sorted(fields.items()))
-        a.emit(Set(a.relation.name, a.path, a.steps, values))
+        typed = {n: (to_field(v, base[n], f"set {a.path}.{n}"), base[n]) for n, v in sorted(fields.items())}
+        table = a.table("set", fields.values())
+        if table is not None:
+            a.emit(ForEach("set", a.relation.name, a.path, table.steps, tuple(table.asked), table.values(typed)))
+        elif table_of(fields.values(), a.path) is not None:
+            wanted = "at(<field>=each.<column>)"
+            raise TypeMismatch("one address for each row of a table", where=f"set {a.path}", wanted=wanted)
+        else:
+            a.emit(Set(a.relation.name, a.path, a.steps, tuple((n, v) for n, (v, _) in typed.items())))
 
     def _part(self) -> Part:
         """The part that the rows are of. Raises Immutable where it does not change."""
@@ -237,7 +253,13 @@ class Inner(_Chained):
         if a.path in a.relation.fixed:
             what = "the relation declares this bag immutable"
             raise Immutable(what, where=a.path, got=verb, possible=["upsert", "delete and insert its row"])
-        values = read_rows(rows, self._rows_of(verb), f"{verb} {a.path}: rows", a.relation.parts[a.path].key)
+        t, key = self._rows_of(verb), a.relation.parts[a.path].key
+        table = a.table(verb, [rows])
+        if table is not None:
+            given, asked = table.given(rows, t, key)
+            a.emit(ForEach(verb, a.relation.name, a.path, table.steps, tuple(asked), given))
+            return
+        values = read_rows(plain(rows), t, f"{verb} {a.path}: rows", key)
         label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site)
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
 
@@ -350,13 +372,18 @@ def keys_given(keys: object, fields: dict[str, object], where: str) -> object:
     if (keys is None) == (not fields):
         what, wanted = "which rows go", "the fields of one key, or rows of keys"
         raise UnknownKey(what, where=where, wanted=wanted, got="both" if fields else "neither")
-    return [fields] if keys is None else keys
+    return named(fields, where) if keys is None else keys
 
 
 def key_type(row: Type, key: tuple[str, ...]) -> Record:
     """The rows that are keys of rows."""
     assert isinstance(row, Record)
     return Record(tuple((name, t) for name, t in row.fields if name in key))
+
+
+def to_field(value: object, t: Base, where: str) -> object:
+    """A value of a field; those of a table meet its type when all that is asked is known."""
+    return value if isinstance(value, EachValue) else to_value(value, t, where)
 
 
 def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Where:
@@ -367,4 +394,4 @@ def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Wher
     for name in fields:
         if name not in base:
             raise UnknownName("rows are addressed by base fields", where=where, got=name, possible=base)
-    return Where(tuple((n, to_value(v, base[n], f"{where}.{n}")) for n, v in sorted(fields.items())), many)
+    return Where(tuple((n, to_field(v, base[n], f"{where}.{n}")) for n, v in sorted(fields.items())), many)

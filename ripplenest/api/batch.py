@@ -4,6 +4,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from ripplenest.api.address import Chosen, Rows, key_type, keys_given, start
+from ripplenest.api.each import plain
 from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
@@ -72,7 +73,7 @@ class Batch:
             possible = ["relation(name, record, key=...)", "delete"]
             raise NoKey("delete_key needs a key", where=relation, possible=possible)
         where = f"delete_key {relation}"
-        rows = read_rows(keys_given(keys, fields, where), key_type(r.row, r.key), f"{where}: rows")
+        rows = read_rows(plain(keys_given(keys, fields, where)), key_type(r.row, r.key), f"{where}: rows")
         self._record(Write("delete_key", relation, rows))
 
     def at(self, relation: str, /, **fields: object) -> Rows:
@@ -80,6 +81,7 @@ class Batch:
 
             b.at("Customers", custkey=7).orders.at(orderkey=11).items.insert([...])
             b.at("Customers", label=row.items).orders.items.delete([...])
+            b.at("Customers", custkey=each.custkey).orders.insert(each)  # for each row of each = rn.each(table)
 
         A label is what it is made of, or a value of a label column of ``flat()`` or ``dictionaries()``; only the latter
         where the relation has a base field ``label``.
@@ -113,7 +115,7 @@ class Batch:
 
     def _write(self, verb: Verb, relation: str, rows: object) -> None:
         r = self._relation(relation)
-        self._record(Write(verb, relation, read_rows(rows, r.row, f"{verb} {relation}: rows", r.key)))
+        self._record(Write(verb, relation, read_rows(plain(rows), r.row, f"{verb} {relation}: rows", r.key)))
 
     def _record(self, operation: Operation) -> None:
         if not self._open:

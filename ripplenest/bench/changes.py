@@ -19,7 +19,7 @@ Kind = Literal["insert", "mixed", "deep insert", "delete", "deep delete", "price
 Verb = Literal["insert", "delete"]
 Rows = Mapping[str, pa.Table]  # by relation
 ORDER_ITEMS, CUSTOMER_ORDERS = 4, 10  # of new documents
-DEEPEST = 1_000  # items that one batch changes one by one: each of them is a call of the user's program
+DEEPEST = 10_000  # items that one batch changes deep in documents: a rival is given the whole documents
 
 
 @frozen
@@ -33,12 +33,10 @@ class Write:
 
 @frozen
 class Inner:
-    """An item of an inner bag that comes or goes: of which customer and order."""
+    """Items that come into orders of customers or go: ``items`` says of each whose it is."""
 
     verb: Verb
-    custkey: int
-    orderkey: int
-    item: dict[str, int]
+    items: pa.Table
 
 
 @frozen
@@ -50,7 +48,7 @@ class Change:
     kind: Kind
     rows: int
     writes: tuple[Write, ...]
-    inner: tuple[Inner, ...] = ()
+    inner: Inner | None = None
 
 
 class Source(Protocol):
@@ -213,9 +211,7 @@ class DeepItems:
         owners = self.data.orders.column("custkey").take(items.column("orderkey"))
         documents = self._documents(np.unique(owners.to_numpy()))
         writes = Write("delete", "D", documents), Write("insert", "D", documents)
-        pairs = zip(owners.to_pylist(), items.to_pylist(), strict=True)
-        inner = tuple(Inner(verb, custkey, item.pop("orderkey"), item) for custkey, item in pairs)
-        return Change(kind, items.num_rows, writes, inner)
+        return Change(kind, items.num_rows, writes, Inner(verb, items.append_column("custkey", owners)))
 
     def _documents(self, custkeys: Ints) -> pa.Table:
         """The documents of these customers with what is added to them now."""

@@ -44,8 +44,7 @@ def apply(db: rn.Database, change: Change, policy: Policy = "incremental") -> Ap
     started = time.perf_counter()
     with db.batch(policy=policy) as b:
         if change.inner:
-            for item in change.inner:
-                _deep(b, item)
+            _deep(b, change.inner)
         else:
             for write in change.writes:
                 {"insert": b.insert, "delete": b.delete}[write.verb](write.relation, write.rows)
@@ -55,9 +54,10 @@ def apply(db: rn.Database, change: Change, policy: Policy = "incremental") -> Ap
     return Applied(seconds, {"read": read, **found.phases}, found.verdict, found.engine, found.rows_read)
 
 
-def _deep(b: Any, item: Inner) -> None:
-    bag = b.at("D", custkey=item.custkey).orders.at(orderkey=item.orderkey).items
-    {"insert": bag.insert, "delete": bag.delete}[item.verb]([item.item])
+def _deep(b: Any, change: Inner) -> None:
+    each = rn.each(change.items)
+    bag = b.at("D", custkey=each.custkey).orders.at(orderkey=each.orderkey).items
+    {"insert": bag.insert, "delete": bag.delete}[change.verb](each)
 
 
 def nested(db: rn.Database, view: str, like: pa.Schema) -> pa.Table:

@@ -1,11 +1,11 @@
-"""Deep operations of one shape, one after the other, as one operation by columns: addresses meet rows level by level.
+"""Deep operations of one shape (``alike.py``) as one operation by columns: addresses meet rows level by level.
 
-``locate.py`` says what an address means, for one operation. Operations of one shape do not see each other: what they
-change is below the rows that their addresses choose, or are fields that these do not ask for.
+``locate.py`` says what an address means, for one operation.
+Operations of one shape do not see each other: what they change is below the rows that their addresses choose, or are
+fields that these do not ask for.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,11 @@ import pyarrow as pa
 from ripplenest.data.grouping import same
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Columns, Places, matches, ranges
-from ripplenest.data.level_values import of_values
 from ripplenest.data.levels import Level
-from ripplenest.data.rows import Rows, arrow_columns
+from ripplenest.data.rows import Rows
+from ripplenest.intake.alike import Group, Singles, Table, grouped
 from ripplenest.intake.columns import ColumnChanges, Culprit, wanted_keys
-from ripplenest.intake.operations import Deep, Operation, Set, Where, Write
+from ripplenest.intake.operations import Deep, Field, ForEach, Operation, Set, Write
 from ripplenest.intake.shredding import Arrays
 from ripplenest.schema.relation import Part
 from ripplenest.shred.places import child_path
@@ -32,31 +32,13 @@ def run(changes: ColumnChanges, operations: Sequence[Operation]) -> None:
                 part = changes.relation.parts[changes.relation.name]
                 changes.write(verb, part, (), given.level if given.is_flat else given.ordered)
             case Deep(verb):
-                part, label, level = _rows([o for o in group if isinstance(o, Deep)], changes)
-                changes.write(verb, part, label, level)
+                changes.write(verb, *_rows(Singles([o for o in group if isinstance(o, Deep)]), changes))
             case Set():
-                _set([o for o in group if isinstance(o, Set)], changes)
-
-
-def grouped(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """Operations that follow one another and differ only in the values in their addresses, and in their rows."""
-    for shape, found in groupby(operations, key=_shape):
-        group = list(found)
-        yield from ([o] for o in group) if shape is None else [group]
-
-
-def _shape(o: Operation) -> object:
-    match o:
-        case Write():
-            return None
-        case Deep():
-            return "deep", o.verb, o.path, o.label is None, _steps(o)
-        case Set():
-            return "set", o.path, _steps(o), tuple(name for name, _ in o.fields)
-
-
-def _steps(o: Deep | Set) -> tuple[object, ...]:
-    return tuple((tuple(n for n, _ in s.fields), s.many) if isinstance(s, Where) else s.name for s in o.steps)
+                _set(Singles([o for o in group if isinstance(o, Set)]), changes)
+            case ForEach(verb) as each if verb != "set":
+                changes.write(verb, *_rows(Table(each), changes))
+            case ForEach() as each:
+                _set(Table(each), changes)
 
 
 class _Bags:
@@ -86,12 +68,10 @@ class _Chosen:
         return _Bags(changes.relation.parts[path], label, self.which)
 
 
-def _rows(group: Sequence[Deep], changes: ColumnChanges) -> tuple[Part, Arrays, Level]:
+def _rows(group: Group, changes: ColumnChanges) -> tuple[Part, Arrays, Level]:
     """The rows of all operations, each with the label of its bag beside it."""
-    bags = _labelled(group, changes) if group[0].label is not None else _chosen(group, changes).bags(changes)
-    given = group[0].rows
-    level = given.level if len(group) == 1 else of_values([v for o in group for v in o.rows.values], given.type)
-    counts = np.fromiter((len(o.rows) for o in group), np.int64, len(group))
+    bags = _labelled(group, changes) or _chosen(group, changes).bags(changes)
+    level, counts = group.rows
     starts = np.cumsum(counts) - counts
     places = ranges(starts[bags.which], counts[bags.which])
     of = np.repeat(np.arange(len(bags.which)), counts[bags.which])
@@ -100,11 +80,13 @@ def _rows(group: Sequence[Deep], changes: ColumnChanges) -> tuple[Part, Arrays, 
     return bags.part, [c.take(pa.array(of)) for c in bags.label], rows
 
 
-def _labelled(group: Sequence[Deep], changes: ColumnChanges) -> _Bags:
+def _labelled(group: Group, changes: ColumnChanges) -> _Bags | None:
     """The bags with the labels that are given, each of which some row must hold."""
-    path, holder = group[0].path, changes.relation.holders[group[0].path]
+    path, holder = group.path, changes.relation.holders[group.path]
     part = changes.relation.parts[path]
-    label = arrow_columns(part.types[: len(part.label)], [o.label or () for o in group])
+    label = group.label(part.types[: len(part.label)])
+    if label is None:
+        return None
     rows = Input(_held(changes, holder.part, holder.found_by, label))
     which, _ = _found(rows, holder.columns, label)
     if len(which) != len(group) or not np.array_equal(np.sort(which), np.arange(len(group))):
@@ -112,18 +94,18 @@ def _labelled(group: Sequence[Deep], changes: ColumnChanges) -> _Bags:
     return _Bags(part, [c.take(pa.array(which)) for c in label], which)
 
 
-def _chosen(group: Sequence[Deep | Set], changes: ColumnChanges) -> _Chosen:
-    """The rows that the last ``Where`` chose, and the fields after it."""
+def _chosen(group: Group, changes: ColumnChanges) -> _Chosen:
+    """The rows that the last step with fields chose, and the fields after it."""
     r = changes.relation
     bags, at = _Bags(r.parts[r.name], (), np.arange(len(group))), None
-    for i, step in enumerate(group[0].steps):
-        if not isinstance(step, Where):
+    for i, step in enumerate(group.steps):
+        if isinstance(step, Field):
             assert at is not None
             at = at.into(step.name)
             continue
         bags = at.bags(changes) if at is not None else bags
-        fields = [[value for _, value in o.steps[i].fields] for o in group]  # type: ignore[union-attr]
-        at = _where(step, fields, bags, changes)
+        columns = tuple(bags.part.column((name,)) for name, _ in step.fields)
+        at = _where(columns, group.asked(i, [bags.part.types[c] for c in columns]), bags, changes)
         many = np.bincount(at.which, at.rows.weights[at.places], len(group))
         if (many == 0).any() or (not step.many and (many > 1).any()):
             raise Culprit
@@ -131,11 +113,9 @@ def _chosen(group: Sequence[Deep | Set], changes: ColumnChanges) -> _Chosen:
     return at
 
 
-def _where(step: Where, values: Sequence[Sequence[object]], bags: _Bags, changes: ColumnChanges) -> _Chosen:
-    """The rows of ``bags`` whose fields have the values of their operation."""
+def _where(columns: Columns, given: Arrays, bags: _Bags, changes: ColumnChanges) -> _Chosen:
+    """The rows of ``bags`` whose ``columns`` have the values that are ``given`` for their operation."""
     part = bags.part
-    columns = [part.column((name,)) for name, _ in step.fields]
-    given = arrow_columns(tuple(part.types[c] for c in columns), [tuple(v) for v in values])
     of = dict(zip(columns, (c.take(pa.array(bags.which)) for c in given), strict=True))
     of |= dict(zip(part.label, bags.label, strict=True))
     wanted = part.key_columns if of.keys() >= set(part.key_columns or (-1,)) else tuple(sorted(of))
@@ -149,8 +129,6 @@ def _where(step: Where, values: Sequence[Sequence[object]], bags: _Bags, changes
 
 
 def _held(changes: ColumnChanges, part: Part, columns: Columns, asked: Arrays) -> Rows:
-    if not changes.finds(part, columns):
-        raise Culprit
     return changes.held(part, columns, wanted_keys(part, columns, asked))
 
 
@@ -158,16 +136,15 @@ def _found(rows: Input, columns: Columns, asked: Arrays) -> tuple[Places, Places
     return matches(rows.index(columns), rows.table, columns, hash_columns(asked, len(asked[0])), asked)
 
 
-def _set(group: Sequence[Set], changes: ColumnChanges) -> None:
+def _set(group: Group, changes: ColumnChanges) -> None:
     """Give fields of the chosen rows other values; no two operations choose one row, nor one by what is set."""
     at = _chosen(group, changes)
-    columns = [at.part.column((*at.trail, name)) for name, _ in group[0].fields]
-    last = next(step for step in reversed(group[0].steps) if isinstance(step, Where))
+    columns = [at.part.column((*at.trail, name)) for name in group.names]
+    last = next(step for step in reversed(group.steps) if not isinstance(step, Field))
     asked = {at.part.column((name,)) for name, _ in last.fields}
     if len(group) > 1 and (asked & set(columns) or len(np.unique(at.places)) < len(at.places)):
         raise Culprit
-    types = tuple(at.part.types[c] for c in columns)
-    values = arrow_columns(types, [tuple(value for _, value in o.fields) for o in group])
+    values = group.values([at.part.types[c] for c in columns])
     old = Rows(at.part.types, table=at.rows.table.take(pa.array(at.places)))
     table = old.arrow()
     for c, column in zip(columns, values, strict=True):

@@ -10,7 +10,8 @@ from attrs import frozen
 
 from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Rows
-from ripplenest.intake.addressed import grouped, run
+from ripplenest.intake.addressed import run
+from ripplenest.intake.alike import grouped
 from ripplenest.intake.columns import ColumnChanges, Culprit
 from ripplenest.intake.lasting import check_update
 from ripplenest.intake.operations import Operation, Set
@@ -48,6 +49,7 @@ def carry_out(
     session = Session(relations, tables, numbers)
     many = _by_columns(relations, tables, operations)
     changed: dict[str, Rows] = {}
+    missed: dict[str, tuple[Columns, ...]] = {}
     read = 0
     try:
         for name in many:
@@ -57,14 +59,15 @@ def carry_out(
             check_update(changes, found)
             changed |= found
             read += changes.read
+            missed |= changes.missed
         for o, where in operations:
             if o.relation not in many:
                 session.run(o, where)
     except Culprit:
-        changed, read, session = {}, 0, Session(relations, overlay(), anew())
+        changed, missed, read, session = {}, {}, 0, Session(relations, overlay(), anew())
         for o, where in operations:
             session.run(o, where)
-    return Outcome({**session.changes(), **changed}, session.overlay.read + read, session.overlay.missed)
+    return Outcome({**session.changes(), **changed}, session.overlay.read + read, {**session.overlay.missed, **missed})
 
 
 def _by_columns(

@@ -21,7 +21,7 @@ from ripplenest.intake.operations import Verb
 from ripplenest.intake.shredding import Anew, Arrays, Numbering, Parts, Shredder, placed
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.vector.binding import Input
-from ripplenest.version.overlay import Probed
+from ripplenest.version.lookups import Lookups, Probed
 
 
 class Culprit(Exception):
@@ -34,14 +34,24 @@ class ColumnChanges:
     def __init__(
         self, relation: Relation, before: Probed, numbers: Numbers, anew: Numbering | None = None
     ) -> None:
-        """``before`` has access keys of the columns by which rows are found (``Relation.specs``). Rows that are
-        inserted are numbered by ``anew``, if it is given, and all others from ``numbers``."""
-        self.relation, self._before, self._numbers = relation, before, numbers
+        """``before`` has access keys of the columns by which rows are found (``Relation.specs``), and others are asked
+        for in ``missed``. Rows that are inserted are numbered by ``anew``, if it is given, and all others from
+        ``numbers``."""
+        self.relation, self._lookups, self._numbers = relation, Lookups(before), numbers
         self._anew = Anew(numbers) if anew is None else anew
         self._pending: dict[str, Rows] = {}
         self._inputs: dict[str, Input] = {}
         self._seen: dict[str, list[Rows]] = {}
-        self.read = 0
+
+    @property
+    def read(self) -> int:
+        """How many stored rows were read."""
+        return self._lookups.read
+
+    @property
+    def missed(self) -> Mapping[str, tuple[Columns, ...]]:
+        """The columns by which parts were searched that are no access keys."""
+        return self._lookups.missed
 
     def write(self, verb: Verb, part: Part, label: Arrays, level: Level) -> None:
         """Apply one operation to rows of the bags whose labels are beside them. Raises Culprit when it cannot be
@@ -149,10 +159,6 @@ class ColumnChanges:
             raise Culprit
         return keys
 
-    def finds(self, part: Part, columns: Columns) -> bool:
-        """Whether stored rows of ``part`` are found by ``columns`` without reading all of them."""
-        return columns in self._before.access_keys.get(part.name, ())
-
     def held(self, part: Part, columns: Columns, keys: Keys) -> Rows:
         """The rows of a part that have one of ``keys`` now, each once."""
         found = self.stored(part, columns, keys)
@@ -164,10 +170,7 @@ class ColumnChanges:
 
     def stored(self, part: Part, columns: Columns, keys: Keys) -> Rows:
         """The rows of a part that had one of ``keys`` before the batch."""
-        if not self._before.size(part.name):  # the first rows of a relation are many, and find nothing
-            return Rows.empty(part.types)
-        found = self._before.probe(part.name, columns, keys)
-        self.read += len(found)
+        found = self._lookups.probe(part.name, columns, keys)
         self._seen.setdefault(part.name, []).append(found)
         return found
 

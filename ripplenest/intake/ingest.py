@@ -15,7 +15,7 @@ from ripplenest.data.levels import Level
 from ripplenest.data.room import FEWEST, Room
 from ripplenest.intake.files import file_pieces, is_path, read_file
 from ripplenest.intake.given import Given
-from ripplenest.intake.plain import from_arrow, from_python
+from ripplenest.intake.plain import from_arrow, from_python, named_fields
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first, shown
 from ripplenest.nrc.types import Bag, Record, Type
@@ -52,6 +52,34 @@ def read_tables(
 ) -> Iterator[Given]:
     """The same of rows that come in pieces, which are numbered from ``start`` on."""
     yield from _given(_cut(sources, room), row, where, key, start)
+
+
+def named_columns(rows: object, where: str) -> tuple[Mapping[str, Sequence[object] | pa.ChunkedArray], int]:
+    """Rows with fields as the columns that they came as, whose types nobody has looked at yet, and how many there are.
+    Raises WrongValue or WrongColumns where they do not all have the same fields."""
+    if is_path(rows):
+        possible = ["pyarrow.parquet.read_table(path)", "pandas.read_json(path, lines=True)"]
+        raise WrongValue("a path", where=where, wanted=WANTED.rpartition(", or")[0], possible=possible)
+    table = _table(rows, where)
+    if table is None:
+        found = _python_rows(rows, where)
+        fields = named_fields(found)
+        if fields is None:
+            raise _other_fields(found, where)
+        return fields, len(found)
+    names = table.column_names
+    if len(set(names)) < len(names):
+        raise WrongColumns("two columns with one name", where=where, wanted="names that differ", got=names)
+    return {name: table.column(name) for name in names}, table.num_rows
+
+
+def _other_fields(rows: Sequence[object], where: str) -> RipplenestError:
+    """What is wrong with rows of which some have no names for their fields, or other ones than the first."""
+    names = [sorted(map(str, row)) if isinstance(row, dict) else None for row in rows]
+    i = next((i for i, (row, own) in enumerate(zip(rows, names, strict=True)) if own is None or own != names[0]), 0)
+    got = names[i] or type(rows[i]).__name__
+    wanted = names[0] or "dicts or records"
+    return WrongColumns("rows have names for their fields, all the same", where=f"{where}[{i}]", wanted=wanted, got=got)
 
 
 def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[Source]:

@@ -31,7 +31,7 @@ from ripplenest.intake.spilled import Spilled
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.errors import MOST, LawBroken, raise_first
 from ripplenest.schema.relation import Part, Relation
-from ripplenest.version.overlay import Probed
+from ripplenest.version.lookups import Probed
 
 Fold = Callable[[Mapping[str, Rows]], Mapping[str, Rows]]
 

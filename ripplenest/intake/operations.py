@@ -1,14 +1,18 @@
 """What a batch can do, as data; every check that needs no state has passed when an operation exists."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, assert_never, get_args
 
+import numpy as np
+import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.data.content import Content
+from ripplenest.data.content import Content, level_digest
+from ripplenest.data.levels import Level
 from ripplenest.data.naming import canonical_text
-from ripplenest.data.rows import Row
+from ripplenest.data.rows import Row, python_column
 from ripplenest.intake.given import Given
+from ripplenest.nrc.types import Base, Record
 
 Verb = Literal["insert", "delete", "upsert", "delete_key"]
 
@@ -78,7 +82,65 @@ class Set:
         return self.path
 
 
-Operation = Write | Deep | Set
+@frozen
+class Asked:
+    """A step of ``ForEach``: the rows whose base ``fields``, sorted by name, have the values of a row of its table."""
+
+    fields: tuple[tuple[str, Base], ...]
+    many: bool
+
+
+@frozen
+class ForEach:
+    """A deep operation, or a set, for each row of a table, one after the other: ``singles`` says which.
+
+    ``asked`` has a column for each field of the steps, in their order; ``rows`` has a row for each, which comes into
+    its bag or goes, or has the values that are set, by name.
+    """
+
+    verb: Verb | Literal["set"]
+    relation: str
+    path: str
+    steps: tuple[Asked | Field, ...]
+    asked: tuple[pa.Array, ...]
+    rows: Given
+
+    @property
+    def target(self) -> str:
+        """What it changes, for messages."""
+        return self.path
+
+    @property
+    def types(self) -> tuple[Base, ...]:
+        """Those of ``asked``."""
+        return tuple(t for step in self.steps if isinstance(step, Asked) for _, t in step.fields)
+
+    def singles(self) -> Iterator[Deep | Set]:
+        """The operations that it stands for."""
+        columns = [python_column(t, column) for t, column in zip(self.types, self.asked, strict=True)]
+        for values, row in zip(zip(*columns, strict=True), self.rows.values, strict=True):
+            asked = iter(values)
+            steps = tuple(
+                s if isinstance(s, Field) else Where(tuple((name, next(asked)) for name, _ in s.fields), s.many)
+                for s in self.steps
+            )
+            if self.verb == "set":
+                assert isinstance(row, tuple)
+                yield Set(self.relation, self.path, steps, row)
+            else:
+                rows = Given(self.rows.type, values=(row,))
+                yield Deep(self.verb, self.relation, self.path, steps, None, rows)
+
+    def digest(self) -> str:
+        """That of its rows, with what they ask for, whatever their order; but of two that set a field the later one
+        counts."""
+        level = self.rows.level
+        order = [pa.array(np.arange(len(level)))] if self.verb == "set" else []
+        whole = Level(len(level), [*order, *self.asked, *level.columns], level.bags, level.weights)
+        return level_digest(lambda: [whole.printed.ordered()])
+
+
+Operation = Write | Deep | Set | ForEach
 
 
 Form = Literal["spread", "levels", "columns", "rows", "sums"]
@@ -114,6 +176,9 @@ def _text(o: Operation, form: Form) -> list[object]:
             return [o.verb, o.relation, o.path, _steps(o.steps), o.label, _rows(o.rows, form)]
         case Set():
             return [o.verb, o.relation, o.path, _steps(o.steps), o.fields]
+        case ForEach():
+            fields = list(o.rows.type.names) if isinstance(o.rows.type, Record) else []
+            return [o.verb, o.relation, o.path, _steps(o.steps), fields, {"each": o.digest()}]
         case _:
             assert_never(o)
 
@@ -133,5 +198,9 @@ def _rows(rows: Given, form: Form) -> object:
     return sorted(map(canonical_text, rows.values))
 
 
-def _steps(steps: Sequence[Step]) -> list[object]:
-    return [s.name if isinstance(s, Field) else [s.fields, s.many] for s in steps]
+def _steps(steps: Sequence[Step | Asked]) -> list[object]:
+    return [s.name if isinstance(s, Field) else [_asked(s), s.many] for s in steps]
+
+
+def _asked(step: Where | Asked) -> object:
+    return step.fields if isinstance(step, Where) else [name for name, _ in step.fields]

@@ -51,6 +51,21 @@ def from_python(rows: Sequence[object], t: Type) -> Level | None:
         return None
 
 
+def named_fields(rows: Sequence[object]) -> dict[str, Sequence[object]] | None:
+    """The values of each field of dicts with the same keys, or of records of one class; None of other rows."""
+    first, kind = (rows[0], type(rows[0])) if rows else ({}, dict)
+    if isinstance(first, dict):
+        names = list(first)
+    elif attrs.has(kind):
+        names = [a.name for a in attrs.fields(kind)]
+    else:
+        return None
+    try:
+        return dict(zip(names, _fields(rows, names), strict=True))
+    except NotPlain:
+        return None
+
+
 def from_arrow(table: pa.Table, t: Type) -> Level | None:
     """A table with the fields of type ``t``, or with one column for a type without fields."""
     try:

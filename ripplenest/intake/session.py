@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Row, Rows
-from ripplenest.errors import DuplicateKey, RowNotThere
+from ripplenest.errors import DataError, DuplicateKey, RowNotThere
 from ripplenest.intake.consistent import check_update
 from ripplenest.intake.documents import Documents, Reused, outline
-from ripplenest.intake.locate import chosen_rows, inner_bags
-from ripplenest.intake.operations import Deep, Operation, Set, Verb, Write
+from ripplenest.intake.locate import chosen_rows, fetch, inner_bags
+from ripplenest.intake.operations import Deep, ForEach, Operation, Set, Verb, Where, Write
 from ripplenest.nrc.bags import BagValue, Value, field_of
 from ripplenest.nrc.errors import RipplenestError, raise_first, shown
 from ripplenest.nrc.types import Bag, Record, Type
@@ -45,6 +45,8 @@ class Session:
                     self._rows(verb, self._documents[r.name], bag.part, bag.label, rows.values, where)
             case Set():
                 self._set(r, o, where)
+            case ForEach():
+                raise_first(self._one_by_one(o, where))
 
     def changes(self) -> dict[str, Rows]:
         """The signed rows of every part that changed, checked to be a consistent update. Raises LawBroken."""
@@ -52,9 +54,41 @@ class Session:
             check_update(r, self.overlay)
         return self.overlay.changes()
 
+    def _one_by_one(self, o: ForEach, where: str) -> Iterator[RipplenestError]:
+        """Runs the operations that it stands for; what is wrong with one changes nothing, and those after it run."""
+        group, r = list(o.singles()), self.relations[o.relation]
+        bags: dict[str, list[tuple[Row, tuple[Value, ...]]]] = {}
+        for single, (part, labels) in zip(group, fetch(self.overlay, r, group), strict=True):
+            if isinstance(single, Deep):
+                bags.setdefault(part.name, []).extend((label, single.rows.values) for label in labels)
+        for name, found in bags.items():
+            self._fetch(o.verb, self._documents[r.name], r.parts[name], found)
+        for i, single in enumerate(group):
+            try:
+                self.run(single, f"{where}: each[{i}]")
+            except DataError as error:
+                yield error if error.key else error.of_row(_asked(single))
+
     # ------------------------------------------------------------ the rows of one bag
 
+    def _fetch(self, verb: str, d: Documents, part: Part, bags: Sequence[tuple[Row, tuple[Value, ...]]]) -> None:
+        """Reads at once what the verb looks at when rows of these bags come or go."""
+        of = [(label, value) for label, rows in bags for value in rows]
+        if verb == "delete":
+            columns = part.lookup
+            keys = [_projected(outline(label, value, part), columns) for label, value in of]
+        elif part.key:
+            columns = part.key_columns
+            keys = [(*label, *(field_of(value, name) for name in part.key)) for label, value in of]
+        else:
+            return
+        if columns:
+            self.overlay.fetch(part.name, columns, keys)
+        if verb != "insert":
+            d.fetch_below(part, [row for key in dict.fromkeys(keys) for row in self._candidates(part, columns, key)])
+
     def _rows(self, verb: Verb, d: Documents, part: Part, label: Row, rows: tuple[Value, ...], where: str) -> None:
+        self._fetch(verb, d, part, [(label, rows)])
         match verb:
             case "insert":
                 self._insert(d, part, label, rows, where)
@@ -78,7 +112,6 @@ class Session:
     def _upsert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         check_keys(d.relation, part, rows, where)
         found = list(self._held(part, label, rows))
-        d.fetch_below(part, [row for _, _, held in found for row in held])
         for _, value, held in found:
             new = d.shredded(part, label, [value], Reused(d, part, list(held), self._numbers))
             for row, n in held.items():
@@ -87,7 +120,6 @@ class Session:
 
     def _delete_keys(self, d: Documents, part: Part, label: Row, keys: Sequence[Value], where: str) -> None:
         found = list(self._held(part, label, keys))
-        d.fetch_below(part, [row for _, _, held in found for row in held])
         raise_first(_missing_keys(part, found, where))
         for _, _, held in found:
             for row, n in held.items():
@@ -96,10 +128,7 @@ class Session:
     def _delete(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         columns = part.lookup
         keys = [_projected(outline(label, value, part), columns) for value in rows]
-        if columns:
-            self.overlay.fetch(part.name, columns, keys)
         candidates = {key: self._candidates(part, columns, key) for key in dict.fromkeys(keys)}
-        d.fetch_below(part, [row for found in candidates.values() for row in found])
         contents = {key: _contents(d, part, found) for key, found in candidates.items()}
         gone: list[Row] = []
         raise_first(_missing(part, [contents[key] for key in keys], rows, where, gone))
@@ -121,7 +150,6 @@ class Session:
             yield from ((i, value, {}) for i, value in enumerate(rows))
             return
         keys = [(*label, *(field_of(value, name) for name in part.key)) for value in rows]
-        self.overlay.fetch(part.name, part.key_columns, keys)
         for i, (value, key) in enumerate(zip(rows, keys, strict=True)):
             yield i, value, self.overlay.rows(part.name, part.key_columns, key)
 
@@ -224,6 +252,12 @@ def _missing_keys(part: Part, found: Iterable[tuple[int, Value, Found]], where: 
 def key_text(part: Part, value: Value) -> str:
     """The key of a row, for messages."""
     return ", ".join(f"{name} {shown(field_of(value, name))}" for name in part.key)
+
+
+def _asked(o: Deep | Set) -> str:
+    """The values in the address of an operation, for messages."""
+    asked = (field for step in o.steps if isinstance(step, Where) for field in step.fields)
+    return ", ".join(f"{name} {shown(value)}" for name, value in asked)
 
 
 def _projected(row: Row, columns: Columns) -> Row:

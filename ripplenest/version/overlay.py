@@ -2,42 +2,37 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from ripplenest.data.rows import Row, Rows
-from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.types import Base
 from ripplenest.store.specs import Columns
-from ripplenest.version.version import AccessKeys, Sized
+from ripplenest.version.lookups import Lookups, Probed
 
 Found = dict[Row, int]
 NO_TYPES: Mapping[str, tuple[Base, ...]] = {}
 
 
-class Probed(Sized, Protocol):
-    """Tables that say by which columns they can be probed."""
-
-    @property
-    def access_keys(self) -> AccessKeys: ...
-
-
 class Overlay:
-    """Reads through to ``before``, fetching only the keys that are asked for, each once.
-
-    A search by columns that are no access key reads the table whole, once, and asks in ``missed`` for an access key, so
-    that only the first such batch costs what the table costs. ``read`` counts the stored rows that were read. ``types``
-    are those of the tables that change.
-    """
+    """Reads through to ``before``, fetching only the keys that are asked for, each once. ``types`` are those of the
+    tables that change."""
 
     def __init__(self, reader: Probed, types: Mapping[str, tuple[Base, ...]] = NO_TYPES) -> None:
         self.before, self._types, self.access_keys = reader, types, reader.access_keys
-        self.missed: dict[str, tuple[Columns, ...]] = {}
-        self.read = 0
-        self._scanned: dict[str, Scanned] = {}
+        self._lookups = Lookups(reader)
         self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
         self._pending: dict[str, Found] = defaultdict(dict)
         self._by_key: dict[tuple[str, Columns], dict[Row, dict[Row, None]]] = {}
+
+    @property
+    def missed(self) -> Mapping[str, tuple[Columns, ...]]:
+        """The columns by which tables were searched that are no access keys."""
+        return self._lookups.missed
+
+    @property
+    def read(self) -> int:
+        """How many stored rows were read."""
+        return self._lookups.read
 
     def fetch(self, table: str, columns: Columns, keys: Iterable[Row]) -> None:
         """Read the stored rows of many keys at once, for the ``rows`` that follow."""
@@ -46,19 +41,8 @@ class Overlay:
         if not missing:
             return
         stored.update((k, {}) for k in missing)
-        if not self.before.size(table):  # the first rows of a relation are many, and find nothing
-            return
-        for row, n in self._probed(table, columns, missing).counts().items():
+        for row, n in self._lookups.probe(table, columns, missing).counts().items():
             stored[tuple(row[c] for c in columns)][row] = n
-
-    def _probed(self, table: str, columns: Columns, keys: list[Row]) -> Rows:
-        if columns in self.access_keys.get(table, ()):
-            return self._read(self.before.probe(table, columns, keys))
-        if columns not in self.missed.get(table, ()):
-            self.missed[table] = (*self.missed.get(table, ()), columns)
-        if table not in self._scanned:
-            self._scanned[table] = Scanned(self._read(self.before.scan(table)).consolidated())
-        return self._scanned[table].probe(columns, keys)
 
     def rows(self, table: str, columns: Columns, key: Row) -> Found:
         """row ↦ multiplicity for the rows that have ``key`` now."""
@@ -85,7 +69,7 @@ class Overlay:
 
     def whole(self, table: str) -> Found:
         """Every row as it was before the batch."""
-        return dict(self._read(self.before.scan(table)).counts())
+        return dict(self._lookups.all(table).counts())
 
     def seen(self, table: str) -> Found:
         """The rows, as they were before the batch, that were read so far."""
@@ -100,10 +84,6 @@ class Overlay:
         """The signed rows of every table that changed."""
         found = {t: self.changed(t) for t in self._pending}
         return {t: Rows.of_counts(self._types[t], rows).consolidated() for t, rows in found.items() if rows}
-
-    def _read(self, rows: Rows) -> Rows:
-        self.read += len(rows)
-        return rows
 
     def _index(self, table: str, columns: Columns) -> dict[Row, dict[Row, None]]:
         if (table, columns) not in self._by_key:

@@ -70,7 +70,7 @@ def test_a_batch_has_so_many_items() -> None:
             assert sum(write.rows.num_rows for write in change.writes) == rows
         for change in nested.there(rows):
             if change.kind.startswith("deep"):
-                assert len(change.inner) == rows
+                assert change.inner.items.num_rows == rows
             else:
                 orders = [order for w in change.writes for d in w.rows.to_pylist() for order in d["orders"]]
                 assert sum(len(order["items"]) for order in orders) == rows

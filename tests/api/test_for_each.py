@@ -1,0 +1,137 @@
+"""``rn.each``: what a program may write, what it is told, and that a batch of it is known by its rows."""
+
+import pyarrow as pa
+import pytest
+from support.shop import ANN, BOB, FILMS, VIEWS, customer, item, order
+from support.states import recomputed, refused
+
+import ripplenest as rn
+from ripplenest import errors
+from ripplenest.intake import apply
+
+ALL = {view.name: view for view in VIEWS}
+TABLE = pa.table(
+    {"who": [7, 7], "order": [11, 12], "part": [9, 1], "qty": [3, 4], "tags": [["q"], []], "new": ["A", "B"]}
+)
+
+
+@pytest.fixture(autouse=True, params=[0, 1 << 40])
+def _by_columns_and_by_rows(request, monkeypatch):
+    monkeypatch.setattr(apply, "FEW", request.param)
+
+
+def lines(table: pa.Table) -> pa.Table:
+    return table.select(["who", "order", "part", "qty", "tags"])
+
+
+def test_every_verb_and_depth(db):
+    each = rn.each(TABLE)
+    with db.batch() as b:
+        items = rn.each(lines(TABLE))
+        b.at("C", custkey=items.who).orders.at(orderkey=items.order).items.insert(items)
+        b.at("C", custkey=each.who).set(name=each.new)  # the last of a table is what stays
+        b.at("C", custkey=each.who).orders.at(orderkey=each.order).items.at_all(part=each.part).tags.insert(["n", "m"])
+        b.insert("C", rn.each([customer(9, "x", []), customer(10, "y", [])]))
+        b.delete_key("C", custkey=rn.each([{"k": 9}]).k)
+    first = order(11, *ANN["orders"][0]["items"], item(9, 3, ("q", "n", "m")))
+    rows = [customer(7, "B", [first, order(12, item(1, 4, ("n", "m")))]), BOB, customer(10, "y", [])]
+    recomputed(db, ALL, {"C": rows, "M": FILMS})
+
+
+def test_a_batch_is_known_by_its_rows(db):
+    def again(rows: object) -> bool:
+        with db.batch("s", 1) as b:
+            each = rn.each(rows)
+            b.at("C", custkey=each.who).orders.at(orderkey=each.order).items.insert(each)
+        return not b.report.applied
+
+    table = lines(TABLE)
+    assert not again(table)
+    assert (
+        again(table.take([1, 0]))
+        and again(table.to_pylist())
+        and again(table.select(["tags", "qty", "part", "order", "who"]))
+    )
+    other = table.set_column(1, "order", pa.array([12, 11]))
+    with refused(db, errors.BatchConflict), db.batch("s", 1) as b:
+        each = rn.each(other)
+        b.at("C", custkey=each.who).orders.at(orderkey=each.order).items.insert(each)
+
+
+def test_of_two_that_set_a_field_the_later_one_counts(db):
+    def named(table: pa.Table) -> str:
+        with db.batch("s", 1) as b:
+            each = rn.each(table)
+            b.at("C", custkey=each.who).set(name=each.new)
+        return next(c["name"] for c in db.relation("C").rows() if c["custkey"] == 7)
+
+    assert named(TABLE) == "B" == named(TABLE)
+    with refused(db, errors.BatchConflict):
+        named(TABLE.take([1, 0]))
+
+
+def test_rows_that_those_before_have_changed(db):
+    each = rn.each([{"was": "Ann", "new": "Bo"}, {"was": "Bo", "new": "Cy"}])
+    with db.batch() as b:
+        b.at("C", name=each.was).set(name=each.new)
+    assert {c["custkey"]: c["name"] for c in db.relation("C").rows()} == {7: "Cy", 8: None}
+
+
+def test_a_column_of_the_row_and_of_the_address(db):
+    each = rn.each(pa.table({"part": [7], "qty": [11], "tags": [["z"]]}))
+    with db.batch() as b:
+        b.at("C", custkey=each.part).orders.at(orderkey=each.qty).items.insert(each)
+    (first, _) = next(c["orders"] for c in db.relation("C").rows() if c["custkey"] == 7)
+    assert item(7, 11, ("z",)) in first["items"]
+
+
+def test_fields_that_nobody_asked_for_are_looked_for_once(db):
+    with db.batch() as b:
+        b.insert("C", [customer(i, f"n{i}", []) for i in range(100, 200)])
+    read = []
+    for names in (["n100", "n101"], ["n102", "n103"]):
+        each = rn.each([{"name": name, "orderkey": 1, "items": []} for name in names])
+        with db.batch() as b:
+            b.at("C", name=each.name).orders.insert(each)
+        read.append(b.report.rows_read)
+    assert read[0] >= 102 and read[1] < 10
+
+
+@pytest.mark.parametrize(
+    "write, error, shown",
+    [
+        (lambda b, e: b.at("C", custkey=e.whom), errors.UnknownColumn, ["whom", "who, order"]),
+        (lambda b, e: b.at("C", custkey=e.new).set(name=e.new), errors.WrongValue, ["each[0].new", "long", "str"]),
+        (lambda b, e: b.at("C", custkey=7).set(name=e.new), errors.TypeMismatch, ["at(<field>=each.<column>)"]),
+        (lambda b, e: b.at("C", custkey=e.who).orders.insert(rn.each(TABLE)), errors.TypeMismatch, ["several tables"]),
+        (lambda b, e: b.at("C", custkey=e.who).orders.insert(e), errors.WrongColumns, ["items", "tags"]),
+        (lambda b, e: b.at("C", custkey=e.qty).set(name="x"), errors.UnknownKey, ["each[0]: C", "custkey 3", "1 more"]),
+        (lambda b, e: b.at("C", label=e.who).orders.insert(e), errors.UnknownLabel, ["EachValue"]),
+        (lambda b, e: b.at("C", custkey=e.who), errors.BatchMisuse, ["nothing was done"]),
+    ],
+)  # fmt: skip
+def test_what_is_refused(db, write, error, shown):
+    each = rn.each(TABLE)
+    with refused(db, error, *shown), db.batch() as b:
+        write(b, each)
+
+
+@pytest.mark.parametrize(
+    "rows, error, shown",
+    [
+        ("x.jsonl", errors.WrongValue, ["a path", "read_json"]),
+        ([{"a": 1}, {"b": 1}], errors.WrongColumns, ["rows[1]", "['a']", "['b']"]),
+        ([1], errors.WrongColumns, ["rows[0]", "int"]),
+        (pa.table([[1], [2]], names=["a", "a"]), errors.WrongColumns, ["two columns"]),
+    ],
+)
+def test_what_is_no_table(rows, error, shown):
+    with pytest.raises(error) as caught:
+        rn.each(rows)
+    assert [text for text in shown if text not in str(caught.value)] == []
+
+
+def test_printed_without_rows():
+    each = rn.each([{"name": "secret"}])
+    assert "name" in repr(each) and "secret" not in repr(each) + repr(each.name) and len(each) == 1
+    assert not hasattr(each, "toArrow")
