@@ -142,12 +142,12 @@ def cut_dictionary(cut: Definition, d: DictExpr) -> DictExpr:
             return d
 
 
-@law(grouped_case, examples=many(150, 600))
+@law(grouped_case, examples=many(90, 600))
 def test_theorem_8_with_groups(case: Case) -> None:
     assert nested(shred(case.query), case.parts) == evaluate(case.query, case.db)
 
 
-@law(grouped_case, examples=many(300, 600))
+@law(grouped_case, examples=many(180, 600))
 def test_folds_sink_and_keep_meaning(case: Case) -> None:
     sunk = sink(case.query)
     assert evaluate(sunk, case.db) == evaluate(case.query, case.db)
@@ -209,7 +209,7 @@ def test_the_cut_keeps_meaning(case: Case) -> None:
     COUNTS["filled"] += bool(direct) and bool(cutter.found)
 
 
-@law(grouped_case, examples=many(200, 600))
+@law(grouped_case, examples=many(120, 600))
 def test_groups_that_are_alike_are_one(case: Case) -> None:
     """A bag that is made twice: every group has one that is like it."""
     twice = Plus(case.query, again(case.query))

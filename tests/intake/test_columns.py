@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.laws import law
-from support.lives import (
+from support.customers import (
     COUNTS,
     KEYS,
     NEVER,
@@ -27,6 +26,7 @@ from support.lives import (
     random_batches,
     related,
 )
+from support.laws import law
 from support.sizes import many
 from support.states import MEMORY
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.customers import COUNTS, KEYS, NEVER, Life, Operation, documents, life, nested_batch, random_batches, run
 from support.laws import law
-from support.lives import COUNTS, KEYS, NEVER, Life, Operation, documents, life, nested_batch, random_batches, run
 from support.sizes import many
 
 import ripplenest as rn

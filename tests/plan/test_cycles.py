@@ -39,7 +39,7 @@ def joined(p: Plan) -> bool:
     return any(len(s.via) > 1 for s in steps)
 
 
-@law(examples=many(60, 1200), shown=random_view)
+@law(examples=many(35, 1200), shown=random_view)
 def test_states_are_those_that_are_built_anew(c: Choices) -> None:
     _, program = planned(random_view(c), Options(c.pick(MODES)))
     COUNTS["joined"] += joined(program)
@@ -61,7 +61,7 @@ def test_states_are_those_that_are_built_anew(c: Choices) -> None:
         COUNTS["compared"] += 1
 
 
-@law(examples=many(30, 1200), shown=random_view)
+@law(examples=many(20, 1200), shown=random_view)
 def test_builds_in_several_orders(c: Choices) -> None:
     """Law: a map is the same whichever rows choose which order. (incremental-faq, section "How do we go on and solve a
     FAQ?": a variable is eliminated within the bound of the cycle.)"""

@@ -43,14 +43,14 @@ COUNTS: Counter[str] = Counter()
 
 
 @pytest.mark.parametrize("materialize", ["full", "first", "cost"])
-@law(joined_case, examples=many(16, 2500))
+@law(joined_case, examples=many(9, 2500))
 def test_law_6_with_sum_maps(materialize: Materialize, case: Case) -> None:
     """Whatever is added up, each map and the view hold what their definitions give."""
     law_6(materialize, case)
 
 
 @pytest.mark.parametrize("materialize", ["full", "first", "cost"])
-@law(chained_case, examples=many(4, 400))
+@law(chained_case, examples=many(3, 400))
 def test_law_6_with_chains_of_matrices(materialize: Materialize, case: Case) -> None:
     COUNTS["entries of chains"] += law_6(materialize, case)
 
@@ -88,7 +88,7 @@ def has_a_value(plan: Plan, parts: Parts) -> bool:
     return True
 
 
-@law(joined_case, examples=many(24, 2500))
+@law(joined_case, examples=many(14, 2500))
 def test_as_of_turn(case: Case) -> None:
     """Law (as_of_turn): a statement for part p sees of a sum map what adds up as its definition does, of the parts
     before p after the batch, and of those behind it before the batch; of M⁺ also of p after it."""

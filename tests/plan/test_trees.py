@@ -45,7 +45,7 @@ def counting(run: Run, m: PlannedMap) -> trees.Products | None:
 
 @pytest.mark.parametrize("how", JOINERS)
 @pytest.mark.parametrize("materialize", ["full", "cost"])
-@law(some_case, examples=many(12, 1500))
+@law(some_case, examples=many(9, 1500))
 def test_tree_or_none(how: str, materialize: Materialize, case: Case) -> None:
     """Law (tree_or_none): each map holds the same, whether it is built of other maps or not.
 

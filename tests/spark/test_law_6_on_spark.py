@@ -143,6 +143,7 @@ def test_law_6_on_spark(spark: SparkSession) -> None:
     on_spark(spark, 6, 10)
 
 
+@pytest.mark.long
 def test_law_6_by_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where rows are many, as if all were: a query."""
     monkeypatch.setattr(frames, "SMALL_ROWS", 0)

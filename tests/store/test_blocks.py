@@ -207,7 +207,7 @@ def test_keys_are_looked_up_rightly_or_a_block_is_named(monkeypatch, step, few):
     assert min(seen["named"], seen["found"], seen["not there"]) > 100, seen
 
 
-@settings(max_examples=many(60, 200), deadline=None)
+@settings(max_examples=many(35, 200), deadline=None)
 @given(
     st.lists(st.integers(0, 12), min_size=1, max_size=60), st.lists(st.integers(0, 13), max_size=8), INTS,
     st.sampled_from([0, 16]),

@@ -110,7 +110,7 @@ def change_of(deltas: Mapping[str, list[tuple[Row, int]]]) -> dict[str, Rows]:
 
 @pytest.mark.parametrize("crowded", [False, True], ids=["compared", "sorted out"])
 @pytest.mark.parametrize("collide", [False, True], ids=["hashes", "all hashes equal"])
-@settings(max_examples=many(8, 40), deadline=None)
+@settings(max_examples=many(5, 40), deadline=None)
 @given(changes=st.lists(deltas(), min_size=1, max_size=12), indexed_at=st.integers(0, 11))
 def test_store_is_its_changes(collide, crowded, changes, indexed_at):
     model = Model()
