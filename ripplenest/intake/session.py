@@ -5,7 +5,7 @@ key and puts the new document there with the labels of the old one, so that what
 operation is the same on one inner bag.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Row, Rows
@@ -106,6 +106,8 @@ class Session:
                 self._upsert(d, part, label, rows, where)
             case "delete_key":
                 self._delete_keys(d, part, label, rows, where)
+            case "discard_key":
+                self._discard_keys(d, part, label, rows)
 
     def _insert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         check_keys(d.relation, part, rows, where)
@@ -133,6 +135,11 @@ class Session:
             for row, n in held.items():
                 d.remove(part, row, n)
 
+    def _discard_keys(self, d: Documents, part: Part, label: Row, keys: Sequence[Value]) -> None:
+        for _, _, held in list(self._held(part, label, dict.fromkeys(keys))):
+            for row, n in held.items():
+                d.remove(part, row, n)
+
     def _delete(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         columns = part.lookup
         keys = [_projected(outline(label, value, part), columns) for value in rows]
@@ -152,7 +159,7 @@ class Session:
 
     # ------------------------------------------------------------ finding
 
-    def _held(self, part: Part, label: Row, rows: Sequence[Value]) -> Iterator[tuple[int, Value, Found]]:
+    def _held(self, part: Part, label: Row, rows: Collection[Value]) -> Iterator[tuple[int, Value, Found]]:
         """For each of ``rows``, which have the fields of the key: its number, it, and the rows with its key now."""
         if not part.key:
             yield from ((i, value, {}) for i, value in enumerate(rows))
