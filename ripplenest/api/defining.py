@@ -3,6 +3,7 @@ publications allow it. ``state/define.py`` builds the maps.
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -21,7 +22,10 @@ from ripplenest.state.declared import Declared
 from ripplenest.state.define import Definitions
 from ripplenest.state.state import State
 from ripplenest.state.views import HasQuery, Kept, compiled, query_of
+from ripplenest.store.turns import retried
 from ripplenest.version.folding import Unfolding
+
+T = TypeVar("T")
 
 
 @frozen
@@ -41,6 +45,9 @@ class Defining:
     def create(self, view: HasQuery, materialize: Materialize | None) -> str:
         """Keep a view, or know that it is kept; its name."""
         query = _checked(view, materialize, "create")
+        return self._done(lambda: self._create(query, materialize))
+
+    def _create(self, query: Query, materialize: Materialize | None) -> str:
         snapshot = self.state.snapshot()
         query = self._declared.fitted(query)
         known = self._declared.views.get(query.name)
@@ -57,6 +64,9 @@ class Defining:
     def replace(self, view: HasQuery, materialize: Materialize | None) -> str:
         """Keep a view in place of the one of its name, which is returned."""
         query = _checked(view, materialize, "replace")
+        return self._done(lambda: self._replace(query, materialize))
+
+    def _replace(self, query: Query, materialize: Materialize | None) -> str:
         snapshot = self.state.snapshot()
         query = self._declared.fitted(query)
         made = self._compiled(query, materialize, snapshot)
@@ -66,14 +76,26 @@ class Defining:
 
     def drop(self, name: str) -> int:
         """Keep a view or a relation no longer. Returns the version."""
-        snapshot = self.state.snapshot()
-        self.publications.check_unpublished(name, "drop")
-        return self.definitions.remove(name, snapshot)
+
+        def drop() -> int:
+            snapshot = self.state.snapshot()
+            self.publications.check_unpublished(name, "drop")
+            return self.definitions.remove(name, snapshot)
+
+        return self._done(drop)
 
     def alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
         """Give a relation other fields. Returns the version."""
-        snapshot = self.state.snapshot()
-        return self.definitions.alter(change(find_relation(self._declared.relations, name)), what, snapshot)
+
+        def alter() -> int:
+            snapshot = self.state.snapshot()
+            return self.definitions.alter(change(find_relation(self._declared.relations, name)), what, snapshot)
+
+        return self._done(alter)
+
+    def _done(self, attempt: Callable[[], T]) -> T:
+        """What ``attempt`` gives. A build takes long: when another commit came first, it has the turn at once."""
+        return retried(self.state.store.path, attempt, tries=1)
 
     def _compiled(self, query: Query, materialize: Materialize | None, snapshot: Unfolding) -> Kept:
         """A new definition, with maps for the rows that there are. Raises QueryError, and NotIncremental."""

@@ -18,14 +18,14 @@ from ripplenest.errors import NotKept, Stale
 
 TRIES = 4  # how often a change is computed before it has the turn
 ALONE = 16  # and then: whoever had begun before may commit once more
-WAIT = 60.0  # seconds
+WAIT = 300.0  # seconds
 PAUSE = 0.002
 T = TypeVar("T")
 
 
-def retried(folder: Path, attempt: Callable[[], T]) -> T:
+def retried(folder: Path, attempt: Callable[[], T], tries: int = TRIES) -> T:
     """What ``attempt`` gives; it is made again from the newer version when another commit came first."""
-    for _ in range(TRIES):
+    for _ in range(tries):
         await_turn(folder)
         with suppress(Stale, NotKept):  # the version that it read may have gone meanwhile, where few are kept
             return attempt()
