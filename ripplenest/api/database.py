@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ripplenest.api.batch import Batch
 from ripplenest.api.defining import Defining
 from ripplenest.api.handles import RelationHandle, ViewHandle
+from ripplenest.api.sparks import Sparks
 from ripplenest.delta.materialize import Materialize
 from ripplenest.nrc.arguments import count, flag, moment, one_of, text
 from ripplenest.nrc.border import public
@@ -25,7 +26,6 @@ from ripplenest.reading.touched import wanted_keys
 from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
 from ripplenest.run.engines import Engine, Engines
-from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
@@ -37,7 +37,6 @@ from ripplenest.state.pieces import Pieces
 from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.state.tasks import Builds, Tasks
 from ripplenest.state.views import HasQuery
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
@@ -59,15 +58,14 @@ class Database:
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
         self._store, self._policy = store, check_policy(policy)
-        self._spark, self._folder = spark, str(store.path)
+        self._sparks, self._folder = Sparks(store, spark), str(store.path)
         self._state = State(store)
         self._declared = self._state.declared
-        self._engines = Engines(engine, self._spark_joiner, store.room)
-        self._commits = Commits(self._state, self._engines, self._tasks, self._builds)
-        self._definitions = Definitions(self._state, self._engines, self._builds)
+        self._engines = Engines(engine, self._sparks.joiner, store.room)
+        self._commits = Commits(self._state, self._engines, self._sparks.tasks, self._sparks.builds)
+        self._definitions = Definitions(self._state, self._engines, self._sparks.builds)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
-        self._loads: Tasks | None = None
         self._report: Report | None = None
         self._state.refresh()
 
@@ -101,11 +99,7 @@ class Database:
     @property
     def spark(self) -> "SparkSession":
         """The session in use; a local one is started when none was given."""
-        if self._spark is None:
-            from ripplenest.spark.session import local_session  # noqa: PLC0415 - Spark starts when it is needed
-
-            self._spark = local_session()
-        return self._spark
+        return self._sparks.session
 
     # ------------------------------------------------------------ what there is
 
@@ -239,6 +233,14 @@ class Database:
         self._state.refresh()
         return tuple(view.name for view in self._declared.every)
 
+    @property
+    def sources(self) -> dict[str, int]:
+        """By source of batches, the last seq that was applied, of all times: what it goes on after.
+
+        A retry of it is answered, and the next one is one more. Vacuum and rollback forget none.
+        """
+        return self._state.sources()
+
     def verify(self, deep: bool = False) -> Verification:
         """Whether all that is stored is what it should be: relations consistent, each map what its definition gives.
 
@@ -250,7 +252,8 @@ class Database:
         flag(deep, "verify: deep")
         rows = Work(self._declared.plan(), snapshot.size, {}).full()
         with ExitStack() as held:
-            found = Recomputing(self._state, self._builds).differing(snapshot, self._engines.choose(rows), rows, held)
+            built = Recomputing(self._state, self._sparks.builds)
+            found = built.differing(snapshot, self._engines.choose(rows), rows, held)
             return verify(self._declared, snapshot, found, self._store.room, deep)
 
     # ------------------------------------------------------------ versions
@@ -376,21 +379,3 @@ class Database:
         self._report = self._commits.batch(policy, recorded)
         self._publications.catch_up(self._store.seen())
         return self._report
-
-    def _tasks(self) -> Tasks:
-        from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
-
-        if self._loads is None:
-            self._loads = TaskLoads(self._store.room.memory)
-        return self._loads
-
-    def _builds(self) -> Builds:
-        from ripplenest.tasks.builds import TaskBuilds  # noqa: PLC0415 - Spark starts when it is needed
-
-        return TaskBuilds(self.spark, self._store.room.memory)
-
-    def _spark_joiner(self) -> Joiner:
-        from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
-        from ripplenest.tasks.joins import TaskJoins  # noqa: PLC0415 - as above
-
-        return SparkJoiner(self.spark, TaskJoins(self.spark, self._store.path, self._store.room.memory))
