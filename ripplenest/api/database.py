@@ -325,9 +325,10 @@ class Database:
         for the flat part and one for each dictionary, in folders of ``path``. Each of our versions is recorded in the
         Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. A table
         belongs to one state: ``adopt`` takes one over from a copy of this state, which is refused from then on. Raises
-        UnknownView, StateError for tables of others, QueryError for names that Delta tables cannot have, and
-        EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
-        raises NotPublished: the batch is committed, and what is missing is published by the next one.
+        UnknownView, StateError for tables of others and where there is none to adopt, QueryError for names that Delta
+        tables cannot have, and EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch
+        whose publication fails raises NotPublished: the batch is committed, and what is missing is published by the
+        next one.
         """
         flag(rebuild, "publish: rebuild")
         return self._publications.add(view, path, layout, rebuild, flag(adopt, "publish: adopt"))
@@ -342,7 +343,7 @@ class Database:
         return self._publications.targets
 
     def behind(self) -> tuple[str, ...]:
-        """What is not published of the newest version, and why, one text for each publication; nothing is written."""
+        """What is not published of the newest version, one text for each reason; nothing is written."""
         return self._publications.behind()
 
     def catch_up(self) -> tuple[Published, ...]:
