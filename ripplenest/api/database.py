@@ -242,7 +242,9 @@ class Database:
         return self._state.sources()
 
     def verify(self, deep: bool = False) -> Verification:
-        """Whether all that is stored is what it should be: relations consistent, each map what its definition gives.
+        """Whether the rows of the newest version are what they should be: relations consistent, each map what its
+        definition gives. Bytes that it does not need, as those of older versions, are for ``check_files`` to read;
+        ``ripplenest verify`` does both.
 
         ``deep`` also evaluates each view on the nested relations, in Python and without the compiler, for small data;
         where that has no value, because it asks about rows that other conditions drop, the answer says so.
