@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ripplenest.api.batch import Batch
-from ripplenest.api.defining import Defining
+from ripplenest.api.defining import Defining, named
 from ripplenest.api.handles import RelationHandle, ViewHandle
 from ripplenest.api.sparks import Sparks
 from ripplenest.delta.materialize import Materialize
@@ -44,6 +44,8 @@ from ripplenest.version.version import AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from ripplenest.nrc.surface.text import Declared
 
 SMALL = 100_000  # rows of relations up to which a view that waits is rebuilt when the state is opened
 
@@ -105,7 +107,7 @@ class Database:
 
     def relation(
         self,
-        name: str,
+        name: "str | Declared",
         record: object = None,
         key: str | tuple[str, ...] | None = None,
         immutable: str | tuple[str, ...] = (),
@@ -114,16 +116,16 @@ class Database:
     ) -> RelationHandle:
         """Declare relation ``name`` with rows of the ``@record`` class, and the fields of its key if it has one.
 
-        Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable``
-        are paths of inner bags (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they
-        are stored as arrays until a view looks into them. ``arrays`` are those of them that may be: all, or none with
-        ``False``; views have the same rows either way. ``keys`` are the keys of the rows of inner bags, by path:
-        ``{"orders": "orderkey", "orders.items": "line"}``. Each is there once in its bag, and by them rows of inner
-        bags are found and stay what they are when a document comes again. Declaring a relation again is fine, and the
-        name alone will do for one that is declared. Raises RelationChanged when the state holds it differently,
-        NameTaken, and UnknownRelation.
+        A relation of a ``.nrc`` file has all three, ``db.relation(program.relation("M"))``, and instead of a record any
+        other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable`` are paths of inner bags
+        (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they are stored as arrays
+        until a view looks into them. ``arrays`` are those of them that may be: all, or none with ``False``; views have
+        the same rows either way. ``keys`` are the keys of the rows of inner bags, by path: ``{"orders": "orderkey",
+        "orders.items": "line"}``. Each is there once in its bag, and by them rows of inner bags are found and stay what
+        they are when a document comes again. Declaring a relation again is fine, and the name alone will do for one
+        that is declared. Raises RelationChanged when the state holds it differently, NameTaken, and UnknownRelation.
         """
-        text(name, "relation name")
+        name, record, key = named(name, record, key)
         if record is not None:
             row = annotation_type(record, f"relation {name}")
             self._commits.relation(declare(name, row, key, immutable, arrays, keys))

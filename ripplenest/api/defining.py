@@ -3,14 +3,15 @@ publications allow it. ``state/define.py`` builds the maps.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
-from ripplenest.nrc.arguments import one_of
-from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.arguments import one_of, text
+from ripplenest.nrc.errors import QueryError, WrongValue
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
 from ripplenest.run.policy import Policy
@@ -22,6 +23,11 @@ from ripplenest.state.define import Definitions
 from ripplenest.state.state import State
 from ripplenest.state.views import HasQuery, Kept, compiled, query_of
 from ripplenest.version.folding import Unfolding
+
+if TYPE_CHECKING:
+    from ripplenest.nrc.surface import text as files
+
+Key = str | tuple[str, ...] | None
 
 
 @frozen
@@ -83,6 +89,20 @@ class Defining:
         if self.policy == "strict":
             check_strict(query, made.judgement)
         return made
+
+
+def named(r: "str | files.Declared", record: object, key: Key) -> tuple[str, object, Key]:
+    """The name, the rows and the key that are meant: of a relation of a file its own. Raises WrongValue."""
+    if isinstance(r, str):
+        return r, record, key
+    from ripplenest.nrc.surface import text as files  # noqa: PLC0415 - the grammar is read where there are such files
+
+    if not isinstance(r, files.Declared):
+        return text(r, "relation name"), record, key
+    if record is not None or key is not None:
+        what, possible = "a relation of a file has rows and a key", ["relation(r)", "relation(r.name, record, key)"]
+        raise WrongValue(what, where=f"relation {r.name}", got="others beside it", possible=possible)
+    return r.name, r.annotation, r.key
 
 
 def _checked(view: HasQuery, materialize: object, verb: str) -> Query:
