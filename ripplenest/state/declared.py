@@ -12,9 +12,10 @@ from attrs import evolve, field, frozen
 
 from ripplenest.delta.judge import check_strict
 from ripplenest.errors import RelationChanged, ViewChanged
-from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownRelation
+from ripplenest.nrc.errors import NameTaken, UnknownRelation
 from ripplenest.nrc.syntax import Query
 from ripplenest.plan.planned import Plan, merged
+from ripplenest.schema.differing import other_rows
 from ripplenest.schema.relation import Relation, keys_of
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
@@ -210,15 +211,13 @@ class Declared:
     def fitted(self, query: Query) -> Query:
         """``query`` over the relations as they are declared, with the keys that their labels are made of. Raises
         UnknownRelation or TypeMismatch when it reads what is not declared so."""
-        where = f"view {query.name}"
         for name, row in query.relations:
             if name not in self.relations:
                 what = "the view reads a relation that is not declared"
-                raise UnknownRelation(what, where=where, got=name, possible=self.relations)
+                raise UnknownRelation(what, where=f"view {query.name}", got=name, possible=self.relations)
             declared = self.relations[name].row
             if declared != row:
-                what = f"the view reads {name} with other fields than it was declared with"
-                raise TypeMismatch(what, where=where, wanted=declared, got=row)
+                raise other_rows(query.name, name, declared, row)
         return evolve(query, keys=keys_of(self.relations[name] for name, _ in query.relations))
 
     def view(self, name: str) -> Kept | Waiting | None:
