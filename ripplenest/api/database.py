@@ -194,7 +194,8 @@ class Database:
     def drop(self, name: str) -> int:
         """Keep a view, or a relation with all its rows, no longer. Returns the version without it.
 
-        Versions before it have it as long as they are kept (``view(name, as_of=...)``), and the name is free at once.
+        Versions before it have it as long as they are kept: a view is ``view(name, as_of=...)``, a relation is read
+        there when it is declared again as it was. The name is free at once.
         Raises StateError when views read the relation or the view is published, and UnknownView.
         """
         return self._defining.drop(text(name, "drop: name"))
