@@ -172,7 +172,7 @@ def test_the_text_file(tmp_path: Path) -> None:
     program = rn.read(file)
     with rn.open(tmp_path / "state", engine="local") as db:
         for r in program.relations:
-            db.relation(r.name, r.annotation, key=r.key)
+            db.relation(r)
         db.load("M", [{"name": "Drive", "gen": "Drama", "dir": None}, {"name": "Rush", "gen": None, "dir": None}])
         for view in program.views:
             assert db.create(view).rows() == [{"name": "Drive"}]

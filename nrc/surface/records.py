@@ -195,3 +195,19 @@ def resolve(annotation: object, names: Namespace, where: str) -> Any:
         raise NotDefinedYet("the annotation uses a name that is not defined", where=where, got=error.name) from error
     except (SyntaxError, TypeError, AttributeError) as error:
         raise Unsupported("not a type that a view knows", where=where, got=annotation, possible=POSSIBLE) from error
+
+
+def annotation_text(t: nrc.Type) -> str:
+    """A type as a program writes it. Law: of a type without records, annotation_type(annotation_text(t)) = t."""
+    null = " | None" if nrc.may_be_null(t) else ""
+    match t:
+        case nrc.Base("decimal"):
+            return f"Decimal[{t.precision}, {t.scale}]{null}"
+        case nrc.Base("int"):
+            return f"Int{null}"
+        case nrc.Base():
+            (hint,) = (h for h, base in PLAIN.items() if base.kind == t.kind)
+            return f"{getattr(hint, '__name__', hint)}{null}"
+        case nrc.Bag(row):
+            return f"Bag[{annotation_text(row)}]{null}"
+    return "a @record class"

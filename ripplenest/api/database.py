@@ -12,8 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ripplenest.api.batch import Batch
-from ripplenest.api.defining import Defining
+from ripplenest.api.defining import Defining, named
 from ripplenest.api.handles import RelationHandle, ViewHandle
+from ripplenest.api.sparks import Sparks
 from ripplenest.delta.materialize import Materialize
 from ripplenest.nrc.arguments import count, flag, moment, one_of, text
 from ripplenest.nrc.border import public
@@ -25,7 +26,6 @@ from ripplenest.reading.touched import wanted_keys
 from ripplenest.reading.verification import Verification
 from ripplenest.reading.verify import verify
 from ripplenest.run.engines import Engine, Engines
-from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
@@ -37,7 +37,6 @@ from ripplenest.state.pieces import Pieces
 from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.state.tasks import Builds, Tasks
 from ripplenest.state.views import HasQuery
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
@@ -45,6 +44,8 @@ from ripplenest.version.version import AsOf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from ripplenest.nrc.surface.text import Declared
 
 SMALL = 100_000  # rows of relations up to which a view that waits is rebuilt when the state is opened
 
@@ -60,15 +61,14 @@ class Database:
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
         self._store, self._policy = store, check_policy(policy)
-        self._spark, self._folder = spark, str(store.path)
+        self._sparks, self._folder = Sparks(store, spark), str(store.path)
         self._state = State(store)
         self._declared = self._state.declared
-        self._engines = Engines(engine, self._spark_joiner, store.room)
-        self._commits = Commits(self._state, self._engines, self._tasks, self._builds)
-        self._definitions = Definitions(self._state, self._engines, self._builds)
+        self._engines = Engines(engine, self._sparks.joiner, store.room)
+        self._commits = Commits(self._state, self._engines, self._sparks.tasks, self._sparks.builds)
+        self._definitions = Definitions(self._state, self._engines, self._sparks.builds)
         self._publications = Publications(self._state)
         self._defining = Defining(self._state, self._commits, self._definitions, self._publications, self._policy)
-        self._loads: Tasks | None = None
         self._report: Report | None = None
         self._state.refresh()
 
@@ -102,17 +102,13 @@ class Database:
     @property
     def spark(self) -> "SparkSession":
         """The session in use; a local one is started when none was given."""
-        if self._spark is None:
-            from ripplenest.spark.session import local_session  # noqa: PLC0415 - Spark starts when it is needed
-
-            self._spark = local_session()
-        return self._spark
+        return self._sparks.session
 
     # ------------------------------------------------------------ what there is
 
     def relation(
         self,
-        name: str,
+        name: "str | Declared",
         record: object = None,
         key: str | tuple[str, ...] | None = None,
         immutable: str | tuple[str, ...] = (),
@@ -121,19 +117,19 @@ class Database:
     ) -> RelationHandle:
         """Declare relation ``name`` with rows of the ``@record`` class, and the fields of its key if it has one.
 
-        Instead of a record any other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable``
-        are paths of inner bags (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they
-        are stored as arrays until a view looks into them. ``arrays`` are those of them that may be: all, or none with
-        ``False``; views have the same rows either way. ``keys`` are the keys of the rows of inner bags, by path:
-        ``{"orders": "orderkey", "orders.items": "line"}``. Each is there once in its bag, and by them rows of inner
-        bags are found and stay what they are when a document comes again. Declaring a relation again is fine, and the
-        name alone will do for one that is declared. Raises RelationChanged when the state holds it differently,
-        NameTaken, and UnknownRelation.
+        A relation of a ``.nrc`` file has all three, ``db.relation(program.relation("M"))``, and instead of a record any
+        other annotation of rows will do: ``str``, ``int | None``, ``Bag[str]``. ``immutable`` are paths of inner bags
+        (``"orders"``, ``"orders.items"``) that change only with the row that holds them; they are stored as arrays
+        until a view looks into them. ``arrays`` are those of them that may be: all, or none with ``False``; views have
+        the same rows either way. ``keys`` are the keys of the rows of inner bags, by path: ``{"orders": "orderkey",
+        "orders.items": "line"}``. Each is there once in its bag, and by them rows of inner bags are found and stay what
+        they are when a document comes again. Declaring a relation again is fine, and the name alone will do for one
+        that is declared. Raises RelationChanged when the state holds it differently, NameTaken, and UnknownRelation.
         """
-        text(name, "relation name")
+        name, record, key = named(name, record, key)
         if record is not None:
             row = annotation_type(record, f"relation {name}")
-            self._commits.relation(declare(name, row, key, immutable, arrays, keys))
+            self._defining.relation(declare(name, row, key, immutable, arrays, keys))
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)
@@ -199,7 +195,8 @@ class Database:
     def drop(self, name: str) -> int:
         """Keep a view, or a relation with all its rows, no longer. Returns the version without it.
 
-        Versions before it have it as long as they are kept (``view(name, as_of=...)``), and the name is free at once.
+        Versions before it have it as long as they are kept: a view is ``view(name, as_of=...)``, a relation is read
+        there when it is declared again as it was. The name is free at once.
         Raises StateError when views read the relation or the view is published, and UnknownView.
         """
         return self._defining.drop(text(name, "drop: name"))
@@ -240,8 +237,18 @@ class Database:
         self._state.refresh()
         return tuple(view.name for view in self._declared.every)
 
+    @property
+    def sources(self) -> dict[str, int]:
+        """By source of batches, the last seq that was applied, of all times: what it goes on after.
+
+        A retry of it is answered, and the next one is one more. Vacuum and rollback forget none.
+        """
+        return self._state.sources()
+
     def verify(self, deep: bool = False) -> Verification:
-        """Whether all that is stored is what it should be: relations consistent, each map what its definition gives.
+        """Whether the rows of the newest version are what they should be: relations consistent, each map what its
+        definition gives. Bytes that it does not need, as those of older versions, are for ``check_files`` to read;
+        ``ripplenest verify`` does both.
 
         ``deep`` also evaluates each view on the nested relations, in Python and without the compiler, for small data;
         where that has no value, because it asks about rows that other conditions drop, the answer says so.
@@ -251,7 +258,8 @@ class Database:
         flag(deep, "verify: deep")
         rows = Work(self._declared.plan(), snapshot.size, {}).full()
         with ExitStack() as held:
-            found = Recomputing(self._state, self._builds).differing(snapshot, self._engines.choose(rows), rows, held)
+            built = Recomputing(self._state, self._sparks.builds)
+            found = built.differing(snapshot, self._engines.choose(rows), rows, held)
             return verify(self._declared, snapshot, found, self._store.room, deep)
 
     # ------------------------------------------------------------ versions
@@ -323,9 +331,10 @@ class Database:
         for the flat part and one for each dictionary, in folders of ``path``. Each of our versions is recorded in the
         Delta commit that shows it, so none is lost and none applied twice. ``rebuild`` writes the tables whole. A table
         belongs to one state: ``adopt`` takes one over from a copy of this state, which is refused from then on. Raises
-        UnknownView, StateError for tables of others, QueryError for names that Delta tables cannot have, and
-        EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch whose publication fails
-        raises NotPublished: the batch is committed, and what is missing is published by the next one.
+        UnknownView, StateError for tables of others and where there is none to adopt, QueryError for names that Delta
+        tables cannot have, and EnvironmentProblem without deltalake (``pip install 'ripplenest[delta]'``). A batch
+        whose publication fails raises NotPublished: the batch is committed, and what is missing is published by the
+        next one.
         """
         flag(rebuild, "publish: rebuild")
         return self._publications.add(view, path, layout, rebuild, flag(adopt, "publish: adopt"))
@@ -340,7 +349,7 @@ class Database:
         return self._publications.targets
 
     def behind(self) -> tuple[str, ...]:
-        """What is not published of the newest version, and why, one text for each publication; nothing is written."""
+        """What is not published of the newest version, one text for each reason; nothing is written."""
         return self._publications.behind()
 
     def catch_up(self) -> tuple[Published, ...]:
@@ -377,21 +386,3 @@ class Database:
         self._report = self._commits.batch(policy, recorded)
         self._publications.catch_up(self._store.seen())
         return self._report
-
-    def _tasks(self) -> Tasks:
-        from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
-
-        if self._loads is None:
-            self._loads = TaskLoads(self._store.room.memory)
-        return self._loads
-
-    def _builds(self) -> Builds:
-        from ripplenest.tasks.builds import TaskBuilds  # noqa: PLC0415 - Spark starts when it is needed
-
-        return TaskBuilds(self.spark, self._store.room.memory)
-
-    def _spark_joiner(self) -> Joiner:
-        from ripplenest.spark.joiner import SparkJoiner  # noqa: PLC0415 - Spark starts when it is needed
-        from ripplenest.tasks.joins import TaskJoins  # noqa: PLC0415 - as above
-
-        return SparkJoiner(self.spark, TaskJoins(self.spark, self._store.path, self._store.room.memory))

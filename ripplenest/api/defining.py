@@ -3,19 +3,20 @@ publications allow it. ``state/define.py`` builds the maps.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from attrs import frozen
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
-from ripplenest.nrc.arguments import one_of
-from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.arguments import one_of, text
+from ripplenest.nrc.errors import QueryError, WrongValue
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
 from ripplenest.run.policy import Policy
 from ripplenest.schema.altered import Altered
+from ripplenest.schema.differing import relation_changed
 from ripplenest.schema.relation import Relation, find_relation, unique_columns
 from ripplenest.state.commits import Commits
 from ripplenest.state.declared import Declared
@@ -25,6 +26,10 @@ from ripplenest.state.views import HasQuery, Kept, compiled, query_of
 from ripplenest.store.turns import retried
 from ripplenest.version.folding import Unfolding
 
+if TYPE_CHECKING:
+    from ripplenest.nrc.surface import text as files
+
+Key = str | tuple[str, ...] | None
 T = TypeVar("T")
 
 
@@ -41,6 +46,14 @@ class Defining:
     @property
     def _declared(self) -> Declared:
         return self.state.declared
+
+    def relation(self, wanted: Relation) -> None:
+        """Declare a relation. Raises RelationChanged, which says what differs, and NameTaken."""
+        self.state.refresh()
+        known = self._declared.relations.get(wanted.name, wanted)
+        if known != wanted:
+            raise relation_changed(known, wanted)
+        self.commits.relation(wanted)
 
     def create(self, view: HasQuery, materialize: Materialize | None) -> str:
         """Keep a view, or know that it is kept; its name."""
@@ -105,6 +118,20 @@ class Defining:
         if self.policy == "strict":
             check_strict(query, made.judgement)
         return made
+
+
+def named(r: "str | files.Declared", record: object, key: Key) -> tuple[str, object, Key]:
+    """The name, the rows and the key that are meant: of a relation of a file its own. Raises WrongValue."""
+    if isinstance(r, str):
+        return r, record, key
+    from ripplenest.nrc.surface import text as files  # noqa: PLC0415 - the grammar is read where there are such files
+
+    if not isinstance(r, files.Declared):
+        return text(r, "relation name"), record, key
+    if record is not None or key is not None:
+        what, possible = "a relation of a file has rows and a key", ["relation(r)", "relation(r.name, record, key)"]
+        raise WrongValue(what, where=f"relation {r.name}", got="others beside it", possible=possible)
+    return r.name, r.annotation, r.key
 
 
 def _checked(view: HasQuery, materialize: object, verb: str) -> Query:

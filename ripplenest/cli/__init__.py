@@ -12,7 +12,7 @@ from ripplenest.cli.checking import doctor, verify
 from ripplenest.cli.definitions import drop, rebuild
 from ripplenest.cli.migrating import migrate
 from ripplenest.cli.overview import status
-from ripplenest.cli.publishing import adopt, publish
+from ripplenest.cli.publishing import adopt, publish, unpublish
 from ripplenest.cli.reading import changes, show
 from ripplenest.cli.versions import compact, history, rollback, vacuum
 from ripplenest.cli.views import check, demo, explain
@@ -21,7 +21,7 @@ __all__ = ["app"]
 
 COMMANDS = (
     *(demo, check, explain, show, changes, status, history),
-    *(rollback, rebuild, drop, compact, vacuum, publish, adopt, verify, doctor, migrate, bench),
+    *(rollback, rebuild, drop, compact, vacuum, publish, unpublish, adopt, verify, doctor, migrate, bench),
 )
 
 for command in COMMANDS:

@@ -58,4 +58,5 @@ def drop(
     if as_json:
         print_json({"version": version, "dropped": name})
     else:
-        print(f"version {version}: {printable(name)} is dropped; version {version - 1} has it")
+        how = f"show --as-of {version - 1}" if kind == "view" else "for programs that declare it again as it was"
+        print(f"version {version}: {printable(name)} is dropped; version {version - 1} has it, {how}")

@@ -32,15 +32,25 @@ def views(path: Path, name: str) -> "list[rn.View | rn.TextView]":
 
 
 def views_and_wrong(path: Path, name: str) -> "list[rn.View | rn.TextView | Wrong]":
-    """As ``views``, with those that are wrong. A .nrc file is read whole: its first error is its only one."""
+    """As ``views``, with those that are wrong. Of a .nrc file that is not in the language, the first error is the only
+    one."""
     _check_file(path)
     try:
-        found: list[rn.View | rn.TextView | Wrong] = [*(rn.read(path).views if path.suffix == ".nrc" else run_on(path))]
+        found: list[rn.View | rn.TextView | Wrong] = _text_views(path) if path.suffix == ".nrc" else [*run_on(path)]
     except rn.RipplenestError as error:
         return [Wrong(_text_view_at(path, error.where), error)]
     if any(view.name is None for view in found) and all(view.name != name for view in found):
         return found  # what else the file has is not known
     return _chosen(found, path, name)
+
+
+def _text_views(path: Path) -> "list[rn.View | rn.TextView | Wrong]":
+    """In the order of the file."""
+    program = rn.read(path, strict=False)
+    found: list[rn.View | rn.TextView | Wrong] = [*program.views]
+    for i, wrong in enumerate(program.wrong):
+        found.insert(wrong.above + i, Wrong(wrong.name, wrong.error))
+    return found
 
 
 def _check_file(path: Path) -> None:

@@ -67,12 +67,12 @@ def _count(found: "RelationHandle | ViewHandle") -> tuple[int, bool]:
 
 
 def _sources(db: "rn.Database") -> list[dict[str, Any]]:
-    """The last batch of each source that the versions that are kept tell of, newest first."""
-    last: dict[str, dict[str, Any]] = {}
-    for e in db.history():
-        if e.source is not None and e.note.get("kind") != "load" and e.source not in last:
-            last[e.source] = {"source": e.source, "seq": e.seq, "version": e.version, "time": e.time.isoformat()}
-    return list(last.values())
+    """The last batch of each source, newest first, and then those whose versions are no longer kept."""
+    lasts = db.sources  # before the history, which can only know of later ones
+    kept = {(e.source, e.seq): {"version": e.version, "time": e.time.isoformat()} for e in db.history()}
+    gone = {"version": None, "time": None}
+    found = [{"source": source, "seq": seq, **kept.get((source, seq), gone)} for source, seq in lasts.items()]
+    return sorted(found, key=lambda s: -(s["version"] or 0))
 
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -88,7 +88,7 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
             waits = f", waits for rebuild: {printable(kept['waits'])}" if kept.get("waits") else ""
             yield what, f"{printable(kept['name'])}, {about}{waits}"
     for s in found["sources"]:
-        yield "source", f"{printable(s['source'])}, seq {s['seq']} as version {s['version']}, {_time(s)}"
+        yield "source", f"{printable(s['source'])}, seq {s['seq']}{_made(s)}"
     for p in found["publications"]:
         yield "published", f"{printable(p['view'])}, {p['layout']}, at {printable(p['path'])}"
     segments = counted(found["segments"], "live segment")
@@ -96,6 +96,11 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if found["orphans"]:
         left = counted(len(found["orphans"]), "file")
         yield "orphans", f"{left} that nothing names; the next batch or vacuum removes them"
+
+
+def _made(last: dict[str, Any]) -> str:
+    version = last["version"]
+    return ", of a version no longer kept" if version is None else f" as version {version}, {_time(last)}"
 
 
 def _time(of: dict[str, Any]) -> str:

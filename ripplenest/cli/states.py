@@ -120,11 +120,14 @@ def version_at(db: "rn.Database", at: Moment | None) -> int:
     return db.version if at is None else db.version_of(at)
 
 
-def handle(db: "rn.Database", name: str) -> "tuple[str, RelationHandle | ViewHandle]":
-    """ "view" or "relation", and the handle. Raises UnknownView."""
+def handle(db: "rn.Database", name: str, at: Moment | None = None) -> "tuple[str, RelationHandle | ViewHandle]":
+    """ "view" or "relation", and the handle, ``at`` a version if one is given: a view that was dropped since may have
+    been there. Raises UnknownView, and StateError for a version that does not show it."""
     if name in db.relations:
-        return "relation", db.relation(name)
-    if name not in db.views:
+        found = db.relation(name)
+        return "relation", found if at is None else found.as_of(at)
+    try:
+        return "view", db.view(name, at)
+    except rn.errors.UnknownView as error:
         possible = [*db.views, *db.relations]
-        raise rn.errors.UnknownView("there is no such view or relation", got=name, possible=possible)
-    return "view", db.view(name)
+        raise rn.errors.UnknownView("there is no such view or relation", got=name, possible=possible) from error

@@ -20,6 +20,7 @@ from ripplenest.state.state import State
 from ripplenest.state.views import Kept
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change
+from ripplenest.version.folding import Unfolding
 
 
 @frozen
@@ -63,7 +64,10 @@ class Publications:
         shape = declared.views[view].shape
         known = target in self.targets
         store = self.state.store
-        look(shape, snapshot, target, self._app_id(view), store.state_of, rebuild, store.place, adopt)
+        there = look(shape, snapshot, target, self._app_id(view), store.state_of, rebuild, store.place, adopt)
+        if adopt and all(n is None for n in there):
+            what, possible = "there is no table to adopt", ["publish without adopt", "the path of a table"]
+            raise StateError(what, where=f"view {view} at {target.path}", possible=possible)
         if not known:
             said, meta = note("publish", name=view), {_key(target): target.to_json()}
             self.state.index(wanted_keys(shape), said, meta)
@@ -105,25 +109,29 @@ class Publications:
         return tuple(made)
 
     def behind(self) -> tuple[str, ...]:
-        """What is not published of the newest version, and why, one text each. Tables are looked at and not changed;
+        """What is not published of the newest version, one text for each reason. Tables are looked at and not changed;
         those of views that wait to be rebuilt wait with them."""
-        store, snapshot = self.state.store, self.state.snapshot()
-        found = []
+        snapshot, found = self.state.snapshot(), dict[str, str]()
         for target in self.targets:
-            where = f"{target.view} at {target.path}"
-            if target.view in self.state.declared.waiting:
-                found.append(f"{where}: version {snapshot.version} is not published: the view waits to be rebuilt")
-                continue
-            shape = self.state.declared.views[target.view].shape
-            try:
-                shown = look(shape, snapshot, target, self._app_id(target.view), store.state_of, False, store.place)
-            except (RipplenestError, OSError) as error:
-                found.append(f"{where}: version {snapshot.version} could not be published: {_line(error)}")
-                continue
-            if shown is None or shown < snapshot.version:
-                shows = "there is no table" if shown is None else f"the table shows version {shown}"
-                found.append(f"{where}: version {snapshot.version} is not published: {shows}")
-        return tuple(found)
+            why = self._why_behind(target, snapshot)
+            if why:
+                found[f"{target.view} at {target.path}"] = f"version {snapshot.version} {why}"
+        return tuple(f"{', '.join(names)}: {why}" for why, names in _by_reason(found).items())
+
+    def _why_behind(self, target: Target, snapshot: Unfolding) -> str:
+        """Why the newest version is not published there; empty when it is."""
+        store, place = self.state.store, self.state.store.place
+        if target.view in self.state.declared.waiting:
+            return "is not published: the view waits to be rebuilt"
+        shape = self.state.declared.views[target.view].shape
+        try:
+            shown = look(shape, snapshot, target, self._app_id(target.view), store.state_of, False, place)
+        except (RipplenestError, OSError) as error:
+            return f"could not be published: {_line(error)}"
+        there = [n for n in shown if n is not None]
+        if len(there) < len(shown):
+            return "is not published: there is no table"
+        return "" if min(there) >= snapshot.version else f"is not published: the table shows version {min(there)}"
 
     def _publish(
         self, target: Target, snapshot: Snapshot, rebuild: bool = False, adopt: bool = False
@@ -153,12 +161,17 @@ def _key(target: Target) -> str:
 
 
 def _not_published(version: int, failed: Mapping[str, Exception]) -> NotPublished:
-    first, error = next(iter(failed.items()))
-    got = "; ".join(f"{where}: {_line(e)}" for where, e in failed.items() if e is not error)
-    what = f"version {version} is committed, but could not be published: {_line(error)}"
+    (line, (first, *same)), *others = _by_reason({where: _line(e) for where, e in failed.items()}).items()
+    said = [*([f"the same of {', '.join(same)}"] if same else ()), *(f"{', '.join(at)}: {why}" for why, at in others)]
+    what = f"version {version} is committed, but could not be published: {line}"
     helps = dict.fromkeys(p for e in failed.values() if isinstance(e, RipplenestError) for p in e.possible or ())
     possible = [*helps] or ["catch_up()", "the next batch", "opening the state again"]
-    return NotPublished(what, where=first, got=got or None, possible=possible, version=version)
+    return NotPublished(what, where=first, got="; ".join(said) or None, possible=possible, version=version)
+
+
+def _by_reason(found: Mapping[str, str]) -> dict[str, list[str]]:
+    """By what is wrong, of what it is: several tables often share it."""
+    return {why: [name for name, other in found.items() if other == why] for why in dict.fromkeys(found.values())}
 
 
 def _line(error: Exception) -> str:

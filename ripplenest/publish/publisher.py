@@ -109,17 +109,16 @@ def look(
     rebuild: bool = False,
     place: Place | None = None,
     adopt: bool = False,
-) -> int | None:
-    """The version that every table of ``target`` shows, None when one is missing. Raises what ``publish`` raises
+) -> tuple[int | None, ...]:
+    """The version that each table of ``target`` shows, None for one that is missing. Raises what ``publish`` raises
     because of what is there, before anything is changed."""
     check_target(shape, target)
     if target.layout == "shredded":
         check_folder(*_root(shape, target))
-    shown = [
+    return tuple(
         Publisher(source, uri, app_id, snapshot.version, 0, rebuild, history, place, adopt).look()
         for source, uri in _sources(shape, snapshot, target)
-    ]
-    return None if None in shown else min(n for n in shown if n is not None)
+    )
 
 
 def _sources(shape: OutputShape, snapshot: Version, target: Target) -> Iterator[tuple[Source, str]]:

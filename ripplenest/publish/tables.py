@@ -52,7 +52,11 @@ FEWEST, MOST = 6, 10  # bits of an id in the numbers of buckets
 ROWS = 4096  # about so many rows are in a bucket when a table is written whole
 FILES = 8  # a bucket with more files is compacted
 ATTEMPTS = 5  # when others commit at the same time
-ADOPTING = ("publish(view, path, adopt=True), or ripplenest adopt: it is this state's from now on", "another path")
+ADOPTING = (
+    "unpublish(view, path) in a copy that is to leave the table alone",
+    "publish(view, path, adopt=True) or ripplenest adopt where the table is to be this state's from now on",
+    "another path",
+)
 
 
 def unknown(_: int) -> str:

@@ -116,7 +116,7 @@ class Verification(Tabular):
     def sheet(self) -> Sheet:
         """The tables, as cells; below, what differs and the verdict."""
         n = len(self.differences)
-        found = "all is well" if self.ok else f"{n} {'difference' if n == 1 else 'differences'}"
+        found = "nothing differs" if self.ok else f"{n} {'difference' if n == 1 else 'differences'}"
         missing = (f"not compared: {view}" for view in self.not_compared)
         rows = tuple((part(t.name), f"{t.rows:,}", t.of) for t in self.tables)
         differences = (line for d in self.differences for line in str(d).split("\n"))

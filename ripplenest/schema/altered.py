@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, WrongValue
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.surface.records import annotation_text
+from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null, nullable
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.places import child_path
@@ -69,15 +70,23 @@ def widened(r: Relation, path: str, t: Type) -> Altered:
 
     def wider(fields: Fields) -> Fields:
         old = _field(fields, name, where)
-        if not _holds(old, t) or old == t:
-            wanted = f"a wider type than {old}: long for int, more digits before the point, NULL allowed"
-            raise TypeMismatch("not a wider type", where=where, wanted=wanted, got=t)
+        if not holds(old, t) or old == t:
+            raise _not_wider(old, t, where)
         if name in _key_of(r, into) and isinstance(t, Base) and t.nullable and not getattr(old, "nullable", False):
             raise TypeMismatch("a key stays without NULL", where=where, wanted=old, got=t)
         return tuple((n, t if n == name else inner) for n, inner in fields)
 
     relation, _ = _rebuilt(r, into, wider, where)
     return Altered(relation, _reshaped(r, relation, {}))
+
+
+def _not_wider(old: Type, t: Type, where: str) -> TypeMismatch:
+    """NULL is forgotten more often than a type is too small: then it is all that is said."""
+    if may_be_null(old) and not may_be_null(t) and holds(old, nullable(t)):
+        what, possible = "not a wider type: the field may be NULL, and the new type says not", nullable(t)
+        return TypeMismatch(what, where=where, wanted=possible, got=t, possible=[annotation_text(possible)])
+    wanted = f"a wider type than {old}: long for int, more digits before the point, NULL allowed"
+    return TypeMismatch("not a wider type", where=where, wanted=wanted, got=t)
 
 
 def renamed(r: Relation, path: str, new: str) -> Altered:
@@ -149,7 +158,8 @@ def _field(fields: Fields, name: str, where: str) -> Type:
     return found[name]
 
 
-def _holds(old: Type, new: Type) -> bool:
+def holds(old: Type, new: Type) -> bool:
+    """Whether a field can be widened so: all that it may hold is of the new type."""
     match old, new:
         case Base(), Base():
             return is_wider(old, new)

@@ -1,8 +1,9 @@
 """What a database has declared: its relations, and its views with the plans that keep them fresh.
 
-Both are stored with the state as data; a process that opens the state compiles the views again. A view of which this
-compiler makes another program than the one that its maps are of *waits*: it is readable as it is, batches say that it
-waits, and it is rebuilt in one commit (``define.py``).
+Both are stored with the state as data; a process that opens the state compiles the views again, all of them when the
+first is asked for: who reads relations needs none. A view of which this compiler makes another program than the one
+that its maps are of *waits*: it is readable as it is, batches say that it waits, and it is rebuilt in one commit
+(``define.py``).
 """
 
 import json
@@ -12,9 +13,10 @@ from attrs import evolve, field, frozen
 
 from ripplenest.delta.judge import check_strict
 from ripplenest.errors import RelationChanged, ViewChanged
-from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownRelation
+from ripplenest.nrc.errors import NameTaken, UnknownRelation
 from ripplenest.nrc.syntax import Query
 from ripplenest.plan.planned import Plan, merged
+from ripplenest.schema.differing import other_rows
 from ripplenest.schema.relation import Relation, keys_of
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
@@ -37,17 +39,37 @@ class Past:
 @frozen
 class Declared:
     """The relations and views by name, those that wait, what views were before, and which bags of a relation that could
-    be arrays are shredded."""
+    be arrays are shredded. ``_pending`` are views that nobody has asked for yet: how each is declared, and
+    the last version that it shows if it is behind."""
 
     relations: dict[str, Relation] = field(factory=dict)
-    views: dict[str, Kept] = field(factory=dict)
-    waiting: dict[str, Waiting] = field(factory=dict)
     past: dict[str, Past] = field(factory=dict)
     unfolded: dict[str, tuple[str, ...]] = field(factory=dict)
+    _views: dict[str, Kept] = field(factory=dict)
+    _waiting: dict[str, Waiting] = field(factory=dict)
+    _pending: dict[str, tuple[str, int | None]] = field(factory=dict)
     _texts: dict[tuple[Key, str], str] = field(factory=dict)
     _read: list[Mapping[str, str]] = field(factory=list)
     _merged: dict[tuple[str, ...], Plan] = field(factory=dict)
     _indexed: list[Plan] = field(factory=list)
+
+    @property
+    def views(self) -> dict[str, Kept]:
+        """The views that are kept fresh, by name. Raises CorruptState for what is no declaration."""
+        self._compile_pending()
+        return self._views
+
+    @property
+    def waiting(self) -> dict[str, Waiting]:
+        """Those that wait to be rebuilt. Raises CorruptState."""
+        self._compile_pending()
+        return self._waiting
+
+    def _compile_pending(self) -> None:
+        """All at once and in their order: whether a view waits may depend on those before it (``_apart``)."""
+        for name, (text, behind) in [*self._pending.items()]:
+            self._put(self._apart(view_of(name, text, behind)))
+            del self._pending[name]
 
     def read(self, meta: Mapping[str, str]) -> None:
         """Take in what the state declares: what is new, what is declared anew, and what is no longer. Raises
@@ -68,8 +90,8 @@ class Declared:
             case "relation":
                 del self.relations[name]
             case "view":
-                self.views.pop(name, None)
-                self.waiting.pop(name, None)
+                for known in (self._pending, self._views, self._waiting):
+                    known.pop(name, None)
             case "unfolded":
                 del self.unfolded[name]
             case "past":
@@ -84,7 +106,7 @@ class Declared:
                 self.relations[name] = relation_of(name, text)
             case "view":
                 behind = meta.get(meta_key("behind", name))
-                self._put(self._apart(view_of(name, text, int(behind) if behind else None)))
+                self._pending[name] = text, int(behind) if behind else None
             case "unfolded":
                 self.unfolded[name] = read(f"unfolded:{name}", text, tuple[str, ...])
             case "past":
@@ -96,7 +118,7 @@ class Declared:
         """``view``, which waits when the state has something else under the name of one of its maps: the rows there are
         not those of the map. No state can come to that since names are reserved."""
         others = {part: f"relation {r.name}" for r in self.relations.values() for part in r.parts}
-        for known in self.views.values():
+        for known in self._views.values():
             others |= {m: f"view {known.name}" for m in known.maps if m not in known.plan.shared}
         found = next((m for m in (view.maps if isinstance(view, Kept) else ()) if m in others), None)
         if found is None or not isinstance(view, Kept):
@@ -106,17 +128,18 @@ class Declared:
 
     def know(self, view: Kept) -> None:
         """``view`` was committed as what there is under its name, and need not be compiled again."""
+        self._compile_pending()
         self._put(view)
         self._texts["view", view.name] = view.text
 
     def _put(self, view: Kept | Waiting) -> None:
-        self.views.pop(view.name, None)
-        self.waiting.pop(view.name, None)
+        self._views.pop(view.name, None)
+        self._waiting.pop(view.name, None)
         match view:
             case Kept():
-                self.views[view.name] = view
+                self._views[view.name] = view
             case Waiting():
-                self.waiting[view.name] = view
+                self._waiting[view.name] = view
 
     def plan(self) -> Plan:
         """The plans of all views that are kept fresh as one; made again only when these are others."""
@@ -210,15 +233,13 @@ class Declared:
     def fitted(self, query: Query) -> Query:
         """``query`` over the relations as they are declared, with the keys that their labels are made of. Raises
         UnknownRelation or TypeMismatch when it reads what is not declared so."""
-        where = f"view {query.name}"
         for name, row in query.relations:
             if name not in self.relations:
                 what = "the view reads a relation that is not declared"
-                raise UnknownRelation(what, where=where, got=name, possible=self.relations)
+                raise UnknownRelation(what, where=f"view {query.name}", got=name, possible=self.relations)
             declared = self.relations[name].row
             if declared != row:
-                what = f"the view reads {name} with other fields than it was declared with"
-                raise TypeMismatch(what, where=where, wanted=declared, got=row)
+                raise other_rows(query.name, name, declared, row)
         return evolve(query, keys=keys_of(self.relations[name] for name, _ in query.relations))
 
     def view(self, name: str) -> Kept | Waiting | None:

@@ -12,7 +12,7 @@ from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.errors import StateError, UnknownView
 from ripplenest.schema.shape import OutputShape, shape_of_relation
 from ripplenest.state.declared import Declared
-from ripplenest.state.notes import note, rollbacks
+from ripplenest.state.notes import LOADS, note, rollbacks
 from ripplenest.state.views import Waiting
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Change, Standing, same_columns
@@ -56,6 +56,10 @@ class State:
         """The newest version, and how far ``source`` is in it."""
         found, standing = self.store.begin(source, seq)
         return self.read(found), standing
+
+    def sources(self) -> dict[str, int]:
+        """By source of batches, the last seq that was applied. What was loaded is no batch."""
+        return {s: seq for s, seq in sorted(self.store.last_seqs().items()) if not s.startswith(LOADS)}
 
     def read(self, found: Snapshot) -> Unfolding:
         """``found`` with everything that it declares known."""

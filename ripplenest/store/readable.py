@@ -177,6 +177,12 @@ class Readable:
         with self._catalogue.transaction() as c:
             return self._catalogue.last_seq(c, source)
 
+    def last_seqs(self) -> dict[str, int]:
+        """By source, the greatest seq applied."""
+        self.check_open()
+        with self._catalogue.transaction() as c:
+            return self._catalogue.last_seqs(c)
+
     # ------------------------------------------------------------ what is declared
 
     def meta(self, key: str) -> str | None:

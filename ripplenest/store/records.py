@@ -30,7 +30,15 @@ from ripplenest.store.layouts import layout_of
 from ripplenest.store.seal import seal
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Access, columns_of, columns_text, spec_of
-from ripplenest.store.statements import FORGOTTEN_OF_SOURCE, IS_APPLIED, OF_SOURCE, RANGE, TIP
+from ripplenest.store.statements import (
+    FORGOTTEN_LASTS,
+    FORGOTTEN_OF_SOURCE,
+    IS_APPLIED,
+    LASTS,
+    OF_SOURCE,
+    RANGE,
+    TIP,
+)
 from ripplenest.store.tables import BATCHES, INDEXES, META, SEGMENT_INDEXES, SEGMENTS, TABLES
 
 RESERVED = ("format", "id", "newest", "oldest", "forgotten", "retain")  # meta keys that are the catalogue's own
@@ -179,6 +187,14 @@ class Records:
     def last_seq(self, c: Connection, source: str) -> int | None:
         """The greatest seq applied from ``source``."""
         return self.progress(c, source).last
+
+    def last_seqs(self, c: Connection) -> dict[str, int]:
+        """By source, the greatest seq applied, whether its version is kept or not."""
+        known = {row.source: self._forgotten(*row).seq for row in FORGOTTEN_LASTS.rows(c)}
+        for version in map(self._sealed_version, LASTS.rows(c)):
+            assert version.source is not None and version.seq is not None  # it is a batch
+            known[version.source] = max(version.seq, known.get(version.source, version.seq))
+        return known
 
     def is_applied(self, c: Connection, source: str, seq: int) -> bool:
         """Whether a row names the batch (source, seq)."""

@@ -27,6 +27,14 @@ def _of_source(table: sa.Table) -> sa.Select[Any]:
     return sa.select(table).where(table.c.source == source, (table.c.seq == asked) | (table.c.seq == last))
 
 
+def _last(table: sa.Table) -> sa.Select[Any]:
+    """The last batch of each source."""
+    other = table.alias().c
+    last = sa.select(other.source, sa.func.max(other.seq).label("seq")).where(other.source.is_not(None))
+    found = last.group_by(other.source).subquery().c
+    return sa.select(table).where(table.c.source == found.source, table.c.seq == found.seq)
+
+
 def _named(table: sa.Table) -> sa.Select[Any]:
     source, seq = sa.bindparam("source", type_=table.c.source.type), sa.bindparam("seq", type_=sa.BigInteger())
     return sa.select(table.c.n).where(table.c.source == source, table.c.seq == seq)
@@ -43,7 +51,7 @@ def _gone_files() -> sa.Select[Any]:
     return sa.select(found).where(~in_segments, ~in_indexes)
 
 
-# reading: the newest version, a range of versions, the batch that is asked for and the last of its source
+# reading: the newest version, a range of versions, the batch that is asked for and the last of its source, or of each
 TIP = Prepared(_tip())
 RANGE = Prepared(
     sa.select(VERSIONS)
@@ -51,6 +59,7 @@ RANGE = Prepared(
     .order_by(VERSIONS.c.n)
 )
 OF_SOURCE, FORGOTTEN_OF_SOURCE = Prepared(_of_source(VERSIONS)), Prepared(_of_source(BATCHES))
+LASTS, FORGOTTEN_LASTS = Prepared(_last(VERSIONS)), Prepared(_last(BATCHES))
 IS_APPLIED = Prepared(sa.union_all(_named(VERSIONS), _named(BATCHES)))
 
 # writing: rows of each table by its name, settings, the death of segments

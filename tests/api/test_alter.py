@@ -1,5 +1,6 @@
 """Relations that get other fields: rows that are stored are read as they are, under the new type."""
 
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -33,6 +34,39 @@ def films(M: Bag[Movie]):
 @rn.view
 def dear(C: Bag[Customer]):
     return [{"n": c.name, "q": [i.qty * 2 + 1 for o in c.orders for i in o.items if i.qty > 1]} for c in C]
+
+
+@rn.record
+class Line:
+    no: int
+    qty: rn.Int
+
+
+@rn.record
+class Wide:
+    id: int
+    title: str
+    lines: Bag[Line]
+
+
+@rn.record
+class WiderLine:
+    no: int
+    qty: int
+    price: rn.Decimal[8, 2]
+
+
+@rn.record
+class Wider:
+    id: int
+    name: str
+    lines: Bag[WiderLine]
+    day: date | None
+
+
+@rn.view
+def wider(W: Bag[Wider]):
+    return [{"name": w.name, "dear": [i.no for i in w.lines if i.price > 5]} for w in W]
 
 
 def shop(folder, *views):
@@ -224,6 +258,47 @@ def test_types_that_are_not_wider(tmp_path, path, t, what):
         with pytest.raises(errors.RipplenestError, match=what) as caught:
             db.relation("S").widen(path, t)
         assert f"widen {path}" in caught.value.where and db.version == 1
+
+
+def test_null_that_was_forgotten_is_named(tmp_path):
+    """Of a type that is wide enough, that is the only thing wrong with it."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("S", Small, key="id")
+        db.relation("S").widen("price", rn.Decimal[6, 2] | None)
+        with pytest.raises(errors.TypeMismatch, match="the field may be NULL") as caught:
+            db.relation("S").widen("price", rn.Decimal[14, 2])
+        assert caught.value.possible == ("Decimal[14, 2] | None",)
+        db.relation("S").widen("price", rn.Decimal[14, 2] | None)
+
+
+def test_a_relation_declared_otherwise_says_what_differs(tmp_path):
+    """The fields that differ and no others, and what makes one of the other: done, the declaration is right."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("W", Wide, key="id", keys={"lines": "no"})
+        with pytest.raises(errors.RelationChanged) as caught:
+            db.relation("W", Wider, key="id", keys={"lines": "no"})
+        said = caught.value
+        assert said.wanted == "title: string, no day, no lines.price, lines.qty: int"
+        assert said.got == "name: string, day: date?, lines.price: decimal(8,2), lines.qty: long"
+        calls = [way for way in said.possible if way.startswith("relation(")]
+        assert calls == [
+            'relation("W").rename("title", "name")', 'relation("W").add("day", date | None)',
+            'relation("W").add("lines.price", Decimal[8, 2], default=...)', 'relation("W").widen("lines.qty", int)',
+        ]  # fmt: skip
+        with pytest.raises(errors.TypeMismatch, match="with other fields") as caught:
+            db.create(wider)
+        assert (caught.value.wanted, caught.value.got) == (said.wanted, said.got)
+        db.relation("W").rename("title", "name")
+        db.relation("W").add("day", date | None)
+        db.relation("W").widen("lines.qty", int)
+        db.relation("W").add("lines.price", rn.Decimal[8, 2], default=0)
+        db.relation("W", Wider, key="id", keys={"lines": "no"})
+        for more, wanted, got in (
+            ({"key": None}, "key id", "no key"), ({"keys": {}}, "key of W.lines no", "no key of W.lines"),
+        ):  # fmt: skip
+            with pytest.raises(errors.RelationChanged) as caught:
+                db.relation("W", Wider, **{"key": "id", "keys": {"lines": "no"}, **more})
+            assert (caught.value.wanted, caught.value.got) == (wanted, got)
 
 
 # ---------------------------------------------------------------- another name

@@ -142,6 +142,7 @@ PARAMETERS: dict[str, tuple[Callable[[rn.Database, Any], object], Callable[[Any]
     "explain(materialize)": (lambda _, x: rn.explain(related, materialize=x), none),
     "parse(text)": (lambda _, x: rn.parse(x), only("")),
     "parse(where)": (lambda _, x: rn.parse(TEXT, x), lambda x: isinstance(x, str)),
+    "parse(strict)": (lambda _, x: rn.parse(TEXT, strict=x), only(True)),
     "read": (lambda _, x: rn.read(x), none),
     "flatten(bags)": (
         lambda _, x: rn.flatten(x),

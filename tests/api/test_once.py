@@ -141,6 +141,7 @@ class Client:
             self.known[source].setdefault(seq, (variant, version + 1))
             assert answer == self.known[source][seq][1] and db.report.applied == (wanted == "applied")
         assert db.version == version + (wanted == "applied")
+        assert db.sources == {s: max(known) for s, known in self.known.items() if known}
         self.met[wanted] += 1
 
     def wanted(self, source: str, seq: int, variant: int) -> str:

@@ -512,3 +512,31 @@ def test_a_domain_that_stays_is_read_as_each_label_once(tmp_path):
         said = db.history()[0].note
         assert said["kept"] == ["earlier", "earlier/Dom[earlier.xs]"] and said["built"] == ["earlier/D[earlier.xs]"]
         assert db.verify(deep=True).ok
+
+
+# ---------------------------------------------------------------- views that nobody asks for
+
+
+def test_who_reads_relations_compiles_no_view(tmp_path, monkeypatch):
+    """Views are compiled when the first is asked for, in their order; until then another process may change them."""
+    state = shop(tmp_path / "state", movies, parts)
+    compiled, plain = [], views.compiled
+
+    def noted(query, options):
+        compiled.append(query.name)
+        return plain(query, options)
+
+    monkeypatch.setattr(views, "compiled", noted)
+    with opened(state, catch_up=False) as reader:
+        assert len(reader.relation("M").rows()) == len(FILMS) and len(reader.history(1)) == 1 and compiled == []
+        with rn.open(state, engine="local") as other:
+            other.drop("movies")
+            other.replace(other_parts())
+            wanted = other.view("parts").rows()
+        compiled.clear()
+        assert len(reader.relation("C").rows()) == 2 and compiled == []
+        assert reader.views == ("parts",) and compiled == ["parts"] and reader.waiting == {}
+        assert reader.view("parts").rows() == wanted
+        with reader.batch() as b:
+            b.insert("C", [customer(77)])
+        assert reader.verify().ok and len(reader.view("parts").rows()) == 3

@@ -94,7 +94,7 @@ def test_texts(answers: dict[str, Tabular]) -> None:
         "      8  2026-01-01 00:00:00        3         4  batch ware\\u001b[31m\\u000a\\u202ehouse:7, recomputed",
     ]
     assert str(answers["verify"]).splitlines()[0].split() == ["table", "rows", "of"]
-    assert str(answers["verify"]).splitlines()[-1] == "version 10: all is well"
+    assert str(answers["verify"]).splitlines()[-1] == "version 10: nothing differs"
     assert [line.split()[0] for line in str(answers["usage"]).splitlines()] == [
         "what", "oldest", "newest", "retain", "files", "bytes", "segments", "orphans",
     ]  # fmt: skip

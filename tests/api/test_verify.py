@@ -91,7 +91,7 @@ def test_a_sound_state(db):
     assert v.ok and not v.differences and v.version == db.version
     assert {t.name: t.rows for t in v.tables} == {t: len(rows_of(db, t)) for t in db._store.tables()}
     assert v.to_dict()["ok"] is True
-    assert str(v).endswith("all is well")
+    assert str(v).endswith("nothing differs")
 
 
 def test_after_batches_of_every_kind(db):

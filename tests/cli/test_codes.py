@@ -149,6 +149,24 @@ def test_a_copy_adopts_on_the_command_line(state: Path, table: Path, run: Any, t
         assert done.exit_code == REFUSED and said in done.stderr and "nothing was changed" in done.stderr
 
 
+def test_what_is_published_and_no_longer(state: Path, run: Any, tmp_path: Path) -> None:
+    """``publish`` makes a table, ``adopt`` never does: a path that was mistyped is refused."""
+    table, wrong = tmp_path / "table", tmp_path / "tabel"
+    done = run("adopt", state, "big", wrong)
+    assert done.exit_code == REFUSED and "there is no table to adopt" in done.stderr and "publish" in done.stderr
+    assert not wrong.exists() and version(state) == 9
+    for half in (("big",), ("--layout", "nested")):
+        assert run("publish", state, *half).exit_code == REFUSED
+    done = run("publish", state, "skus", table, "--layout", "shredded")
+    assert done.exit_code == DONE and "skus: version 10 is published" in done.stdout
+    for again in (("publish",), ("publish", state, "skus", table), ("adopt", state, "skus", table)):
+        assert run(*(again if len(again) > 1 else (*again, state))).exit_code == DONE  # its layout is known
+    assert run("unpublish", state, "skus", wrong).exit_code == REFUSED
+    done = run("unpublish", state, "skus", table)
+    assert done.exit_code == DONE and "0 publications left" in done.stdout
+    assert run("publish", state).stdout == "nothing is published from this state\n" and (table / "flat").is_dir()
+
+
 def test_something_wrong_that_was_found(state: Path, run: Any, tmp_path: Path) -> None:
     (tmp_path / "v.nrc").write_text("view v = [x | x in R]", encoding="utf-8")
     assert run("check", tmp_path / "v.nrc").exit_code == WRONG

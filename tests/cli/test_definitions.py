@@ -4,6 +4,7 @@ import json
 
 import pytest
 from attrs import evolve
+from cli.conftest import Order
 
 import ripplenest as rn
 from ripplenest.api import database
@@ -50,7 +51,11 @@ def test_drop(state, run):
     done = run("drop", state, "Orders", "--yes")
     assert done.exit_code == 2 and "views read the relation" in done.stderr
     done = run("drop", state, "big", "--yes")
-    assert (done.exit_code, done.stdout) == (0, "version 10: big is dropped; version 9 has it\n")
+    assert (done.exit_code, done.stdout) == (0, "version 10: big is dropped; version 9 has it, show --as-of 9\n")
     with rn.open(state, engine="local") as db:
         assert db.views == ("skus",) and db.view("big", as_of=9).count() == 4
     assert json.loads(run("drop", state, "skus", "--yes", "--json").stdout) == {"version": 11, "dropped": "skus"}
+    done = run("drop", state, "Orders", "--yes")
+    assert done.stdout.endswith("version 11 has it, for programs that declare it again as it was\n")
+    with rn.open(state, engine="local") as db:
+        assert len(db.relation("Orders", Order, key="id").as_of(11).rows()) == 4

@@ -1,13 +1,28 @@
 """``show`` and ``changes``: any version, views and relations, without Spark where Python will do."""
 
+import datetime
 import json
 import math
+from decimal import Decimal
 
 import pytest
 
 import ripplenest as rn
 from ripplenest.api.database import Database
+from ripplenest.cli import reading
 from ripplenest.cli.output import json_text
+
+
+@rn.record
+class Row:
+    b: bool
+    i: rn.Int
+    n: int
+    f: float
+    s: str
+    d: datetime.date
+    t: datetime.datetime
+    x: rn.Decimal[8, 2]
 
 
 def rows(done):
@@ -36,6 +51,62 @@ def test_every_version_of_views_and_relations(state, run, name):
     assert rows(run("show", state, name)) == wanted[9]
     shown = json.loads(run("show", state, name, "--as-of", "shop:1", "--json").stdout)
     assert shown == {"relation" if name == "Orders" else "view": name, "version": 5, "rows": wanted[5]}
+
+
+@pytest.mark.usefixtures("without_spark")
+def test_some_rows_and_one(state, run):
+    """``--limit`` and ``--key`` are what ``limit`` and ``get`` of a handle give."""
+    with rn.open(state, engine="local") as db:
+        some, one = db.view("big").as_of(8).limit(2), db.relation("Orders").get(id=2)
+    assert rows(run("show", state, "big", "--limit", 2, "--as-of", 8)) == some and len(some) == 2
+    assert rows(run("show", state, "Orders", "--key", "id=2")) == [one]
+    assert rows(run("show", state, "Orders", "--key", "id=2", "--key", "customer=c2")) == [one]
+    assert rows(run("show", state, "Orders", "--key", "id=2", "--key", "customer=c3")) == []
+    assert json.loads(run("show", state, "Orders", "--key", "id=2", "--json").stdout)["rows"] == [one]
+    for args, said in (
+        (("--key", "id=x"), "id=VALUE with a long"),
+        (("--key", "id"), "FIELD=VALUE"),
+        (("--key", "items=1"), "items"),
+        (("--key", "nothing=1"), "possible id, customer"),
+        (("--key", "id=1", "--limit", 1), "one row, or some"),
+    ):
+        done = run("show", state, "Orders", *args)
+        assert done.exit_code == 2 and said in done.stderr, (args, done.stderr)
+
+
+def test_values_of_every_kind_name_a_row(tmp_path, run):
+    day, time = datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, 4, 5)
+    values = {"b": True, "i": 7, "n": -1, "f": 1.5, "s": "a=b", "d": day, "t": time, "x": Decimal("1.50")}
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("R", Row)
+        db.load("R", [values, {**dict.fromkeys("infx", 0), "b": False, "s": "", "d": day, "t": time}])
+    for name, text in zip(values, ("true", "7", "-1", "1.5", "a=b", None, None, "1.5"), strict=True):
+        if text is not None:
+            (row,) = rows(run("show", tmp_path / "state", "R", "--key", f"{name}={text}"))
+            assert row["s"] == "a=b"
+    several = run("show", tmp_path / "state", "R", "--key", "d=2026-01-02", "--key", "t=2026-01-02T03:04:05")
+    assert several.exit_code == 2 and "several rows" in several.stderr
+
+
+@pytest.mark.usefixtures("without_spark")
+@pytest.mark.parametrize("name", ["Orders", "big", "skus"])
+def test_many_rows_are_printed_as_they_are_read(state, run, monkeypatch, name):
+    """The same rows, in the order in which they are stored."""
+    few = rows(run("show", state, name))
+    monkeypatch.setattr(reading, "ORDERED", 0)
+    many = rows(run("show", state, name))
+    for row in [row for row in many if isinstance(row, dict) and "items" in row]:
+        row["items"].sort(key=json.dumps)
+    assert sorted(map(json.dumps, many)) == sorted(map(json.dumps, few))
+
+
+@pytest.mark.usefixtures("without_spark")
+def test_a_view_that_was_dropped_is_in_the_versions_before(state, run):
+    shown = rows(run("show", state, "big"))
+    assert "version 9 has it" in run("drop", state, "big", "--yes").stdout
+    assert rows(run("show", state, "big", "--as-of", 9)) == shown
+    assert run("show", state, "big").exit_code == 2
+    assert run("changes", state, "big", "--since", 7, "--as-of", 8, "--nested").exit_code == 0
 
 
 @pytest.mark.usefixtures("without_spark")

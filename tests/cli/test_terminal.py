@@ -74,7 +74,7 @@ def test_a_closed_stdout(state, monkeypatch):
 
 COMMANDS = [
     "explain", "show big", "changes big --since 1 --nested", "status", "history", "rollback 5 --yes", "rebuild",
-    "compact", "vacuum", "publish", "adopt big published", "verify", "doctor",
+    "compact", "vacuum", "publish", "publish big there", "adopt big there", "verify", "doctor",
 ]  # fmt: skip
 
 
@@ -93,7 +93,8 @@ def opened(monkeypatch):
 
 def test_all_commands_with_a_state_are_tried():
     states = {c.callback.__name__ for c in app.registered_commands if "catalogue" in c.callback.__annotations__}
-    assert states == {command.split()[0] for command in COMMANDS} | {"drop", "migrate"}  # not twice, of another format
+    once = {"drop", "unpublish", "migrate"}  # the last one of another format
+    assert states == {command.split()[0] for command in COMMANDS} | once
     assert {c.callback.__name__ for c in app.registered_commands} - states == {"bench", "check", "demo"}
 
 
@@ -101,7 +102,11 @@ def test_all_commands_with_a_state_are_tried():
 def test_the_url_of_a_catalogue(command, state, run, opened, monkeypatch):
     """That of the option; else that of the variable, for a state with its catalogue elsewhere and for no other."""
     pytest.importorskip("deltalake")
-    monkeypatch.chdir(state.parent)  # where adopt publishes
+    monkeypatch.chdir(state.parent)  # where "there" is
+    if command.startswith("adopt"):
+        with rn.open(state, engine="local") as db:
+            db.publish("big", "there")
+        opened.clear()
     monkeypatch.setattr("ripplenest.cli.checking.of_machine", lambda _: [])
     monkeypatch.setenv("RIPPLENEST_CATALOGUE", "postgresql://variable")
     name, *rest = command.split()

@@ -58,6 +58,17 @@ def test_status_in_words(state, run):
     ]
 
 
+def test_sources_of_versions_that_are_gone(state, run):
+    """What a source goes on after is known as long as its batches are, and that is for ever."""
+    data(run("vacuum", state, "--keep", 1, "--json"))
+    kept, gone = data(run("status", state, "--json"))["sources"]
+    assert (kept["source"], kept["seq"], kept["version"]) == (HOSTILE, 7, 8)
+    assert gone == {"source": "shop", "seq": 3, "version": None, "time": None}
+    assert re.search(r"source +shop, seq 3, of a version no longer kept\n", run("status", state).stdout)
+    with rn.open(state, engine="local") as db:
+        assert db.sources == {"shop": 3, HOSTILE: 7}
+
+
 def test_large_tables_are_not_counted(state, run, monkeypatch):
     monkeypatch.setattr(overview, "EXACT", 3)
     found = data(run("status", state, "--json"))

@@ -1,15 +1,16 @@
 """Annotations mean types: ``Bag[X]`` and ``list[X]`` are the same at every depth, in records, of rows and with NULL."""
 
 from collections import Counter
+from datetime import date, datetime
 from typing import Annotated, Any, assert_never
 
 from support.choices import Choices, seeded
 from support.schemas import MAX_DEPTH, row_type
 
-from ripplenest.nrc.surface.markers import Bag
-from ripplenest.nrc.surface.records import annotation_type, record
+from ripplenest.nrc.surface.markers import Bag, Decimal, Int
+from ripplenest.nrc.surface.records import annotation_text, annotation_type, record
 from ripplenest.nrc.types import Bag as BagType
-from ripplenest.nrc.types import Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import Base, Dict, Label, Record, Type, nullable
 
 COUNTS: Counter[str] = Counter()
 CASES = 300
@@ -39,6 +40,15 @@ def test_bags_have_two_spellings() -> None:
         c = seeded(seed)
         t = row_type(c, MAX_DEPTH)
         assert annotation_type(spelled(t, c, "rows"), "rows") == t
+
+
+def test_a_type_is_written_as_its_annotation() -> None:
+    """annotation_type(annotation_text(t)) == t"""
+    kinds = ("bool", "int", "long", "double", "string", "binary", "date", "timestamp")
+    bases = [*map(Base, kinds), Base("decimal", False, 8, 2)]
+    names = {"Bag": Bag, "Decimal": Decimal, "Int": Int, "date": date, "datetime": datetime}
+    for t in [*bases, *(nullable(b) for b in bases), *(BagType(BagType(b), True) for b in bases)]:
+        assert annotation_type(eval(annotation_text(t), names), "") == t  # noqa: S307 - what it says is Python
 
 
 def test_what_was_covered() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import ripplenest as rn
 from ripplenest import Bag
-from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TypeMismatch, UnknownName, Unsupported
+from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TypeMismatch, UnknownName, Unsupported, WrongValue
 from ripplenest.nrc.syntax import SngBag
 from ripplenest.nrc.types import Bag as BagType
 from ripplenest.nrc.types import Base, Record
@@ -77,7 +77,8 @@ def test_a_database_keeps_the_views_of_a_file(tmp_path: Path) -> None:
     program = rn.read(EXAMPLE)
     with rn.open(tmp_path, engine="local") as db:
         for r in program.relations:
-            db.relation(r.name, r.annotation, key=r.key or None)
+            db.relation(r)
+            assert db.relation(r.name, r.annotation, key=r.key or None).name == r.name  # which is what that says
         for view in program.views:
             db.create(view)
         db.load("C", ROLES)
@@ -87,6 +88,9 @@ def test_a_database_keeps_the_views_of_a_file(tmp_path: Path) -> None:
         assert db.view("related_in_the_calculus").rows() == related(FILMS)
         assert db.view("casts").rows() == casts(M=FILMS, C=ROLES)
         assert sorted(db.view("mixed").rows()) == ["Drive", "Rush"]
+        for more in ({"record": Movie}, {"key": "name"}):
+            with pytest.raises(WrongValue, match="a relation of a file has rows and a key"):
+                db.relation(program.relation("M"), **more)
     assert [(r.name, r.key) for r in program.relations] == [("M", ("name",)), ("C", ())]
 
 

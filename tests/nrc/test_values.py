@@ -256,3 +256,13 @@ def test_order_puts_null_first_and_nan_last() -> None:
     doubles = [None, -math.inf, -1.0, 0.0, 1.0, math.inf, NAN]
     assert sorted([NAN, *doubles[:-1]], key=sort_key) == doubles
     assert repr(from_value(BagValue.of(doubles), Bag(Base("double", True)))) == repr(doubles)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(1.0, True), (math.nan, True), (1.5, False), (math.inf, False), ("1", False)]
+)
+def test_integers_that_became_floats_are_told_what_makes_them_integers(value: object, told: bool) -> None:
+    """A column of pandas with NULL among integers has floats."""
+    with pytest.raises(WrongValue, match="wrong type") as error:
+        to_value(value, Base("long", True), "rows[0].n")
+    assert ('astype("Int64")' in str(error.value)) == told

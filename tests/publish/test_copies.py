@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from publish.tables import by_deltalake
-from support.shop import FILMS, movie, movies, opened
+from support.shop import FILMS, movie, movies, opened, related
 
 from ripplenest import Database
 from ripplenest.errors import NotPublished
@@ -56,7 +56,7 @@ def test_a_copy_publishes_nothing_into_the_table_of_the_first(folder: Path, layo
     with opened(copy) as db:
         with pytest.raises(NotPublished, match=BELONGS) as caught:
             put(db, "of the copy")
-        assert "adopt=True" in str(caught.value) and "another path" in str(caught.value)
+        assert all(way in str(caught.value) for way in ("unpublish(view, path)", "adopt=True", "another path"))
         for rebuild in (False, True):
             with pytest.raises(StateError, match=BELONGS):
                 db.publish("movies", folder / "t", layout, rebuild)
@@ -72,6 +72,29 @@ def test_a_copy_publishes_nothing_into_the_table_of_the_first(folder: Path, layo
     with opened(state) as db:
         put(db, "of the first")
     assert shown(folder, layout) >= {"of the first"} and "of the copy" not in shown(folder, layout)
+
+
+def test_a_copy_of_several_tables_says_it_once(folder: Path) -> None:
+    state = made(folder, "nested")
+    with opened(state) as db:
+        db.create(related)
+        db.publish("related", folder / "r", "shredded")
+    copy = Path(shutil.copytree(state, folder / "copy"))
+    with opened(copy) as db:
+        with pytest.raises(NotPublished, match=BELONGS) as caught:
+            put(db, "of the copy")
+        said, names = str(caught.value), [f"movies at {folder}/t", f"related at {folder}/r"]
+        (behind,) = db.behind()
+    assert behind.startswith(f"{', '.join(names)}: version") and behind.count(BELONGS) == said.count(BELONGS) == 1
+    assert caught.value.where == names[0] and caught.value.got == f"the same of {names[1]}"
+
+
+def test_nothing_is_adopted_where_there_is_no_table(folder: Path) -> None:
+    with opened(made(folder, "nested")) as db:
+        before = db.version
+        with pytest.raises(StateError, match="there is no table to adopt"):
+            db.publish("movies", folder / "mistyped", adopt=True)
+        assert db.version == before and not (folder / "mistyped").exists()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -45,7 +45,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.attribute(scope.read(value), name)
         case ast.Subscript(_, place):
             if (first := inline.sliced(node, scope)) is None:
-                raise hints.of_node(place if isinstance(place, ast.Slice) else node)
+                raise _no_subscript(node, place, scope)
             return first
         case ast.ListComp(elt, generators):
             return _comprehension(elt, generators, scope)
@@ -82,6 +82,19 @@ def _constant(value: object) -> Reading:
     if value is Ellipsis or isinstance(value, complex):
         raise Unsupported(f"a view cannot contain {value!r}", possible=["bool, int, float, str, bytes and None"])
     return scalars.literal(value)
+
+
+def _no_subscript(node: ast.Subscript, place: ast.expr, scope: Scope) -> Unsupported:
+    """What there is in place of ``x[place]``; the parts of a tuple are its fields."""
+    match place:
+        case ast.Slice():
+            return hints.of_node(place)
+        case ast.Constant(int() as n):
+            found, part = scope.read(node.value), f"_{n + 1}"
+            if isinstance(found, Element) and isinstance(found.type, Record) and part in found.type.names:
+                hint = f"its field, `{ast.unparse(node.value)}.{part}`, or names for its parts, `for (a, b), xs in`"
+                return hints.unsupported("a part of a tuple by its place", hint)
+    return hints.of_node(node)
 
 
 # ---------------------------------------------------------------- bags

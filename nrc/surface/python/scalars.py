@@ -188,8 +188,7 @@ def _member(left: Reading, right: Reading | Sequence[Reading]) -> Element:
         right = [Static(v) for v in _ordered(right.value)]
     if isinstance(right, Reading):
         if is_bag(right):
-            hint = "a second `for` with a condition: `[x for x in xs for y in ys if y == x]`"
-            raise _no_base(describe(right), hint)
+            raise _no_base(describe(right), "`rn.exists(y for y in ys if y == x)`")  # and `not` before it for `not in`
         return apply("contains", [right, left])
     if any(settle(r) == Untyped("None") for r in right):
         raise Unsupported("a value is never equal to NULL", possible=["`x is None or x in (...)`"])

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from attrs import define, field, frozen
 from lark import Tree
 
-from ripplenest.nrc.arguments import local_path
+from ripplenest.nrc.arguments import flag, local_path
 from ripplenest.nrc.arguments import text as check_text
 from ripplenest.nrc.border import bordered, public
 from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
@@ -59,12 +59,23 @@ class TextView:
 
 
 @frozen
+class WrongView:
+    """A view of a file that has no meaning, below ``above`` views that have one; without a name the record or relation
+    that ended the reading."""
+
+    name: str | None
+    error: QueryError
+    above: int
+
+
+@frozen
 @public
 class Program:
-    """What a file declares, in its order."""
+    """What a file declares, in its order; ``wrong`` is what was left out of it (``read``, not ``strict``)."""
 
     relations: tuple[Declared, ...]
     views: tuple[TextView, ...]
+    wrong: tuple[WrongView, ...] = ()
 
     def view(self, name: str) -> TextView:
         """The view ``name``. Raises UnknownView."""
@@ -82,8 +93,11 @@ class Program:
 
 
 @bordered
-def read_file(path: Path | str) -> Program:
-    """The program in a file, which is UTF-8. Raises ParseError or another QueryError with file, line and column."""
+def read_file(path: Path | str, strict: bool = True) -> Program:
+    """The program in a file, which is UTF-8. Raises ParseError or another QueryError with file, line and column.
+
+    Not ``strict``, it goes on after a view that is wrong, which is not there for what follows.
+    """
     try:
         with local_path(path, "read: path").open("rb") as file:
             raw = file.read(MAX_SOURCE + 1)
@@ -93,7 +107,7 @@ def read_file(path: Path | str) -> Program:
     if len(raw) > MAX_SOURCE:
         raise TooBig("the source is too big", where=str(path), wanted=f"at most {MAX_SOURCE} bytes")
     try:
-        return parse_file(raw.decode("utf-8-sig"), str(path))
+        return parse_file(raw.decode("utf-8-sig"), str(path), strict)
     except UnicodeDecodeError as error:
         good = raw[: error.start].decode("utf-8", "replace").split("\n")
         place = Place(len(good), len(good[-1]) + 1, len(good), len(good[-1]) + 2)
@@ -102,14 +116,18 @@ def read_file(path: Path | str) -> Program:
 
 
 @bordered
-def parse_file(text: str, where: str = "text") -> Program:
-    """The program that ``text`` is; ``where`` is what messages call it. Raises ParseError or another QueryError."""
+def parse_file(text: str, where: str = "text", strict: bool = True) -> Program:
+    """The program that ``text`` is; ``where`` is what messages call it, ``strict`` as of ``read``. Raises ParseError or
+    another QueryError."""
     lines = source(check_text(text, "parse: text"), check_text(where, "parse: where"))
+    flag(strict, "parse: strict")
     found = _Reading(lines, text)
     for node in subtrees(tree(text, lines, "file")):
-        with lines.located(node):
+        if strict:
             found.declare(node)
-    return Program(tuple(found.relations.values()), tuple(found.views.values()))
+        elif not found.goes_on(node):
+            break
+    return Program(tuple(found.relations.values()), tuple(found.views.values()), tuple(found.wrong))
 
 
 @define
@@ -121,8 +139,26 @@ class _Reading:
     records: dict[str, Type] = field(factory=dict)
     relations: dict[str, Declared] = field(factory=dict)
     views: dict[str, TextView] = field(factory=dict)
+    wrong: list[WrongView] = field(factory=list)
+
+    def goes_on(self, node: Node) -> bool:
+        """Declare, or know that it is wrong; whether what follows can be read. Of a wrong record or relation nearly all
+        that follows would be wrong for it."""
+        is_view = node.data not in ("record_declaration", "relation_declaration")
+        try:
+            self.declare(node)
+        except QueryError as error:
+            name = spelled(subtrees(node)[0]) if is_view else None
+            self.wrong.append(WrongView(name, error, len(self.views)))
+            return is_view
+        return True
 
     def declare(self, node: Node) -> None:
+        """Raises QueryError with its place."""
+        with self.lines.located(node):
+            self._declare(node)
+
+    def _declare(self, node: Node) -> None:
         with self.lines.located(subtrees(node)[0]):
             name = spelled(subtrees(node)[0])
             known = self.records if node.data == "record_declaration" else {**self.relations, **self.views}

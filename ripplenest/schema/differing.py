@@ -1,0 +1,110 @@
+"""How rows or keys that are declared differ from others: the fields that do, and what makes one of the other."""
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from ripplenest.errors import RelationChanged
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface.records import annotation_text
+from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null
+from ripplenest.schema.altered import holds
+from ripplenest.schema.relation import Relation
+from ripplenest.shred.places import child_path
+
+
+@frozen
+class Differing:
+    """A field as it is declared and as it comes, and the call on a relation that makes one of the other, if any."""
+
+    declared: str
+    came: str
+    way: str = ""
+
+
+def differing(declared: Type, came: Type, path: str = "") -> Iterator[Differing]:
+    """What differs, at every depth. Law: nothing does if and only if the types are equal."""
+    match declared, came:
+        case Record(old), Record(new):
+            yield from _fields(dict(old), dict(new), path)
+        case Bag(old_row, old_null), Bag(new_row, new_null) if old_null == new_null and old_row != new_row:
+            yield from differing(old_row, new_row, path)
+        case _ if declared != came:
+            is_field = path and holds(declared, came)
+            way = f'widen("{path}", {annotation_text(came)})' if is_field else ""
+            yield Differing(_said(path, declared), _said(path, came), way)
+
+
+def _fields(old: dict[str, Type], new: dict[str, Type], path: str) -> Iterator[Differing]:
+    names = dict(_renamed(old, new))
+    for a, b in names.items():
+        way = f'rename("{_path(path, a)}", "{b}")'
+        yield Differing(_said(_path(path, a), old[a]), _said(_path(path, b), new[b]), way)
+    gone = [name for name in old if name not in new and name not in names]
+    more = [name for name in new if name not in old and name not in names.values()]
+    yield from (Differing(_said(_path(path, n), old[n]), f"no {_path(path, n)}") for n in gone)
+    yield from (Differing(f"no {_path(path, n)}", _said(_path(path, n), new[n]), _add(path, n, new[n])) for n in more)
+    kept = [names.get(name, name) for name in old if name not in gone]
+    if list(new)[: len(kept)] != kept:
+        where = f"the fields of {path}" if path else "fields"
+        yield Differing(f"{where} in the order {', '.join([*kept, *more])}", f"in the order {', '.join(new)}")
+    for name, t in old.items():
+        if name in new:
+            yield from differing(t, new[name], _path(path, name))
+
+
+def _renamed(old: dict[str, Type], new: dict[str, Type]) -> Iterator[tuple[str, str]]:
+    """Base fields that may have another name: in the place of each there is one that it had not, of its type."""
+    for a, b in zip(old, new, strict=False):
+        if a not in new and b not in old and old[a] == new[b] and isinstance(old[a], Base):
+            yield a, b
+
+
+def _add(path: str, name: str, t: Type) -> str:
+    if isinstance(t, Record) or not (isinstance(t, Base) or may_be_null(t)):
+        return ""
+    default = "" if may_be_null(t) else ", default=..."
+    return f'add("{_path(path, name)}", {annotation_text(t)}{default})'
+
+
+def _path(path: str, name: str) -> str:
+    return child_path(path, name) if path else name
+
+
+def _said(path: str, t: Type) -> str:
+    return f"{path}: {t}" if path else str(t)
+
+
+def relation_changed(known: Relation, wanted: Relation) -> RelationChanged:
+    """What is wrong with a relation that the state holds otherwise: only what differs is told."""
+    found = [*differing(known.row, wanted.row), *_kept(known, wanted)]
+    ways = [f'relation("{known.name}").{d.way}' for d in found if d.way]
+    return RelationChanged(
+        f"the state holds {known.name} differently",
+        where=f"relation {known.name}",
+        wanted=", ".join(d.declared for d in found),
+        got=", ".join(d.came for d in found),
+        possible=[*ways, "another name", "a new state directory"],
+    )
+
+
+def other_rows(view: str, relation: str, declared: Type, read: Type) -> TypeMismatch:
+    """What is wrong with a view that reads rows as they are not."""
+    found = list(differing(declared, read))
+    return TypeMismatch(
+        f"the view reads {relation} with other fields than it was declared with",
+        where=f"view {view}",
+        wanted=", ".join(d.declared for d in found),
+        got=", ".join(d.came for d in found),
+        possible=["the record that was declared", *(f'relation("{relation}").{d.way}' for d in found if d.way)],
+    )
+
+
+def _kept(known: Relation, wanted: Relation) -> Iterator[Differing]:
+    """Keys and immutable bags that differ."""
+    old, new = dict(known.keys), dict(wanted.keys)
+    inner = ((f"key of {part}", old.get(part, ()), new.get(part, ())) for part in {**old, **new})
+    others = (("immutable", known.immutable, wanted.immutable), ("arrays", known.arrays, wanted.arrays))
+    for what, a, b in (("key", known.key, wanted.key), *inner, *others):
+        if a != b:
+            yield Differing(*(f"{what} {', '.join(names)}" if names else f"no {what}" for names in (a, b)))
