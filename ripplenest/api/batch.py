@@ -43,8 +43,8 @@ class Batch:
     def insert(self, relation: str, rows: object) -> None:
         """Add rows: dicts, records, a DataFrame or whatever else hands out Arrow data; nested bags as lists.
 
-        Rows of a large DataFrame stay where they are, as those of a load: their types are looked at when the block
-        ends.
+        Rows of a large DataFrame stay where they are, as those of a load, and so do those of a large file: their types
+        are looked at when the block ends.
         """
         r = self._relation(relation)
         given = self._spread(r, rows, f"insert {relation}: rows") if self._open else None

@@ -148,7 +148,8 @@ class Database:
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
 
-        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. The same load again
+        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. With ``engine="spark"``
+        so do those of a file, which Spark then opens, such as ``"s3a://lake/films.parquet"``. The same load again
         changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other rows, what is wrong
         with rows, and EnvironmentProblem for workers that lack this package or do not see the folder of the state.
         """
@@ -381,7 +382,7 @@ class Database:
         from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
 
         if self._loads is None:
-            self._loads = TaskLoads(self._store.room.memory)
+            self._loads = TaskLoads(self._store.room.memory, lambda: self.spark)
         return self._loads
 
     def _builds(self) -> Builds:

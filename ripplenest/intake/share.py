@@ -49,7 +49,7 @@ Write = Callable[[Sequence[Unwritten]], list[Segment]]
 class Loading:
     """Rows for ``relation``, in ``version``; ``folds`` are those of its bags that become arrays, and ``specs`` its
     tables. They are all of its rows, or come to those ``before`` them. Messages call what is done ``where``, and
-    the rows ``given`` where only their types are looked at."""
+    the rows ``given`` where only their types are looked at. They come as ``lines`` of JSON where these have a name."""
 
     relation: Relation
     folds: tuple[Fold, ...]
@@ -58,6 +58,7 @@ class Loading:
     where: str
     given: str
     before: Detached | None = None
+    lines: str | None = None
 
     def is_for(self, other: "Loading") -> bool:
         """Whether it stores the same rows in the same tables, in whichever version."""

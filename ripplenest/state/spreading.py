@@ -16,8 +16,9 @@ from ripplenest.data.rows import Rows
 from ripplenest.errors import CorruptState
 from ripplenest.intake import operations
 from ripplenest.intake.apply import is_found
+from ripplenest.intake.files import is_path
 from ripplenest.intake.given import Given
-from ripplenest.intake.ingest import is_frame
+from ripplenest.intake.ingest import is_frame, read_rows
 from ripplenest.intake.operations import Operation, Write
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spread import Spread
@@ -63,19 +64,33 @@ class Spreading:
     tasks: Callable[[], Tasks] | None
 
     def rows(self, r: Relation, rows: object, where: str) -> Given | None:
-        """Rows that stay where they are: of a DataFrame that is no small piece of work, where Spark is asked for. None
-        for others. Raises WrongColumns.
+        """Rows that stay where they are: of a DataFrame or a file that is no small piece of work, where Spark is asked
+        for. None for others. Raises WrongColumns, and WrongValue for a file that Spark does not read.
 
         How many there are is a job of Spark, which computes the DataFrame once more. Where nobody asks for Spark that
         is not worth it: nearly all batches are too small to go there.
         """
-        if self.tasks is None or self.engines.wanted != "spark" or not is_frame(rows) or not r.parts[r.name].types:
+        if self.engines.wanted != "spark":
             return None
-        tasks = self.tasks()
-        if not tasks.takes(rows):
+        tasks, found = self.carried(r, rows, where)
+        if tasks is None:
             return None
-        many = tasks.many(rows, r.row, where)
-        return Spread(r, rows, many, where) if many > operations.SPREAD else None
+        many = tasks.many(found, r.row, where)
+        if many > operations.SPREAD:
+            return Spread(r, found, many, where)
+        return read_rows(found, r.row, where, r.key) if found is not rows else None
+
+    def carried(self, r: Relation, rows: object, where: str) -> tuple[Tasks | None, object]:
+        """Who takes rows that are with several processes, and they: those of a file are, where Spark is asked for. The
+        rows as they are, if nobody does."""
+        if self.tasks is None or not r.parts[r.name].types:
+            return None, rows
+        if is_path(rows) and self.engines.wanted == "spark":
+            tasks = self.tasks()
+            return tasks, tasks.opened(rows, r.row, where)
+        if is_frame(rows) and self.tasks().takes(rows):
+            return self.tasks(), rows
+        return None, rows
 
     def look(self, known: Sequence[Operation], snapshot: Unfolding) -> None:
         """Find out what the rows of operations are, of a batch that was applied before."""

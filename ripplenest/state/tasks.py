@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from ripplenest.data.content import Content
 from ripplenest.data.rows import Rows
+from ripplenest.intake.files import FilePath
 from ripplenest.intake.share import Loading
 from ripplenest.nrc.types import Type
 from ripplenest.plan.planned import Plan
@@ -28,6 +29,9 @@ ALONE = 200_000  # rows of work that the driver hands to Spark and takes back so
 
 class Tasks(Protocol):
     """Who loads rows that are with several processes, and stay there (``ripplenest/tasks``)."""
+
+    def opened(self, path: FilePath, row: Type, where: str) -> object:
+        """The rows of a file, or of the files at a URI, as such rows. Raises WrongValue."""
 
     def takes(self, rows: object) -> bool:
         """Whether these are such rows."""

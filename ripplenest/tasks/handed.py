@@ -89,16 +89,16 @@ def loading_text(work: Loading, here: Surroundings) -> str:
     specs = [spec_to_json(spec) for spec in work.specs.values()]
     folds = [fold.root for fold in work.folds]
     before = None if work.before is None else _detached_to_json(work.before)
-    said = [work.version, work.where, work.given, before]
+    said = [work.version, work.where, work.given, before, work.lines]
     return json.dumps([asdict(here), r.name, relation_text(r), folds, specs, said])
 
 
 def loading_of(text: str) -> tuple[Loading, Surroundings]:
-    here, name, relation, folds, specs, (version, where, given, before) = json.loads(text)
+    here, name, relation, folds, specs, (version, where, given, before, lines) = json.loads(text)
     r = relation_of(name, relation)
     found = {spec.name: spec for spec in map(spec_of_json, specs)}
     folded, stored = tuple(Fold(r, root) for root in folds), None if before is None else _detached_of_json(before)
-    return Loading(r, folded, found, version, where, given, stored), Surroundings(**here)
+    return Loading(r, folded, found, version, where, given, stored, lines), Surroundings(**here)
 
 
 def _detached_to_json(tables: Detached) -> list[Any]:

@@ -12,11 +12,12 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, field, frozen
-from pyspark.sql import DataFrame
+from attrs import asdict, evolve, field, frozen
+from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.content import Content
 from ripplenest.intake.faults import Fault, first_faults
+from ripplenest.intake.files import FilePath
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.settling import keys_again, settle
 from ripplenest.intake.share import Loading, Share, Taken
@@ -40,22 +41,29 @@ from ripplenest.tasks.handed import (
     taken_of,
     taken_text,
 )
-from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, SparkJobs, check_seen, gathered
+from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, check_seen, gathered
 from ripplenest.tasks.kinds import Again, Looking, Settling, Taking
+from ripplenest.tasks.opened import Opened, jobs_beside, rows_of_lines
 from ripplenest.tasks.seeing import sees
 
 
 @frozen
 class TaskLoads:
-    """Loads whose tasks may take ``memory`` each (``commits.Tasks``); ``jobs`` are those beside the rows of a load."""
+    """Loads whose tasks may take ``memory`` each (``commits.Tasks``); ``jobs`` are those beside the rows of a load.
+    Files are opened by ``spark``."""
 
     memory: int
-    jobs: Callable[[Any], Jobs] = SparkJobs
+    spark: Callable[[], SparkSession]
+    jobs: Callable[[Any], Jobs] = jobs_beside
     _seen: dict[Path, bool] = field(factory=dict, init=False)
+
+    def opened(self, path: FilePath, row: Type, where: str) -> object:
+        """The rows of a file, as what tasks take. Raises WrongValue for one that Spark does not read."""
+        return Opened.of(self.spark(), path, row, where)
 
     def takes(self, rows: object) -> bool:
         """Whether there is more than what the driver has anyway."""
-        return isinstance(rows, DataFrame) and not rows.isLocal()
+        return isinstance(rows, Opened) or (isinstance(rows, DataFrame) and not rows.isLocal())
 
     def many(self, rows: object, row: Type, where: str) -> int:
         """How many there are; none of other columns. Raises WrongColumns."""
@@ -71,18 +79,15 @@ class TaskLoads:
 
     def content(self, rows: object, work: Loading, staging: Staging) -> Content:
         """What the rows are; nothing is written. Raises what is wrong with their types."""
-        taken = self._shares(self.jobs(rows), Looking, work, staging)
-        _check(work.given, taken, [f for t in taken.values() for f in t.types])
-        return _content(taken)
+        return _content(self._shares(rows, Looking, _named(work, rows), staging))
 
     def load(
         self, rows: object, work: Loading, staging: Staging, tables: Mapping[str, int], first: int
     ) -> tuple[Written, dict[str, int], Content]:
         """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
         and what they are. Raises WrongColumns, WrongValue, DuplicateKey."""
-        jobs = self.jobs(rows)
-        taken = self._shares(jobs, Taking, work, staging)
-        _check(work.given, taken, [f for t in taken.values() for f in t.types])
+        jobs, work = self.jobs(rows), _named(work, rows)
+        taken = self._shares(rows, Taking, work, staging)
         here, sources = self._here(staging), _sources(work, taken)
         if any(t.is_wrong for t in taken.values()):
             again = _again(jobs, work, here, sources)
@@ -101,14 +106,24 @@ class TaskLoads:
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(staging.folder), str(staging.folder), self.memory)
 
-    def _shares(self, jobs: Jobs, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
-        """What came of each share. Raises WrongColumns for columns of no rows, and EnvironmentProblem."""
+    def _shares(self, rows: object, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
+        """What came of each share. Raises what is wrong with the types of rows, and EnvironmentProblem."""
+        jobs = self.jobs(rows)
         said = jobs.on_rows(job, loading_text(work, self._here(staging)))
         check_seen(said.values(), staging.folder)
         taken = {share: taken_of(text) for share, text in said.items()}
         if not any(t.rows for t in taken.values()):
             read_rows(jobs.schema.empty_table(), work.relation.row, work.given)
+        faults = [f for t in taken.values() for f in t.types]
+        if isinstance(rows, Opened):
+            rows.check_lines(faults)
+        _check(work.given, taken, faults)
         return taken
+
+
+def _named(work: Loading, rows: object) -> Loading:
+    """Work on rows of files that come as lines."""
+    return evolve(work, lines=rows.named) if isinstance(rows, Opened) and rows.are_lines else work
 
 
 def _content(taken: Mapping[int, Taken]) -> Content:
@@ -187,4 +202,6 @@ def take(text: str, share: int, batches: Batches, writes: bool) -> str:
     numbers = Shared.of_rows(disk.folder, work.version), Shared.of_arrays(disk.folder, work.version)
     write = partial(written, disk=disk, room=room, lasts=False) if writes else None
     with here.messages():
-        return taken_text(Share(work, share, numbers, write, room).take(gathered(batches, room)))
+        tables = gathered(batches, room)
+        rows = tables if work.lines is None else rows_of_lines(tables, work.relation.row, work.lines, share)
+        return taken_text(Share(work, share, numbers, write, room).take(rows))

@@ -1,0 +1,105 @@
+"""Files that Spark opens, whose rows its tasks read: the same versions, digests and rows as here, and the same words
+for what is wrong."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import ripplenest as rn
+from ripplenest import Bag, Database
+from ripplenest.errors import WrongColumns, WrongValue
+from ripplenest.intake import operations
+from ripplenest.intake.spread import Spread
+from ripplenest.state import commits
+
+SPLIT = "spark.sql.files.maxPartitionBytes"
+
+
+pytestmark = pytest.mark.usefixtures("pieces")
+
+
+@rn.record
+class Film:
+    film: int
+    out: date | None
+    tags: Bag[str]
+
+
+def film(n: int) -> dict[str, Any]:
+    return {"film": n, "out": f"2024-02-{n % 28 + 1:02}", "tags": ["é"] * (n % 3)}
+
+
+def lines(path: Path, first: int, many: int, *more: bytes) -> Path:
+    """Some of them empty."""
+    found = [json.dumps(film(n)).encode() + b"\r\n" for n in range(first, first + many)]
+    path.write_bytes(b"\n".join([*found[:50], *more, *found[50:]]))
+    return path
+
+
+@pytest.fixture
+def pieces(spark: SparkSession) -> Any:
+    """Files come in several."""
+    before = spark.conf.get(SPLIT)
+    spark.conf.set(SPLIT, "1500")
+    yield
+    spark.conf.set(SPLIT, before or "")
+
+
+@pytest.fixture
+def both(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Database]:
+    """One state whose driver reads files, and one whose tasks do."""
+    monkeypatch.setattr(operations, "SPREAD", 60)
+    found = [rn.open(tmp_path / "here", engine="local"), rn.open(tmp_path / "there", engine="spark", spark=spark)]
+    for db in found:
+        db.relation("F", Film, key="film")
+    return found
+
+
+def test_tasks_read_what_the_driver_reads(
+    both: list[Database], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = both
+    odd, few, table = (
+        lines(tmp_path / "a [b], {c}*.jsonl", 0, 90),
+        lines(tmp_path / "few.ndjson", 90, 20),
+        tmp_path / "t",
+    )
+    many = [{**film(n), "out": None} for n in range(200, 300)]
+    schema = pa.schema([("film", pa.int64()), ("out", pa.date32()), ("tags", pa.list_(pa.string()))])
+    pq.write_table(pa.Table.from_pylist(many, schema), table.with_suffix(".parquet"))
+    work: list[tuple[str, Any]] = [("s", few), ("s", str(table.with_suffix(".parquet")))]
+    here.load("F", odd)
+    for seq, (source, path) in enumerate(work):
+        with here.batch(source, seq) as b:
+            b.insert("F", path)
+    monkeypatch.setattr(commits, "read_pieces", lambda *_: pytest.fail("the driver reads"))
+    monkeypatch.setattr(Spread, "_here", lambda _: pytest.fail("the driver reads what comes"))
+    assert there.load("F", odd) == here.version - 2 == there.load("F", str(odd))
+    for seq, (source, path) in enumerate(work):
+        with there.batch(source, seq) as b:
+            b.insert("F", path if seq else f"file:{path}")
+    assert there._store.batches() == here._store.batches() and there.verify().ok
+    assert sorted(map(repr, there.relation("F").rows())) == sorted(map(repr, here.relation("F").rows()))
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"film": "x"}', b'{"film": 7, "tags": [], "z": 1}', b"[", b'{"film": null, "tags": []}']
+)
+def test_what_is_wrong_is_said_as_here(both: list[Database], tmp_path: Path, line: bytes) -> None:
+    """Of the line in its file, also where few lines are read by the driver."""
+    path, few = lines(tmp_path / "a.jsonl", 0, 90, line, line), lines(tmp_path / "few.jsonl", 0, 20, line)
+    here, there = both
+    said = list[tuple[str, str]]()
+    for db in both:
+        with pytest.raises((WrongValue, WrongColumns)) as loaded:
+            db.load("F", path)
+        with pytest.raises((WrongValue, WrongColumns)) as inserted, db.batch() as b:
+            b.insert("F", few if db is here else f"file:{few}")
+        said.append((str(loaded.value), str(inserted.value).replace(f"file:{few}", str(few))))
+    assert said[0] == said[1] and here.version == there.version == 1
