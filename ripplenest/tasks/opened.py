@@ -70,11 +70,11 @@ class Opened:
 
     def _line(self, number: int) -> str:
         """What messages call the line with a number of Spark's. Pieces of a file have numbers in their order."""
-        numbers = self.frame.select(F.col("_metadata.file_path").alias("file"), _number())
-        ((file,),) = numbers.filter(F.col("n") == number).select("file").collect()
-        before = numbers.filter((F.col("file") == file) & (F.col("n") <= number)).count()
+        numbers = self.frame.select(F.col("_metadata")["file_path"].alias("file"), _number())
+        until = numbers.filter(F.col("n") <= number).coalesce(1).groupBy("file").agg(F.max("n"), F.count("n"))
+        _, file, lines = max((last, file, lines) for file, last, lines in until.collect())
         named = self.named if len(self.frame.inputFiles()) == 1 else f"{self.named}: {unquote(file)}"
-        return f"{named}: line {before}"
+        return f"{named}: line {lines}"
 
 
 @frozen

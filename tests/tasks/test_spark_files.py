@@ -88,18 +88,55 @@ def test_tasks_read_what_the_driver_reads(
     assert sorted(map(repr, there.relation("F").rows())) == sorted(map(repr, here.relation("F").rows()))
 
 
-@pytest.mark.parametrize(
-    "line", [b'{"film": "x"}', b'{"film": 7, "tags": [], "z": 1}', b"[", b'{"film": null, "tags": []}']
-)
+WRONG = [b'{"film": 7, "tags": [], "z": 1}', b'{"film": "x"}', b"[", b'{"film": null, "tags": []}']
+
+
+@pytest.mark.parametrize("line", [WRONG[0], *(pytest.param(line, marks=pytest.mark.long) for line in WRONG[1:])])
 def test_what_is_wrong_is_said_as_here(both: list[Database], tmp_path: Path, line: bytes) -> None:
-    """Of the line in its file, also where few lines are read by the driver."""
-    path, few = lines(tmp_path / "a.jsonl", 0, 90, line, line), lines(tmp_path / "few.jsonl", 0, 20, line)
-    here, there = both
-    said = list[tuple[str, str]]()
+    """Of the line in its file."""
+    path, said = lines(tmp_path / "a.jsonl", 0, 90, line, line), list[str]()
     for db in both:
-        with pytest.raises((WrongValue, WrongColumns)) as loaded:
+        with pytest.raises((WrongValue, WrongColumns)) as found:
             db.load("F", path)
-        with pytest.raises((WrongValue, WrongColumns)) as inserted, db.batch() as b:
-            b.insert("F", few if db is here else f"file:{few}")
-        said.append((str(loaded.value), str(inserted.value).replace(f"file:{few}", str(few))))
-    assert said[0] == said[1] and here.version == there.version == 1
+        said.append(str(found.value))
+    assert said[0] == said[1] and both[1].version == 1
+
+
+@pytest.mark.long
+def test_what_is_wrong_with_few_lines(both: list[Database], tmp_path: Path) -> None:
+    """Which the driver reads."""
+    path, said = lines(tmp_path / "a.jsonl", 0, 20, WRONG[0]), list[str]()
+    for db, given in zip(both, (str(path), f"file:{path}"), strict=True):
+        with pytest.raises(WrongColumns) as found, db.batch() as b:
+            b.insert("F", given)
+        said.append(str(found.value).replace(given, "it"))
+    assert said[0] == said[1]
+
+
+@pytest.mark.long
+def test_a_folder_of_lines(both: list[Database], tmp_path: Path) -> None:
+    """Each file has lines of its own."""
+    folder, (_, db) = tmp_path / "all.jsonl", both
+    folder.mkdir()
+    lines(folder / "one.json", 0, 90)
+    lines(folder / "two.json", 90, 70)
+    assert db.load("F", folder) == 2 and db.relation("F").count() == 160
+    lines(folder / "two.json", 90, 70, WRONG[0])
+    with pytest.raises(WrongColumns, match=r"rows: .*all.jsonl: file:.*two.json: line 101"), db.batch() as b:
+        b.insert("F", folder)
+
+
+def test_what_spark_does_not_open(both: list[Database], tmp_path: Path) -> None:
+    here, there = both
+    (tmp_path / "bad.parquet").write_bytes(b"nothing")
+    for path, said in (
+        (tmp_path / "bad.parquet", "cannot be read"),
+        (tmp_path / "no.jsonl", "no such file"),
+        (f"file:{tmp_path}/no.jsonl", "no such file"),
+        ("zz://a/b.jsonl", "cannot be read"),
+        ("zz://a/b", "not a file of rows"),
+    ):
+        with pytest.raises(WrongValue, match=said):
+            there.load("F", path)
+    with pytest.raises(WrongValue, match="opened by Spark alone"):
+        here.load("F", "zz://a/b.jsonl")
