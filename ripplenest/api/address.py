@@ -22,7 +22,7 @@ from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.types import Bag, Base, Record, Site, Type
 from ripplenest.nrc.values import to_value
-from ripplenest.schema.relation import Part, Relation
+from ripplenest.schema.relation import Part, Relation, key_type
 from ripplenest.shred.places import child_path
 
 Emit = Callable[[Deep | Set], None]
@@ -351,12 +351,6 @@ def keys_given(keys: object, fields: dict[str, object], where: str) -> object:
         what, wanted = "which rows go", "the fields of one key, or rows of keys"
         raise UnknownKey(what, where=where, wanted=wanted, got="both" if fields else "neither")
     return [fields] if keys is None else keys
-
-
-def key_type(row: Type, key: tuple[str, ...]) -> Record:
-    """The rows that are keys of rows."""
-    assert isinstance(row, Record)
-    return Record(tuple((name, t) for name, t in row.fields if name in key))
 
 
 def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Where:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from types import TracebackType
 
-from ripplenest.api.address import Chosen, Rows, key_type, keys_given, start
+from ripplenest.api.address import Chosen, Rows, keys_given, start
 from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
@@ -11,12 +11,12 @@ from ripplenest.intake.operations import Operation, Verb, Write
 from ripplenest.nrc.border import public
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
-from ripplenest.schema.relation import Relation
+from ripplenest.schema.relation import Relation, key_type
 from ripplenest.state.notes import LOADS
 from ripplenest.state.report import Report
 
 Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
-Spread = Callable[[Relation, object, str], Given | None]
+Spread = Callable[[Verb, Relation, object, str], Given | None]
 
 
 @public
@@ -46,19 +46,16 @@ class Batch:
         Rows of a large DataFrame stay where they are, as those of a load, and so do those of a large file: their types
         are looked at when the block ends.
         """
-        r = self._relation(relation)
-        given = self._spread(r, rows, f"insert {relation}: rows") if self._open else None
-        if given is None:
-            self._write("insert", relation, rows)
-        else:
-            self._record(Write("insert", relation, given))
+        self._write("insert", relation, rows)
 
     def delete(self, relation: str, rows: object) -> None:
-        """Take rows away; each must be there, with equal contents at every depth."""
+        """Take rows away; each must be there, with equal contents at every depth. Many rows without inner bags stay
+        where they are, as those of an insert."""
         self._write("delete", relation, rows)
 
     def upsert(self, relation: str, rows: object) -> None:
-        """Put rows in place of those with the same key, or add them. Raises NoKey without a key."""
+        """Put rows in place of those with the same key, or add them. Only rows that differ change. Many rows stay where
+        they are, as those of an insert, if all rows that hold bags have keys. Raises NoKey without a key."""
         r = self._relation(relation)
         if not r.key:
             raise NoKey("upsert needs a key", where=relation, possible=["relation(name, record, key=...)", "insert"])
@@ -72,8 +69,7 @@ class Batch:
             possible = ["relation(name, record, key=...)", "delete"]
             raise NoKey("delete_key needs a key", where=relation, possible=possible)
         where = f"delete_key {relation}"
-        rows = read_rows(keys_given(keys, fields, where), key_type(r.row, r.key), f"{where}: rows")
-        self._record(Write("delete_key", relation, rows))
+        self._write("delete_key", relation, keys_given(keys, fields, where))
 
     def at(self, relation: str, /, **fields: object) -> Rows:
         """The one row with these fields (its key, or any base fields), or the holder of ``label=``, for a deep update.
@@ -112,8 +108,12 @@ class Batch:
             self._report = self._commit(tuple(self._operations), self._source, self._seq)
 
     def _write(self, verb: Verb, relation: str, rows: object) -> None:
-        r = self._relation(relation)
-        self._record(Write(verb, relation, read_rows(rows, r.row, f"{verb} {relation}: rows", r.key)))
+        r, where = self._relation(relation), f"{verb} {relation}: rows"
+        given = self._spread(verb, r, rows, where) if self._open else None
+        if given is None:
+            row, key = (key_type(r.row, r.key), ()) if verb == "delete_key" else (r.row, r.key)
+            given = read_rows(rows, row, where, key)
+        self._record(Write(verb, relation, given))
 
     def _record(self, operation: Operation) -> None:
         if not self._open:

@@ -29,7 +29,7 @@ from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_pieces
 from ripplenest.intake.loading import load
 from ripplenest.intake.operations import LOADS as LOADED
-from ripplenest.intake.operations import Operation, Write
+from ripplenest.intake.operations import Operation, Verb, Write
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
 from ripplenest.intake.spread import are_spread
@@ -82,9 +82,9 @@ class Commits:
     def _declared(self) -> Declared:
         return self.state.declared
 
-    def spread(self, r: Relation, rows: object, where: str) -> Given | None:
+    def spread(self, verb: Verb, r: Relation, rows: object, where: str) -> Given | None:
         """Rows for a batch that stay where they are, if they are to. Raises WrongColumns."""
-        return self._spreading.rows(r, rows, where)
+        return self._spreading.rows(verb, r, rows, where)
 
     @property
     def _spreading(self) -> Spreading:
@@ -120,7 +120,7 @@ class Commits:
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
         where, room = f"load {name}: rows", self.state.room
-        tasks, rows = self._spreading.carried(r, rows, where)
+        tasks, rows = self._spreading.carried(r, r.row, rows, where)
         if tasks is not None and not is_older(applied):
             return self._load_by_tasks(tasks, r, rows, snapshot, applied, last + 1)
         write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))

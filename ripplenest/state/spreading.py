@@ -1,7 +1,8 @@
-"""Rows of batches that stay with several processes: what an insert of many does to the parts of its relation is in
-files that tasks wrote, and the driver is told names and numbers.
+"""Rows of batches that stay with several processes: what a write of many does to the parts of its relation is in files
+that tasks wrote, and the driver is told names and numbers.
 
-A relation whose rows a batch changes in no other way gets them as a load would (``intake/share.py``). Operations that
+A relation whose rows a batch changes in no other way gets them as a load would (``intake/share.py``), and an upsert or
+a delete is summed with what is stored, where labels are made of keys (``intake/replacing.py``). Operations that
 follow one another on one relation see what those before them did: then rows come here, as they do where workers do not
 see the folder of the state, or where a state of an earlier release has other access keys.
 """
@@ -19,11 +20,13 @@ from ripplenest.intake.apply import is_found
 from ripplenest.intake.files import is_path
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import is_frame, read_rows
-from ripplenest.intake.operations import Operation, Write
+from ripplenest.intake.operations import Operation, Verb, Write
+from ripplenest.intake.replacing import is_replaced
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spread import Spread
+from ripplenest.nrc.types import Type
 from ripplenest.run.engines import Engines
-from ripplenest.schema.relation import Relation
+from ripplenest.schema.relation import Relation, key_type
 from ripplenest.state.state import State
 from ripplenest.state.tasks import Tasks, loading
 from ripplenest.store.detached import Detached
@@ -57,37 +60,40 @@ class Taken:
 
 @frozen
 class Spreading:
-    """Large inserts into one state, by ``tasks`` if there can be any."""
+    """Large writes to one state, by ``tasks`` if there can be any."""
 
     state: State
     engines: Engines
     tasks: Callable[[], Tasks] | None
 
-    def rows(self, r: Relation, rows: object, where: str) -> Given | None:
+    def rows(self, verb: Verb, r: Relation, rows: object, where: str) -> Given | None:
         """Rows that stay where they are: of a DataFrame or a file that is no small piece of work, where Spark is asked
-        for. None for others. Raises WrongColumns, and WrongValue for a file that Spark does not read.
+        for, if tasks can do with them what is to be done. None for others. Raises WrongColumns, and WrongValue for a
+        file that Spark does not read.
 
         How many there are is a job of Spark, which computes the DataFrame once more. Where nobody asks for Spark that
         is not worth it: nearly all batches are too small to go there.
         """
         if self.engines.wanted != "spark":
             return None
-        tasks, found = self.carried(r, rows, where)
+        is_keys = verb == "delete_key"
+        row, key = (key_type(r.row, r.key), ()) if is_keys else (r.row, r.key)
+        tasks, found = self.carried(r, row, rows, where)
         if tasks is None:
             return None
-        many = tasks.many(found, r.row, where)
-        if many > operations.SPREAD:
-            return Spread(r, found, many, where)
-        return read_rows(found, r.row, where, r.key) if found is not rows else None
+        many = tasks.many(found, row, where)
+        if many > operations.SPREAD and (verb == "insert" or is_replaced(r, verb)):
+            return Spread(row, key, found, many, where)
+        return read_rows(found, row, where, key) if found is not rows else None
 
-    def carried(self, r: Relation, rows: object, where: str) -> tuple[Tasks | None, object]:
-        """Who takes rows that are with several processes, and they: those of a file are, where Spark is asked for. The
-        rows as they are, if nobody does."""
+    def carried(self, r: Relation, row: Type, rows: object, where: str) -> tuple[Tasks | None, object]:
+        """Who takes rows that are with several processes, and they: those of a file are, where Spark is asked for. They
+        are of type ``row``. The rows as they are, if nobody does."""
         if self.tasks is None or not r.parts[r.name].types:
             return None, rows
         if is_path(rows) and self.engines.wanted == "spark":
             tasks = self.tasks()
-            return tasks, tasks.opened(rows, r.row, where)
+            return tasks, tasks.opened(rows, row, where)
         if is_frame(rows) and self.tasks().takes(rows):
             return self.tasks(), rows
         return None, rows
@@ -101,9 +107,9 @@ class Spreading:
                     o.rows.is_known_as(self._tasks.content(o.rows.given, work, staging))
 
     def taken(self, named: Named, snapshot: Unfolding, files: Files) -> Taken:
-        """What tasks can do of a batch on top of ``snapshot``. Raises WrongValue and DuplicateKey."""
+        """What tasks can do of a batch on top of ``snapshot``. Raises WrongValue, DuplicateKey and RowNotThere."""
         often = Counter(o.relation for o, _ in named)
-        done = {o.relation: self._inserted(o, where, snapshot, files) for o, where in named if often[o.relation] == 1}
+        done = {o.relation: self._written(o, where, snapshot, files) for o, where in named if often[o.relation] == 1}
         found = {relation: own for relation, own in done.items() if own is not None}
         return Taken(
             [(o, where) for o, where in named if o.relation not in found],
@@ -112,7 +118,7 @@ class Spreading:
             {part: n for own in found.values() for part, n in own.sizes.items()},
         )
 
-    def _inserted(self, o: Operation, where: str, snapshot: Unfolding, files: Files) -> Taken | None:
+    def _written(self, o: Operation, where: str, snapshot: Unfolding, files: Files) -> Taken | None:
         """What an operation does, if tasks can do it."""
         r = self.state.declared.relations[o.relation]
         if not (isinstance(o, Write) and isinstance(o.rows, Spread) and is_found(r, snapshot.access_keys)):
@@ -121,6 +127,8 @@ class Spreading:
         if not tasks.sees(o.rows.given, self.state.store.path):
             return None
         work, ids = self._work(o, o.rows, where, snapshot)
+        if o.verb != "insert" and (work.folds or not work.is_in_order):
+            return None
         try:
             written, sizes, content = tasks.load(o.rows.given, work, files.staging, ids, files.next)
         except CorruptState:  # perhaps of files that went while tasks were at work
@@ -132,15 +140,18 @@ class Spreading:
             for table, segments in written.segments.items()
         }
         parts = {part: rows for part, rows in stored.items() if part in r.parts}
-        return Taken((), parts, stored, {**sizes, **{part: len(rows) for part, rows in parts.items()}})
+        came = sizes if o.verb == "insert" else {}
+        return Taken((), parts, stored, {**came, **{part: len(rows) for part, rows in parts.items()}})
 
     def _work(self, o: Write, rows: Spread, where: str, snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:
         r, tables = self.state.declared.relations[o.relation], snapshot.tables
         assert isinstance(tables, Snapshot)
         work, ids = loading(r, self.state.declared.folded, snapshot)
-        before = Detached(str(self.state.store.path), snapshot.version, {r.name: tables.table(r.name)})
-        is_first = not r.key or not snapshot.size(r.name)
-        return evolve(work, where=where, given=rows.where, before=None if is_first else before), ids
+        refs = {name: tables.table(name) for name in ((r.name,) if o.verb == "insert" else r.parts)}
+        before = Detached(str(self.state.store.path), snapshot.version, refs)
+        meets_none = o.verb == "insert" and (not r.key or not snapshot.size(r.name))
+        stored = None if meets_none else before
+        return evolve(work, where=where, given=rows.where, before=stored, verb=o.verb), ids
 
     @property
     def _tasks(self) -> Tasks:

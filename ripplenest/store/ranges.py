@@ -118,11 +118,12 @@ def windows(source: TableRef, reader: Reader, low: int, high: int, room: Room) -
     for start, end in _parts((source,), low, high, room):
         rows = source.between(reader, start, end)
         if len(rows):
-            yield _ordered(rows, source.clustered)
+            yield ordered(rows, source.clustered)
         room.release()
 
 
-def _ordered(rows: Rows, columns: Columns) -> tuple[U64, Rows]:
+def ordered(rows: Rows, columns: Columns) -> tuple[U64, Rows]:
+    """``rows``, each once, in the order of the hashes of ``columns``, and these."""
     hashes, order = index_of(rows.arrow(), columns)
     if not rows.is_sum and len(hashes) > 1 and (hashes[1:] == hashes[:-1]).any():
         rows = consolidated({"": rows})[""]
@@ -182,7 +183,7 @@ def _differing(work: Range, reader: Reader, room: Room) -> Iterator[tuple[U64, R
         weight, gone = rows.heaviest(), work.minus.between(reader, start, end)
         if len(gone):
             rows = rows.plus(gone.negated())
-        hashes, found = _ordered(rows, work.source.clustered)
+        hashes, found = ordered(rows, work.source.clustered)
         yield hashes, found, weight
         room.release()
 

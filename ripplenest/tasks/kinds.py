@@ -40,7 +40,7 @@ class Again(OnWork):
 
     @staticmethod
     def do(common: str, own: str) -> str:
-        from ripplenest.tasks.loads import find_again  # noqa: PLC0415 - in tasks alone
+        from ripplenest.tasks.settled import find_again  # noqa: PLC0415 - in tasks alone
 
         return find_again(common, own)
 
@@ -50,7 +50,7 @@ class Settling(OnWork):
 
     @staticmethod
     def do(common: str, own: str) -> str:
-        from ripplenest.tasks.loads import settle_range  # noqa: PLC0415 - in tasks alone
+        from ripplenest.tasks.settled import settle_range  # noqa: PLC0415 - in tasks alone
 
         return settle_range(common, own)
 
