@@ -30,6 +30,7 @@ from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
 from ripplenest.state.commits import Commits, Recorded
+from ripplenest.state.compacting import Compacting
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
@@ -282,9 +283,10 @@ class Database:
     def compact(self, everything: bool = False) -> int:
         """Merge stored segments where there are many, or all of each table; how many rows were rewritten.
 
-        Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it.
+        Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it. With
+        ``engine="spark"`` tasks merge what is large.
         """
-        return self._store.compact(flag(everything, "compact: everything"))
+        return Compacting(self._state, self._engines, self._builds).compact(flag(everything, "compact: everything"))
 
     def vacuum(self, keep: int | None = None) -> Swept:
         """Forget old versions, all but the newest and ``keep`` before it, and remove the files that only they needed.

@@ -99,6 +99,9 @@ class Builds(Protocol):
     def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
         """The change of tables to what they were, and of every map of ``plan`` with it. Raises EvaluationError."""
 
+    def merge(self, version: Snapshot, tables: Mapping[str, Segments], staging: Staging, first: int) -> Written:
+        """For each table the segments that can take the place of these of it, which are stored in ``version``."""
+
 
 def is_by_tasks(place: Place, rows: float) -> bool:
     """Whether work of about so many rows stays with tasks."""

@@ -41,7 +41,7 @@ from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.arrays import shredded
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, sources_text, surroundings
-from ripplenest.tasks.jobs import SparkJobs, check_seen
+from ripplenest.tasks.jobs import Jobs, SparkJobs, check_seen
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
 from ripplenest.tasks.rows import Seen, stored
@@ -167,6 +167,24 @@ class TaskBuilds:
         found.tables.check_kept(back.to)
         with told(staging, found.tables):
             return self._back(found, plan, back)
+
+    @property
+    def jobs(self) -> Jobs:
+        """Jobs beside no rows."""
+        return SparkJobs(self.spark.range(0))
+
+    def merge(self, version: Snapshot, tables: Mapping[str, Segments], staging: Staging, first: int) -> Written:
+        """The segments that can take the place of these, numbered from ``first`` on (``Builds``). One job."""
+        jobs, work = self.jobs, list[list[Range]]()
+        here = surroundings(str(staging.disk.folder.parent), str(staging.folder), self.memory)
+        for table, segments in tables.items():
+            source = evolve(version.table(table), segments=segments).under(SEGMENTS)
+            work.append(divided(source, jobs.at_once, first, version.number(table)))
+            first += len(work[-1])
+        with told(staging, version):
+            found = merge_ranges(jobs, here, work)
+        made = zip(tables, found, strict=True)
+        return Written(staging.folder, {t: tuple(s.merged(len(own)) for s in own) for t, own in made if own})
 
     def _back(self, found: Differences, plan: Plan, back: Back) -> Built:
         since = {table: found.since(table, back.to) for table in back.tables}
