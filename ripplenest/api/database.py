@@ -252,8 +252,10 @@ class Database:
         flag(deep, "verify: deep")
         rows = Work(self._declared.plan(), snapshot.size, {}).full()
         with ExitStack() as held:
-            found = Recomputing(self._state, self._builds).differing(snapshot, self._engines.choose(rows), rows, held)
-            return verify(self._declared, snapshot, found, self._store.room, deep)
+            engine, recomputing = self._engines.choose(rows), Recomputing(self._state, self._builds)
+            found = recomputing.differing(snapshot, engine, rows, held)
+            checked = recomputing.checked(snapshot, engine, held)
+            return verify(self._declared, snapshot, found, checked, self._store.room, deep)
 
     # ------------------------------------------------------------ versions
 

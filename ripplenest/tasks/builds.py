@@ -25,6 +25,7 @@ from ripplenest.nrc.errors import CorruptState, EvaluationError
 from ripplenest.plan.answers import of_nothing
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Const, Product
+from ripplenest.schema.relation import Relation
 from ripplenest.spark.frames import Layout, join_of, layout, placed
 from ripplenest.spark.groups import folded
 from ripplenest.spark.joiner import evaluation
@@ -39,6 +40,7 @@ from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.arrays import shredded
+from ripplenest.tasks.checks import Checks
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, sources_text, surroundings
 from ripplenest.tasks.jobs import Jobs, SparkJobs, check_seen
@@ -172,6 +174,12 @@ class TaskBuilds:
     def jobs(self) -> Jobs:
         """Jobs beside no rows."""
         return SparkJobs(self.spark.range(0))
+
+    def check(self, version: Snapshot, r: Relation, staging: Staging, first: int) -> dict[str, int] | None:
+        """What is stored of a relation, looked at (``Builds``). Two jobs."""
+        here = surroundings(str(staging.disk.folder.parent), str(staging.folder), self.memory)
+        with told(staging, version):
+            return Checks(self.jobs, here, version, r, staging, first).sizes()
 
     def merge(self, version: Snapshot, tables: Mapping[str, Segments], staging: Staging, first: int) -> Written:
         """The segments that can take the place of these, numbered from ``first`` on (``Builds``). One job."""

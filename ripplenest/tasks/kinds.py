@@ -65,6 +65,26 @@ class Shredding(OnWork):
         return shred_range(common, own)
 
 
+class Checking(OnWork):
+    """Rows of a range of a relation are looked at, and what of them belongs to others is written."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.checks import check_range  # noqa: PLC0415 - in tasks alone
+
+        return check_range(common, own)
+
+
+class Meeting(OnWork):
+    """Labels of a range meet those who hold them."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.checks import meet_range  # noqa: PLC0415 - in tasks alone
+
+        return meet_range(common, own)
+
+
 class Merging(OnWork):
     """A range becomes a segment."""
 

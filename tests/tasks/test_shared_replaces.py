@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from support.choices import Choices, seeded
 from support.laws import law
-from support.relations import opened, outcome, relation, rows_of, shown, stored
+from support.relations import Order, keyed, opened, outcome, rows_of, shown, stored
 from support.sharing import Partitions, shared_inserts
 from support.sizes import many
 from support.states import MEMORY
 
 import ripplenest as rn
-from ripplenest import Bag, Database
+from ripplenest import Database
 from ripplenest.data.level_values import nested_type
 from ripplenest.errors import BatchConflict, DataError
 from ripplenest.intake import operations, replacing
@@ -25,7 +25,7 @@ from ripplenest.intake.replacing import is_replaced
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.types import Record
-from ripplenest.schema.relation import Relation, declare
+from ripplenest.schema.relation import Relation
 from ripplenest.state import tasks
 from ripplenest.state.stored import relation_text
 from ripplenest.store import ranges
@@ -41,51 +41,6 @@ def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "SPREAD", 0)
     monkeypatch.setattr(ranges, "LEAST", 1 << 9)
     monkeypatch.setattr(replacing, "FEWEST", 2)
-
-
-@rn.record
-class Item:
-    line: int
-    qty: float | None
-    tags: Bag[str]
-
-
-@rn.record
-class Order:
-    order: int
-    note: str | None
-    items: Bag[Item] | None
-
-
-@rn.record
-class Customer:
-    name: str
-    orders: Bag[Order]
-    codes: Bag[int]
-
-
-@rn.record
-class Price:
-    part: str | None
-    at: int | None
-    price: float
-
-
-KEYED: list[tuple[type, Any, dict[str, str]]] = [
-    (Price, "part", {}),
-    (Price, ("part", "at"), {}),
-    (Price, None, {}),
-    (Order, "order", {"items": "line"}),
-    (Customer, "name", {"orders": "order", "orders.items": "line"}),
-]
-
-
-def keyed(c: Choices) -> Relation:
-    """A relation of any kind, or one of those in which all rows that hold bags have keys."""
-    if c.one_in(5):
-        return relation(c)
-    row, key, keys = c.pick(KEYED)
-    return declare("R", annotation_type(row, "R"), key, keys=keys)
 
 
 def show(c: Choices) -> str:
