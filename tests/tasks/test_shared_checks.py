@@ -94,16 +94,22 @@ class Named:
     codes: Bag[int]
 
 
+@rn.record
+class Line:
+    name: str
+    code: int
+
+
 WRONG: list[tuple[type, dict[str, Any], str, str, Callable[[Row], list[tuple[Row, int]]]]] = [
     (Order, {"key": "order", "keys": {"items": "line"}}, "R", "rows under a label", lambda row: [(row, -1)]),
-    (Order, {"key": "order", "keys": {"items": "line"}}, "R.items", "keys of more", lambda row: [(row, 1)]),
+    (Line, {"key": "name"}, "R", "keys of more", lambda row: [((row[0], 77), 1)]),
     (Order, {"key": "order"}, "R.items", "rows that share a label", lambda row: [((row[0], 99, *row[2:]), 1)]),
     (Order, {"key": "order"}, "R", "NULL in order", lambda row: [(row, -1), ((None, *row[1:]), 1)]),
     (Named, {"key": "name"}, "R", "keys of more", lambda row: [((row[0], 77), 1)]),
 ]
 
 
-@pytest.mark.parametrize("row, keys, part, said, change", WRONG, ids=[f"{w[3]} {w[2]}" for w in WRONG])
+@pytest.mark.parametrize("row, keys, part, said, change", WRONG, ids=[f"{w[0].__name__}, {w[3]}" for w in WRONG])
 def test_what_is_wrong(
     tmp_path: Path, row: type, keys: Any, part: str, said: str, change: Callable[[Row], list[tuple[Row, int]]]
 ) -> None:
@@ -112,7 +118,8 @@ def test_what_is_wrong(
         db.relation("R", row, **keys)
         items = [{"line": n, "qty": 1.0, "tags": ["t"]} for n in range(3)]
         orders = [{"order": n, "note": None, "items": items} for n in range(30)]
-        db.load("R", orders if row is Order else [{"name": f"n{n}", "codes": [n]} for n in range(30)])
+        named = [{"name": f"n{n}", **({"code": n} if row is Line else {"codes": [n]})} for n in range(30)]
+        db.load("R", orders if row is Order else named)
         r = db._declared.relations["R"]
         assert sizes(db, r, seeded(1)) == {t.name: t.rows for t in db.verify().tables}
         rows = db._store.snapshot().scan(part)
