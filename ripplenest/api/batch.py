@@ -49,8 +49,8 @@ class Batch:
         self._write("insert", relation, rows)
 
     def delete(self, relation: str, rows: object) -> None:
-        """Take rows away; each must be there, with equal contents at every depth. Many rows without inner bags stay
-        where they are, as those of an insert."""
+        """Take rows away; each must be there, with equal contents at every depth. Many rows stay where they are, as
+        those of an upsert."""
         self._write("delete", relation, rows)
 
     def upsert(self, relation: str, rows: object) -> None:

@@ -1,14 +1,16 @@
 """What rows that several processes have shredded (``share.py``) do to stored ones: an upsert, a delete by keys, and a
-delete of rows without inner bags, a range of hashes at a time.
+delete, a range of hashes at a time.
 
 Theory of operation. The runs have rows, or keys, in the order in which stored rows are found. So a range meets what is
 stored of its keys alone, and says how that changes: what comes, and ⊖ what is there. Summed, what is equal in both is
 no change. What is in bags of rows that go is left as runs of its part, and what comes into bags is in runs already, so
 a part of inner bags changes by the latter without the former, again by ranges of hashes (``Range.minus``). Labels are
 made of keys where this is done, so equal bags have equal labels, whoever made them; rows that hold bags and are known
-by numbers would have to be compared with those of the document that they come in place of.
+by numbers would have to be compared with those of the document that they come in place of. A document that is to go
+is the stored one if what comes of it without what is stored is nothing, in each part.
 
-Law: the change is that of ``columns.py``, and the faults are those of ``session.py``.
+Law: the change is that of ``columns.py``, and the faults are those of ``session.py``; where a document is not there,
+``session.py`` says which.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,9 +44,8 @@ from ripplenest.store.specs import TableSpec
 
 def is_replaced(r: Relation, verb: Verb) -> bool:
     """Whether rows of ``r`` can be worked on so."""
-    if verb == "delete":
-        return len(r.parts) == 1
-    return all(r.rows_of(part).key for part in r.parts.values() if part.held)
+    holders = [part for part in r.parts.values() if part.held]
+    return (verb == "delete" and not holders) or all(r.rows_of(part).key for part in holders)
 
 
 def replace(work: Loading, piece: Range, reader: Reader, disk: Disk, room: Room) -> Settled:
@@ -113,6 +114,7 @@ class _Replaced:
             case "delete":
                 gone = Rows(spec.types, table=unnumbered(rows, spec).arrow()).consolidated()
                 self._check_there(rows, gone, held)
+                self._leave(held)
                 return gone.negated()
             case "delete_key":
                 self._check_keys(rows, held)

@@ -43,7 +43,6 @@ from ripplenest.version.empty import Empty
 from ripplenest.version.folding import Fold, Unfolding, folded
 
 Write = Callable[[Sequence[Unwritten]], list[Segment]]
-GONE = ("delete", "delete_key")
 
 
 @frozen
@@ -92,6 +91,11 @@ class Loading:
     def found_by(self) -> Columns:
         """The columns by which stored rows are found that are meant."""
         return self.own.lookup if self.verb == "delete" else self.own.key_columns
+
+    @property
+    def is_shredded(self) -> bool:
+        """Whether rows are told apart by part: not where they are keys, or have nothing but fields and are to go."""
+        return self.verb != "delete_key" and (self.verb != "delete" or len(self.relation.parts) > 1)
 
     @property
     def is_in_order(self) -> bool:
@@ -184,7 +188,7 @@ class Share:
         self._content = self._content.plus(Content.of(level))
         if self._write is None:
             return
-        tables = {} if self._is_wrong or self._work.verb in GONE else self._shredded(level)
+        tables = {} if self._is_wrong or not self._work.is_shredded else self._shredded(level)
         if self._is_wrong:
             self._inside += islice(self._wrong_inside(level, start), MOST)
         if self._work.numbered is not None:

@@ -17,6 +17,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.errors import CorruptState
 from ripplenest.intake import operations
 from ripplenest.intake.apply import is_found
+from ripplenest.intake.columns import Culprit
 from ripplenest.intake.files import is_path
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import is_frame, read_rows
@@ -131,6 +132,8 @@ class Spreading:
             return None
         try:
             written, sizes, content = tasks.load(o.rows.given, work, files.staging, ids, files.next)
+        except Culprit:  # it is said here which
+            return None
         except CorruptState:  # perhaps of files that went while tasks were at work
             files.tables.check_kept()
             raise

@@ -49,7 +49,7 @@ class Tasks(Protocol):
         self, rows: object, work: Loading, staging: Staging, tables: Mapping[str, int], first: int
     ) -> tuple[Written, dict[str, int], Content]:
         """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
-        and what they are. Raises what is wrong with them."""
+        and what they are. Raises what is wrong with them, or Culprit where only who has all of them can say it."""
 
 
 @frozen

@@ -15,6 +15,7 @@ from attrs import evolve, field, frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.content import Content
+from ripplenest.intake.columns import Culprit
 from ripplenest.intake.faults import Fault, first_faults
 from ripplenest.intake.files import FilePath
 from ripplenest.intake.ingest import read_rows
@@ -79,14 +80,19 @@ class TaskLoads:
         self, rows: object, work: Loading, staging: Staging, tables: Mapping[str, int], first: int
     ) -> tuple[Written, dict[str, int], Content]:
         """The segments of the tables that change, numbered from ``first`` on, how many rows of each part came, and what
-        rows are. Raises WrongColumns, WrongValue, DuplicateKey, RowNotThere."""
+        rows are. Raises WrongColumns, WrongValue, DuplicateKey, RowNotThere, and Culprit for a document that is to
+        go and is not there."""
         jobs, work = self.jobs(rows), _named(work, rows)
         taken = self._shares(rows, Taking, work, staging)
         settlement = Settlement(jobs, work, self._here(staging), _sources(work, taken), tables, first)
+        if work.verb == "delete" and work.is_shredded and any(t.is_wrong for t in taken.values()):
+            raise Culprit
         if any(t.is_wrong for t in taken.values()):
             _check(work.rows, taken, [*settlement.again(), *(f for t in taken.values() for f in t.inside)])
             raise LawBroken("rows could not be taken, and none of them is wrong", where=work.where)
         done = settlement.settled()
+        if done.there and work.verb == "delete" and work.is_shredded:  # rows that differ in their bags may be to blame
+            raise Culprit
         _check(work.rows, taken, done.again)
         _check(work.rows, taken, done.there)
         made = done.made if work.verb == "insert" else {**done.made, **settlement.inside(done.old)}

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import asdict, field, frozen
 
+from ripplenest.intake.columns import Culprit
 from ripplenest.intake.faults import Fault
 from ripplenest.intake.replacing import replace
 from ripplenest.intake.settling import keys_again, settle
@@ -75,12 +76,23 @@ class Settlement:
         return done
 
     def inside(self, old: Mapping[str, Segments]) -> dict[str, Segments]:
-        """By part how the bags of rows change, which held what is in ``old`` runs and have what came. One job."""
-        r, first, work = self.work.relation, self._end, list[list[Range]]()
-        for part in (part for part in r.parts if part != r.name and (part in self.runs or part in old)):
+        """By part how the bags of rows change, which held what is in ``old`` runs, and have what came, unless that goes
+        with them. One job, and for a delete another one. Raises Culprit when something else is to go than was held."""
+        inner = [part for part in self.work.relation.parts if part != self.work.own.name]
+        found = self._merged({part: self.runs[part] for part in inner if part in self.runs}, old)
+        if self.work.verb != "delete":
+            return found
+        if found:
+            raise Culprit
+        return self._merged({}, old)
+
+    def _merged(self, new: Mapping[str, TableRef], old: Mapping[str, Segments]) -> dict[str, Segments]:
+        """By part the ``new`` rows without the ``old`` ones."""
+        first, work = self._end, list[list[Range]]()
+        for part in sorted({*new, *old}):
             spec = self.work.specs[part]
             minus = TableRef(spec, old[part]) if part in old else None
-            source = self.runs.get(part, TableRef(spec, ()))
+            source = new.get(part, TableRef(spec, ()))
             work.append(divided(source, self.jobs.at_once, first, self.numbers[part], minus))
             first += len(work[-1])
         found = zip(work, merge_ranges(self.jobs, self.here, work), strict=True)

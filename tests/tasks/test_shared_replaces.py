@@ -165,6 +165,8 @@ CHANGED = [order(3, "é"), order(4), order(5, None, 9), order(80), order(6, None
 WRONG: list[tuple[Verb, list[dict[str, Any]]]] = [
     ("upsert", [order(1), order(7), order(7, "x"), order(1), order(7)]),
     ("delete_key", [{"order": k} for k in (5, 7, 5, 99, 8, 5, 7, 99)]),
+    ("delete", [order(1), order(2, None, 1), order(99), order(7), order(7), order(8, "x")]),
+    ("delete", [order(1), order(2, None, 1), order(5)]),
 ]
 
 
@@ -181,10 +183,15 @@ def test_rows_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert b.report.rows_in == {"R": 3, "R.items": 9, "R.items.tags": 8}
         with db.batch() as b:
             b.delete_key("R", played([{"order": k} for k in (4, 80, 0)]))
-        monkeypatch.undo()
         assert b.report.rows_in == {"R": 3, "R.items": 3, "R.items.tags": 1}
+        with db.batch() as b:
+            b.delete("R", played([order(7), CHANGED[2]]))
+        monkeypatch.undo()
+        assert b.report.rows_in == {"R": 2, "R.items": 10, "R.items.tags": 8}
         found = {row["order"]: row for row in db.relation("R").rows()}
-        wanted = {row["order"]: row for row in [*map(order, range(40)), *CHANGED] if row["order"] not in (4, 80, 0)}
+        wanted = {
+            row["order"]: row for row in [*map(order, range(40)), *CHANGED] if row["order"] not in (0, 4, 5, 7, 80)
+        }
         assert found == wanted and db.verify().ok
 
 
@@ -193,7 +200,7 @@ def played(rows: list[dict[str, Any]]) -> Partitions:
     return Partitions.of(pa.Table.from_pylist(rows, schema), seeded(3))
 
 
-@pytest.mark.parametrize("verb, rows", WRONG, ids=[verb for verb, _ in WRONG])
+@pytest.mark.parametrize("verb, rows", WRONG, ids=["upsert", "keys", "rows", "bags"])
 def test_what_is_wrong_is_said_as_here(tmp_path: Path, verb: Verb, rows: list[dict[str, Any]]) -> None:
     """Of the rows by their numbers, in their order."""
     with declared(tmp_path / "s", **BY_KEY) as db:
@@ -219,5 +226,5 @@ def test_rows_that_are_known_by_numbers_come_here(tmp_path: Path, immutable: tup
 
 
 def test_coverage() -> None:
-    names = ("upsert", "delete_key", "delete", "upsert nested", "delete_key nested", "lost", "twice")
+    names = ("upsert", "delete_key", "delete", "upsert nested", "delete nested", "delete_key nested", "lost", "twice")
     assert all(COUNTS[name] > 0 for name in names), COUNTS

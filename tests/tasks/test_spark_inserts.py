@@ -181,6 +181,7 @@ def test_other_views(view: rn.View, policy: Any, spark: SparkSession, tmp_path: 
     pair.write("insert", "C", CUSTOMERS, policy)
     pair.write("upsert", "C", OTHERS, policy)
     pair.write("delete_key", "C", OTHERS[3:], policy)
+    pair.write("delete", "C", OTHERS[:2], policy)
     pair.write("delete", "M", CAME[1:], policy)
 
 
