@@ -117,7 +117,7 @@ class Recomputing:
                 return None
             if not all(tables.tables[part].indexes for part in r.parts):
                 return None
-            return self.builds().check(tables, r, self._begun(held), self.state.store.reserved())
+            return self.builds().check(tables, r, self._begun(held))
 
         return by_tasks
 

@@ -99,7 +99,7 @@ class Builds(Protocol):
     def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
         """The change of tables to what they were, and of every map of ``plan`` with it. Raises EvaluationError."""
 
-    def check(self, version: Snapshot, r: Relation, staging: Staging, first: int) -> dict[str, int] | None:
+    def check(self, version: Snapshot, r: Relation, staging: Staging) -> dict[str, int] | None:
         """By part how many rows a relation has; None where some are not what they should be, or do not belong
         together (nrc-ivm, definition 1)."""
 

@@ -175,11 +175,11 @@ class TaskBuilds:
         """Jobs beside no rows."""
         return SparkJobs(self.spark.range(0))
 
-    def check(self, version: Snapshot, r: Relation, staging: Staging, first: int) -> dict[str, int] | None:
+    def check(self, version: Snapshot, r: Relation, staging: Staging) -> dict[str, int] | None:
         """What is stored of a relation, looked at (``Builds``). Two jobs."""
         here = surroundings(str(staging.disk.folder.parent), str(staging.folder), self.memory)
         with told(staging, version):
-            return Checks(self.jobs, here, version, r, staging, first).sizes()
+            return Checks(self.jobs, here, version, r, staging).sizes()
 
     def merge(self, version: Snapshot, tables: Mapping[str, Segments], staging: Staging, first: int) -> Written:
         """The segments that can take the place of these, numbered from ``first`` on (``Builds``). One job."""

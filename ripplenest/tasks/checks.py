@@ -46,19 +46,18 @@ KEYS, HELD, UNDER = "keys of ", "held of ", "under "  # what runs are called, be
 
 @frozen
 class Checks:
-    """Tasks that look at relation ``r`` as it is in ``version``, and write runs numbered from ``first`` on."""
+    """Tasks that look at relation ``r`` as it is in ``version``, and write runs that nobody names."""
 
     jobs: Jobs
     here: Surroundings
     version: Snapshot
     r: Relation
     staging: Staging
-    first: int
 
     def sizes(self) -> dict[str, int] | None:
         """By part how many rows there are; None where something is wrong."""
         refs = [self.version.table(part).under(SEGMENTS) for part in self.r.parts]
-        told = Told.of([divided(ref, self.jobs.at_once, self.first, 0) for ref in refs])
+        told = Told.of([divided(ref, self.jobs.at_once, 0, 0) for ref in refs])
         common = sources_text(self.here, told.sources, json.dumps([self.r.name, relation_text(self.r)]))
         said = self.jobs.on_work(Checking, common, told.ranges)
         check_seen(said, Path(self.here.write))

@@ -48,7 +48,7 @@ class Played(TaskBuilds):
 def sizes(db: Database, r: Relation, c: Choices) -> dict[str, int] | None:
     with Staging.begin(db._store.path) as staging:
         builds = Played(None, c.pick((1 << 13, 1 << 24)), c)  # type: ignore[arg-type]
-        return builds.check(db._store.snapshot(), r, staging, db._store.reserved())
+        return builds.check(db._store.snapshot(), r, staging)
 
 
 @law(examples=many(30, 500), shown=lambda c: str(relation(c)))

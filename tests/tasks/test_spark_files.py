@@ -121,6 +121,10 @@ def test_a_folder_of_lines(both: list[Database], tmp_path: Path) -> None:
     lines(folder / "one.json", 0, 90)
     lines(folder / "two.json", 90, 70)
     assert db.load("F", folder) == 2 and db.relation("F").count() == 160
+    lines(folder / "two.json", 90, 75)
+    with db.batch() as b:
+        b.upsert("F", str(folder))
+    assert b.report.rows_in == {"F": 5, "F.tags": 4} and db.verify().ok
     lines(folder / "two.json", 90, 70, WRONG[0])
     with pytest.raises(WrongColumns, match=r"rows: .*all.jsonl: file:.*two.json: line 101"), db.batch() as b:
         b.insert("F", folder)
