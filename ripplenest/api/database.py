@@ -150,7 +150,7 @@ class Database:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
 
         Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. With ``engine="spark"``
-        so do those of a file, which Spark then opens, such as ``"s3a://lake/films.parquet"``. The same load again
+        so do those of a large file, which Spark then opens, such as ``"s3a://lake/films.parquet"``. The same load again
         changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other rows, what is wrong
         with rows, and EnvironmentProblem for workers that lack this package or do not see the folder of the state.
         """

@@ -26,6 +26,7 @@ from ripplenest.nrc.errors import WrongColumns, WrongValue
 from ripplenest.nrc.types import Bag, Base, Record, Type
 
 BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
+SHORTEST = 3  # bytes of a line of JSON with a row
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of more than one letter, which would be a drive
 GLOB = re.compile(r"([\\*?{}\[\],])")  # what Spark would read as a pattern
 CANNOT_BE_READ = "a file that cannot be read"
@@ -36,6 +37,19 @@ FilePath = str | os.PathLike[str]
 def is_path(rows: object) -> TypeGuard[FilePath]:
     """Whether rows are to be read from a file."""
     return isinstance(rows, os.PathLike) or (isinstance(rows, str) and (_is_uri(rows) or Path(rows).suffix in READERS))
+
+
+def has_few(path: FilePath, rows: int) -> bool:
+    """Whether a file of this machine has at most so many ``rows``, as far as that is known before they are read. One
+    that cannot be read has: who reads it says so."""
+    file = Path(path)
+    if _is_uri(path) or not file.is_file():
+        return False
+    try:
+        many = file.stat().st_size // SHORTEST if are_lines(path) else pyarrow.parquet.read_metadata(file).num_rows
+    except (pa.ArrowException, OSError):
+        return True
+    return bool(many <= rows)
 
 
 def located(path: FilePath, where: str) -> str:

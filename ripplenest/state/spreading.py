@@ -18,7 +18,7 @@ from ripplenest.errors import CorruptState
 from ripplenest.intake import operations
 from ripplenest.intake.apply import is_found
 from ripplenest.intake.columns import Culprit
-from ripplenest.intake.files import is_path
+from ripplenest.intake.files import has_few, is_path
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import is_frame, read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
@@ -82,17 +82,17 @@ class Spreading:
         tasks, found = self.carried(r, row, rows, where)
         if tasks is None:
             return None
-        many = tasks.many(found, row, where)
-        if many > operations.SPREAD and (verb == "insert" or is_replaced(r, verb)):
+        is_done = verb == "insert" or is_replaced(r, verb)
+        if is_done and (many := tasks.many(found, row, where)) > operations.SPREAD:
             return Spread(row, key, found, many, where)
         return read_rows(found, row, where, key) if found is not rows else None
 
     def carried(self, r: Relation, row: Type, rows: object, where: str) -> tuple[Tasks | None, object]:
-        """Who takes rows that are with several processes, and they: those of a file are, where Spark is asked for. They
-        are of type ``row``. The rows as they are, if nobody does."""
+        """Who takes rows that are with several processes, and they: those of a file that is no small one are, where
+        Spark is asked for. They are of type ``row``. The rows as they are, if nobody does."""
         if self.tasks is None or not r.parts[r.name].types:
             return None, rows
-        if is_path(rows) and self.engines.wanted == "spark":
+        if self.engines.wanted == "spark" and is_path(rows) and not has_few(rows, operations.SPREAD):
             tasks = self.tasks()
             return tasks, tasks.opened(rows, row, where)
         if is_frame(rows) and self.tasks().takes(rows):

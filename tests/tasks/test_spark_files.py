@@ -2,7 +2,7 @@
 for what is wrong."""
 
 import json
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ripplenest.errors import WrongColumns, WrongValue
 from ripplenest.intake import operations
 from ripplenest.intake.spread import Spread
 from ripplenest.state import commits
+from ripplenest.tasks import opened
 
 SPLIT = "spark.sql.files.maxPartitionBytes"
 
@@ -29,6 +30,12 @@ class Film:
     film: int
     out: date | None
     tags: Bag[str]
+
+
+@rn.record
+class Timed:
+    film: int
+    at: datetime | None
 
 
 def film(n: int) -> dict[str, Any]:
@@ -144,3 +151,20 @@ def test_what_spark_does_not_open(both: list[Database], tmp_path: Path) -> None:
             there.load("F", path)
     with pytest.raises(WrongValue, match="opened by Spark alone"):
         here.load("F", "zz://a/b.jsonl")
+
+
+def test_small_files_are_read_here(both: list[Database], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what Spark does not read, such as nanoseconds."""
+    monkeypatch.setattr(opened.Opened, "of", lambda *_: pytest.fail("Spark is asked"))
+    out = pa.array([0, 86_400_000_000_000], pa.timestamp("ns"))
+    pq.write_table(pa.table({"film": [1, 2], "at": out}), tmp_path / "few.parquet")
+    (tmp_path / "bad.parquet").write_bytes(b"nothing")
+    (tmp_path / "one.jsonl").write_text('{"film": 3}\n')
+    (_, there) = both
+    there.relation("T", Timed, key="film")
+    there.load("T", tmp_path / "few.parquet")
+    with there.batch() as b:
+        b.insert("T", tmp_path / "one.jsonl")
+    assert there.relation("T").count() == 3
+    with pytest.raises(WrongValue, match="cannot be read"), there.batch() as b:
+        b.insert("T", tmp_path / "bad.parquet")
