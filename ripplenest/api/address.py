@@ -23,7 +23,7 @@ from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.types import Bag, Base, Record, Site, Type
 from ripplenest.nrc.values import to_value
-from ripplenest.schema.relation import Part, Relation
+from ripplenest.schema.relation import Part, Relation, key_type
 from ripplenest.shred.places import child_path
 
 Emit = Callable[[Deep | Set | ForEach], None]
@@ -369,12 +369,6 @@ def _values_of(label: object, site: Site) -> tuple[object, ...] | None:
     if isinstance(fields, tuple):
         return fields
     return None if fields is None else (fields,)
-
-
-def key_type(row: Type, key: tuple[str, ...]) -> Record:
-    """The rows that are keys of rows."""
-    assert isinstance(row, Record)
-    return Record(tuple((name, t) for name, t in row.fields if name in key))
 
 
 def to_field(value: object, t: Base, where: str) -> object:

@@ -3,21 +3,21 @@
 from collections.abc import Callable
 from types import TracebackType
 
-from ripplenest.api.address import Chosen, Rows, key_type, start
+from ripplenest.api.address import Chosen, Rows, start
 from ripplenest.api.each import keys_given, plain
 from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.operations import Operation, Verb, Write
+from ripplenest.intake.operations import KEYED, Operation, Verb, Write
 from ripplenest.nrc.border import public
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
-from ripplenest.schema.relation import Relation
+from ripplenest.schema.relation import Relation, key_type
 from ripplenest.state.notes import LOADS
 from ripplenest.state.report import Report
 
 Commit = Callable[[tuple[Operation, ...], str | None, int | None], Report]
-Spread = Callable[[Relation, object, str], Given | None]
+Spread = Callable[[Verb, Relation, object, str], Given | None]
 
 
 @public
@@ -44,22 +44,19 @@ class Batch:
     def insert(self, relation: str, rows: object) -> None:
         """Add rows: dicts, records, a DataFrame or whatever else hands out Arrow data; nested bags as lists.
 
-        Rows of a large DataFrame stay where they are, as those of a load: their types are looked at when the block
-        ends.
+        Rows of a large DataFrame stay where they are, as those of a load, and so do those of a large file: their types
+        are looked at when the block ends.
         """
-        r = self._relation(relation)
-        given = self._spread(r, rows, f"insert {relation}: rows") if self._open else None
-        if given is None:
-            self._write("insert", relation, rows)
-        else:
-            self._record(Write("insert", relation, given))
+        self._write("insert", relation, rows)
 
     def delete(self, relation: str, rows: object) -> None:
-        """Take rows away; each must be there, with equal contents at every depth."""
+        """Take rows away; each must be there, with equal contents at every depth. Many rows stay where they are, as
+        those of an upsert."""
         self._write("delete", relation, rows)
 
     def upsert(self, relation: str, rows: object) -> None:
-        """Put rows in place of those with the same key, or add them. Raises NoKey without a key."""
+        """Put rows in place of those with the same key, or add them. Only rows that differ change. Many rows stay where
+        they are, as those of an insert, if all rows that hold bags have keys. Raises NoKey without a key."""
         r = self._relation(relation)
         if not r.key:
             raise NoKey("upsert needs a key", where=relation, possible=["relation(name, record, key=...)", "insert"])
@@ -116,14 +113,16 @@ class Batch:
         if not r.key:
             possible = ["relation(name, record, key=...)", "delete"]
             raise NoKey(f"{verb} needs a key", where=relation, possible=possible)
-        where = f"{verb} {relation}"
-        rows = read_rows(plain(keys_given(keys, fields, where)), key_type(r.row, r.key), f"{where}: rows")
-        self._record(Write(verb, relation, rows))
+        self._write(verb, relation, keys_given(keys, fields, f"{verb} {relation}"))
 
     def _write(self, verb: Verb, relation: str, rows: object) -> None:
-        r = self._relation(relation)
-        where, whole = f"{verb} {relation}: rows", verb == "upsert"
-        self._record(Write(verb, relation, read_rows(plain(rows), r.row, where, r.key, whole=whole)))
+        r, where = self._relation(relation), f"{verb} {relation}: rows"
+        rows = plain(rows)
+        given = self._spread(verb, r, rows, where) if self._open else None
+        if given is None:
+            row, key = (key_type(r.row, r.key), ()) if verb in KEYED else (r.row, r.key)
+            given = read_rows(rows, row, where, key, whole=verb == "upsert")
+        self._record(Write(verb, relation, given))
 
     def _record(self, operation: Operation) -> None:
         if not self._open:

@@ -30,6 +30,7 @@ from ripplenest.run.policy import Policy, Work, check_policy
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import Relation, declare, find_relation
 from ripplenest.state.commits import Commits, Recorded
+from ripplenest.state.compacting import Compacting
 from ripplenest.state.define import Definitions
 from ripplenest.state.history import History
 from ripplenest.state.notes import note
@@ -145,7 +146,8 @@ class Database:
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation, and compute the views that read it by ordinary queries. Returns the version.
 
-        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. The same load again
+        Rows of a DataFrame of Spark stay where they are: its tasks check, shred and write them. With ``engine="spark"``
+        so do those of a large file, which Spark then opens, such as ``"s3a://lake/films.parquet"``. The same load again
         changes nothing, unless it was rolled back. Raises AlreadyLoaded when the relation has other rows, what is wrong
         with rows, and EnvironmentProblem for workers that lack this package or do not see the folder of the state.
         """
@@ -259,8 +261,10 @@ class Database:
         rows = Work(self._declared.plan(), snapshot.size, {}).full()
         with ExitStack() as held:
             built = Recomputing(self._state, self._sparks.builds)
-            found = built.differing(snapshot, self._engines.choose(rows), rows, held)
-            return verify(self._declared, snapshot, found, self._store.room, deep)
+            engine = self._engines.choose(rows)
+            found = built.differing(snapshot, engine, rows, held)
+            checked = built.checked(snapshot, engine, held)
+            return verify(self._declared, snapshot, found, checked, self._store.room, deep)
 
     # ------------------------------------------------------------ versions
 
@@ -290,9 +294,11 @@ class Database:
     def compact(self, everything: bool = False) -> int:
         """Merge stored segments where there are many, or all of each table; how many rows were rewritten.
 
-        Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it.
+        Batches do most of it themselves. Readers go on meanwhile, other writers take turns with it. With
+        ``engine="spark"`` tasks merge what is large.
         """
-        return self._store.compact(flag(everything, "compact: everything"))
+        compacting = Compacting(self._state, self._engines, self._sparks.builds)
+        return compacting.compact(flag(everything, "compact: everything"))
 
     def vacuum(self, keep: int | None = None) -> Swept:
         """Forget old versions, all but the newest and ``keep`` before it, and remove the files that only they needed.

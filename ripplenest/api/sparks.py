@@ -31,7 +31,7 @@ class Sparks:
         from ripplenest.tasks.loads import TaskLoads  # noqa: PLC0415 - Spark is there when it has a DataFrame
 
         if self._loads is None:
-            self._loads = TaskLoads(self._store.room.memory)
+            self._loads = TaskLoads(self._store.room.memory, lambda: self.session)
         return self._loads
 
     def builds(self) -> Builds:

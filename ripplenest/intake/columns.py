@@ -97,7 +97,7 @@ class ColumnChanges:
     def _upsert(self, part: Part, label: Arrays, level: Level) -> None:
         columns = placed(part, label, level.columns)
         keys = _distinct(part, [columns[c] for c in part.key_columns], level)
-        held = self._whole(part, self.held(part, part.key_columns, keys))
+        held = self.whole(part, self.held(part, part.key_columns, keys))
         new = self._shredded(part, label, level, Kept(Held(self.relation, held), part, self._numbers))
         self._add({name: rows.negated() for name, rows in held.items()})
         self._add(new)
@@ -111,7 +111,7 @@ class ColumnChanges:
         held = self.held(part, part.key_columns, keys)
         if verb == "delete_key" and len(held) != len(keys):
             raise Culprit
-        self._add({name: rows.negated() for name, rows in self._whole(part, held).items()})
+        self._add({name: rows.negated() for name, rows in self.whole(part, held).items()})
 
     def _delete(self, part: Part, label: Arrays, level: Level) -> None:
         if part.held:
@@ -134,7 +134,7 @@ class ColumnChanges:
         columns = placed(part, label, level.columns)
         asked = wanted_keys(part, part.lookup, [columns[c] for c in part.lookup])
         candidates = self.held(part, part.lookup, asked)
-        held = Held(self.relation, self._whole(part, candidates))
+        held = Held(self.relation, self.whole(part, candidates))
         stored = held.input(part)
         wanted = mix(hash_columns(label, len(level)) + level.printed.prints)
         there = mix(hash_columns([stored.columns[c] for c in part.label], len(stored)) + held.prints(part))
@@ -184,7 +184,7 @@ class ColumnChanges:
         once = table.group_by(names, use_threads=False).aggregate([(weight, "max")])
         return Rows(part.types, table=once.rename_columns([*names, weight]).cast(table.schema), summed=True)
 
-    def _whole(self, part: Part, rows: Rows) -> dict[str, Rows]:
+    def whole(self, part: Part, rows: Rows) -> dict[str, Rows]:
         """``rows`` of a part and all that is in their bags now."""
         found = {part.name: rows}
         for path, columns in part.held.items():
@@ -193,7 +193,7 @@ class ColumnChanges:
             kept = labels.arrow().filter(labels.arrow().column(0).is_valid())
             if kept.num_rows:
                 keys = Keys(below.label, Rows(labels.types, table=kept))
-                found |= self._whole(below, self.held(below, below.label, keys))
+                found |= self.whole(below, self.held(below, below.label, keys))
         return found
 
     def _input(self, name: str) -> Input:

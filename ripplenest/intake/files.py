@@ -2,15 +2,21 @@
 
 Dates are texts such as "2024-02-29", timestamps ISO 8601 (without a zone: UTC), decimals numbers or texts, binary is
 UTF-8; what is missing is NULL, where rows need not be whole.
+
+A path is of this machine. What has a scheme, such as ``s3a://``, is opened by Spark, where it is asked for; lines of
+JSON are then read here all the same, by its tasks.
 """
 
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json
 import pyarrow.parquet
 
@@ -20,37 +26,103 @@ from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, rai
 from ripplenest.nrc.types import Bag, Base, Record, Type
 
 BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
+SHORTEST = 3  # bytes of a line of JSON with a row
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of more than one letter, which would be a drive
+GLOB = re.compile(r"([\\*?{}\[\],])")  # what Spark would read as a pattern
+CANNOT_BE_READ = "a file that cannot be read"
+
+FilePath = str | os.PathLike[str]
 
 
-def is_path(rows: object) -> bool:
+def is_path(rows: object) -> TypeGuard[FilePath]:
     """Whether rows are to be read from a file."""
-    return isinstance(rows, os.PathLike) or (isinstance(rows, str) and Path(rows).suffix in READERS)
+    return isinstance(rows, os.PathLike) or (isinstance(rows, str) and (_is_uri(rows) or Path(rows).suffix in READERS))
 
 
-def read_file(path: "str | os.PathLike[str]", row: Type, where: str) -> pa.Table:
+def has_few(path: FilePath, rows: int) -> bool:
+    """Whether a file of this machine has at most so many ``rows``, as far as that is known before they are read. One
+    that cannot be read has: who reads it says so."""
+    file = Path(path)
+    if _is_uri(path) or not file.is_file():
+        return False
+    try:
+        many = file.stat().st_size // SHORTEST if are_lines(path) else pyarrow.parquet.read_metadata(file).num_rows
+    except (pa.ArrowException, OSError):
+        return True
+    return bool(many <= rows)
+
+
+def located(path: FilePath, where: str) -> str:
+    """How Spark is told what is at ``path``. Raises WrongValue."""
+    if _is_uri(path):
+        _check_suffix(path, where)
+        return os.fspath(path)
+    return "file://" + GLOB.sub(r"\\\1", str(_found(path, where).absolute()))
+
+
+def are_lines(path: FilePath) -> bool:
+    """Whether what is at ``path`` is lines of JSON."""
+    return PIECES[Path(path).suffix] is _json_pieces
+
+
+def of_lines(
+    lines: pa.ChunkedArray, row: Type, where: str, named: Callable[[int], str], whole: bool = False
+) -> pa.Table:
+    """The rows of some lines of JSON. Raises WrongValue and WrongColumns: line i is called ``named(i)``, all of them
+    ``where``. ``whole``: as ``check_whole``."""
+    fields, block = _fields(row, where), _joined(lines)
+    try:
+        found = _typed(io.BytesIO(block), fields) if block.strip() else _schema(fields).empty_table()
+        if whole:
+            raise_first(_unsaid(block.split(b"\n"), row, named))
+        return found
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        for i, line in enumerate(block.split(b"\n")):
+            _check_line(line, fields, named(i))
+        raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
+
+
+def _joined(lines: pa.ChunkedArray) -> bytes:
+    """All lines, each with its end."""
+    texts, end = lines.cast(pa.large_binary()), pa.scalar(b"\n", pa.large_binary())
+    whole = pc.binary_join_element_wise(texts, pa.scalar(b"", pa.large_binary()), end).combine_chunks()
+    if not len(whole):
+        return b""
+    offsets = whole.buffers()[1].slice(8 * whole.offset)
+    first, last = (int.from_bytes(offsets[8 * i : 8 * (i + 1)], "little") for i in (0, len(whole)))
+    found: bytes = whole.buffers()[2][first:last].to_pybytes()
+    return found
+
+
+def lines_schema(row: Type, where: str) -> pa.Schema:
+    """Of the rows of lines of JSON. Raises WrongValue for rows that they cannot be."""
+    return _schema(_fields(row, where))
+
+
+def read_file(path: FilePath, row: Type, where: str) -> pa.Table:
     """The rows of a file, or of all files of a folder of Parquet. Raises WrongValue or WrongColumns."""
     file = _found(path, where)
     where = f"{where}: {file}"
     try:
         return READERS[file.suffix](file, row, where)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise WrongValue("a file that cannot be read", where=where, got=type(error).__name__) from None
+        raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
 
 
-def check_whole(path: "str | os.PathLike[str]", row: Type, where: str) -> None:
+def check_whole(path: FilePath, row: Type, where: str) -> None:
     """Raises WrongColumns for lines of JSON of which some field is missing, at any depth. What takes the place of
     stored rows is whole: what a document does not say would be lost."""
     file = _found(path, where)
     if READERS[file.suffix] is _json_lines:
-        raise_first(_unsaid(file, row, f"{where}: {file}"))
+        raise_first(_unsaid(_lines(file), row, lambda i: f"{where}: {file}: line {i + 1}"))
 
 
-def _unsaid(file: Path, row: Type, where: str) -> Iterator[RipplenestError]:
-    for i, line in enumerate(_lines(file)):
+def _unsaid(lines: Iterable[bytes], row: Type, named: Callable[[int], str]) -> Iterator[RipplenestError]:
+    for i, line in enumerate(lines):
         found = next(_missing(json.loads(line), row, ""), None) if line.strip() else None
         if found is not None:
             what, possible = "a field is missing, which an upsert would set to NULL", ["null", "at(...).set(...)"]
-            place, name = f"{where}: line {i + 1}{found.rpartition('.')[0]}", found.rpartition(".")[2]
+            place, name = named(i) + found.rpartition(".")[0], found.rpartition(".")[2]
             yield WrongColumns(what, where=place, wanted=name, got="nothing", possible=possible)
 
 
@@ -68,24 +140,42 @@ def _missing(value: object, t: Type, path: str) -> Iterator[str]:
                 yield from _missing(inner, row, f"{path}[{i}]")
 
 
-def file_pieces(path: "str | os.PathLike[str]", row: Type, where: str, rows: int) -> Iterator[pa.Table]:
+def file_pieces(path: FilePath, row: Type, where: str, rows: int) -> Iterator[pa.Table]:
     """The same in pieces, of at most ``rows`` rows where the file can be asked for so many; at least one."""
     file = _found(path, where)
     try:
         yield from PIECES[file.suffix](file, row, f"{where}: {file}", rows)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        what, got = "a file that cannot be read", type(error).__name__
-        raise WrongValue(what, where=f"{where}: {file}", got=got) from None
+        raise WrongValue(CANNOT_BE_READ, where=f"{where}: {file}", got=type(error).__name__) from None
 
 
-def _found(path: "str | os.PathLike[str]", where: str) -> Path:
+def _found(path: FilePath, where: str) -> Path:
+    """The file, which is one of this machine."""
     file = Path(path)
-    where = f"{where}: {file}"
-    if file.suffix not in READERS:
-        raise WrongValue("not a file of rows", where=where, got=file.suffix or "no suffix", possible=READERS)
+    if _is_uri(path):
+        scheme = os.fspath(path).partition(":")[0]
+        what, possible = "a file that is opened by Spark alone", ['engine="spark"', "a path of this machine"]
+        raise WrongValue(what, where=f"{where}: {path}", got=scheme, possible=possible)
+    _check_suffix(path, where)
     if not file.exists():
-        raise WrongValue("there is no such file", where=where)
+        raise WrongValue("there is no such file", where=f"{where}: {file}")
     return file
+
+
+def _is_uri(path: FilePath) -> bool:
+    return isinstance(path, str) and SCHEME.match(path) is not None
+
+
+def _check_suffix(path: FilePath, where: str) -> None:
+    suffix = Path(path).suffix
+    if suffix not in READERS:
+        raise WrongValue("not a file of rows", where=f"{where}: {path}", got=suffix or "no suffix", possible=READERS)
+
+
+def _fields(row: Type, where: str) -> Record:
+    if not isinstance(row, Record):
+        raise WrongValue("JSON lines are rows with fields", where=where, wanted=row)
+    return row
 
 
 def _parquet(file: Path, _row: Type, _where: str) -> pa.Table:
@@ -107,29 +197,27 @@ def _parquet_pieces(file: Path, _row: Type, _where: str, rows: int) -> Iterator[
 
 
 def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
-    if not isinstance(row, Record):
-        raise WrongValue("JSON lines are rows with fields", where=where, wanted=row)
+    fields = _fields(row, where)
     if not any(line.strip() for line in _lines(file)):
-        return _schema(row).empty_table()
+        return _schema(fields).empty_table()
     try:
-        return _typed(file, row)
+        return _typed(file, fields)
     except pa.ArrowException:
         for i, line in enumerate(_lines(file)):
-            _check_line(line, row, f"{where}: line {i + 1}")
+            _check_line(line, fields, f"{where}: line {i + 1}")
         raise
 
 
 def _json_pieces(file: Path, row: Type, where: str, _rows: int) -> Iterator[pa.Table]:
-    if not isinstance(row, Record):
-        raise WrongValue("JSON lines are rows with fields", where=where, wanted=row)
-    yield _schema(row).empty_table()
+    fields = _fields(row, where)
+    yield _schema(fields).empty_table()
     try:
         for block in _blocks(file):
             if block.strip():
-                yield _typed(io.BytesIO(block), row)
+                yield _typed(io.BytesIO(block), fields)
     except pa.ArrowException:
         for i, line in enumerate(_lines(file)):
-            _check_line(line, row, f"{where}: line {i + 1}")
+            _check_line(line, fields, f"{where}: line {i + 1}")
         raise
 
 

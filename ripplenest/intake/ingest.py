@@ -38,9 +38,9 @@ def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = (), *, w
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
     culprit, such as ``rows[17].items[2].qty``, and with the first others.
     """
-    found = read_file(rows, row, where) if is_path(rows) else _table(rows, where)  # type: ignore[arg-type]
+    found = read_file(rows, row, where) if is_path(rows) else _table(rows, where)
     if whole and is_path(rows):
-        check_whole(rows, row, where)  # type: ignore[arg-type]
+        check_whole(rows, row, where)
     return next(_given([_python_rows(rows, where) if found is None else found], row, where, key))
 
 
@@ -88,7 +88,7 @@ def _other_fields(rows: Sequence[object], where: str) -> RipplenestError:
 def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[Source]:
     at_once = max(room.chunk // PYTHON, FEWEST)
     if is_path(rows):
-        return file_pieces(rows, row, where, min(at_once, BATCH))  # type: ignore[arg-type]
+        return file_pieces(rows, row, where, min(at_once, BATCH))
     whole = isinstance(rows, pa.Table) or callable(getattr(rows, "toArrow", None))  # Spark's own stream needs pandas
     if hasattr(rows, "__arrow_c_stream__") and not whole:
         return _stream(rows, where)

@@ -247,22 +247,31 @@ def _missing(
                 equal.append((row, n - 1))
             gone.append(row)
             continue
-        other = "a row with this key and other contents" if part.key else "only rows with other inner bags"
-        got = other if contents else "no such row"
-        got = got if equal is None else "fewer such rows"
-        what, place = "a delete of a row that is not there", f"{where}: rows[{i}]"
-        yield RowNotThere(what, where=place, wanted="a row of the bag", got=got).of_row(key_text(part, value))
+        yield row_missing(part, value, f"{where}: rows[{i}]", bool(contents), equal is not None)
+
+
+def row_missing(part: Part, value: Value, where: str, others: bool, fewer: bool) -> RipplenestError:
+    """What is wrong with a row that is to go and is not there: ``others`` are with its key, or ``fewer`` such rows are
+    there than are to go; of ``value`` only the key is looked at."""
+    other = "a row with this key and other contents" if part.key else "only rows with other inner bags"
+    got = "fewer such rows" if fewer else other if others else "no such row"
+    what, wanted = "a delete of a row that is not there", "a row of the bag"
+    return RowNotThere(what, where=where, wanted=wanted, got=got).of_row(key_text(part, value))
 
 
 def _missing_keys(part: Part, found: Iterable[tuple[int, Value, Found]], where: str) -> Iterator[RipplenestError]:
     gone: set[Row] = set()
     for i, value, held in found:
         if not held or gone.issuperset(held):
-            got = "the same key before" if held else "no row"
-            what, wanted = "a delete of a key that is not there", f"a row with this {', '.join(part.key)}"
-            error = RowNotThere(what, where=f"{where}: rows[{i}]", wanted=wanted, got=got)
-            yield error.of_row(key_text(part, value))
+            yield key_missing(part, value, f"{where}: rows[{i}]", before=bool(held))
         gone.update(held)
+
+
+def key_missing(part: Part, value: Value, where: str, before: bool) -> RipplenestError:
+    """What is wrong with a key that is to go and is not there, or came ``before``."""
+    got = "the same key before" if before else "no row"
+    what, wanted = "a delete of a key that is not there", f"a row with this {', '.join(part.key)}"
+    return RowNotThere(what, where=where, wanted=wanted, got=got).of_row(key_text(part, value))
 
 
 def key_text(part: Part, value: Value) -> str:

@@ -30,15 +30,15 @@ from ripplenest.intake.columns import ColumnChanges, Culprit
 from ripplenest.intake.faults import Fault, numbered
 from ripplenest.intake.ingest import read_tables
 from ripplenest.intake.loading import has_culprit, inserted
+from ripplenest.intake.operations import KEYED, Verb
 from ripplenest.intake.session import numbered_faults
-from ripplenest.intake.shredding import placed
 from ripplenest.nrc.errors import MOST, RipplenestError
-from ripplenest.nrc.types import LONG
-from ripplenest.schema.relation import Relation
+from ripplenest.nrc.types import LONG, Type
+from ripplenest.schema.relation import Part, Relation, key_type
 from ripplenest.store.detached import Detached
 from ripplenest.store.ranges import Unwritten
 from ripplenest.store.segments import Segment
-from ripplenest.store.specs import TableSpec
+from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.version.empty import Empty
 from ripplenest.version.folding import Fold, Unfolding, folded
 
@@ -49,7 +49,8 @@ Write = Callable[[Sequence[Unwritten]], list[Segment]]
 class Loading:
     """Rows for ``relation``, in ``version``; ``folds`` are those of its bags that become arrays, and ``specs`` its
     tables. They are all of its rows, or come to those ``before`` them. Messages call what is done ``where``, and
-    the rows ``given`` where only their types are looked at."""
+    the rows ``given`` where only their types are looked at. They come as ``lines`` of JSON where these have a name.
+    ``verb`` is what becomes of them; to take rows away by key, they are keys."""
 
     relation: Relation
     folds: tuple[Fold, ...]
@@ -58,6 +59,8 @@ class Loading:
     where: str
     given: str
     before: Detached | None = None
+    lines: str | None = None
+    verb: Verb = "insert"
 
     def is_for(self, other: "Loading") -> bool:
         """Whether it stores the same rows in the same tables, in whichever version."""
@@ -69,14 +72,46 @@ class Loading:
         return f"{self.where}: rows"
 
     @property
+    def row(self) -> Type:
+        """What its rows are."""
+        r = self.relation
+        return key_type(r.row, r.key) if self.verb in KEYED else r.row
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The fields that name a row in messages about its type."""
+        return () if self.verb in KEYED else self.relation.key
+
+    @property
+    def own(self) -> Part:
+        """What has its rows, without what is in their bags."""
+        return self.relation.parts[self.relation.name]
+
+    @property
+    def found_by(self) -> Columns:
+        """The columns by which stored rows are found that are meant."""
+        return self.own.lookup if self.verb == "delete" else self.own.key_columns
+
+    @property
+    def is_shredded(self) -> bool:
+        """Whether rows are told apart by part: not where they are keys, or have nothing but fields and are to go."""
+        return self.verb not in KEYED and (self.verb != "delete" or len(self.relation.parts) > 1)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether stored rows stand in the order in which they are found."""
+        return self.specs[self.relation.name].indexes[:1] == (self.found_by,)
+
+    @property
     def numbered(self) -> TableSpec | None:
         """The runs in which rows stand in the order of their keys, and last the number of each: of the table that has
-        the keys, or of these alone, which are never stored. None where rows have no keys."""
+        the keys, or of these alone, which are never stored. None where rows have no keys; rows that go without one are
+        found by all that they are."""
         r = self.relation
-        if not r.key:
+        columns, spec = self.found_by, self.specs[r.name]
+        if not columns:
             return None
-        columns, spec = r.parts[r.name].key_columns, self.specs[r.name]
-        if spec.indexes[:1] == (columns,):
+        if self.verb not in KEYED and self.is_in_order:
             return TableSpec(r.name, (*spec.types, LONG), (columns,))
         types = (*(spec.types[c] for c in columns), LONG)
         return TableSpec(f"{r.name}/keys", types, (tuple(range(len(columns))),))
@@ -134,8 +169,8 @@ class Share:
 
     def _read(self, tables: Iterator[pa.Table]) -> list[Fault]:
         """Take all that is right; what is wrong with the types of rows."""
-        r, start = self._work.relation, self._first
-        pieces = read_tables(tables, r.row, self._work.given, r.key, self._room, start)
+        work, start = self._work, self._first
+        pieces = read_tables(tables, work.row, work.given, work.key, self._room, start)
         while True:
             try:
                 given = next(pieces, None)
@@ -153,7 +188,7 @@ class Share:
         self._content = self._content.plus(Content.of(level))
         if self._write is None:
             return
-        tables = {} if self._is_wrong else self._shredded(level)
+        tables = {} if self._is_wrong or not self._work.is_shredded else self._shredded(level)
         if self._is_wrong:
             self._inside += islice(self._wrong_inside(level, start), MOST)
         if self._work.numbered is not None:
@@ -173,7 +208,8 @@ class Share:
         if spec.name in tables:
             return Rows.of_columns(spec.types, [*tables[spec.name].arrow().columns[:-1], numbers])
         shown = range(len(part.types)) if spec.name == r.name else part.key_columns
-        columns = placed(part, (), level.columns)
+        scalars = part.key_columns if self._work.verb in KEYED else part.scalars
+        columns = dict(zip(scalars, level.columns, strict=True))
         types = arrow_schema(part.types).types
         found = (columns[c] if c in columns else pa.nulls(level.size, types[c]) for c in shown)
         return Rows.of_columns(spec.types, [*found, numbers])

@@ -1,6 +1,6 @@
 """Rows that a user gave and that are with several processes, such as those of a DataFrame."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ripplenest.data.content import Content
 from ripplenest.data.levels import Level
@@ -8,16 +8,16 @@ from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import Operation, Set
 from ripplenest.nrc.bags import Value
-from ripplenest.schema.relation import Relation
+from ripplenest.nrc.types import Type
 
 
 class Spread(Given):
-    """``many`` rows of relation ``r``, which come here when somebody wants to see them. Whoever looked at them where
-    they are says what they are (``content``)."""
+    """``many`` rows of ``type``, in which ``key`` has the fields that name one in messages. They come here when
+    somebody wants to see them. Whoever looked at them where they are says what they are (``content``)."""
 
-    def __init__(self, r: Relation, rows: object, many: int, where: str) -> None:
-        super().__init__(r.row)
-        self.given, self._many, self._relation, self.where = rows, many, r, where
+    def __init__(self, type: Type, key: Sequence[str], rows: object, many: int, where: str) -> None:
+        super().__init__(type)
+        self.given, self._many, self._key, self.where = rows, many, key, where
         self._content: Content | None = None
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ class Spread(Given):
 
     def _here(self) -> Given:
         if self._level is None:
-            found = read_rows(self.given, self._relation.row, self.where, self._relation.key)
+            found = read_rows(self.given, self.type, self.where, self._key)
             self._level = found.level
         return Given(self.type, level=self._level)
 

@@ -33,22 +33,30 @@ from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Record, Type
 from ripplenest.plan.groups import stored_row
 from ripplenest.reading.nested import nested_bag
+from ripplenest.reading.seen import Seen, sound
 from ripplenest.reading.verification import Difference, Sample, Table, Verification
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import Entry, gather, nest
 from ripplenest.state.declared import Declared
-from ripplenest.state.recomputing import Differing
+from ripplenest.state.recomputing import Checked, Differing
 from ripplenest.state.views import Kept
 from ripplenest.store.specs import Columns
 from ripplenest.version.version import Version
 
 
-def verify(declared: Declared, snapshot: Version, differing: Differing, room: Room, deep: bool) -> Verification:
+def verify(
+    declared: Declared, snapshot: Version, differing: Differing, checked: Checked, room: Room, deep: bool
+) -> Verification:
     """Everything that ``snapshot`` holds of what is ``declared``. ``differing`` compares maps with what their
-    definitions give. Raises CorruptState for bytes that have changed."""
+    definitions give, and relations that are ``checked`` are looked at here if something is wrong with them. Raises
+    CorruptState for bytes that have changed."""
     run = _Run(snapshot, differing, room)
     for r in declared.relations.values():
-        run.differences.extend(_relation(run, r))
+        sizes = checked(r)
+        if sizes is None:
+            run.differences.extend(_relation(run, r))
+        else:
+            run.tables.extend(Table(p.name, _what(r, p), sizes[p.name]) for p in r.parts.values())
     seen: set[str] = set()
     for view in declared.views.values():
         run.differences.extend(_view(run, view, seen))
@@ -64,22 +72,6 @@ def verify(declared: Declared, snapshot: Version, differing: Differing, room: Ro
 
 
 @frozen
-class _Seen:
-    """A table that was read: its consolidated rows, and what it is, for messages."""
-
-    table: Table
-    row: Type
-    rows: Rows
-
-    def differs(self, what: str, too_many: Rows, missing: Rows | None = None) -> Iterator[Difference]:
-        """A difference when there are such rows."""
-        if len(too_many) or (missing is not None and len(missing)):
-            names = tuple(c.path for c in columns(self.row))
-            lacking = Sample() if missing is None else Sample.of(missing)
-            yield Difference(self.table.name, self.table.of, what, names, Sample.of(too_many), lacking)
-
-
-@frozen
 class _Run:
     """One verification at work."""
 
@@ -90,20 +82,10 @@ class _Run:
     differences: list[Difference] = field(factory=list)
     not_compared: list[str] = field(factory=list)
 
-    def read(self, name: str, of: str, row: Type) -> _Seen:
+    def read(self, name: str, of: str, row: Type) -> Seen:
         rows = summed(self.snapshot.scan(name), self.room)
         self.tables.append(Table(name, of, len(rows)))
-        return _Seen(self.tables[-1], row, rows)
-
-
-def _sound(t: _Seen, signed: bool = False) -> Iterator[Difference]:
-    """NULL only where the types have it, and unless rows are ``signed`` none there less than 0 times."""
-    if not signed:
-        yield from t.differs("rows with a multiplicity below 0", columnar.negative(t.rows))
-    for i, c in enumerate(columns(t.row)):
-        if not c.type.nullable:
-            nulls = columnar.where(t.rows, columnar.column(t.rows, i).is_null())
-            yield from t.differs(f"NULL in {path(c.path)}, which has none", nulls)
+        return Seen(self.tables[-1], row, rows)
 
 
 # ---------------------------------------------------------------- relations
@@ -112,7 +94,7 @@ def _sound(t: _Seen, signed: bool = False) -> Iterator[Difference]:
 def _relation(run: _Run, r: Relation) -> Iterator[Difference]:
     seen = {p.name: run.read(p.name, _what(r, p), p.stored) for p in r.parts.values()}
     for t in seen.values():
-        yield from _sound(t)
+        yield from sound(t)
     for name, p in r.parts.items():
         if p.key:
             yield from _keys(p, seen[name], run.room)
@@ -124,7 +106,7 @@ def _what(r: Relation, p: Part) -> str:
     return f"relation {part(r.name)}, {'inner bags' if p.inner else 'flat rows'}"
 
 
-def _keys(p: Part, t: _Seen, room: Room) -> Iterator[Difference]:
+def _keys(p: Part, t: Seen, room: Room) -> Iterator[Difference]:
     """Each key is there once, or once in each bag."""
     own = columns(t.row)
     key = Record(tuple((own[c].path, own[c].type) for c in p.key_columns))
@@ -133,7 +115,7 @@ def _keys(p: Part, t: _Seen, room: Room) -> Iterator[Difference]:
     yield from evolve(t, row=key).differs("keys of more than one row", several)
 
 
-def _labels(holder: _Seen, held_in: Columns, dictionary: _Seen, label: Columns) -> Iterator[Difference]:
+def _labels(holder: Seen, held_in: Columns, dictionary: Seen, label: Columns) -> Iterator[Difference]:
     """Definition 1: each label is held by one row, and each row of the dictionary is under a label that is held."""
     held = columnar.project(holder.rows, held_in, tuple(dictionary.rows.types[c] for c in label))
     for i in range(len(held_in)):
@@ -160,7 +142,7 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
         what = f"the view cannot be computed: {error.what}"
         yield Difference(view.name, f"view {part(view.name)}", what)
     for name, m in maps.items():
-        yield from _sound(found[name], signed=any(may_be_negative(c) for c in m.products))
+        yield from sound(found[name], signed=any(may_be_negative(c) for c in m.products))
         if name in differences:
             yield from _compared(found[name], differences[name])
     yield from _output(view, found)
@@ -189,13 +171,13 @@ def _called(m: Map, view: str) -> str:
     return f"view {part(view)}, {what}"
 
 
-def _compared(t: _Seen, change: Rows) -> Iterator[Difference]:
+def _compared(t: Seen, change: Rows) -> Iterator[Difference]:
     """Law 6: what is stored is what the definition gives, so that the ``change`` to that is nothing."""
     too_many = columnar.negative(change).negated()
     yield from t.differs("not what its definition gives on the relations", too_many, columnar.positive(change))
 
 
-def _output(view: Kept, found: Mapping[str, _Seen]) -> Iterator[Difference]:
+def _output(view: Kept, found: Mapping[str, Seen]) -> Iterator[Difference]:
     """Definition 1: the labels in the flat part and in the inner bags are of known sites, and in their domains."""
     program = view.program
     for m in (program.flat, *program.dictionaries):
@@ -218,7 +200,7 @@ def _output_labels(m: Map) -> Iterator[tuple[int, Label]]:
     return labels(row, width(own))
 
 
-def _known(t: _Seen, at: int, label: Label) -> Iterator[Difference]:
+def _known(t: Seen, at: int, label: Label) -> Iterator[Difference]:
     tag = columnar.column(t.rows, at)
     names = pa.array([s.name for s in label.sites] + [None] * label.nullable, pa.string())
     unknown = columnar.where(t.rows, pc.invert(pc.is_in(tag, value_set=names)))
@@ -238,7 +220,7 @@ def _made(rows: Rows, mark: Mark) -> pa.ChunkedArray | None:
             assert_never(mark)
 
 
-def _in_domain(t: _Seen, start: int, domain: _Seen, made: pa.ChunkedArray | None) -> Iterator[Difference]:
+def _in_domain(t: Seen, start: int, domain: Seen, made: pa.ChunkedArray | None) -> Iterator[Difference]:
     """The labels in the columns from ``start`` have a count above 0 in their domain."""
     types: tuple[Base, ...] = domain.rows.types
     rows = t.rows if made is None else columnar.where(t.rows, made)

@@ -299,6 +299,12 @@ def _bags(t: Type, path: str) -> list[tuple[str, Type]]:
             return []
 
 
+def key_type(row: Type, key: tuple[str, ...]) -> Record:
+    """The rows that are keys of rows."""
+    assert isinstance(row, Record)
+    return Record(tuple((name, t) for name, t in row.fields if name in key))
+
+
 def find_relation(relations: Mapping[str, Relation], name: str) -> Relation:
     """The declared relation ``name``. Raises UnknownRelation."""
     return relations[one_of(name, relations, "there is no such relation", error=UnknownRelation)]

@@ -25,10 +25,10 @@ from ripplenest.data.sums import summed
 from ripplenest.errors import AlreadyLoaded, RelationChanged, Stale
 from ripplenest.intake.apply import Outcome, carry_out, is_found
 from ripplenest.intake.given import Given
-from ripplenest.intake.ingest import is_frame, read_pieces
+from ripplenest.intake.ingest import read_pieces
 from ripplenest.intake.loading import load
 from ripplenest.intake.operations import LOADS as LOADED
-from ripplenest.intake.operations import Operation, Write
+from ripplenest.intake.operations import Operation, Verb, Write
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spilled import Spilled, gathered
 from ripplenest.intake.spread import are_spread
@@ -80,9 +80,9 @@ class Commits:
     def _declared(self) -> Declared:
         return self.state.declared
 
-    def spread(self, r: Relation, rows: object, where: str) -> Given | None:
+    def spread(self, verb: Verb, r: Relation, rows: object, where: str) -> Given | None:
         """Rows for a batch that stay where they are, if they are to. Raises WrongColumns."""
-        return self._spreading.rows(r, rows, where)
+        return self._spreading.rows(verb, r, rows, where)
 
     @property
     def _spreading(self) -> Spreading:
@@ -117,10 +117,10 @@ class Commits:
         source = f"{LOADS}{name}"
         last = self.state.store.last_seq(source) or 0
         applied = self._in_force(source, last, self.state.store.born(name))
-        tasks = self.tasks() if self.tasks is not None and is_frame(rows) else None
-        if tasks is not None and tasks.takes(rows) and r.parts[name].types and not is_older(applied):
-            return self._load_by_tasks(tasks, r, rows, snapshot, applied, last + 1)
         where, room = f"load {name}: rows", self.state.room
+        tasks, rows = self._spreading.carried(r, r.row, rows, where)
+        if tasks is not None and not is_older(applied):
+            return self._load_by_tasks(tasks, r, rows, snapshot, applied, last + 1)
         write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))
         digest = digest_of((write,), LOADED)
         if applied is not None and is_same(applied, digest, (write,)):

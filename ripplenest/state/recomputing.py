@@ -12,10 +12,12 @@ from ripplenest.data.sums import summed
 from ripplenest.plan.planned import Plan
 from ripplenest.run.build import build, recomputed
 from ripplenest.run.counts import check_counts
-from ripplenest.run.engines import Chosen
+from ripplenest.run.engines import Chosen, Place
 from ripplenest.run.propagate import Propagation
+from ripplenest.schema.relation import Relation
 from ripplenest.state.state import State
 from ripplenest.state.tasks import Back, Builds, Built, Pending, is_by_tasks, mapped
+from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import Staging
 from ripplenest.version.folding import Unfolding
@@ -47,6 +49,9 @@ class Found:
 Differing = Callable[[Plan, Mapping[str, Rows]], Mapping[str, Rows]]
 """For maps of a plan, of which these rows are stored, the change to what their definitions give. Raises
 EvaluationError."""
+
+Checked = Callable[[Relation], Mapping[str, int] | None]
+"""By part how many rows a relation has with which nothing is wrong; None where something is, or nobody has looked."""
 
 
 @frozen
@@ -100,6 +105,21 @@ class Recomputing:
             }
 
         return by_tasks if self.builds is not None and is_by_tasks(engine, rows) else here
+
+    def checked(self, version: Unfolding, place: Place, held: ExitStack) -> Checked:
+        """What looks at relations of ``version`` that have many rows, none of which are arrays, by tasks. What these
+        write stays until ``held`` ends."""
+
+        def by_tasks(r: Relation) -> Mapping[str, int] | None:
+            is_folded = any(fold.relation == r for fold in version.folds)
+            many, tables = sum(version.size(part) for part in r.parts), version.tables
+            if is_folded or self.builds is None or not is_by_tasks(place, many) or not isinstance(tables, Snapshot):
+                return None
+            if not all(tables.tables[part].indexes for part in r.parts):
+                return None
+            return self.builds().check(tables, r, self._begun(held))
+
+        return by_tasks
 
     def _begun(self, held: ExitStack) -> Staging:
         return held.enter_context(Staging.begin(self.state.store.path))

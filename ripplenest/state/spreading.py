@@ -1,7 +1,8 @@
-"""Rows of batches that stay with several processes: what an insert of many does to the parts of its relation is in
-files that tasks wrote, and the driver is told names and numbers.
+"""Rows of batches that stay with several processes: what a write of many does to the parts of its relation is in files
+that tasks wrote, and the driver is told names and numbers.
 
-A relation whose rows a batch changes in no other way gets them as a load would (``intake/share.py``). Operations that
+A relation whose rows a batch changes in no other way gets them as a load would (``intake/share.py``), and an upsert or
+a delete is summed with what is stored, where labels are made of keys (``intake/replacing.py``). Operations that
 follow one another on one relation see what those before them did: then rows come here, as they do where workers do not
 see the folder of the state, or where a state of an earlier release has other access keys.
 """
@@ -16,13 +17,17 @@ from ripplenest.data.rows import Rows
 from ripplenest.errors import CorruptState
 from ripplenest.intake import operations
 from ripplenest.intake.apply import is_found
+from ripplenest.intake.columns import Culprit
+from ripplenest.intake.files import has_few, is_path
 from ripplenest.intake.given import Given
-from ripplenest.intake.ingest import is_frame
-from ripplenest.intake.operations import Operation, Write
+from ripplenest.intake.ingest import is_frame, read_rows
+from ripplenest.intake.operations import Operation, Verb, Write
+from ripplenest.intake.replacing import is_replaced
 from ripplenest.intake.share import Loading
 from ripplenest.intake.spread import Spread
+from ripplenest.nrc.types import Type
 from ripplenest.run.engines import Engines
-from ripplenest.schema.relation import Relation
+from ripplenest.schema.relation import Relation, key_type
 from ripplenest.state.state import State
 from ripplenest.state.tasks import Tasks, loading
 from ripplenest.store.detached import Detached
@@ -56,26 +61,46 @@ class Taken:
 
 @frozen
 class Spreading:
-    """Large inserts into one state, by ``tasks`` if there can be any."""
+    """Large writes to one state, by ``tasks`` if there can be any."""
 
     state: State
     engines: Engines
     tasks: Callable[[], Tasks] | None
 
-    def rows(self, r: Relation, rows: object, where: str) -> Given | None:
-        """Rows that stay where they are: of a DataFrame that is no small piece of work, where Spark is asked for. None
-        for others. Raises WrongColumns.
+    def rows(self, verb: Verb, r: Relation, rows: object, where: str) -> Given | None:
+        """Rows that stay where they are: of a DataFrame or a file that is no small piece of work, where Spark is asked
+        for, if tasks can do with them what is to be done. None for others. Raises WrongColumns, and WrongValue for a
+        file that Spark does not read.
 
         How many there are is a job of Spark, which computes the DataFrame once more. Where nobody asks for Spark that
         is not worth it: nearly all batches are too small to go there.
         """
-        if self.tasks is None or self.engines.wanted != "spark" or not is_frame(rows) or not r.parts[r.name].types:
+        if self.engines.wanted != "spark":
             return None
-        tasks = self.tasks()
-        if not tasks.takes(rows):
+        is_keys = verb in operations.KEYED
+        row, key = (key_type(r.row, r.key), ()) if is_keys else (r.row, r.key)
+        tasks, found = self.carried(r, row, rows, where, whole=verb == "upsert")
+        if tasks is None:
             return None
-        many = tasks.many(rows, r.row, where)
-        return Spread(r, rows, many, where) if many > operations.SPREAD else None
+        is_done = verb == "insert" or is_replaced(r, verb)
+        if is_done and (many := tasks.many(found, row, where)) > operations.SPREAD:
+            return Spread(row, key, found, many, where)
+        return read_rows(found, row, where, key) if found is not rows else None
+
+    def carried(
+        self, r: Relation, row: Type, rows: object, where: str, *, whole: bool = False
+    ) -> tuple[Tasks | None, object]:
+        """Who takes rows that are with several processes, and they: those of a file that is no small one are, where
+        Spark is asked for. They are of type ``row``; ``whole`` as in ``read_rows``. The rows as they are, if nobody
+        does."""
+        if self.tasks is None or not r.parts[r.name].types:
+            return None, rows
+        if self.engines.wanted == "spark" and is_path(rows) and not has_few(rows, operations.SPREAD):
+            tasks = self.tasks()
+            return tasks, tasks.opened(rows, row, where, whole)
+        if is_frame(rows) and self.tasks().takes(rows):
+            return self.tasks(), rows
+        return None, rows
 
     def look(self, known: Sequence[Operation], snapshot: Unfolding) -> None:
         """Find out what the rows of operations are, of a batch that was applied before."""
@@ -86,9 +111,9 @@ class Spreading:
                     o.rows.is_known_as(self._tasks.content(o.rows.given, work, staging))
 
     def taken(self, named: Named, snapshot: Unfolding, files: Files) -> Taken:
-        """What tasks can do of a batch on top of ``snapshot``. Raises WrongValue and DuplicateKey."""
+        """What tasks can do of a batch on top of ``snapshot``. Raises WrongValue, DuplicateKey and RowNotThere."""
         often = Counter(o.relation for o, _ in named)
-        done = {o.relation: self._inserted(o, where, snapshot, files) for o, where in named if often[o.relation] == 1}
+        done = {o.relation: self._written(o, where, snapshot, files) for o, where in named if often[o.relation] == 1}
         found = {relation: own for relation, own in done.items() if own is not None}
         return Taken(
             [(o, where) for o, where in named if o.relation not in found],
@@ -97,7 +122,7 @@ class Spreading:
             {part: n for own in found.values() for part, n in own.sizes.items()},
         )
 
-    def _inserted(self, o: Operation, where: str, snapshot: Unfolding, files: Files) -> Taken | None:
+    def _written(self, o: Operation, where: str, snapshot: Unfolding, files: Files) -> Taken | None:
         """What an operation does, if tasks can do it."""
         r = self.state.declared.relations[o.relation]
         if not (isinstance(o, Write) and isinstance(o.rows, Spread) and is_found(r, snapshot.access_keys)):
@@ -106,8 +131,12 @@ class Spreading:
         if not tasks.sees(o.rows.given, self.state.store.path):
             return None
         work, ids = self._work(o, o.rows, where, snapshot)
+        if o.verb != "insert" and (work.folds or not work.is_in_order):
+            return None
         try:
             written, sizes, content = tasks.load(o.rows.given, work, files.staging, ids, files.next)
+        except Culprit:  # it is said here which
+            return None
         except CorruptState:  # perhaps of files that went while tasks were at work
             files.tables.check_kept()
             raise
@@ -117,15 +146,18 @@ class Spreading:
             for table, segments in written.segments.items()
         }
         parts = {part: rows for part, rows in stored.items() if part in r.parts}
-        return Taken((), parts, stored, {**sizes, **{part: len(rows) for part, rows in parts.items()}})
+        came = sizes if o.verb == "insert" else {}
+        return Taken((), parts, stored, {**came, **{part: len(rows) for part, rows in parts.items()}})
 
     def _work(self, o: Write, rows: Spread, where: str, snapshot: Unfolding) -> tuple[Loading, dict[str, int]]:
         r, tables = self.state.declared.relations[o.relation], snapshot.tables
         assert isinstance(tables, Snapshot)
         work, ids = loading(r, self.state.declared.folded, snapshot)
-        before = Detached(str(self.state.store.path), snapshot.version, {r.name: tables.table(r.name)})
-        is_first = not r.key or not snapshot.size(r.name)
-        return evolve(work, where=where, given=rows.where, before=None if is_first else before), ids
+        refs = {name: tables.table(name) for name in ((r.name,) if o.verb == "insert" else r.parts)}
+        before = Detached(str(self.state.store.path), snapshot.version, refs)
+        meets_none = o.verb == "insert" and (not r.key or not snapshot.size(r.name))
+        stored = None if meets_none else before
+        return evolve(work, where=where, given=rows.where, before=stored, verb=o.verb), ids
 
     @property
     def _tasks(self) -> Tasks:

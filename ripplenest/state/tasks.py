@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from ripplenest.data.content import Content
 from ripplenest.data.rows import Rows
+from ripplenest.intake.files import FilePath
 from ripplenest.intake.share import Loading
 from ripplenest.nrc.types import Type
 from ripplenest.plan.planned import Plan
@@ -29,6 +30,9 @@ ALONE = 200_000  # rows of work that the driver hands to Spark and takes back so
 class Tasks(Protocol):
     """Who loads rows that are with several processes, and stay there (``ripplenest/tasks``)."""
 
+    def opened(self, path: FilePath, row: Type, where: str, whole: bool) -> object:
+        """The rows of a file, or of the files at a URI, as such rows; ``whole`` as in ``read_rows``. Raises WrongValue."""
+
     def takes(self, rows: object) -> bool:
         """Whether these are such rows."""
 
@@ -45,7 +49,7 @@ class Tasks(Protocol):
         self, rows: object, work: Loading, staging: Staging, tables: Mapping[str, int], first: int
     ) -> tuple[Written, dict[str, int], Content]:
         """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
-        and what they are. Raises what is wrong with them."""
+        and what they are. Raises what is wrong with them, or Culprit where only who has all of them can say it."""
 
 
 @frozen
@@ -94,6 +98,13 @@ class Builds(Protocol):
 
     def back(self, plan: Plan, back: Back, staging: Staging, first: int) -> Built:
         """The change of tables to what they were, and of every map of ``plan`` with it. Raises EvaluationError."""
+
+    def check(self, version: Snapshot, r: Relation, staging: Staging) -> dict[str, int] | None:
+        """By part how many rows a relation has; None where some are not what they should be, or do not belong
+        together (nrc-ivm, definition 1)."""
+
+    def merge(self, version: Snapshot, tables: Mapping[str, Segments], staging: Staging, first: int) -> Written:
+        """For each table the segments that can take the place of these of it, which are stored in ``version``."""
 
 
 def is_by_tasks(place: Place, rows: float) -> bool:

@@ -44,7 +44,6 @@ from ripplenest.store.specs import (
     Change,
     Columns,
     TableSpec,
-    Written,
     columns_text,
     same_columns,
     unknown_table,
@@ -98,17 +97,18 @@ class Draft:
         self._layouts = schema.layouts
         self.adopted: list[tuple[Path, str]] = []
         self._made = {spec.name for spec in change.tables}
-        written = self._taken(change.written, schema)
+        written = self._taken(change, schema)
         live = dict(head.live)
         for table in change.dropped:
             self._dead += [segment.id for segment in live.pop(head.schema.ids[table], ())]
-        for table in sorted(schema.tables if merge else {*change.deltas, *change.indexes, *change.ordered, *written}):
+        changed = {*change.deltas, *change.indexes, *change.ordered, *written, *change.replaced}
+        for table in sorted(schema.tables if merge else changed):
             if table not in schema.tables:
                 raise unknown_table(table, schema.tables)
             delta = _delta(change, schema.tables[table])
             if delta is not None and table in written:
                 raise LawBroken("rows of a table that come in two ways", where=table)
-            before, whole = live.get(schema.ids[table], ()), table in change.merged
+            before, whole = self._kept(change, schema, table, live), table in change.merged
             live[schema.ids[table]] = (*self._advanced(schema, table, before, delta, whole), *written.get(table, ()))
         sealed = head.version.schema if schema is head.schema else schema.digest
         self.head = Head(self._version(head.version, change, sealed, live), schema, live)
@@ -132,9 +132,10 @@ class Draft:
     def packs(self) -> list[Pack]:
         return [pack for pack in (self._deltas, self._merges) if pack]
 
-    def _taken(self, written: Written | None, schema: Schema) -> dict[str, Segments]:
+    def _taken(self, change: Change, schema: Schema) -> dict[str, Segments]:
         """What tasks wrote, as segments of this version in files of its own. Raises StateError for tables that there
         are not, and LawBroken for what was not made for them."""
+        written = change.written
         if written is None:
             return {}
         names: dict[str, str] = {}
@@ -142,11 +143,12 @@ class Draft:
         for table, segments in written.segments.items():
             if table not in schema.tables:
                 raise unknown_table(table, schema.tables)
+            is_delta = table not in change.replaced
             for s in segments:
-                names.setdefault(s.blob.file, f"{self._n:010d}-{token_hex(8)}.deltas")
+                names.setdefault(s.blob.file, f"{self._n:010d}-{token_hex(8)}.{'deltas' if is_delta else 'merges'}")
             number = schema.ids[table] if table in self._made else None
             found[table] = tuple(_renamed(s, names, self._n, number) for s in segments)
-            self._check_taken(found[table], schema, table)
+            self._check_taken(found[table], schema, table, is_delta)
         self.adopted = [(written.folder / old, new) for old, new in names.items()]
         every = [s for segments in found.values() for s in segments]
         self._born += [(s, None) for s in every]
@@ -154,8 +156,19 @@ class Draft:
         self._next = max((s.id + 1 for s in every), default=self._next)
         return found
 
-    def _check_taken(self, segments: Segments, schema: Schema, table: str) -> None:
-        wanted = (schema.ids[table], True, {*schema.tables[table].access})
+    def _kept(self, change: Change, schema: Schema, table: str, live: Live) -> Segments:
+        """The live segments of ``table``, without those that are replaced. Raises LawBroken for some that are not
+        there."""
+        before, gone = live.get(schema.ids[table], ()), change.replaced.get(table, frozenset())
+        if gone:
+            self._dead += sorted(gone)
+            self.rewritten += sum(s.rows for s, _ in self._born if s.table == schema.ids[table])
+            if not gone <= {s.id for s in before}:
+                raise LawBroken("segments are replaced that are not there", where=table, got=sorted(gone))
+        return tuple(s for s in before if s.id not in gone)
+
+    def _check_taken(self, segments: Segments, schema: Schema, table: str, is_delta: bool) -> None:
+        wanted = (schema.ids[table], is_delta, {*schema.tables[table].access})
         for s in segments:
             if s.id < self._next or (s.table, s.is_delta, {*s.indexes}) != wanted:
                 raise LawBroken("a segment that was not made for this table", where=table, wanted=wanted, got=s)

@@ -115,14 +115,15 @@ def written(rows: Sequence[Unwritten], disk: Disk, room: Room, lasts: bool = Tru
 
 def windows(source: TableRef, reader: Reader, low: int, high: int, room: Room) -> Iterator[tuple[U64, Rows]]:
     """What is between ``low`` and ``high``, each row once, in the order of the hashes beside them, some at a time."""
-    for start, end in _parts((source,), low, high, room):
+    for start, end in parts((source,), low, high, room):
         rows = source.between(reader, start, end)
         if len(rows):
-            yield _ordered(rows, source.clustered)
+            yield ordered(rows, source.clustered)
         room.release()
 
 
-def _ordered(rows: Rows, columns: Columns) -> tuple[U64, Rows]:
+def ordered(rows: Rows, columns: Columns) -> tuple[U64, Rows]:
+    """``rows``, each once, in the order of the hashes of ``columns``, and these."""
     hashes, order = index_of(rows.arrow(), columns)
     if not rows.is_sum and len(hashes) > 1 and (hashes[1:] == hashes[:-1]).any():
         rows = consolidated({"": rows})[""]
@@ -177,12 +178,12 @@ def _differing(work: Range, reader: Reader, room: Room) -> Iterator[tuple[U64, R
         for hashes, rows in windows(work.source, reader, work.low, work.high, room):
             yield hashes, rows, rows.heaviest()
         return
-    for start, end in _parts((work.source, work.minus), work.low, work.high, room):
+    for start, end in parts((work.source, work.minus), work.low, work.high, room):
         rows = consolidated({"": work.source.between(reader, start, end)})[""]
         weight, gone = rows.heaviest(), work.minus.between(reader, start, end)
         if len(gone):
             rows = rows.plus(gone.negated())
-        hashes, found = _ordered(rows, work.source.clustered)
+        hashes, found = ordered(rows, work.source.clustered)
         yield hashes, found, weight
         room.release()
 
@@ -198,7 +199,7 @@ def _whole(work: Range, reader: Reader, room: Room) -> tuple[Rows, int]:
     return rows, weight
 
 
-def _parts(sources: Sequence[TableRef], low: int, high: int, room: Room) -> Iterator[tuple[int, int]]:
-    """Ranges of what is to be in memory at once."""
+def parts(sources: Sequence[TableRef], low: int, high: int, room: Room) -> Iterator[tuple[int, int]]:
+    """Ranges within low … high of what is to be in memory at once."""
     size = sum(s.blob.bytes for source in sources for s in source.segments) * (high - low) // RANGE
     return ranges(low, high, max(1, min(-(-size // room.chunk), high - low)))

@@ -179,12 +179,12 @@ class TableRef:
 
 
 def sorted_runs(segments: Segments) -> list[Segments]:
-    """Segments that share no row, together: of what one version adds to a table tasks make several, each with the
-    hashes of a range of its own, and nobody else makes two (``store/ranges.py``). Law: a sorted run is a sum of rows.
-    """
-    found: dict[tuple[bool, int], list[Segment]] = {}
+    """Segments that share no row, together: of what one version adds to a table, or merges of it, tasks make several,
+    each with the hashes of a range of its own, and nobody else makes two (``store/ranges.py``). Law: a sorted run is a
+    sum of rows."""
+    found: dict[tuple[bool, bool, int], list[Segment]] = {}
     for s in segments:
-        found.setdefault((s.is_delta, s.born if s.is_delta else s.id), []).append(s)
+        found.setdefault(s.run, []).append(s)
     return [tuple(run) for run in found.values()]
 
 

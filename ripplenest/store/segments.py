@@ -45,9 +45,13 @@ VERIFIED = 4  # blobs of which is known what of them was checked, per open mappi
 T = TypeVar("T")
 
 
+TOGETHER = 1 << 6  # in the level: what its version has of such segments of its table is one sorted run
+
+
 @frozen
 class Segment:
-    """What the catalogue knows of a segment. It is part of the versions born ≤ v < died; ``died`` is not kept here."""
+    """What the catalogue knows of a segment. It is part of the versions born ≤ v < died; ``died`` is not kept here. Its
+    ``level`` is its tier when it was made, beside ``TOGETHER`` for one of several that were merged by tasks."""
 
     id: int
     table: int
@@ -58,6 +62,17 @@ class Segment:
     is_delta: bool
     indexes: Mapping[Access, Blob] = field(factory=dict, eq=False)
     digest: str = Factory(lambda self: self.sealed(), takes_self=True)
+
+    @property
+    def run(self) -> tuple[bool, bool, int]:
+        """Segments that have the same share no row (``ref.sorted_runs``)."""
+        is_together = self.is_delta or self.level >= TOGETHER
+        return self.is_delta, is_together, self.born if is_together else self.id
+
+    def merged(self, many: int) -> "Segment":
+        """The same as one of so ``many`` that take the place of others in a table, and are no change of it."""
+        level = self.level + (TOGETHER if many > 1 else 0)
+        return Segment(self.id, self.table, self.blob, self.rows, level, self.born, False, self.indexes)
 
     def sealed(self) -> str:
         """The digest of every fixed field; indexes can be added later and carry their own digests."""

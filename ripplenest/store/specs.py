@@ -98,7 +98,8 @@ class Change:
     kept keep what they have of a dropped table. ``meta`` replaces values by key, and removes those that become None.
     ``(source, seq)`` names the batch, once; ``digest`` is of its content. ``note`` is kept with the version and must
     survive JSON. ``merged`` tables become one segment each, or none: what a delta takes out of a table whole would
-    otherwise stay in it, with its negation. What is ``written`` is added, too.
+    otherwise stay in it, with its negation. What is ``written`` is added, too; where it is ``replaced``, in the place
+    of the segments with these numbers, of which it is the sum.
     """
 
     deltas: Mapping[str, Rows] = field(factory=dict)
@@ -114,6 +115,7 @@ class Change:
     reshaped: Mapping[str, Reshape] = field(factory=dict)
     written: Written | None = None
     ordered: Mapping[str, tuple[Ordering, ...]] = field(factory=dict)
+    replaced: Mapping[str, frozenset[int]] = field(factory=dict)
 
 
 Batch = tuple[str, int, str]  # source, seq and digest of a batch that was applied

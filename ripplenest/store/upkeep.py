@@ -10,6 +10,8 @@ from ripplenest.store.specs import Batch, Change, Swept, Usage
 from ripplenest.store.staging import sweep
 from ripplenest.store.writable import Writable
 
+COMPACTED = {"kind": "compact"}
+
 
 class Upkeep(Writable):
     """An open state as its operators see it."""
@@ -20,12 +22,16 @@ class Upkeep(Writable):
         One commit after another, each of a bounded size, so that other writers get their turn; readers never wait.
         """
         before = self.rewritten
+        while self.merge(everything):
+            pass
+        return self.rewritten - before
+
+    def merge(self, everything: bool = False) -> bool:
+        """One of these commits; whether there was something to merge."""
         while True:
             parent = self.version
             with contextlib.suppress(Stale):  # somebody's batch came first: look again
-                change = Change(note={"kind": "compact"})
-                if self._advance(change, parent, "all" if everything else "due") == parent:
-                    return self.rewritten - before
+                return self._advance(Change(note=COMPACTED), parent, "all" if everything else "due") != parent
 
     def vacuum(self, keep: int | None = None) -> Swept:
         """Forget the versions beyond ``keep`` besides the newest (what the state says without one), and remove files

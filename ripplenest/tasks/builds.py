@@ -25,6 +25,7 @@ from ripplenest.nrc.errors import CorruptState, EvaluationError
 from ripplenest.plan.answers import of_nothing
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Const, Product
+from ripplenest.schema.relation import Relation
 from ripplenest.spark.frames import Layout, join_of, layout, placed
 from ripplenest.spark.groups import folded
 from ripplenest.spark.joiner import evaluation
@@ -39,9 +40,10 @@ from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import TableSpec, Written
 from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.arrays import shredded
+from ripplenest.tasks.checks import Checks
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, sources_text, surroundings
-from ripplenest.tasks.jobs import SparkJobs, check_seen
+from ripplenest.tasks.jobs import Jobs, SparkJobs, check_seen
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
 from ripplenest.tasks.rows import Seen, stored
@@ -167,6 +169,30 @@ class TaskBuilds:
         found.tables.check_kept(back.to)
         with told(staging, found.tables):
             return self._back(found, plan, back)
+
+    @property
+    def jobs(self) -> Jobs:
+        """Jobs beside no rows."""
+        return SparkJobs(self.spark.range(0))
+
+    def check(self, version: Snapshot, r: Relation, staging: Staging) -> dict[str, int] | None:
+        """What is stored of a relation, looked at (``Builds``). Two jobs."""
+        here = surroundings(str(staging.disk.folder.parent), str(staging.folder), self.memory)
+        with told(staging, version):
+            return Checks(self.jobs, here, version, r, staging).sizes()
+
+    def merge(self, version: Snapshot, tables: Mapping[str, Segments], staging: Staging, first: int) -> Written:
+        """The segments that can take the place of these, numbered from ``first`` on (``Builds``). One job."""
+        jobs, work = self.jobs, list[list[Range]]()
+        here = surroundings(str(staging.disk.folder.parent), str(staging.folder), self.memory)
+        for table, segments in tables.items():
+            source = evolve(version.table(table), segments=segments).under(SEGMENTS)
+            work.append(divided(source, jobs.at_once, first, version.number(table)))
+            first += len(work[-1])
+        with told(staging, version):
+            found = merge_ranges(jobs, here, work)
+        made = zip(tables, found, strict=True)
+        return Written(staging.folder, {t: tuple(s.merged(len(own)) for s in own) for t, own in made if own})
 
     def _back(self, found: Differences, plan: Plan, back: Back) -> Built:
         since = {table: found.since(table, back.to) for table in back.tables}

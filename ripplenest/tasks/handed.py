@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from ripplenest.store.detached import Detached
 from ripplenest.store.disk import Disk
 from ripplenest.store.ranges import Merged, Range
 from ripplenest.store.ref import (
+    Segments,
     TableRef,
     ref_of_json,
     ref_to_json,
@@ -28,7 +29,7 @@ from ripplenest.store.ref import (
     spec_of_json,
     spec_to_json,
 )
-from ripplenest.store.segments import Reader
+from ripplenest.store.segments import Reader, Segment
 from ripplenest.version.folding import Fold
 
 
@@ -89,16 +90,16 @@ def loading_text(work: Loading, here: Surroundings) -> str:
     specs = [spec_to_json(spec) for spec in work.specs.values()]
     folds = [fold.root for fold in work.folds]
     before = None if work.before is None else _detached_to_json(work.before)
-    said = [work.version, work.where, work.given, before]
+    said = [work.version, work.where, work.given, before, work.lines, work.verb]
     return json.dumps([asdict(here), r.name, relation_text(r), folds, specs, said])
 
 
 def loading_of(text: str) -> tuple[Loading, Surroundings]:
-    here, name, relation, folds, specs, (version, where, given, before) = json.loads(text)
+    here, name, relation, folds, specs, (version, where, given, before, *told) = json.loads(text)
     r = relation_of(name, relation)
     found = {spec.name: spec for spec in map(spec_of_json, specs)}
     folded, stored = tuple(Fold(r, root) for root in folds), None if before is None else _detached_of_json(before)
-    return Loading(r, folded, found, version, where, given, stored), Surroundings(**here)
+    return Loading(r, folded, found, version, where, given, stored, *told), Surroundings(**here)
 
 
 def _detached_to_json(tables: Detached) -> list[Any]:
@@ -112,7 +113,7 @@ def _detached_of_json(found: list[Any]) -> Detached:
 
 def taken_text(taken: Taken) -> str:
     """Law: taken_of(taken_text(t)) = t."""
-    runs = {table: list(map(segment_to_json, segments)) for table, segments in taken.runs.items()}
+    runs = runs_to_json(taken.runs)
     content = [taken.content.rows, list(taken.content.sums)]
     wrong = [[asdict(fault) for fault in faults] for faults in (taken.types, taken.inside)]
     return json.dumps([taken.rows, content, dict(taken.sizes), runs, wrong, taken.is_wrong])
@@ -120,9 +121,18 @@ def taken_text(taken: Taken) -> str:
 
 def taken_of(text: str) -> Taken:
     rows, (many, sums), sizes, runs, (types, inside), is_wrong = json.loads(text)
-    found = {table: tuple(map(segment_of_json, segments)) for table, segments in runs.items()}
+    found = runs_of_json(runs)
     content = Content(many, tuple(sums))
     return Taken(rows, content, sizes, found, faults_of(types), faults_of(inside), is_wrong)
+
+
+def runs_to_json(runs: Mapping[str, Sequence[Segment]]) -> dict[str, list[Any]]:
+    """By table. Law: runs_of_json(runs_to_json(r)) = r."""
+    return {table: list(map(segment_to_json, segments)) for table, segments in runs.items()}
+
+
+def runs_of_json(found: Mapping[str, list[Any]]) -> dict[str, Segments]:
+    return {table: tuple(map(segment_of_json, segments)) for table, segments in found.items()}
 
 
 def faults_of(found: Sequence[dict[str, Any]]) -> tuple[Fault, ...]:

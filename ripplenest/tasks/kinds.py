@@ -40,7 +40,7 @@ class Again(OnWork):
 
     @staticmethod
     def do(common: str, own: str) -> str:
-        from ripplenest.tasks.loads import find_again  # noqa: PLC0415 - in tasks alone
+        from ripplenest.tasks.settled import find_again  # noqa: PLC0415 - in tasks alone
 
         return find_again(common, own)
 
@@ -50,7 +50,7 @@ class Settling(OnWork):
 
     @staticmethod
     def do(common: str, own: str) -> str:
-        from ripplenest.tasks.loads import settle_range  # noqa: PLC0415 - in tasks alone
+        from ripplenest.tasks.settled import settle_range  # noqa: PLC0415 - in tasks alone
 
         return settle_range(common, own)
 
@@ -63,6 +63,26 @@ class Shredding(OnWork):
         from ripplenest.tasks.arrays import shred_range  # noqa: PLC0415 - in tasks alone
 
         return shred_range(common, own)
+
+
+class Checking(OnWork):
+    """Rows of a range of a relation are looked at, and what of them belongs to others is written."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.checks import check_range  # noqa: PLC0415 - in tasks alone
+
+        return check_range(common, own)
+
+
+class Meeting(OnWork):
+    """Labels of a range meet those who hold them."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.checks import meet_range  # noqa: PLC0415 - in tasks alone
+
+        return meet_range(common, own)
 
 
 class Merging(OnWork):

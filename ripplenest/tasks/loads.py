@@ -5,57 +5,60 @@ runs into segments, each in a range of hashes, where they meet keys that come ag
 names and numbers, and names what it was told: what other attempts have written goes with the folder.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict, field, frozen
-from pyspark.sql import DataFrame
+from attrs import evolve, field, frozen
+from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.content import Content
+from ripplenest.intake.columns import Culprit
 from ripplenest.intake.faults import Fault, first_faults
+from ripplenest.intake.files import FilePath
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.settling import keys_again, settle
 from ripplenest.intake.share import Loading, Share, Taken
 from ripplenest.nrc.errors import LawBroken, raise_first
 from ripplenest.nrc.types import Type
-from ripplenest.store.ranges import Range, divided, written
-from ripplenest.store.ref import TableRef, segment_of_json, segment_to_json
+from ripplenest.store.ranges import written
+from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Written
 from ripplenest.store.staging import Shared, Staging
 from ripplenest.tasks.handed import (
     Surroundings,
-    faults_of,
     loading_of,
     loading_text,
-    range_of,
-    range_text,
-    sources_of,
-    sources_text,
     surroundings,
     taken_of,
     taken_text,
 )
-from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, SparkJobs, check_seen, gathered
-from ripplenest.tasks.kinds import Again, Looking, Settling, Taking
+from ripplenest.tasks.jobs import UNSEEN, Batches, Jobs, OnRows, check_seen, gathered
+from ripplenest.tasks.kinds import Looking, Taking
+from ripplenest.tasks.opened import Opened, jobs_beside, rows_of_lines
 from ripplenest.tasks.seeing import sees
+from ripplenest.tasks.settled import Settlement
 
 
 @frozen
 class TaskLoads:
-    """Loads whose tasks may take ``memory`` each (``commits.Tasks``); ``jobs`` are those beside the rows of a load."""
+    """Loads whose tasks may take ``memory`` each (``commits.Tasks``); ``jobs`` are those beside the rows of a load.
+    Files are opened by ``spark``."""
 
     memory: int
-    jobs: Callable[[Any], Jobs] = SparkJobs
+    spark: Callable[[], SparkSession]
+    jobs: Callable[[Any], Jobs] = jobs_beside
     _seen: dict[Path, bool] = field(factory=dict, init=False)
+
+    def opened(self, path: FilePath, row: Type, where: str, whole: bool) -> object:
+        """The rows of a file, as what tasks take. Raises WrongValue for one that Spark does not read."""
+        return Opened.of(self.spark(), path, row, where, whole)
 
     def takes(self, rows: object) -> bool:
         """Whether there is more than what the driver has anyway."""
-        return isinstance(rows, DataFrame) and not rows.isLocal()
+        return isinstance(rows, Opened) or (isinstance(rows, DataFrame) and not rows.isLocal())
 
     def many(self, rows: object, row: Type, where: str) -> int:
         """How many there are; none of other columns. Raises WrongColumns."""
@@ -71,44 +74,52 @@ class TaskLoads:
 
     def content(self, rows: object, work: Loading, staging: Staging) -> Content:
         """What the rows are; nothing is written. Raises what is wrong with their types."""
-        taken = self._shares(self.jobs(rows), Looking, work, staging)
-        _check(work.given, taken, [f for t in taken.values() for f in t.types])
-        return _content(taken)
+        return _content(self._shares(rows, Looking, _named(work, rows), staging))
 
     def load(
         self, rows: object, work: Loading, staging: Staging, tables: Mapping[str, int], first: int
     ) -> tuple[Written, dict[str, int], Content]:
-        """The segments of the tables that get rows, numbered from ``first`` on, how many rows of each part there are,
-        and what they are. Raises WrongColumns, WrongValue, DuplicateKey."""
-        jobs = self.jobs(rows)
-        taken = self._shares(jobs, Taking, work, staging)
-        _check(work.given, taken, [f for t in taken.values() for f in t.types])
-        here, sources = self._here(staging), _sources(work, taken)
+        """The segments of the tables that change, numbered from ``first`` on, how many rows of each part came, and what
+        rows are. Raises WrongColumns, WrongValue, DuplicateKey, RowNotThere, and Culprit for a document that is to
+        go and is not there."""
+        jobs, work = self.jobs(rows), _named(work, rows)
+        taken = self._shares(rows, Taking, work, staging)
+        settlement = Settlement(jobs, work, self._here(staging), _sources(work, taken), tables, first)
+        if work.verb == "delete" and work.is_shredded and any(t.is_wrong for t in taken.values()):
+            raise Culprit
         if any(t.is_wrong for t in taken.values()):
-            again = _again(jobs, work, here, sources)
-            _check(work.rows, taken, [*again, *(f for t in taken.values() for f in t.inside)])
+            _check(work.rows, taken, [*settlement.again(), *(f for t in taken.values() for f in t.inside)])
             raise LawBroken("rows could not be taken, and none of them is wrong", where=work.where)
-        ranges = []
-        for table in sorted(sources):
-            ranges.append(divided(sources[table], jobs.at_once, first, tables.get(table, 0)))
-            first += len(ranges[-1])
-        made, again, there = _settled(jobs, work, here, ranges)
-        _check(work.rows, taken, again)
-        _check(work.rows, taken, there)
+        done = settlement.settled()
+        if done.there and work.verb == "delete" and work.is_shredded:  # rows that differ in their bags may be to blame
+            raise Culprit
+        _check(work.rows, taken, done.again)
+        _check(work.rows, taken, done.there)
+        made = done.made if work.verb == "insert" else {**done.made, **settlement.inside(done.old)}
         sizes = sum((Counter(t.sizes) for t in taken.values()), Counter[str]())
         return Written(staging.folder, made), dict(sizes), _content(taken)
 
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(staging.folder), str(staging.folder), self.memory)
 
-    def _shares(self, jobs: Jobs, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
-        """What came of each share. Raises WrongColumns for columns of no rows, and EnvironmentProblem."""
+    def _shares(self, rows: object, job: type[OnRows], work: Loading, staging: Staging) -> dict[int, Taken]:
+        """What came of each share. Raises what is wrong with the types of rows, and EnvironmentProblem."""
+        jobs = self.jobs(rows)
         said = jobs.on_rows(job, loading_text(work, self._here(staging)))
         check_seen(said.values(), staging.folder)
         taken = {share: taken_of(text) for share, text in said.items()}
         if not any(t.rows for t in taken.values()):
-            read_rows(jobs.schema.empty_table(), work.relation.row, work.given)
+            read_rows(jobs.schema.empty_table(), work.row, work.given)
+        faults = [f for t in taken.values() for f in t.types]
+        if isinstance(rows, Opened):
+            rows.check_lines(faults)
+        _check(work.given, taken, faults)
         return taken
+
+
+def _named(work: Loading, rows: object) -> Loading:
+    """Work on rows of files that come as lines."""
+    return evolve(work, lines=rows.named) if isinstance(rows, Opened) and rows.are_lines else work
 
 
 def _content(taken: Mapping[int, Taken]) -> Content:
@@ -128,54 +139,7 @@ def _sources(work: Loading, taken: Mapping[int, Taken]) -> dict[str, TableRef]:
     return {table: TableRef(work.sources[table], runs) for table, runs in found.items()}
 
 
-def _again(jobs: Jobs, work: Loading, here: Surroundings, sources: Mapping[str, TableRef]) -> list[Fault]:
-    """What tasks find of keys that come again, of rows that have keys, when nothing becomes of the rows."""
-    if work.numbered is None or work.numbered.name not in sources:
-        return []
-    keys = sources[work.numbered.name]
-    told = [range_text(piece, 0) for piece in divided(keys, jobs.at_once, 0, 0)]
-    said = jobs.on_work(Again, sources_text(here, [keys], loading_text(work, here)), told)
-    return [fault for text in said for fault in faults_of(json.loads(text))]
-
-
-def _settled(
-    jobs: Jobs, work: Loading, here: Surroundings, ranges: Sequence[Sequence[Range]]
-) -> tuple[dict[str, tuple[Segment, ...]], list[Fault], list[Fault]]:
-    """By table the segments of its ranges, each of which a task writes, the keys that come again, and those that are
-    stored. One job."""
-    sources, pieces = [own[0].source for own in ranges], [(i, piece) for i, own in enumerate(ranges) for piece in own]
-    common = sources_text(here, sources, loading_text(work, here))
-    said = map(json.loads, jobs.on_work(Settling, common, [range_text(piece, i) for i, piece in pieces]))
-    made: dict[str, tuple[Segment, ...]] = {}
-    again: list[Fault] = []
-    there: list[Fault] = []
-    for (_, piece), (segment, came, stored) in zip(pieces, said, strict=True):
-        again += faults_of(came)
-        there += faults_of(stored)
-        if segment is not None:
-            name = piece.source.spec.name
-            made[name] = (*made.get(name, ()), segment_of_json(segment))
-    return made, again, there
-
-
 # ---------------------------------------------------------------- in tasks
-
-
-def find_again(common: str, own: str) -> str:
-    """The keys of a range that come again."""
-    here, sources, more = sources_of(common)
-    with here.messages():
-        found = keys_again(loading_of(more)[0], range_of(own, sources), here.reader, here.room)
-    return json.dumps([asdict(fault) for fault in found])
-
-
-def settle_range(common: str, own: str) -> str:
-    """The segment that a range becomes, and the keys of it that come again or are stored."""
-    here, sources, more = sources_of(common)
-    with here.messages():
-        found = settle(loading_of(more)[0], range_of(own, sources), here.reader, here.disk, here.room)
-    segment = None if found.segment is None else segment_to_json(found.segment)
-    return json.dumps([segment, *([asdict(fault) for fault in faults] for faults in (found.again, found.there))])
 
 
 def take(text: str, share: int, batches: Batches, writes: bool) -> str:
@@ -187,4 +151,6 @@ def take(text: str, share: int, batches: Batches, writes: bool) -> str:
     numbers = Shared.of_rows(disk.folder, work.version), Shared.of_arrays(disk.folder, work.version)
     write = partial(written, disk=disk, room=room, lasts=False) if writes else None
     with here.messages():
-        return taken_text(Share(work, share, numbers, write, room).take(gathered(batches, room)))
+        tables = gathered(batches, room)
+        rows = tables if work.lines is None else rows_of_lines(tables, work, work.lines, share)
+        return taken_text(Share(work, share, numbers, write, room).take(rows))

@@ -217,7 +217,8 @@ def _arrays(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized,
     rows: dict[tuple[str, Row], Counter[Row]] = defaultdict(Counter)
     for array in held:
         for part, label, row, count in fold.shredded(array):
-            rows[part, label][row] += count
+            if count:  # an empty bag has a label, and no row
+                rows[part, label][row] += count
     for part, found in changes.items():
         for row, n in found.items():
             rows[part, row[: len(fold.parts[part].label)]][row] += n

@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 import ripplenest as rn
-from ripplenest import Database
+from ripplenest import Bag, Database
 from ripplenest.data.level_values import nested_type
 from ripplenest.nrc.errors import RipplenestError
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.surface.records import annotation_type
+from ripplenest.nrc.types import Bag as BagType
+from ripplenest.nrc.types import Base, Record, Type
 from ripplenest.nrc.values import from_value
 from ripplenest.schema.relation import Relation, declare
 from support.choices import Choices
@@ -27,6 +29,51 @@ def relation(c: Choices) -> Relation:
     keys = {path: c.pick(able) for path, t in rows.items() if (able := _able(t, False)) and not c.one_in(3)}
     immutable = tuple(path for path in rows if c.one_in(3))
     return declare("R", row, c.pick(own) if own and not c.one_in(3) else None, immutable, c.one_in(2), keys)
+
+
+@rn.record
+class Item:
+    line: int
+    qty: float | None
+    tags: Bag[str]
+
+
+@rn.record
+class Order:
+    order: int
+    note: str | None
+    items: Bag[Item] | None
+
+
+@rn.record
+class Customer:
+    name: str
+    orders: Bag[Order]
+    codes: Bag[int]
+
+
+@rn.record
+class Price:
+    part: str | None
+    at: int | None
+    price: float
+
+
+KEYED: list[tuple[type, Any, dict[str, str]]] = [
+    (Price, "part", {}),
+    (Price, ("part", "at"), {}),
+    (Price, None, {}),
+    (Order, "order", {"items": "line"}),
+    (Customer, "name", {"orders": "order", "orders.items": "line"}),
+]
+
+
+def keyed(c: Choices) -> Relation:
+    """A relation of any kind, or one of those in which all rows that hold bags have keys."""
+    if c.one_in(5):
+        return relation(c)
+    row, key, keys = c.pick(KEYED)
+    return declare("R", annotation_type(row, "R"), key, keys=keys)
 
 
 def _able(row: Type, may_be_null: bool) -> list[str]:
@@ -44,7 +91,7 @@ def distinct(c: Choices, value: Any, t: Type, n: int) -> Any:
             return f"{value}{n}é"
         case Record(fields) if isinstance(value, dict):
             return {name: distinct(c, value[name], inner, n) for name, inner in fields}
-        case Bag(row) if value is not None:
+        case BagType(row) if value is not None:
             return [distinct(c, v, row, n + i) for i, v in enumerate(value)]
     return value
 
@@ -68,7 +115,7 @@ def spoilt(c: Choices, value: Any, t: Type) -> Any:
         case Record(fields) if value:
             name, inner = c.pick(fields)
             return {**value, name: spoilt(c, value[name], inner)}
-        case Bag(row) if value:
+        case BagType(row) if value:
             return [spoilt(c, value[0], row), *value[1:]]
     return None
 

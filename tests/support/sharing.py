@@ -92,9 +92,13 @@ class Played(TaskLoads):
         return isinstance(rows, Partitions)
 
 
+def nobody() -> Any:
+    raise AssertionError("nobody opens a file")
+
+
 def shared(db: Database, c: Choices, memory: int, lost: list[str]) -> None:
     """From now on loads of ``Partitions`` are played."""
-    tasks = Played(memory, lambda rows: Attempts(rows, c, lost))
+    tasks = Played(memory, nobody, lambda rows: Attempts(rows, c, lost))
     db._commits = evolve(db._commits, tasks=lambda: tasks)
 
 

@@ -1,5 +1,6 @@
-"""An insert by tasks that is killed at any step: the batch is there, with all that it does to views, or it is not;
-nothing is lost, nothing comes twice, and no file stays. The tasks are played here, so their steps are steps, too."""
+"""An insert or an upsert by tasks that is killed at any step: the batch is there, with all that it does to views, or it
+is not; nothing is lost, nothing comes twice, and no file stays. The tasks are played here, so their steps are steps,
+too."""
 
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,13 @@ def insert(db: Database, given: Any = None) -> rn.Report:
     return b.report
 
 
+def upsert(db: Database, given: Any = None) -> rn.Report:
+    """Of rows that are all there, and as many as are inserted that are not."""
+    with db.batch("s", 1, policy="incremental") as b:
+        b.upsert("R", Partitions.of(orders(0, FIRST + MORE), seeded(5)) if given is None else given)
+    return b.report
+
+
 def is_whole(db: Database, folder: Path) -> bool:
     """Whether the batch is there, all of it; and nothing else is."""
     found, seen = db.relation("R").rows(), db.view("coded").rows()
@@ -70,8 +78,16 @@ def is_whole(db: Database, folder: Path) -> bool:
     return len(found) > FIRST
 
 
-@pytest.mark.parametrize("key", [pytest.param(None, marks=pytest.mark.long), "order"])
-def test_an_insert_that_is_killed_at_any_step(tmp_path: Path, key: str | None) -> None:
+@pytest.mark.parametrize(
+    "key, write, rows",
+    [
+        pytest.param(None, insert, orders(FIRST, MORE), marks=pytest.mark.long),
+        ("order", insert, orders(FIRST, MORE)),
+        ("order", upsert, orders(0, FIRST + MORE)),
+    ],
+    ids=["insert", "insert with keys", "upsert"],
+)
+def test_a_batch_that_is_killed_at_any_step(tmp_path: Path, key: str | None, write: Any, rows: pa.Table) -> None:
     folder = tmp_path / "state"
     with declared(folder, key) as db:
         db.load("R", orders(0, FIRST))
@@ -79,7 +95,7 @@ def test_an_insert_that_is_killed_at_any_step(tmp_path: Path, key: str | None) -
 
     def body(_tell: Any) -> None:
         with declared(folder, key) as db:
-            insert(db)
+            write(db)
 
     images = [image for image, _ in frozen_at(body, folder, tmp_path / "copies")][:: many(4, 1)]
     before = after = staged = 0
@@ -92,8 +108,8 @@ def test_an_insert_that_is_killed_at_any_step(tmp_path: Path, key: str | None) -
             with db.batch() as b:  # the next writer
                 b.insert("R", [])
             assert is_whole(db, image) == done
-            assert insert(db).applied != done and is_whole(db, image)
-            assert not insert(db, orders(FIRST, MORE)).applied and is_whole(db, image)
+            assert write(db).applied != done and is_whole(db, image)
+            assert not write(db, rows).applied and is_whole(db, image)
     assert before > many(6, 24) and staged > many(6, 24) and after > 0
 
 

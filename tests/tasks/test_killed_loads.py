@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from attrs import evolve
 from support.choices import seeded
 from support.crashes import Full, frozen_at, stepping
 from support.sharing import Attempts, Partitions, shared
@@ -101,7 +102,7 @@ def meanwhile(db: Database, happens: Any) -> None:
     """From now on ``happens`` in the middle of each load."""
     tasks = db._commits.tasks()
     jobs = lambda rows: Meanwhile(tasks.jobs(rows), happens)  # noqa: E731
-    made = type(tasks)(tasks.memory, jobs)
+    made = evolve(tasks, jobs=jobs)
     object.__setattr__(db._commits, "tasks", lambda: made)
 
 

@@ -1,4 +1,4 @@
-"""Inserts of DataFrames by tasks of Spark: the same version, report, digest, rows and changes as here, and neither what
+"""Writes of DataFrames by tasks of Spark: the same version, report, digest, rows and changes as here, and neither what
 comes nor what it does to views passes the driver."""
 
 from collections import Counter
@@ -18,6 +18,7 @@ from ripplenest import Bag, Database
 from ripplenest.data.level_values import nested_type
 from ripplenest.data.room import Room
 from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
+from ripplenest.intake.operations import Verb
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.types import Record
 from ripplenest.run import inputs, propagate
@@ -27,6 +28,7 @@ from ripplenest.tasks import jobs, joins
 MORE = [*FILMS, *FILMS[:1], movie("Up", None)]
 CAME = [movie("Heat", "Ann", "Scott"), movie("Heat", "Ann", "Scott"), JARHEAD, movie("Bob", "Drama"), *FILMS[:2]]
 CUSTOMERS = [customer(k, f"n{k % 3}", [order(k, item(k % 4, k, ("a", "b", "b")[: k % 4]))]) for k in range(20, 30)]
+OTHERS = [*CUSTOMERS[:3], {**ANN, "orders": BOB["orders"]}, BOB, *(customer(k, "x", []) for k in range(26, 33))]
 
 
 @pytest.fixture(autouse=True)
@@ -78,16 +80,19 @@ class Pair:
         self.here = rn.open(folder / "here", engine="local")
         self.there = rn.open(self.folder, engine="spark", spark=spark)
 
-    def insert(self, name: str, rows: list[Any], policy: Any = "incremental") -> None:
+    def write(self, verb: Verb, name: str, rows: list[Any], policy: Any = "incremental") -> None:
         before = self.here.version
-        with self.here.batch("s", before, policy=policy) as b:
-            b.insert(name, arrow(self.here, name, rows))
+        table = arrow(self.here, name, rows)
         given = frame(self.spark, self.there, name, rows)
+        if verb == "delete_key":
+            table, given = table.select(["custkey"]), given.select("custkey")
+        with self.here.batch("s", before, policy=policy) as b:
+            getattr(b, verb)(name, table)
         with self.there.batch("s", before, policy=policy) as b:
-            b.insert(name, given)
+            getattr(b, verb)(name, given)
         self.alike(before)
         with self.there.batch("s", before) as again:
-            again.insert(name, given)
+            getattr(again, verb)(name, given)
         assert not again.report.applied and self.there.version == before + 1
 
     def alike(self, since: int) -> None:
@@ -159,8 +164,12 @@ def kinds(M: Bag[Movie]):
 def test_views_are_those_of_an_insert_here(spark: SparkSession, tmp_path: Path) -> None:
     """Of relations with bags and without, with keys and without."""
     pair = Pair(spark, tmp_path, VIEWS[5], namesakes, kinds)
-    pair.insert("M", CAME)
-    pair.insert("C", CUSTOMERS)
+    pair.write("insert", "M", CAME)
+    pair.write("insert", "C", CUSTOMERS)
+
+
+def test_views_are_those_of_what_is_replaced_here(spark: SparkSession, tmp_path: Path) -> None:
+    Pair(spark, tmp_path, VIEWS[5]).write("upsert", "C", OTHERS)
 
 
 @pytest.mark.long
@@ -168,8 +177,12 @@ def test_views_are_those_of_an_insert_here(spark: SparkSession, tmp_path: Path) 
 @pytest.mark.parametrize("policy", ["incremental", "full"])
 def test_other_views(view: rn.View, policy: Any, spark: SparkSession, tmp_path: Path) -> None:
     pair = Pair(spark, tmp_path, view)
-    pair.insert("M", CAME, policy)
-    pair.insert("C", CUSTOMERS, policy)
+    pair.write("insert", "M", CAME, policy)
+    pair.write("insert", "C", CUSTOMERS, policy)
+    pair.write("upsert", "C", OTHERS, policy)
+    pair.write("delete_key", "C", OTHERS[3:], policy)
+    pair.write("delete", "C", OTHERS[:2], policy)
+    pair.write("delete", "M", CAME[1:], policy)
 
 
 def test_what_is_wrong_is_said_as_here(spark: SparkSession, tmp_path: Path) -> None:

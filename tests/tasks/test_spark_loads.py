@@ -11,6 +11,10 @@ from pyspark.sql import functions as F
 import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.errors import AlreadyLoaded, DuplicateKey, EnvironmentProblem, WrongColumns, WrongValue
+from ripplenest.state import compacting
+from ripplenest.store import ranges
+from ripplenest.store.commit import Draft
+from ripplenest.store.ref import sorted_runs
 from ripplenest.tasks import jobs, loads
 
 
@@ -165,3 +169,23 @@ def test_workers_without_this_package() -> None:
     assert "df.toArrow()" in str(told.value)
     with pytest.raises(PythonException, match="somebody_elses"), jobs._without_us():
         raise PythonException("ModuleNotFoundError: No module named 'somebody_elses'")
+
+
+def test_tasks_merge_what_was_inserted(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver writes nothing of it, and finds nothing left to merge."""
+    monkeypatch.setattr(compacting, "LARGE", 0)
+    monkeypatch.setattr(ranges, "LEAST", 1 << 11)
+    df = orders(spark, 300).toArrow()
+    with declared(tmp_path / "s", key="order", keys={"items": "line"}) as db:
+        for n in range(3):
+            with db.batch() as b:
+                b.insert("R", df.slice(100 * n, 100))
+        rows = sorted(map(repr, db.relation("R").rows()))
+    with rn.open(tmp_path / "s", engine="spark", spark=spark) as db:
+        monkeypatch.setattr(Draft, "_write", lambda *_, **__: pytest.fail("the driver merges"))
+        assert db.compact(everything=True) > 300 and db.compact(everything=True) == 0
+        segments = db._store.snapshot().table("R").segments
+        assert len(segments) > 1 and len(sorted_runs(segments)) == 1
+        assert sorted(map(repr, db.relation("R").rows())) == rows and not db.usage.orphans
+    with rn.open(tmp_path / "s", engine="local") as db:
+        assert db.verify().ok and left(tmp_path / "s") == []

@@ -1,0 +1,38 @@
+"""Stored rows that are looked at, and what is wrong with each of them by itself."""
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from ripplenest.data import columnar
+from ripplenest.data.columns import columns
+from ripplenest.data.rows import Rows
+from ripplenest.nrc.text import path
+from ripplenest.nrc.types import Type
+from ripplenest.reading.verification import Difference, Sample, Table
+
+
+@frozen
+class Seen:
+    """A table that was read: its consolidated rows, and what it is, for messages."""
+
+    table: Table
+    row: Type
+    rows: Rows
+
+    def differs(self, what: str, too_many: Rows, missing: Rows | None = None) -> Iterator[Difference]:
+        """A difference when there are such rows."""
+        if len(too_many) or (missing is not None and len(missing)):
+            names = tuple(c.path for c in columns(self.row))
+            lacking = Sample() if missing is None else Sample.of(missing)
+            yield Difference(self.table.name, self.table.of, what, names, Sample.of(too_many), lacking)
+
+
+def sound(t: Seen, signed: bool = False) -> Iterator[Difference]:
+    """NULL only where the types have it, and unless rows are ``signed`` none there less than 0 times."""
+    if not signed:
+        yield from t.differs("rows with a multiplicity below 0", columnar.negative(t.rows))
+    for i, c in enumerate(columns(t.row)):
+        if not c.type.nullable:
+            nulls = columnar.where(t.rows, columnar.column(t.rows, i).is_null())
+            yield from t.differs(f"NULL in {path(c.path)}, which has none", nulls)
