@@ -37,18 +37,18 @@ class Compacting:
         store, rewritten = self.state.store, self.state.store.rewritten
         if self.builds is None or self.engines.wanted != "spark":
             return store.compact(everything)
-        while self._merged(self.builds(), everything) or store.merge(everything):
+        while self._merged(self.builds, everything) or store.merge(everything):
             pass
         return store.rewritten - rewritten
 
-    def _merged(self, builds: Builds, everything: bool) -> bool:
-        """Let tasks merge once what is large; whether there is any."""
+    def _merged(self, builds: Callable[[], Builds], everything: bool) -> bool:
+        """Let tasks merge once what is large; whether there is any, for which Spark starts."""
         store, snapshot = self.state.store, self._snapshot()
         tables = _large(snapshot, everything)
         if not tables:
             return False
         with suppress(NotKept), Staging.begin(store.path) as staging:
-            self._commit(builds.merge(snapshot, tables, staging, store.reserved()), snapshot, tables)
+            self._commit(builds().merge(snapshot, tables, staging, store.reserved()), snapshot, tables)
         return True
 
     def _commit(self, written: Written, snapshot: Snapshot, tables: Mapping[str, Segments]) -> None:

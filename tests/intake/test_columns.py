@@ -144,7 +144,7 @@ def without_what_is_below(_self: ColumnChanges, part: Any, rows: Rows) -> dict[s
     ("of", "name", "broken"),
     [
         (Anew, "numbers", one_number),
-        (ColumnChanges, "_whole", without_what_is_below),
+        (ColumnChanges, "whole", without_what_is_below),
     ],
 )
 def test_what_is_no_consistent_update_is_not_done(
