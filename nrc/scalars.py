@@ -16,6 +16,7 @@ What is the same on both sides, and where the obvious definition would not have 
 - ``to_long`` of 2^63 fails: Spark's own cast of a double gives 2^63 - 1. ``to_int`` of a decimal truncates exactly:
   Spark's own cast goes through a double when there are more than 18 digits.
 - ``to_date`` takes yyyy-MM-dd, years 0001 to 9999, and nothing else: Spark's cast also takes 2024, 2024-1 and blanks.
+- ``date_of``, ``hour``, ``minute`` and ``second`` of a timestamp are those in UTC, as Spark's are in a session of UTC.
 - Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
   round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
@@ -186,6 +187,10 @@ _ENTRIES = (
     Scalar("year", ("date",), signatures.fixed(INT, "date"), lambda a: a.year),
     Scalar("month", ("date",), signatures.fixed(INT, "date"), lambda a: a.month),
     Scalar("day", ("date",), signatures.fixed(INT, "date"), lambda a: a.day),
+    Scalar("date_of", ("timestamp",), signatures.fixed(Base("date"), "timestamp"), lambda a: a.date()),
+    Scalar("hour", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.hour),
+    Scalar("minute", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.minute),
+    Scalar("second", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.second),
 )
 
 SCALARS: dict[str, Scalar] = {entry.name: entry for entry in _ENTRIES}
@@ -292,6 +297,22 @@ def _given(fn: str, *types: Base) -> Spelling:
     return lambda args: (fn, [_null_as(arg, types[min(i, len(types) - 1)]) for i, arg in enumerate(args)])
 
 
+def _of_day(fn: str) -> Spelling:
+    """A part of a date, or of that of a timestamp."""
+
+    def spelled(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
+        return fn, [_day_of(_null_as(arg, Base("date"))) for arg in args]
+
+    return spelled
+
+
+def _day_of(arg: Typed) -> Typed:
+    elem, t = arg
+    if t.kind != "timestamp":
+        return arg
+    return Call("date_of", (elem,)), signatures.maybe_null(Base("date"), t.nullable)
+
+
 def _null_as(arg: Typed, t: Base) -> Typed:
     return _promote(arg, t) if _is_null(arg[0]) else arg
 
@@ -319,5 +340,6 @@ OPERATORS: dict[str, Spelling] = {
     **{op: _given(op, STRING) for op in ("to_string", "to_date", "concat", "upper", "lower", "length", "trim")},
     **{op: _given(op, STRING) for op in ("starts_with", "ends_with", "contains")},
     "substring": _given("substring", STRING, INT),
-    **{op: _given(op, Base("date")) for op in ("year", "month", "day")},
+    **{op: _of_day(op) for op in ("year", "month", "day")},
+    **{op: _given(op, Base("timestamp")) for op in ("date_of", "hour", "minute", "second")},
 }

@@ -1,7 +1,7 @@
 """Groups as both surfaces make them. An aggregate in a head or a condition is one value: it is bound by a ``for`` over
 the one row of φ, as an inner bag is by one over sng_ι."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import assert_never
 
 from ripplenest.nrc import folds
@@ -9,7 +9,7 @@ from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.signatures import maybe_null
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, as_element, guard, merge, not_true, plus, wrap
-from ripplenest.nrc.syntax import Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
+from ripplenest.nrc.syntax import Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Type, is_flat
 from ripplenest.nrc.walk import Names
 
@@ -71,39 +71,54 @@ On = Callable[[Element, Element], Element]
 
 
 def left_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
-    """(for x in a, y in b where p union sng⟨x, y⟩) ⊎ (for x in a where no y in b has p union sng⟨x, NULL⟩)"""
-    return plus([_matched(a, b, on, names), _alone(a, b, on, site, names)], "the two sides of a join")
+    """(for x in a, y in b where p union sng⟨x, y⟩) ⊎ (for x in a where no y in b has p union sng⟨x, NULL⟩)
+
+    What may be NULL is told field by field on both sides, so that they stay alike when its relation gets another field
+    or another name for one.
+    """
+    return plus([_matched(a, b, on, names, ("_2",)), _alone(a, b, on, site, names)], "the two sides of a join")
 
 
 def right_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
     """The left join of b and a, with the rows of a first."""
-    found = [_matched(a, b, on, names), _swapped(_alone(b, a, _turned(on), site, names), names)]
+    found = [_matched(a, b, on, names, ("_1",)), _swapped(_alone(b, a, _turned(on), site, names), names)]
     return plus(found, "the two sides of a join")
 
 
 def full_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
     """The left join, and what of b has no row of a."""
-    alone = [_alone(a, b, on, site, names), _swapped(_alone(b, a, _turned(on), site, names), names)]
-    return plus([_matched(a, b, on, names), *alone], "the two sides of a join")
+    alone = [
+        _alone(a, b, on, site, names, told=True),
+        _swapped(_alone(b, a, _turned(on), site, names, told=True), names),
+    ]
+    return plus([_matched(a, b, on, names, ("_1", "_2")), *alone], "the two sides of a join")
 
 
-def _matched(a: BagTerm, b: BagTerm, on: On, names: Names) -> BagTerm:
+def _matched(a: BagTerm, b: BagTerm, on: On, names: Names, optional: Collection[str]) -> BagTerm:
     x, y = names.fresh("x"), names.fresh("y")
-    pair = Sng(Tuple((("_1", Var(x)), ("_2", Var(y)))))
+    both = (("_1", Var(x), a.type.row), ("_2", Var(y), b.type.row))
+    pair = Sng(Tuple(tuple((n, _told(var, row) if n in optional else var) for n, var, row in both)))
     found = guard(on(Element(Var(x), a.type.row), Element(Var(y), b.type.row)), pair, names)
     return BagTerm(For(x, a.expr, For(y, b.expr, found)), Bag(Record((("_1", a.type.row), ("_2", b.type.row)))))
 
 
-def _alone(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
-    """The rows of a for which b has none, with NULL for every base value of one, and no rows in its inner bags."""
+def _alone(a: BagTerm, b: BagTerm, on: On, site: str, names: Names, told: bool = False) -> BagTerm:
+    """The rows of a, ``told`` field by field or not, for which b has none, with NULL for every base value of one, and
+    no rows in its inner bags."""
     x, y = names.fresh("x"), names.fresh("y")
     row = Element(Var(x), a.type.row)
     partners = For(y, b.expr, guard(on(row, Element(Var(y), b.type.row)), Sng(Var(y)), names))
     some = folded("any", BagTerm(partners, b.type), False, site, names)
     nothing = _nothing(b.type.row, site, names)
-    pair = wrap(nothing.binds, Sng(Tuple((("_1", row.elem), ("_2", nothing.elem)))))
+    own = _told(row.elem, row.type) if told else row.elem
+    pair = wrap(nothing.binds, Sng(Tuple((("_1", own), ("_2", nothing.elem)))))
     found = For(x, a.expr, guard(not_true(some), pair, names))
     return BagTerm(found, Bag(Record((("_1", a.type.row), ("_2", nothing.type)))))
+
+
+def _told(e: Elem, t: Type) -> Elem:
+    """``e``, field by field."""
+    return Tuple(tuple((name, _told(Proj(e, name), own)) for name, own in t.fields)) if isinstance(t, Record) else e
 
 
 def _turned(on: On) -> On:

@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 from attrs import evolve, field, frozen
 
-from ripplenest.api.each import EachValue, Table, asked_of, named, plain, table_of
+from ripplenest.api.each import EachValue, Table, asked_of, keys_given, plain, table_of
 from ripplenest.data.rows import Row
 from ripplenest.errors import BatchMisuse, Immutable, NoKey, UnknownKey, UnknownLabel
 from ripplenest.intake.ingest import read_rows
-from ripplenest.intake.operations import Deep, Field, ForEach, Set, Step, Verb, Where
+from ripplenest.intake.operations import KEYED, Deep, Field, ForEach, Set, Step, Verb, Where
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.border import public
@@ -229,12 +229,16 @@ class Inner(_Chained):
         the key; each must be there."""
         self._write("delete_key", keys_given(keys, fields, self._address.path))
 
+    def discard_key(self, keys: object = None, /, **fields: object) -> None:
+        """As ``delete_key``, but a key that is not there is passed over."""
+        self._write("discard_key", keys_given(keys, fields, self._address.path))
+
     def at(self, **fields: object) -> Rows:
         """The one row with these fields; an error when none or several match."""
         return self._chosen(fields, many=False)
 
     def at_all(self, **fields: object) -> Rows:
-        """Every row with these fields; an error when none matches."""
+        """Every row with these fields, if there is any."""
         return self._chosen(fields, many=True)
 
     def __getitem__(self, name: str) -> Any:
@@ -256,10 +260,10 @@ class Inner(_Chained):
         t, key = self._rows_of(verb), a.relation.parts[a.path].key
         table = a.table(verb, [rows])
         if table is not None:
-            given, asked = table.given(rows, t, key)
+            given, asked = table.given(rows, t, key, verb == "upsert")
             a.emit(ForEach(verb, a.relation.name, a.path, table.steps, tuple(asked), given))
             return
-        values = read_rows(plain(rows), t, f"{verb} {a.path}: rows", key)
+        values = read_rows(plain(rows), t, f"{verb} {a.path}: rows", key, whole=verb == "upsert")
         label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site)
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
 
@@ -268,11 +272,11 @@ class Inner(_Chained):
         a = self._address
         assert isinstance(a.type, Bag)
         key = a.relation.parts[a.path].key
-        if verb in ("upsert", "delete_key") and not key:
+        if verb not in ("insert", "delete") and not key:
             shown = a.path.removeprefix(child_path(a.relation.name, ""))
             possible = [f'relation(name, record, keys={{"{shown}": ...}})', "insert", "delete"]
             raise NoKey(f"{verb} needs a key of the rows of this bag", where=a.path, possible=possible)
-        return key_type(a.type.row, key) if verb == "delete_key" else a.type.row
+        return key_type(a.type.row, key) if verb in KEYED else a.type.row
 
     def _chosen(self, fields: dict[str, object], many: bool) -> Rows:
         a = self._address
@@ -365,14 +369,6 @@ def _values_of(label: object, site: Site) -> tuple[object, ...] | None:
     if isinstance(fields, tuple):
         return fields
     return None if fields is None else (fields,)
-
-
-def keys_given(keys: object, fields: dict[str, object], where: str) -> object:
-    """Rows of keys, as they are given for one or for several."""
-    if (keys is None) == (not fields):
-        what, wanted = "which rows go", "the fields of one key, or rows of keys"
-        raise UnknownKey(what, where=where, wanted=wanted, got="both" if fields else "neither")
-    return named(fields, where) if keys is None else keys
 
 
 def key_type(row: Type, key: tuple[str, ...]) -> Record:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from types import TracebackType
 
-from ripplenest.api.address import Chosen, Rows, key_type, keys_given, start
-from ripplenest.api.each import plain
+from ripplenest.api.address import Chosen, Rows, key_type, start
+from ripplenest.api.each import keys_given, plain
 from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
@@ -68,13 +68,11 @@ class Batch:
     def delete_key(self, relation: str, keys: object = None, /, **fields: object) -> None:
         """Take away the row with this key, ``b.delete_key("Customers", custkey=7)``, or those with ``keys``, which are
         rows of the fields of the key; each must be there. Raises NoKey without a key."""
-        r = self._relation(relation)
-        if not r.key:
-            possible = ["relation(name, record, key=...)", "delete"]
-            raise NoKey("delete_key needs a key", where=relation, possible=possible)
-        where = f"delete_key {relation}"
-        rows = read_rows(plain(keys_given(keys, fields, where)), key_type(r.row, r.key), f"{where}: rows")
-        self._record(Write("delete_key", relation, rows))
+        self._take("delete_key", relation, keys, fields)
+
+    def discard_key(self, relation: str, keys: object = None, /, **fields: object) -> None:
+        """As ``delete_key``, but a key that is not there is passed over, as ``set.discard`` does."""
+        self._take("discard_key", relation, keys, fields)
 
     def at(self, relation: str, /, **fields: object) -> Rows:
         """The one row with these fields (its key, or any base fields), or the holder of ``label=``, for a deep update.
@@ -89,7 +87,7 @@ class Batch:
         return start(self._relation(relation), fields, False, self._record, self._chosen)
 
     def at_all(self, relation: str, /, **fields: object) -> Rows:
-        """Every row with these fields, for a deep update of all of them."""
+        """Every row with these fields, if there is any, for a deep update of all of them."""
         return start(self._relation(relation), fields, True, self._record, self._chosen)
 
     @property
@@ -113,9 +111,19 @@ class Batch:
             self._chosen.check()
             self._report = self._commit(tuple(self._operations), self._source, self._seq)
 
+    def _take(self, verb: Verb, relation: str, keys: object, fields: dict[str, object]) -> None:
+        r = self._relation(relation)
+        if not r.key:
+            possible = ["relation(name, record, key=...)", "delete"]
+            raise NoKey(f"{verb} needs a key", where=relation, possible=possible)
+        where = f"{verb} {relation}"
+        rows = read_rows(plain(keys_given(keys, fields, where)), key_type(r.row, r.key), f"{where}: rows")
+        self._record(Write(verb, relation, rows))
+
     def _write(self, verb: Verb, relation: str, rows: object) -> None:
         r = self._relation(relation)
-        self._record(Write(verb, relation, read_rows(plain(rows), r.row, f"{verb} {relation}: rows", r.key)))
+        where, whole = f"{verb} {relation}: rows", verb == "upsert"
+        self._record(Write(verb, relation, read_rows(plain(rows), r.row, where, r.key, whole=whole)))
 
     def _record(self, operation: Operation) -> None:
         if not self._open:

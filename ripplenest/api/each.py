@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from ripplenest.data.levels import Level
 from ripplenest.data.rows import arrow_columns
-from ripplenest.errors import UnknownColumn
+from ripplenest.errors import UnknownColumn, UnknownKey
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import named_columns, read_rows
 from ripplenest.intake.operations import Asked, Field, Step, Where
@@ -84,7 +84,15 @@ def plain(rows: object) -> object:
             return rows
 
 
-def named(fields: Mapping[str, object], where: str) -> object:
+def keys_given(keys: object, fields: dict[str, object], where: str) -> object:
+    """Rows of keys, as they are given for one or for several."""
+    if (keys is None) == (not fields):
+        what, wanted = "which rows go", "the fields of one key, or rows of keys"
+        raise UnknownKey(what, where=where, wanted=wanted, got="both" if fields else "neither")
+    return _named(fields, where) if keys is None else keys
+
+
+def _named(fields: Mapping[str, object], where: str) -> object:
     """Rows of ``fields``: one, or one for each row of the table that some of them are values of."""
     found = table_of(fields.values(), where)
     if found is None:
@@ -129,12 +137,12 @@ class Table:
             self.asked.extend(self._column(value, t) for _, value, t in named)
             self._named |= {value.name for _, value, _ in named if isinstance(value, EachValue)}
 
-    def given(self, rows: object, t: Type, key: Sequence[str]) -> tuple[Given, list[pa.Array]]:
+    def given(self, rows: object, t: Type, key: Sequence[str], whole: bool) -> tuple[Given, list[pa.Array]]:
         """The rows of type ``t`` that come in or go, and what is asked beside each of them. Rows that are none of the
-        table's are those of each."""
+        table's are those of each. ``whole`` as in ``read_rows``."""
         if isinstance(rows, Each | EachValue):
             return read_rows(self._rows(rows, t), t, self._where, key), self.asked
-        read = read_rows(rows, t, self._where, key).level
+        read = read_rows(rows, t, self._where, key, whole=whole).level
         n, times = len(self._of), len(read)
         asked = [c.take(pa.array(np.repeat(np.arange(n), times))) for c in self.asked]
         return Given(t, level=read.take(np.tile(np.arange(times), n))), asked

@@ -107,7 +107,7 @@ def _chosen(group: Group, changes: ColumnChanges) -> _Chosen:
         columns = tuple(bags.part.column((name,)) for name, _ in step.fields)
         at = _where(columns, group.asked(i, [bags.part.types[c] for c in columns]), bags, changes)
         many = np.bincount(at.which, at.rows.weights[at.places], len(group))
-        if (many == 0).any() or (not step.many and (many > 1).any()):
+        if not step.many and (many != 1).any():
             raise Culprit
     assert at is not None
     return at

@@ -63,8 +63,8 @@ class ColumnChanges:
                 self._delete(part, label, level)
             case "upsert":
                 self._upsert(part, label, level)
-            case "delete_key":
-                self._delete_keys(part, label, level)
+            case "delete_key" | "discard_key":
+                self._take_keys(verb, part, label, level)
 
     def replace(self, part: Part, old: Rows, new: Rows) -> None:
         """Stored rows become others, with what is in them."""
@@ -102,11 +102,14 @@ class ColumnChanges:
         self._add({name: rows.negated() for name, rows in held.items()})
         self._add(new)
 
-    def _delete_keys(self, part: Part, label: Arrays, level: Level) -> None:
+    def _take_keys(self, verb: Verb, part: Part, label: Arrays, level: Level) -> None:
         """``level`` has the fields of the key."""
-        keys = _distinct(part, [*label, *level.columns], level)
+        if verb == "discard_key":
+            keys = wanted_keys(part, part.key_columns, [*label, *level.columns])
+        else:
+            keys = _distinct(part, [*label, *level.columns], level)
         held = self.held(part, part.key_columns, keys)
-        if len(held) != len(keys):
+        if verb == "delete_key" and len(held) != len(keys):
             raise Culprit
         self._add({name: rows.negated() for name, rows in self._whole(part, held).items()})
 

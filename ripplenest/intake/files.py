@@ -1,7 +1,7 @@
 """Rows from files: Parquet as it is, and JSON lines read as the types that the relation has.
 
 Dates are texts such as "2024-02-29", timestamps ISO 8601 (without a zone: UTC), decimals numbers or texts, binary is
-UTF-8; what is missing is NULL.
+UTF-8; what is missing is NULL, where rows need not be whole.
 """
 
 import io
@@ -16,7 +16,7 @@ import pyarrow.parquet
 
 from ripplenest.data.level_values import nested_type
 from ripplenest.data.rows import arrow_type
-from ripplenest.nrc.errors import WrongColumns, WrongValue
+from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first
 from ripplenest.nrc.types import Bag, Base, Record, Type
 
 BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
@@ -35,6 +35,37 @@ def read_file(path: "str | os.PathLike[str]", row: Type, where: str) -> pa.Table
         return READERS[file.suffix](file, row, where)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise WrongValue("a file that cannot be read", where=where, got=type(error).__name__) from None
+
+
+def check_whole(path: "str | os.PathLike[str]", row: Type, where: str) -> None:
+    """Raises WrongColumns for lines of JSON of which some field is missing, at any depth. What takes the place of
+    stored rows is whole: what a document does not say would be lost."""
+    file = _found(path, where)
+    if READERS[file.suffix] is _json_lines:
+        raise_first(_unsaid(file, row, f"{where}: {file}"))
+
+
+def _unsaid(file: Path, row: Type, where: str) -> Iterator[RipplenestError]:
+    for i, line in enumerate(_lines(file)):
+        found = next(_missing(json.loads(line), row, ""), None) if line.strip() else None
+        if found is not None:
+            what, possible = "a field is missing, which an upsert would set to NULL", ["null", "at(...).set(...)"]
+            place, name = f"{where}: line {i + 1}{found.rpartition('.')[0]}", found.rpartition(".")[2]
+            yield WrongColumns(what, where=place, wanted=name, got="nothing", possible=possible)
+
+
+def _missing(value: object, t: Type, path: str) -> Iterator[str]:
+    """The paths of fields that are missing."""
+    match t:
+        case Record(fields) if isinstance(value, dict):
+            for name, inner in fields:
+                if name in value:
+                    yield from _missing(value[name], inner, f"{path}.{name}")
+                else:
+                    yield f"{path}.{name}"
+        case Bag(row) if isinstance(value, list):
+            for i, inner in enumerate(value):
+                yield from _missing(inner, row, f"{path}[{i}]")
 
 
 def file_pieces(path: "str | os.PathLike[str]", row: Type, where: str, rows: int) -> Iterator[pa.Table]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ripplenest.data.levels import Level
 from ripplenest.data.room import FEWEST, Room
-from ripplenest.intake.files import file_pieces, is_path, read_file
+from ripplenest.intake.files import check_whole, file_pieces, is_path, read_file
 from ripplenest.intake.given import Given
 from ripplenest.intake.plain import from_arrow, from_python, named_fields
 from ripplenest.nrc.bags import BagValue, Value
@@ -31,13 +31,16 @@ WANTED = "dicts, records, a pyarrow.Table, a DataFrame, or a path of Parquet or 
 UNREADABLE = (ValueError, OverflowError, LookupError, pa.ArrowException)
 
 
-def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = ()) -> Given:
+def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = (), *, whole: bool = False) -> Given:
     """The rows as canonical values of type ``row``, in their order; ``key`` has the fields that name a row in messages.
+    Lines of JSON that must be ``whole`` say NULL where they mean it.
 
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
     culprit, such as ``rows[17].items[2].qty``, and with the first others.
     """
     found = read_file(rows, row, where) if is_path(rows) else _table(rows, where)  # type: ignore[arg-type]
+    if whole and is_path(rows):
+        check_whole(rows, row, where)  # type: ignore[arg-type]
     return next(_given([_python_rows(rows, where) if found is None else found], row, where, key))
 
 

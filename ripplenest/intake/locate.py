@@ -147,7 +147,7 @@ def _found(overlay: Overlay, part: Part, labels: Sequence[Row], step: Step) -> F
 def _check(found: Found, step: Where, where: str) -> None:
     names = ", ".join(n for n, _ in step.fields)
     rows = sum(found.values())
-    if not found:
+    if not found and not step.many:
         raise UnknownKey(f"no row has this {names}", where=where, wanted="one row", got="none")
     if rows > 1 and not step.many:
         got = f"{rows} rows"

@@ -14,12 +14,15 @@ from ripplenest.data.rows import Row, python_column
 from ripplenest.intake.given import Given
 from ripplenest.nrc.types import Base, Record
 
-Verb = Literal["insert", "delete", "upsert", "delete_key"]
+Verb = Literal["insert", "delete", "upsert", "delete_key", "discard_key"]
+
+KEYED: tuple[Verb, ...] = ("delete_key", "discard_key")  # of which the rows are keys
 
 
 @frozen
 class Write:
-    """Insert, delete or upsert whole rows of a relation, or delete those with some keys: then ``rows`` are keys."""
+    """Insert, delete or upsert whole rows of a relation, or take away those with some keys: then ``rows`` are keys. To
+    delete a key it must be there; one that is discarded may be."""
 
     verb: Verb
     relation: str

@@ -187,6 +187,8 @@ def _add_array(values: pa.Array, t: Type, found: _Leaves) -> None:
 
 def _list_array(values: pa.Array, row: Type, nullable: bool) -> Bags:
     """The rows of lists, one after the other, by their offsets; what stands behind NULL is left out."""
+    if pa.types.is_fixed_size_list(values.type):
+        values = values.cast(pa.list_(values.type.value_type))
     lists = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
     if not lists or (values.null_count and not nullable):
         raise NotPlain
@@ -209,11 +211,14 @@ def _cast(values: pa.Array, t: Base) -> pa.Array:
         found = values.cast(arrow_type(t))
     except _MISFIT:
         raise NotPlain from None
+    if pa.types.is_timestamp(values.type) and values.type.tz not in (None, "UTC"):
+        _within(found, pa.int64(), (_FIRST + 1) * _DAY, _LAST * _DAY)  # other years there
     return _canonical(found, t)
 
 
 def _alike(arrow: pa.DataType, t: Base) -> bool:
-    """Whether a value of ``arrow`` becomes one of ``t`` unchanged, or not at all. Naive timestamps are in UTC."""
+    """Whether a value of ``arrow`` becomes one of ``t`` unchanged, or not at all. Naive timestamps are in UTC. What
+    would lose nanoseconds is refused by the cast."""
     match t.kind:
         case "bool":
             return bool(pa.types.is_boolean(arrow))
@@ -224,15 +229,24 @@ def _alike(arrow: pa.DataType, t: Base) -> bool:
         case "decimal":
             return bool(pa.types.is_decimal(arrow))
         case "string":
-            return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
+            return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
         case "date":
             return bool(pa.types.is_date32(arrow))
         case "timestamp":
-            return bool(pa.types.is_timestamp(arrow) and arrow.tz in (None, "UTC") and arrow.unit != "ns")
+            return bool(pa.types.is_timestamp(arrow) and _is_zone(arrow))
         case "binary":
-            return bool(pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow))
+            return bool(pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow) or pa.types.is_binary_view(arrow))
         case _:
             assert_never(t.kind)
+
+
+def _is_zone(arrow: pa.DataType) -> bool:
+    """Whether Python knows the zone in which timestamps are shown, if there is one; what is stored is UTC in all."""
+    try:
+        pa.scalar(0, arrow).as_py()
+    except _MISFIT:
+        return False
+    return True
 
 
 # ---------------------------------------------------------------- both

@@ -5,7 +5,7 @@ key and puts the new document there with the labels of the old one, so that what
 operation is the same on one inner bag.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Row, Rows
@@ -40,11 +40,8 @@ class Session:
         match o:
             case Write(verb, _, given):
                 self._rows(verb, self._documents[r.name], r.parts[r.name], (), given.values, where)
-            case Deep(verb, rows=rows):
-                for bag in inner_bags(self.overlay, r, o, where):
-                    self._rows(verb, self._documents[r.name], bag.part, bag.label, rows.values, where)
-            case Set():
-                self._set(r, o, where)
+            case Deep() | Set():
+                self._deep(r, o, where)
             case ForEach():
                 raise_first(self._one_by_one(o, where))
 
@@ -65,9 +62,20 @@ class Session:
             self._fetch(o.verb, self._documents[r.name], r.parts[name], found)
         for i, single in enumerate(group):
             try:
-                self.run(single, f"{where}: each[{i}]")
+                self._deep(r, single, f"{where}: each[{i}]")
             except DataError as error:
-                yield error if error.key else error.of_row(_asked(single))
+                yield error
+
+    def _deep(self, r: Relation, o: Deep | Set, where: str) -> None:
+        """A deep operation; what is wrong is told with the values in its address."""
+        try:
+            if isinstance(o, Set):
+                self._set(r, o, where)
+                return
+            for bag in inner_bags(self.overlay, r, o, where):
+                self._rows(o.verb, self._documents[r.name], bag.part, bag.label, o.rows.values, where)
+        except DataError as error:
+            raise (error if error.key else error.of_row(_asked(o))) from None
 
     # ------------------------------------------------------------ the rows of one bag
 
@@ -98,6 +106,8 @@ class Session:
                 self._upsert(d, part, label, rows, where)
             case "delete_key":
                 self._delete_keys(d, part, label, rows, where)
+            case "discard_key":
+                self._discard_keys(d, part, label, rows)
 
     def _insert(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         check_keys(d.relation, part, rows, where)
@@ -125,6 +135,11 @@ class Session:
             for row, n in held.items():
                 d.remove(part, row, n)
 
+    def _discard_keys(self, d: Documents, part: Part, label: Row, keys: Sequence[Value]) -> None:
+        for _, _, held in list(self._held(part, label, dict.fromkeys(keys))):
+            for row, n in held.items():
+                d.remove(part, row, n)
+
     def _delete(self, d: Documents, part: Part, label: Row, rows: Sequence[Value], where: str) -> None:
         columns = part.lookup
         keys = [_projected(outline(label, value, part), columns) for value in rows]
@@ -144,7 +159,7 @@ class Session:
 
     # ------------------------------------------------------------ finding
 
-    def _held(self, part: Part, label: Row, rows: Sequence[Value]) -> Iterator[tuple[int, Value, Found]]:
+    def _held(self, part: Part, label: Row, rows: Collection[Value]) -> Iterator[tuple[int, Value, Found]]:
         """For each of ``rows``, which have the fields of the key: its number, it, and the rows with its key now."""
         if not part.key:
             yield from ((i, value, {}) for i, value in enumerate(rows))
@@ -232,7 +247,8 @@ def _missing(
                 equal.append((row, n - 1))
             gone.append(row)
             continue
-        got = "no such row" if not contents else "only rows with other inner bags"
+        other = "a row with this key and other contents" if part.key else "only rows with other inner bags"
+        got = other if contents else "no such row"
         got = got if equal is None else "fewer such rows"
         what, place = "a delete of a row that is not there", f"{where}: rows[{i}]"
         yield RowNotThere(what, where=place, wanted="a row of the bag", got=got).of_row(key_text(part, value))

@@ -198,4 +198,8 @@ COLUMNS: dict[str, Build] = {
     "year": _function(F.year),
     "month": _function(F.month),
     "day": _function(F.dayofmonth),
+    "date_of": _function(F.to_date),
+    "hour": _function(F.hour),
+    "minute": _function(F.minute),
+    "second": _function(F.second),
 }

@@ -16,14 +16,13 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TypeVar
 
 from attrs import evolve, frozen
 
 from ripplenest.data.naming import Numbers, array_numbers, row_numbers
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import summed
-from ripplenest.errors import AlreadyLoaded, NotKept, RelationChanged, Stale
+from ripplenest.errors import AlreadyLoaded, RelationChanged, Stale
 from ripplenest.intake.apply import Outcome, carry_out, is_found
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import is_frame, read_pieces
@@ -52,11 +51,10 @@ from ripplenest.store.files import Files, divided_by_place
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Change, Written
 from ripplenest.store.staging import Staging
+from ripplenest.store.turns import ALONE, retried
 from ripplenest.version.folding import Fold, Unfolding, folded
 
 LOCAL = "local"
-TRIES = 8  # how often a batch is computed again because another one came first
-T = TypeVar("T")
 
 
 @frozen
@@ -150,7 +148,7 @@ class Commits:
             self._check_none(r.name, snapshot, applied)
             written, sizes, content = tasks.load(rows, work, staging, ids, store.reserved())
             change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=loaded_digest(r, content), written=written)
-            for _ in range(TRIES - 1):
+            for _ in range(ALONE - 1):
                 try:
                     return self._named(r, snapshot, sizes, change, staging)
                 except Stale:
@@ -242,7 +240,7 @@ class Commits:
 
     def batch(self, policy: Policy, recorded: Recorded) -> Report:
         """Apply operations once for each (source, seq). Raises BatchConflict, BatchGap, RelationChanged, DataError."""
-        return _retried(lambda: self._batch(policy, recorded))
+        return retried(self.state.store.path, lambda: self._batch(policy, recorded))
 
     def _batch(self, policy: Policy, recorded: Recorded) -> Report:
         operations, source, seq = recorded.operations, recorded.source, recorded.seq
@@ -316,7 +314,7 @@ class Commits:
 
     def rollback(self, policy: Policy, to: int) -> int:
         """A new version with the rows that relations had at version ``to``, and views to match. Returns its number."""
-        return _retried(lambda: self._rollback(policy, to))
+        return retried(self.state.store.path, lambda: self._rollback(policy, to))
 
     def _rollback(self, policy: Policy, to: int) -> int:
         snapshot = self.state.snapshot()
@@ -356,16 +354,6 @@ def _with_written(change: Change, maps: Written | None) -> Change:
 def _noted(report: Report) -> dict[str, object]:
     """What history keeps of a report: all but its phases, which end after it is written."""
     return {name: value for name, value in report.to_dict().items() if name != "phases"}
-
-
-def _retried(attempt: Callable[[], T]) -> T:
-    """What ``attempt`` gives; it is made again from the newer version when another commit came first."""
-    for _ in range(TRIES - 1):
-        try:
-            return attempt()
-        except (Stale, NotKept):  # the version that it read may have gone meanwhile, where few are kept
-            continue
-    return attempt()
 
 
 def _signature(r: Relation) -> str:

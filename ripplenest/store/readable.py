@@ -250,7 +250,8 @@ class Readable:
 def stale(path: Path, parent: int, newest: int) -> Stale:
     """What is wrong with a change of ``parent`` when another version is the newest."""
     what = "another commit came first: this change was computed from an older version"
-    return Stale(what, where=str(path), wanted=f"version {parent}", got=f"version {newest}")
+    again = ["the same call once more: it has changed nothing"]
+    return Stale(what, where=str(path), wanted=f"version {parent}", got=f"version {newest}", possible=again)
 
 
 def _applied(known: Known) -> Applied:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ripplenest.nrc import meanings
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.types import Base
-from ripplenest.vector import logic, numbers, texts
+from ripplenest.vector import logic, numbers, texts, times
 from ripplenest.vector.column import Column, either
 
 Kernel = Callable[[Sequence[pa.Array], Sequence[Base], Base], Column]
@@ -86,4 +86,8 @@ KERNELS: dict[str, Kernel] = {
     "year": _plain(texts.part_of_date(pc.year)),
     "month": _plain(texts.part_of_date(pc.month)),
     "day": _plain(texts.part_of_date(pc.day)),
+    "date_of": _plain(times.date_of),
+    "hour": _plain(times.part(3_600_000_000, 24)),
+    "minute": _plain(times.part(60_000_000, 60)),
+    "second": _plain(times.part(1_000_000, 60)),
 }

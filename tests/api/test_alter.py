@@ -440,3 +440,36 @@ def test_what_is_folded_and_kept_in_order_follows(tmp_path):
         with db.batch() as b:
             b.at("C", custkey=7).orders.at(orderkey=11).items.insert([{"part": 5, "count": 99, "tags": []}])
         assert db.view("totals").get(n="Ann")["most"] == 99 and db.verify().ok
+
+
+@rn.view
+def left(C: Bag[Customer], M: Bag[Movie]):
+    pairs = rn.left_join(C, M, lambda c, m: c.name == m.dir)
+    return [{"k": c.custkey, "gen": m.gen, "orders": len(c.orders)} for c, m in pairs]
+
+
+@rn.view
+def right(C: Bag[Customer], M: Bag[Movie]):
+    pairs = rn.right_join(M, C, lambda m, c: c.name == m.dir)
+    return [{"k": c.custkey, "gen": m.gen, "o": [o.orderkey for o in c.orders]} for m, c in pairs]
+
+
+@rn.view
+def full(C: Bag[Customer], M: Bag[Movie]):
+    return [{"k": c.custkey, "gen": m.gen} for c, m in rn.full_join(C, M, lambda c, m: c.name == m.dir)]
+
+
+def test_outer_joins_of_a_relation_with_other_fields(tmp_path):
+    """What may be absent has the fields that it had when the view was made, under whatever name."""
+    kinds = (left, right, full)
+    with opened(shop(tmp_path, *kinds)) as db:
+        db.relation("M").add("year", int, 2000)
+        db.relation("M").rename("gen", "genre")
+        db.relation("C").add("since", int, 1999)
+        db.relation("C").rename("custkey", "id")
+        with db.batch() as b:
+            b.insert("M", [{"name": "Up", "genre": "Comedy", "dir": "Ann", "year": 2009}])
+        held = {"C": [ANN, BOB], "M": [*FILMS, movie("Up", "Comedy", "Ann")]}
+        for view in kinds:
+            assert db.view(view.name).rows() == view(**held)
+        assert db.verify().ok

@@ -3,6 +3,9 @@
 import json
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,7 +33,7 @@ from support.states import recomputed, refused, state, unchanged
 import ripplenest as rn
 from ripplenest import Bag, errors
 from ripplenest.run.joiner import PythonJoiner
-from ripplenest.state import commits
+from ripplenest.store import turns
 
 ALL = {view.name: view for view in VIEWS}
 
@@ -185,7 +188,8 @@ def test_a_batch_is_computed_again_when_a_view_comes_in_between(tmp_path):
         assert b.report.version == db.version and db.view("tags").rows() == tags([ANN])
 
 
-def test_a_batch_that_always_comes_second_gives_up_and_can_be_repeated(tmp_path):
+def test_a_batch_that_always_comes_second_gives_up_and_can_be_repeated(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns, "WAIT", 0)  # the other one does not wait for its turn
     with opened(tmp_path) as db, opened(tmp_path) as other:
         others = []
 
@@ -198,11 +202,47 @@ def test_a_batch_that_always_comes_second_gives_up_and_can_be_repeated(tmp_path)
         db._engines._made["local"] = Interrupted(meanwhile)
         with pytest.raises(errors.Stale, match="another commit came first"), db.batch("s", 1) as b:
             b.insert("C", [ANN])
-        assert len(others) == commits.TRIES and db.view("tags").rows() == tags(others)
+        assert len(others) == turns.TRIES + turns.ALONE and db.view("tags").rows() == tags(others)
         del db._engines._made["local"]
         with db.batch("s", 1) as b:
             b.insert("C", [ANN])
         assert db.view("tags").rows() == tags([ANN, *others])
+
+
+def test_who_is_slow_has_a_turn_beside_those_who_are_quick(tmp_path):
+    """Each of its attempts takes longer than theirs: without turns it would never be the newest."""
+    done, ready = threading.Event(), threading.Event()
+
+    def quick(k: int) -> None:
+        with opened(tmp_path) as db:
+            while not done.is_set():
+                with db.batch() as b:
+                    b.upsert("C", [customer(k, "x", [])])
+                ready.set()
+
+    with opened(tmp_path) as db, ThreadPoolExecutor() as pool:
+        attempts = []
+        db.create(tags)
+        others = [pool.submit(quick, k) for k in (1, 2)]
+        db._engines._made["local"] = Interrupted(lambda: attempts.append(time.sleep(0.2)))
+        try:
+            assert ready.wait(60)
+            for _ in range(2):
+                with db.batch() as b:
+                    b.upsert("C", [ANN])
+        finally:
+            done.set()
+        for other in others:
+            other.result()
+        assert turns.TRIES < len(attempts) <= 2 * (turns.TRIES + 3)
+
+
+def test_a_turn_of_one_who_hangs_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns, "WAIT", 0.05)
+    with opened(tmp_path) as db, turns.turn(tmp_path):
+        with db.batch() as b:
+            b.insert("C", [ANN])
+        assert b.report.version == db.version
 
 
 def test_a_closed_database_says_so(db):

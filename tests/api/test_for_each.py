@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from support.shop import ANN, BOB, FILMS, VIEWS, customer, item, order
+from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, order
 from support.states import recomputed, refused
 
 import ripplenest as rn
@@ -75,6 +75,22 @@ def test_rows_that_those_before_have_changed(db):
     with db.batch() as b:
         b.at("C", name=each.was).set(name=each.new)
     assert {c["custkey"]: c["name"] for c in db.relation("C").rows()} == {7: "Cy", 8: None}
+
+
+def test_what_is_discarded_need_not_be_there(tmp_path):
+    with rn.open(tmp_path, engine="local") as db:
+        db.relation("C", Customer, key="custkey", keys={"orders": "orderkey"})
+        db.load("C", [ANN, BOB])
+        gone = rn.each([{"who": 7, "order": 11}, {"who": 7, "order": 99}, {"who": 42, "order": 1}])
+        with db.batch() as b:
+            b.discard_key("C", custkey=8)
+            b.discard_key("C", [{"custkey": 8}, {"custkey": 8}, {"custkey": 9}])
+            b.at_all("C", custkey=gone.who).orders.discard_key(orderkey=gone.order)
+            b.at("C", custkey=7).orders.discard_key(orderkey=11)
+        assert [[o["orderkey"] for o in c["orders"]] for c in db.relation("C").rows()] == [[12]]
+        assert db.verify().ok
+        with refused(db, errors.NoKey, "discard_key needs a key"), db.batch() as b:
+            b.at("C", custkey=7).orders.at(orderkey=12).items.discard_key(part=1)
 
 
 def test_a_column_of_the_row_and_of_the_address(db):

@@ -10,6 +10,7 @@ from support.laws import law
 from support.sizes import many
 
 import ripplenest as rn
+from ripplenest.intake.operations import KEYED
 from ripplenest.nrc.errors import RipplenestError
 from ripplenest.nrc.values import NAN
 
@@ -42,7 +43,7 @@ def by_tables(b: Any, operations: list[Operation], keys: dict[str, str]) -> None
 def for_each(b: Any, verb: str, path: str, found: list[Operation], keys: dict[str, str], number: int) -> None:
     """``number`` says what the table is: dicts, or columns of Arrow; its rows' fields beside the address, or in one."""
     asks = {"items": "ko", "notes": "ko", "all items": "kd", "set date": "ko", "set by date": ["k", "d", "new"]}
-    inside, rows = number % 2 == 1 and verb != "delete_key", []
+    inside, rows = number % 2 == 1 and verb not in KEYED, []
     for _, _, (k, o), (row, *_) in found:
         own = {"notes": "x", "seen": SEEN}.get(path, row)
         asked = {"k": k, "o": o, "d": "e" if path == "set by date" else "d", "new": "ed"[k % 2]}
@@ -70,8 +71,8 @@ def for_each(b: Any, verb: str, path: str, found: list[Operation], keys: dict[st
 
 
 def written(bag: Any, verb: str, each: rn.Each, inside: bool, key: str) -> None:
-    if verb == "delete_key" and key:
-        bag.delete_key(**{key: each[key]})
+    if verb in KEYED and key:
+        getattr(bag, verb)(**{key: each[key]})
     else:
         getattr(bag, verb if key or verb == "delete" else "insert")(each.row if inside else each)
 

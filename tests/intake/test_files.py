@@ -174,7 +174,7 @@ def test_the_first_twenty_are_said_at_once(db: rn.Database) -> None:
     missing = ("rows[1]: a delete of a key", "1 more", "rows[3]: ", "(orderkey 99)")
     with refused(db, errors.RowNotThere, *missing), db.batch() as b:
         b.delete_key("O", [{"orderkey": k} for k in (1, 98, 2, 99)])
-    with refused(db, errors.RowNotThere, "rows[0]: ", "only rows with other inner bags", "1 more"), db.batch() as b:
+    with refused(db, errors.RowNotThere, "rows[0]: ", "this key and other contents", "1 more"), db.batch() as b:
         b.delete("O", [{**ROWS[1], "items": []}, ROWS[2], {**ROWS[3], "note": "other"}])
     with refused(db, errors.DuplicateKey, "1 more", "(line 1)"), db.batch() as b:
         b.at("O", orderkey=1).items.insert([{"line": n, "price": None, "sent": None, "tags": []} for n in (2, 1, 3)])
@@ -197,3 +197,27 @@ def test_keys_that_are_texts_are_shown_on_request(tmp_path: Path, monkeypatch: p
             with refused(db, errors.DuplicateKey, text), db.batch() as b:
                 b.insert("P", [{"name": "Ann", "token": b"\x01"}])
             monkeypatch.setenv("RIPPLENEST_KEYS", "show")
+
+
+def test_lines_that_take_the_place_of_rows_are_whole(db: rn.Database, tmp_path: Path) -> None:
+    """What a line does not say is NULL in a load, and would be lost in an upsert."""
+    db.load("O", ROWS[:4])
+    whole = {**ROWS[1], "at": None, "items": [{"line": 1, "price": None, "sent": None, "tags": []}]}
+    path = tmp_path / "some.jsonl"
+
+    def written(*rows: Any) -> Path:
+        path.write_text("".join(json.dumps(row, default=as_json) + "\n" for row in rows))
+        return path
+
+    short = {name: value for name, value in whole.items() if name != "note"}
+    inner = {**whole, "items": [whole["items"][0], {"line": 2, "price": None, "tags": []}]}
+    said = ("upsert O: rows", "line 2: a field is missing", "wanted   note", "1 more", "line 3.items[1]", "wanted sent")
+    with refused(db, errors.WrongColumns, *said), db.batch() as b:
+        b.upsert("O", written(whole, short, inner))
+    with refused(db, errors.WrongColumns, "upsert O.items", "line 1: ", "wanted   price"), db.batch() as b:
+        b.at("O", orderkey=1).items.upsert(written({"line": 1, "sent": None, "tags": []}))
+    with db.batch() as b:
+        b.upsert("O", str(written(whole)))
+        b.insert("O", written({"orderkey": 99, "open": True}))
+    rows = {row["orderkey"]: row for row in db.relation("O").rows()}
+    assert rows[1] == whole and rows[99]["items"] is None and len(rows) == 5

@@ -1,5 +1,6 @@
 """What columns take is what is read row by row; what they do not take is read, or refused, row by row."""
 
+import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import product
@@ -14,13 +15,14 @@ from support.edges import EDGES
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.content import content_digest
+from ripplenest.data.level_values import values_of
 from ripplenest.data.rows import arrow_type
 from ripplenest.intake import ingest
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.plain import from_arrow, from_python
 from ripplenest.nrc.errors import RipplenestError
-from ripplenest.nrc.types import Base, Record, Type, nullable
-from ripplenest.nrc.values import NAN
+from ripplenest.nrc.types import Bag, Base, Record, Type, nullable
+from ripplenest.nrc.values import NAN, to_value
 
 ODD: list[object] = [
     *(None, True, 1, -1, 2**31, 2**63, 10**40, 1.5, float("nan"), -0.0, 1e308, np.int64(3), np.float32(0.5), np.True_),
@@ -66,7 +68,8 @@ def test_columns_of_python_values(t: Base) -> None:
 ARROW = [
     *(pa.bool_(), pa.int8(), pa.int32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)),
     *(pa.decimal128(38, 3), pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.date32(), pa.date64()),
-    *(pa.timestamp(u, tz) for u, tz in product(("s", "us", "ns"), (None, "UTC", "Europe/Berlin"))),
+    *(pa.timestamp(u, tz) for u, tz in product(("s", "us", "ns"), (None, "UTC", "Europe/Berlin", "-03:30", "Ab/Cd"))),
+    *(pa.string_view(), pa.binary_view()),
     *(pa.dictionary(pa.int32(), pa.string()), pa.null()),
 ]
 
@@ -92,6 +95,36 @@ def test_columns_of_arrow(t: Base) -> None:
             assert read(table, row, True) == read(table, row, False), (arrow, column)
             taken += from_arrow(table, row) is not None
     assert taken > 3
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([datetime(2026, 3, 29, 1, 30, tzinfo=UTC), None], pa.timestamp(unit, zone))
+        for unit in ("us", "ns")
+        for zone in ("Etc/UTC", "Europe/Berlin", "+02:00")
+    ]
+    + [pa.array(["é", None], pa.string_view()), pl.Series(["é", None]).to_arrow()]
+    + [pa.array([b"x", None], pa.binary_view())],
+    ids=lambda a: str(a.type),
+)
+def test_what_other_tools_hand_out_is_taken_by_columns(values: pa.Array) -> None:
+    """Zones of DuckDB and of Spark's sessions, nanoseconds of pandas, texts of polars, lists of one size."""
+    kinds = {"string": "string", "timestamp": "timestamp", "binary": "binary", "large": "string"}
+    name = re.match("[a-z]+", str(values.type))[0]  # type: ignore[index]
+    row = Record((("x", Base(kinds[name], True)),))
+    for column in (values, values.slice(1), values.slice(0, 1)):
+        table = pa.table({"x": column})
+        assert from_arrow(table, row) is not None and read(table, row, True) == read(table, row, False)
+
+
+def test_lists_of_one_size_are_taken_by_columns() -> None:
+    lists = pa.array([[1, 2], None, [3, 3]], pa.list_(pa.int64(), 2))
+    row = Record((("x", Bag(Base("long"), True)),))
+    for column in (lists, lists.slice(1), lists.slice(2)):
+        level = from_arrow(pa.table({"x": column}), row)
+        assert level is not None
+        assert values_of(level, row) == [to_value({"x": x}, row, "") for x in column.to_pylist()]
 
 
 ROW = Record((("a", Base("long")), ("r", Record((("b", Base("string", True)), ("c", Base("double")))))))

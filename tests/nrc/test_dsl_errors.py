@@ -108,7 +108,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[~m.year for m in M]", "~m.year", Unsupported, "operator ~"),
     ("[m.name.strip() for m in M]", "m.name.strip()", Unsupported, ".strip(' ')"),
     ("[m.name.split(',') for m in M]", "m.name.split(',')", Unsupported, "parts as a bag"),
-    ("[m.made.hour for m in M]", "m.made.hour", TypeMismatch, ".year"),
+    ("[m.made.hours for m in M]", "m.made.hours", TypeMismatch, ".day"),
     ("[m.name.x for m in M]", "m.name.x", TypeMismatch, "only records have fields"),
     ("[m.year < 'a' for m in M]", "m.year < 'a'", TypeMismatch, ""),
     ("[99999999999999999999 for m in M]", "99999999999999999999", TypeMismatch, "beyond 64 bits"),

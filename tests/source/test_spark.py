@@ -172,8 +172,7 @@ def followed(spark: SparkSession, state: Path, folder: Path, **options: object) 
 
 
 def test_a_stream_of_changes(spark: SparkSession, tmp_path: Path) -> None:
-    """All that is there, and then what each batch changed, once, also by a query that starts again; a checkpoint of
-    another state is refused."""
+    """All that is there, and then what each batch changed, once, also by a query that starts again."""
     rn.register(spark)
     asked = {"relation": "M", "since": "start"}
     with opened(tmp_path / "state") as db:
@@ -188,8 +187,17 @@ def test_a_stream_of_changes(spark: SparkSession, tmp_path: Path) -> None:
             assert {row: n for row, n in total.items() if n} == wanted
             with db.batch() as b:
                 b.delete("M", movies)
-    with opened(tmp_path / "other") as db:
-        db.load("M", FILMS)
+
+
+@pytest.mark.long
+def test_streams_that_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A checkpoint of another state, and one who does not say from when on."""
+    rn.register(spark)
+    asked = {"relation": "M", "since": "start"}
+    for name in ("state", "other"):
+        with opened(tmp_path / name) as db:
+            db.load("M", FILMS)
+    followed(spark, tmp_path / "state", tmp_path, **asked)
     with pytest.raises(PySparkException, match="a checkpoint of another state"):
         followed(spark, tmp_path / "other", tmp_path, **asked)
     with pytest.raises(PySparkException, match="from when on"):

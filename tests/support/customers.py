@@ -15,6 +15,7 @@ import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.intake import apply
 from ripplenest.intake.columns import ColumnChanges
+from ripplenest.intake.operations import KEYED
 from ripplenest.nrc.errors import RipplenestError
 from ripplenest.nrc.values import NAN
 from support.choices import Choices
@@ -86,7 +87,7 @@ def flat_row(c: Choices) -> Document:
 
 
 def flat_batch(c: Choices, _: list[Document]) -> list[Operation]:
-    verbs = ("insert", "insert", "delete", "upsert", "delete_key")
+    verbs = ("insert", "insert", "delete", "upsert", "delete_key", "discard_key")
     return [(c.pick(verbs), "", (), [flat_row(c) for _ in range(c.number(4))]) for _ in range(1 + c.number(3))]
 
 
@@ -128,13 +129,13 @@ def nested_batch(c: Choices, pool: list[Document]) -> list[Operation]:
 
 
 def whole(c: Choices, pool: list[Document]) -> list[Operation]:
-    verb = c.pick(("insert", "delete", "upsert", "delete_key"))
+    verb = c.pick(("insert", "delete", "upsert", "delete_key", "discard_key"))
     return [(verb, "", (), [document(c, pool) for _ in range(1 + c.number(2))])]
 
 
 def inner(c: Choices) -> list[Operation]:
     """One to three operations on inner bags, of one shape or nearly."""
-    verb = c.pick(("insert", "delete", "upsert", "delete_key"))
+    verb = c.pick(("insert", "delete", "upsert", "delete_key", "discard_key"))
     path = c.pick(
         (*("orders",) * 2, "items", *("notes", "all items") * 2, "labelled", "seen", "set date", "set by date")
     )
@@ -174,8 +175,8 @@ def run(b: Any, o: Operation, keys: dict[str, str]) -> None:
 
 
 def written(bag: Any, verb: str, rows: list[Any], key: str, *name: str) -> None:
-    if verb == "delete_key" and key:
-        bag.delete_key(*name, [{key: row[key]} for row in rows])
+    if verb in KEYED and key:
+        getattr(bag, verb)(*name, [{key: row[key]} for row in rows])
     else:
         getattr(bag, verb if key or verb == "delete" else "insert")(*name, rows)
 

@@ -49,6 +49,7 @@ ARITHMETIC: dict[type[ast.operator], str] = {
 }
 METHODS = {"upper": ("upper", 0), "lower": ("lower", 0), "startswith": ("starts_with", 1), "endswith": ("ends_with", 1)}
 DATE_PARTS = ("year", "month", "day")
+PARTS = {"date": DATE_PARTS, "timestamp": (*DATE_PARTS, "hour", "minute", "second")}
 FUNCTIONS = ((abs, "abs"), (int, "to_long"), (float, "to_double"), (str, "to_string"), (len, "length"))
 
 
@@ -241,13 +242,15 @@ def strings(parts: Sequence[Reading]) -> Element:
 
 
 def method(of: Element, name: str, args: Sequence[Reading]) -> Element:
-    """A method of a string. Raises Unsupported for those without an exact counterpart."""
+    """A method of a string, or ``.date()``. Raises Unsupported for those without an exact counterpart."""
+    if isinstance(of.type, Base) and of.type.kind == "timestamp" and name == "date" and not args:
+        return apply("date_of", [of])
     if is_string(of):
         if name in METHODS and METHODS[name][1] == len(args):
             return apply(METHODS[name][0], [of, *args])
         if name == "strip" and len(args) == 1 and settle(args[0]) == literal(" "):
             return apply("trim", [of])
-    possible = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s)"
+    possible = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s), .date() of a timestamp"
     raise hints.unsupported(f"the method .{name} of {of.type}", hints.METHODS.get(name, possible))
 
 
@@ -273,10 +276,11 @@ def attribute(of: Reading, name: str) -> Reading:
 
 
 def _date_part(of: Element, name: str) -> Element:
-    """A part of a date."""
-    if isinstance(of.type, Base) and of.type.kind in ("date", "timestamp") and name in DATE_PARTS:
+    """A part of a date or a timestamp."""
+    parts = PARTS.get(of.type.kind, ()) if isinstance(of.type, Base) else ()
+    if name in parts:
         return apply(name, [of])
-    possible = [f".{p}" for p in DATE_PARTS] if of.type in (Base("date"), Base("timestamp")) else []
+    possible = [f".{p}" for p in parts]
     what = f"only records have fields, and this is none: .{name}"
     raise TypeMismatch(what, wanted="a record", got=of.type, possible=possible or None)
 

@@ -1,0 +1,27 @@
+"""Kernels of timestamps, which are microseconds since 1970 in UTC."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.vector.column import nulls
+from ripplenest.vector.numbers import longs
+
+_DAY = 86_400_000_000
+
+
+def date_of(moments: pa.Array) -> pa.Array:
+    """The day, rounded down also before 1970."""
+    days = longs(moments.view(pa.int64())) // _DAY
+    return pa.array(days.astype(np.int32), pa.int32(), mask=nulls(moments)).cast(pa.date32())
+
+
+def part(unit: int, many: int) -> Callable[[pa.Array], pa.Array]:
+    """How many ``unit``, in microseconds, of the ``many`` of the next greater one have passed."""
+
+    def found(moments: pa.Array) -> pa.Array:
+        passed = longs(moments.view(pa.int64())) // unit % many
+        return pa.array(passed.astype(np.int32), pa.int32(), mask=nulls(moments))
+
+    return found
