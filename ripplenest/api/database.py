@@ -130,7 +130,7 @@ class Database:
         name, record, key = named(name, record, key)
         if record is not None:
             row = annotation_type(record, f"relation {name}")
-            self._defining.relation(declare(name, row, key, immutable, arrays, keys))
+            self._commits.relation(declare(name, row, key, immutable, arrays, keys))
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)

@@ -16,7 +16,6 @@ from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
 from ripplenest.run.policy import Policy
 from ripplenest.schema.altered import Altered
-from ripplenest.schema.differing import relation_changed
 from ripplenest.schema.relation import Relation, find_relation, unique_columns
 from ripplenest.state.commits import Commits
 from ripplenest.state.declared import Declared
@@ -46,14 +45,6 @@ class Defining:
     @property
     def _declared(self) -> Declared:
         return self.state.declared
-
-    def relation(self, wanted: Relation) -> None:
-        """Declare a relation. Raises RelationChanged, which says what differs, and NameTaken."""
-        self.state.refresh()
-        known = self._declared.relations.get(wanted.name, wanted)
-        if known != wanted:
-            raise relation_changed(known, wanted)
-        self.commits.relation(wanted)
 
     def create(self, view: HasQuery, materialize: Materialize | None) -> str:
         """Keep a view, or know that it is kept; its name."""

@@ -22,7 +22,7 @@ from attrs import evolve, frozen
 from ripplenest.data.naming import Numbers, array_numbers, row_numbers
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import summed
-from ripplenest.errors import AlreadyLoaded, RelationChanged, Stale
+from ripplenest.errors import AlreadyLoaded, Stale
 from ripplenest.intake.apply import Outcome, carry_out, is_found
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_pieces
@@ -35,6 +35,7 @@ from ripplenest.intake.spread import are_spread
 from ripplenest.plan.planned import merged
 from ripplenest.run.engines import Engines, Place
 from ripplenest.run.policy import Policy, Work, decide
+from ripplenest.schema.differing import relation_changed
 from ripplenest.schema.relation import Relation, find_relation
 from ripplenest.state.back import Undoing
 from ripplenest.state.declared import Declared
@@ -105,10 +106,7 @@ class Commits:
             self.state.commit(Change(tables=specs, meta=meta, note=note("relation", name=wanted.name)), version)
             self.state.refresh()
         elif known != wanted:
-            shown = [_signature(r) for r in (known, wanted)]
-            where, possible = f"relation {wanted.name}", ["another name", "a new state directory"]
-            what = f"the state holds {wanted.name} differently"
-            raise RelationChanged(what, where=where, wanted=shown[0], got=shown[1], possible=possible)
+            raise relation_changed(known, wanted)
 
     def load(self, name: str, rows: object) -> int:
         """Fill an empty relation. Returns the version. Raises AlreadyLoaded."""
@@ -354,9 +352,3 @@ def _with_written(change: Change, maps: Written | None) -> Change:
 def _noted(report: Report) -> dict[str, object]:
     """What history keeps of a report: all but its phases, which end after it is written."""
     return {name: value for name, value in report.to_dict().items() if name != "phases"}
-
-
-def _signature(r: Relation) -> str:
-    inner = tuple((f"key of {part}", key) for part, key in r.keys)
-    kept = (("key", r.key), *inner, ("immutable", r.immutable), ("arrays", r.arrays))
-    return ", ".join([str(r.row), *(f"{what} {', '.join(paths)}" for what, paths in kept if paths)])

@@ -31,7 +31,7 @@ class Tasks(Protocol):
     """Who loads rows that are with several processes, and stay there (``ripplenest/tasks``)."""
 
     def opened(self, path: FilePath, row: Type, where: str, whole: bool) -> object:
-        """The rows of a file, or of the files at a URI, as such rows; ``whole`` as in ``read_rows``. Raises WrongValue."""
+        """The rows of a file, or of the files at a URI, as such rows; ``whole`` is that of ``read_rows``."""
 
     def takes(self, rows: object) -> bool:
         """Whether these are such rows."""
