@@ -10,6 +10,7 @@ from support.shop import ANN, BOB, FILMS, VIEWS, movie, opened, order
 
 import ripplenest as rn
 from ripplenest import Bag
+from ripplenest.api.sparks import Sparks
 from ripplenest.run import engines
 from ripplenest.run.engines import MOST, Engines
 from ripplenest.run.joiner import PythonJoiner
@@ -58,7 +59,7 @@ def test_an_engine_is_made_once() -> None:
 
 def test_work_beyond_one_process_goes_to_spark(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loads, views and batches each by their own estimate; the report, its text and the history say which and why."""
-    monkeypatch.setattr(rn.Database, "_spark_joiner", lambda _: Spark())
+    monkeypatch.setattr(Sparks, "joiner", lambda _: Spark())
     with opened(tmp_path, engine="auto") as db:
         for view in VIEWS:
             db.create(view)
@@ -97,7 +98,7 @@ def firsts(E: Bag[Pair]):
 
 def test_what_may_be_too_much_for_one_process_begins_there(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of groups that are there change nothing that others see; new groups do, and then Spark is asked."""
-    monkeypatch.setattr(rn.Database, "_spark_joiner", lambda _: Spark())
+    monkeypatch.setattr(Sparks, "joiner", lambda _: Spark())
     monkeypatch.setattr(engines, "MOST", 3_000)
     with rn.open(tmp_path, engine="auto", policy="incremental") as db:
         db.relation("E", Pair)

@@ -139,8 +139,8 @@ def test_packing_changes_nothing() -> None:
 
 
 def test_law_6_on_spark(spark: SparkSession) -> None:
-    """10 queries on 30 databases each."""
-    on_spark(spark, 6, 10)
+    """6 queries on 30 databases each."""
+    on_spark(spark, 6, 6)
 
 
 @pytest.mark.long

@@ -35,7 +35,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("narrow")
-@law(examples=many(60, 200), shown=show)
+@law(examples=many(40, 200), shown=show)
 def test_a_load_by_tasks_is_the_load(c: Choices) -> None:
     """Version, digest, rows, every part of rows with keys; or the same error, and nothing has changed."""
     r = relation(c)

@@ -48,7 +48,7 @@ def show(c: Choices) -> str:
     return f"{r.name} {r.row} {relation_text(r)}\n{rows_of(c, r).to_pylist()}"
 
 
-@law(examples=many(30, 500), shown=show)
+@law(examples=many(20, 500), shown=show)
 def test_what_tasks_replace_is_what_is_replaced_here(c: Choices) -> None:
     """Version, report, digest, changes and rows of every part; or the same error, and nothing changed."""
     r, lost = keyed(c), list[str]()
