@@ -20,7 +20,7 @@ from ripplenest import Database
 from ripplenest.data.level_values import nested_type
 from ripplenest.errors import BatchConflict, DataError
 from ripplenest.intake import operations, replacing
-from ripplenest.intake.operations import Verb
+from ripplenest.intake.operations import KEYED, Verb
 from ripplenest.intake.replacing import is_replaced
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.surface.records import annotation_type
@@ -60,7 +60,7 @@ def test_what_tasks_replace_is_what_is_replaced_here(c: Choices) -> None:
                 outcome(lambda db=db: db.load("R", first))
             shared_inserts(parts, c, c.pick((LITTLE, 1 << 24)), lost)
             for _ in range(1 + c.number(3)):
-                verb: Verb = c.pick(("upsert", "delete_key", "delete", "delete") if r.key else ("delete",))
+                verb: Verb = c.pick(("upsert", "delete_key", "discard_key", "delete", "delete") if r.key else ("delete",))
                 rows = given(c, r, whole, verb)
                 wanted = done(whole, verb, rows, seq)
                 assert done(parts, verb, Partitions.of(rows, c), seq) == wanted
@@ -89,7 +89,7 @@ def given(c: Choices, r: Relation, db: Database, verb: Verb) -> pa.Table:
         rows += others[:2]
     rows.sort(key=lambda _: c.number(1 << 20))
     table = pa.Table.from_pylist(rows, new.schema)
-    return table.select(list(r.key)) if verb == "delete_key" else table
+    return table.select(list(r.key)) if verb in KEYED else table
 
 
 def done(db: Database, verb: Verb, rows: Any, seq: int) -> str:
@@ -226,5 +226,5 @@ def test_rows_that_are_known_by_numbers_come_here(tmp_path: Path, immutable: tup
 
 
 def test_coverage() -> None:
-    names = ("upsert", "delete_key", "delete", "upsert nested", "delete nested", "delete_key nested", "lost", "twice")
+    names = ("upsert", "delete_key", "discard_key", "delete", "upsert nested", "delete nested", "delete_key nested", "lost", "twice")
     assert all(COUNTS[name] > 0 for name in names), COUNTS
