@@ -37,6 +37,7 @@ from ripplenest.bench.timing import Timing, timed
 from ripplenest.bench.workloads import F2, Workload
 from ripplenest.examples.same import differing
 
+WARM, WARM_ROUNDS = 0.3, 20  # seconds, and rounds in them
 RIVAL_ROUNDS = 3  # what they compute hardly depends on the change
 OPENINGS = 3
 LONGEST = 200  # characters that are shown of an error
@@ -214,15 +215,20 @@ def batch_sizes(workload: Workload, asked: Asked, data: Data) -> list[int]:
 
 
 def _rounds(turns: Turns, changes: Changes, sizes: Sequence[int], asked: Asked, scale: float) -> None:
-    """Batches of each size, there and back, as often as was asked or fits into the time, and then those of rivals. A
-    round to warm up comes first, so that a batch finds what others of its size left, not larger ones. A round leaves
-    what it found, so rivals need not hear of ours, and their time is their own: that they are slow takes no round from
-    us."""
+    """Batches of each size, there and back, as often as was asked or fits into the time, and then those of rivals.
+    Rounds to warm up come first, at least one, so that a batch finds what others of its size left, not larger ones, and
+    not the caches that rivals left. A round leaves what it found, so rivals need not hear of ours, and their time is
+    their own: that they are slow takes no round from us."""
     seconds = asked.seconds_at(scale) / len(sizes)
     for rows in sizes:
         for change in _round(changes, rows):
             turns.apply(change)
-        done, ours = 0, 0.0
+        started, done, ours = time.perf_counter(), 0, 0.0
+        while done < WARM_ROUNDS and time.perf_counter() - started < WARM:
+            for change in _round(changes, rows):
+                apply(turns.db, change, "auto")
+            done += 1
+        done = 0
         while not done or (done < asked.rounds and ours * (done + 1) / done <= seconds):
             ours += sum(map(turns.ours, _round(changes, rows)))
             done += 1

@@ -52,6 +52,12 @@ class Failing(Pole):
         raise MemoryError(self._said)
 
 
+@pytest.fixture(autouse=True)
+def _warm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One round to warm up is enough here."""
+    monkeypatch.setattr(measure, "WARM", 0)
+
+
 def measured(folder: Path, polars: Pole, workload: Workload = JOIN) -> tuple[Measured, Any]:
     duckdb = Duck(workload.name)
     return measure.measure(workload, DATA, ASKED, folder, duckdb, {"duckdb": duckdb, "polars": polars})

@@ -60,7 +60,9 @@ def test_what_tasks_replace_is_what_is_replaced_here(c: Choices) -> None:
                 outcome(lambda db=db: db.load("R", first))
             shared_inserts(parts, c, c.pick((LITTLE, 1 << 24)), lost)
             for _ in range(1 + c.number(3)):
-                verb: Verb = c.pick(("upsert", "delete_key", "discard_key", "delete", "delete") if r.key else ("delete",))
+                verb: Verb = c.pick(
+                    ("upsert", "delete_key", "discard_key", "delete", "delete") if r.key else ("delete",)
+                )
                 rows = given(c, r, whole, verb)
                 wanted = done(whole, verb, rows, seq)
                 assert done(parts, verb, Partitions.of(rows, c), seq) == wanted
@@ -226,5 +228,15 @@ def test_rows_that_are_known_by_numbers_come_here(tmp_path: Path, immutable: tup
 
 
 def test_coverage() -> None:
-    names = ("upsert", "delete_key", "discard_key", "delete", "upsert nested", "delete nested", "delete_key nested", "lost", "twice")
+    names = (
+        "upsert",
+        "delete_key",
+        "discard_key",
+        "delete",
+        "upsert nested",
+        "delete nested",
+        "delete_key nested",
+        "lost",
+        "twice",
+    )
     assert all(COUNTS[name] > 0 for name in names), COUNTS
