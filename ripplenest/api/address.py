@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from attrs import evolve, field, frozen
 
-from ripplenest.api.each import EachValue, Table, asked_of, keys_given, plain, table_of
+from ripplenest.api.each import Asking, EachValue, asked_of, keys_given, plain, table_of
 from ripplenest.data.rows import Row
 from ripplenest.errors import BatchMisuse, Immutable, NoKey, UnknownKey, UnknownLabel
 from ripplenest.intake.ingest import read_rows
@@ -82,13 +82,13 @@ class _Address:
         found = evolve(self, type=row, steps=steps, shown=f"{self.shown}.{how}", holder=self.shown)
         return Rows(evolve(found, numbers=(*self.numbers, self.chosen.add(found))))
 
-    def table(self, verb: str, given: Iterable[object]) -> Table | None:
+    def table(self, verb: str, given: Iterable[object]) -> Asking | None:
         """What the steps ask for each row of a table, if they do; what is ``given`` must then be of this one."""
         where, asked = f"{verb} {self.path}", asked_of(self.steps)
         found = table_of((*asked, *given), where)
         if found is None or table_of(asked, where) is None:
             return None
-        return Table(found, self.relation.row, self.steps, where)
+        return Asking(found, self.relation.row, self.steps, where)
 
     def forms(self) -> list[str]:
         """What can be done from here, as it is written."""

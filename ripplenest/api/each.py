@@ -47,9 +47,9 @@ class Each:
         return self[name]
 
     def __getitem__(self, name: str) -> "EachValue":
-        if name not in self._columns:
+        if name not in self._columns and (self._columns or self._size):  # of no rows nobody knows the fields
             raise UnknownColumn("there is no such column", where="each", got=name, possible=self._columns)
-        return EachValue(self, name, self._columns[name])
+        return EachValue(self, name, self._columns.get(name, ()))
 
 
 @frozen(eq=False)
@@ -114,7 +114,7 @@ def asked_of(steps: Sequence[Step]) -> list[object]:
     return [value for step in steps if isinstance(step, Where) for _, value in step.fields]
 
 
-class Table:
+class Asking:
     """What an address asks for each row of ``of``: ``steps`` with types, and ``asked``, a column for each field."""
 
     def __init__(self, of: Each, row: Type, steps: Sequence[Step], where: str) -> None:
@@ -177,6 +177,6 @@ def base(t: Type) -> Base:
 def _left(table: Each, but: Collection[str]) -> object:
     """Its rows without the columns ``but``, as what can be read."""
     left = {name: column for name, column in table._columns.items() if name not in but}
-    if all(isinstance(column, pa.ChunkedArray) for column in left.values()):
+    if table._columns and all(isinstance(column, pa.ChunkedArray) for column in left.values()):
         return pa.table(left)
     return [dict(zip(left, row, strict=True)) for row in zip(*left.values(), strict=True)]

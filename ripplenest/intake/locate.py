@@ -47,70 +47,51 @@ def inner_bags(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[Inner
     """The bags that a deep operation means. Raises UnknownKey, UnknownLabel or Ambiguous."""
     if o.label is not None:
         return [_labelled(overlay, r, o.path, o.label, where)]
-    return _entered(r, _chosen(overlay, r, o.steps, where), where)
+    (at,) = _chosen(overlay, r, [o.steps], where)
+    return _entered(r, at, where)
 
 
 def chosen_rows(overlay: Overlay, r: Relation, o: Set, where: str) -> ChosenRows:
     """The rows whose fields are set. Raises UnknownKey, UnknownLabel or Ambiguous."""
-    return _chosen(overlay, r, o.steps, where)
-
-
-def fetch(overlay: Overlay, r: Relation, group: Sequence[Deep | Set]) -> list[tuple[Part, list[Row]]]:
-    """Reads what the addresses of operations of one shape meet, step by step at once for all of them; for each, the
-    part and the labels of the bags where it ends, and no label where it ends at rows, or goes wrong."""
-    root = r.parts[r.name]
-    bags: list[list[Row]] = [[()] for _ in group]
-    part, at = root, [ChosenRows(root, {}) for _ in group]
-    for i, step in enumerate(group[0].steps):
-        if isinstance(step, Field):
-            at = [evolve(chosen, trail=(*chosen.trail, step.name)) for chosen in at]
-            continue
-        if at[0].trail:
-            part, bags = _inside(r, at)
-        asked = [o.steps[i] for o in group]
-        keys = [key for of, where in zip(bags, asked, strict=True) for key in _keys(part, of, where)[1]]
-        overlay.fetch(part.name, _keys(part, [], asked[0])[0], keys)
-        at = [ChosenRows(part, _found(overlay, part, of, where)) for of, where in zip(bags, asked, strict=True)]
-    if not at[0].trail:
-        return [(part, []) for _ in group]
-    part, bags = _inside(r, at)
-    return [(part, labels) for labels in bags]
-
-
-def _inside(r: Relation, at: Sequence[ChosenRows]) -> tuple[Part, list[list[Row]]]:
-    """The part of the bags at the end of the one trail of all, and their labels; of NULL there are none."""
-    path = at[0].path
-    held = at[0].part.held[path]
-    labels = [[tuple(row[c] for c in held) for row in chosen.rows] for chosen in at]
-    return r.parts[path], [[label for label in found if None not in label] for found in labels]
-
-
-def _chosen(overlay: Overlay, r: Relation, steps: Sequence[Step], where: str) -> ChosenRows:
-    """The rows that the last ``Where`` of ``steps`` chose, and the fields after it."""
-    at = ChosenRows(r.parts[r.name], {})
-    bags = [InnerBag(at.part, ())]
-    for step in steps:
-        match step:
-            case Where():
-                if at.trail:
-                    bags = _entered(r, at, where)
-                part = bags[0].part
-                found = _found(overlay, part, [bag.label for bag in bags], step)
-                _check(found, step, f"{where}: {part.name}")
-                at = ChosenRows(part, found)
-            case Field(name):
-                at = ChosenRows(at.part, at.rows, (*at.trail, name))
+    (at,) = _chosen(overlay, r, [o.steps], where)
     return at
 
 
-def _entered(r: Relation, at: ChosenRows, where: str) -> list[InnerBag]:
-    """The inner bags at the end of the trail."""
-    path = at.path
-    labels = [tuple(row[c] for c in at.part.held[path]) for row in at.rows]
-    if any(None in label for label in labels):
+def fetch(overlay: Overlay, r: Relation, group: Sequence[Deep | Set]) -> list[list[InnerBag]]:
+    """Reads what the addresses of operations of one shape meet, at once for all of them; and the bags that each of them
+    means, none for one that sets fields or goes wrong."""
+    found = _chosen(overlay, r, [o.steps for o in group], None)
+    return [_entered(r, at, None) if isinstance(o, Deep) else [] for o, at in zip(group, found, strict=True)]
+
+
+def _chosen(overlay: Overlay, r: Relation, group: Sequence[Sequence[Step]], where: str | None) -> list[ChosenRows]:
+    """For each of some addresses of one shape the rows that its last ``Where`` chose, and the fields after it. What
+    goes wrong is raised under ``where``; without that it chooses nothing."""
+    at = [ChosenRows(r.parts[r.name], {}) for _ in group]
+    bags = [[InnerBag(r.parts[r.name], ())] for _ in group]
+    for steps in zip(*group, strict=True):
+        if isinstance(steps[0], Field):
+            at = [evolve(rows, trail=(*rows.trail, steps[0].name)) for rows in at]
+            continue
+        if at[0].trail:
+            bags = [_entered(r, rows, where) for rows in at]
+        part = r.parts[at[0].path]
+        keys = [_keys(part, own, step) for own, step in zip(bags, steps, strict=True)]
+        overlay.fetch(part.name, keys[0][0], [key for _, own in keys for key in own])
+        at = [ChosenRows(part, _found(overlay, part, own, step)) for own, step in zip(keys, steps, strict=True)]
+        for rows, step in zip(at, steps, strict=True) if where is not None else ():
+            _check(rows.rows, step, f"{where}: {part.name}")
+    return at
+
+
+def _entered(r: Relation, at: ChosenRows, where: str | None) -> list[InnerBag]:
+    """The inner bags at the end of the trail. One that is NULL is none, and raised under ``where``."""
+    part, held = r.parts[at.path], at.part.held[at.path]
+    labels = [tuple(row[c] for c in held) for row in at.rows]
+    if where is not None and any(None in label for label in labels):
         possible = ["upsert", "delete"]
-        raise UnknownLabel("this inner bag is NULL", where=f"{where}: {path}", wanted="a bag", possible=possible)
-    return [InnerBag(r.parts[path], label) for label in labels]
+        raise UnknownLabel("this inner bag is NULL", where=f"{where}: {part.name}", wanted="a bag", possible=possible)
+    return [InnerBag(part, label) for label in labels if None not in label]
 
 
 def _labelled(overlay: Overlay, r: Relation, path: str, label: Row, where: str) -> InnerBag:
@@ -123,28 +104,31 @@ def _labelled(overlay: Overlay, r: Relation, path: str, label: Row, where: str) 
     return InnerBag(r.parts[path], label)
 
 
-def _keys(part: Part, labels: Sequence[Row], step: Step) -> tuple[Columns, list[Row]]:
-    """By which columns the rows of the bags with these labels are found that have the fields of ``step``, and the keys
-    that are asked for."""
-    assert isinstance(step, Where)
-    values = {part.column((name,)): value for name, value in step.fields}
+def _keys(part: Part, bags: Sequence[InnerBag], step: Step) -> tuple[Columns, list[Row]]:
+    """By which columns the rows of some bags are found that have the fields of ``step``, and the keys that are asked
+    for."""
+    values = _values(part, step)
     known = {*part.label, *values}
     wanted = part.key_columns if known.issuperset(part.key_columns or (-1,)) else tuple(sorted(known))
-    return wanted, [tuple(values[c] if c in values else label[c] for c in wanted) for label in labels]
+    return wanted, [tuple(values[c] if c in values else bag.label[c] for c in wanted) for bag in bags]
 
 
-def _found(overlay: Overlay, part: Part, labels: Sequence[Row], step: Step) -> Found:
-    """The rows of the bags with these labels that have the fields of ``step``."""
-    assert isinstance(step, Where)
-    wanted, keys = _keys(part, labels, step)
-    overlay.fetch(part.name, wanted, keys)
-    stored = ((row, n) for key in keys for row, n in overlay.rows(part.name, wanted, key).items())
-    values = {part.column((name,)): value for name, value in step.fields}
+def _found(overlay: Overlay, part: Part, asked: tuple[Columns, list[Row]], step: Step) -> Found:
+    """The rows with the keys ``asked`` that have the fields of ``step``."""
+    values, (columns, keys) = _values(part, step), asked
+    stored = ((row, n) for key in keys for row, n in overlay.rows(part.name, columns, key).items())
     # In tuples, the one NaN equals itself.
     return {row: n for row, n in stored if all((row[c],) == (v,) for c, v in values.items())}
 
 
-def _check(found: Found, step: Where, where: str) -> None:
+def _values(part: Part, step: Step) -> dict[int, object]:
+    """By column the fields that a step asks for."""
+    assert isinstance(step, Where)
+    return {part.column((name,)): value for name, value in step.fields}
+
+
+def _check(found: Found, step: Step, where: str) -> None:
+    assert isinstance(step, Where)
     names = ", ".join(n for n, _ in step.fields)
     rows = sum(found.values())
     if not found and not step.many:

@@ -55,9 +55,10 @@ class Session:
         """Runs the operations that it stands for; what is wrong with one changes nothing, and those after it run."""
         group, r = list(o.singles()), self.relations[o.relation]
         bags: dict[str, list[tuple[Row, tuple[Value, ...]]]] = {}
-        for single, (part, labels) in zip(group, fetch(self.overlay, r, group), strict=True):
+        for single, own in zip(group, fetch(self.overlay, r, group), strict=True):
             if isinstance(single, Deep):
-                bags.setdefault(part.name, []).extend((label, single.rows.values) for label in labels)
+                for bag in own:
+                    bags.setdefault(bag.part.name, []).append((bag.label, single.rows.values))
         for name, found in bags.items():
             self._fetch(o.verb, self._documents[r.name], r.parts[name], found)
         for i, single in enumerate(group):

@@ -70,6 +70,34 @@ def test_of_two_that_set_a_field_the_later_one_counts(db):
         named(TABLE.take([1, 0]))
 
 
+@pytest.mark.parametrize("rows", [TABLE.slice(0, 0), []])
+def test_no_rows_change_nothing(db, rows):
+    """A job that has nothing to do today: of an empty list nobody knows the columns."""
+    each, version = rn.each(rows), db.version
+    with db.batch() as b:
+        own = rn.each(lines(rows)) if len(each._columns) else each
+        b.at("C", custkey=own.who).orders.at(orderkey=own.order).items.delete(own)
+        b.at("C", custkey=each.who).orders.at(orderkey=each.order).items.at(part=each.part).set(qty=each.qty)
+        b.at("C", custkey=each.who).set(name=each.new)
+        b.delete_key("C", custkey=each.who)
+        b.insert("C", rn.each([]))
+    assert b.report.rows_in == {} and db.version == version + 1
+
+
+def test_null_and_rows_that_are_there_twice(db):
+    each = rn.each(pa.table({"name": pa.array([None, "Ann"], pa.string()), "orderkey": [77, 78], "items": [[], []]}))
+    with refused(db, errors.UnknownLabel, "each[0]", "this inner bag is NULL"), db.batch() as b:
+        b.at("C", name=each.name).orders.insert(each)
+    with db.batch() as b:
+        b.upsert("C", [customer(8, None, [order(5), order(5)])])
+        b.at("C", name=each.name).orders.insert(each)
+    with refused(db, errors.Ambiguous, "each[0]", "2 rows"), db.batch() as b:
+        fives = rn.each([{"who": 8}])
+        b.at("C", custkey=fives.who).orders.at(orderkey=5).items.insert([item(1)])
+    held = {c["custkey"]: sorted(o["orderkey"] for o in c["orders"]) for c in db.relation("C").rows()}
+    assert held == {7: [11, 12, 78], 8: [5, 5, 77]}
+
+
 def test_rows_that_those_before_have_changed(db):
     each = rn.each([{"was": "Ann", "new": "Bo"}, {"was": "Bo", "new": "Cy"}])
     with db.batch() as b:

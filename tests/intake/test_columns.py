@@ -66,7 +66,7 @@ def test_documents_by_columns_as_by_rows(name: str, batches: Life) -> None:
 
 def test_enough_was_met() -> None:
     verbs = ("insert ", "delete ", "upsert ", "delete_key ", "discard_key ")
-    paths = ("orders", "items", "notes", "all items", "labelled", "seen", "set date", "set by date")
+    paths = ("orders", "items", "notes", "all items", "labelled", "seen", "set date", "set by date", "set city")
     done_at = {path: sum(n for what, n in COUNTS.items() if what.endswith(f" {path}")) for path in paths}
     assert all(COUNTS[verb] > many(6, 20) for verb in verbs) and all(done_at.values()), (COUNTS, done_at)
     assert all(COUNTS[e] > 20 for e in ("DuplicateKey", "RowNotThere", "UnknownKey")) and COUNTS["rows"] > 500, COUNTS

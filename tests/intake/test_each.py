@@ -42,16 +42,25 @@ def by_tables(b: Any, operations: list[Operation], keys: dict[str, str]) -> None
 
 def for_each(b: Any, verb: str, path: str, found: list[Operation], keys: dict[str, str], number: int) -> None:
     """``number`` says what the table is: dicts, or columns of Arrow; its rows' fields beside the address, or in one."""
-    asks = {"items": "ko", "notes": "ko", "all items": "kd", "set date": "ko", "set by date": ["k", "d", "new"]}
+    asks = {
+        "items": "ko",
+        "notes": "ko",
+        "all items": "kd",
+        "set date": "ko",
+        "set by date": ["k", "d", "new"],
+        "set city": ["k", "city"],
+    }
     inside, rows = number % 2 == 1 and verb not in KEYED, []
     for _, _, (k, o), (row, *_) in found:
         own = {"notes": "x", "seen": SEEN}.get(path, row)
-        asked = {"k": k, "o": o, "d": "e" if path == "set by date" else "d", "new": "ed"[k % 2]}
+        asked = {"k": k, "o": o, "d": "e" if path == "set by date" else "d", "new": "ed"[k % 2], "city": "pq"[k % 2]}
         given = {} if path.startswith("set") else {"row": own} if inside or path == "notes" else own
         rows.append({**{name: asked[name] for name in asks.get(path, "k")}, **given})
     each = rn.each(pa.Table.from_pylist(rows) if number % 3 else rows)
     at = b.at("R", custkey=each.k)
     match path:
+        case "set city":
+            at.info.set(city=each.city)
         case "set by date":
             at.orders.at_all(date=each.d).set(date=each.new)
         case "set date":
@@ -91,7 +100,7 @@ def test_for_each_row_is_row_by_row(few: int, name: str, batches: Life) -> None:
 
 
 def test_enough_was_met() -> None:
-    paths = ("orders", "items", "notes", "all items", "seen", "set date", "set by date")
+    paths = ("orders", "items", "notes", "all items", "seen", "set date", "set by date", "set city")
     assert all(COUNTS[f"each {path}"] > many(2, 20) for path in paths), COUNTS
     assert all(COUNTS[e] > many(5, 50) for e in ("DuplicateKey", "RowNotThere", "UnknownKey")), COUNTS
     assert COUNTS["by columns"] > many(50, 250), COUNTS

@@ -137,7 +137,16 @@ def inner(c: Choices) -> list[Operation]:
     """One to three operations on inner bags, of one shape or nearly."""
     verb = c.pick(("insert", "delete", "upsert", "delete_key", "discard_key"))
     path = c.pick(
-        (*("orders",) * 2, "items", *("notes", "all items") * 2, "labelled", "seen", "set date", "set by date")
+        (
+            *("orders",) * 2,
+            "items",
+            *("notes", "all items") * 2,
+            "labelled",
+            "seen",
+            "set date",
+            "set by date",
+            "set city",
+        )
     )
     found: list[Operation] = []
     for _ in range(1 + c.number(3)):
@@ -170,8 +179,10 @@ def run(b: Any, o: Operation, keys: dict[str, str]) -> None:
             at.orders.at_all(date="de"[len(rows) % 2]).set(date="ed"[custkey % 2])
         case "set date":
             at.orders.at(orderkey=orderkey).set(date=["d", "e"][len(rows) % 2])
+        case "set city":
+            at.info.set(city="pq"[custkey % 2])
         case _:
-            at.info.set(city="r")
+            raise AssertionError(path)
 
 
 def written(bag: Any, verb: str, rows: list[Any], key: str, *name: str) -> None:
