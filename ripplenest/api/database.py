@@ -56,8 +56,8 @@ class Database:
     """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
 
     Several may be open on one directory: each call works on the newest version. When another object commits in the
-    middle of a batch or a definition, it is computed again, and at last the others wait for it. What raises Stale has
-    changed nothing.
+    middle of a batch, of ``create``, ``replace``, ``drop`` or a change of fields, it is computed again, and at last the
+    others wait for it. What raises Stale has changed nothing.
     """
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:

@@ -1,5 +1,6 @@
 """``.nrc`` files: the same views as in Python, the same terms, the same rows; errors with line, column and caret."""
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,42 @@ def test_a_view_is_the_same_term_in_python_and_in_text(view: rn.View) -> None:
     assert found.query == view.query
     assert found.row == view.row
     assert rn.explain(found).json()["fingerprint"] == rn.explain(view).json()["fingerprint"]
+
+
+@rn.record
+class Sale:
+    at: datetime
+    due: datetime | None
+
+
+@rn.view
+def moments(S: Bag[Sale]):
+    return [
+        {"day": s.at.date(), "year": s.due.year, "hour": s.at.hour, "rest": s.at.minute + s.due.second}
+        for s in S
+        if s.at.month == 12
+    ]
+
+
+def test_parts_of_a_timestamp_are_the_same_in_python_and_in_text() -> None:
+    found = rn.parse(
+        """
+        relation S : Bag(⟨at: timestamp, due: timestamp?⟩)
+        view moments = [
+          {day: date_of(s.at), year: year(s.due), hour: hour(s.at), rest: minute(s.at) + second(s.due)}
+          | s in S, month(s.at) = 12
+        ]
+        """
+    ).view("moments")
+    assert found.query.body == moments.query.body and found.row == moments.row
+    old = datetime(1969, 12, 31, 23, 59, 58, 999_999, UTC)
+    rows = [
+        {"at": old, "due": None},
+        {"at": old, "due": old.replace(year=2)},
+        {"at": old.replace(month=10), "due": old},
+    ]
+    first = {"day": date(1969, 12, 31), "year": None, "hour": 23, "rest": None}
+    assert moments(rows) == [first, {**first, "year": 2, "rest": 59 + 58}]
 
 
 def test_a_database_keeps_the_views_of_a_file(tmp_path: Path) -> None:

@@ -4,14 +4,25 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from attrs import evolve, field, frozen
 
 from ripplenest import Database
+from ripplenest.intake import operations
 from ripplenest.run.engines import Engines
 from ripplenest.run.local import LocalJoiner
+from ripplenest.state import tasks
+from ripplenest.store import ranges
 from ripplenest.tasks.jobs import OnRows, OnWork
 from ripplenest.tasks.loads import TaskLoads
 from support.choices import Choices
+
+
+def shared_from_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are left to tasks from the first row on, and few of them are several ranges."""
+    monkeypatch.setattr(tasks, "ALONE", 0)
+    monkeypatch.setattr(operations, "SPREAD", 0)
+    monkeypatch.setattr(ranges, "LEAST", 1 << 9)
 
 
 class TaskLost(Exception):

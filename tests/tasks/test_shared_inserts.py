@@ -15,19 +15,17 @@ from deltalake import DeltaTable
 from support.choices import Choices, seeded
 from support.laws import law
 from support.relations import opened, outcome, relation, rows_of, shown, stored
-from support.sharing import Partitions, shared_inserts
+from support.sharing import Partitions, shared_from_the_first, shared_inserts
 from support.sizes import many
 from support.states import MEMORY
 
 import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.errors import BatchConflict, BatchGap, CorruptState, DuplicateKey, WrongColumns
-from ripplenest.intake import operations
 from ripplenest.intake.spread import Spread
 from ripplenest.schema.relation import Relation
-from ripplenest.state import recomputing, tasks
+from ripplenest.state import recomputing
 from ripplenest.state.stored import relation_text
-from ripplenest.store import ranges
 
 COUNTS: Counter[str] = Counter()
 LITTLE = 1 << 13
@@ -35,9 +33,7 @@ LITTLE = 1 << 13
 
 @pytest.fixture(autouse=True)
 def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "ALONE", 0)
-    monkeypatch.setattr(operations, "SPREAD", 0)
-    monkeypatch.setattr(ranges, "LEAST", 1 << 9)
+    shared_from_the_first(monkeypatch)
 
 
 def show(c: Choices) -> str:

@@ -11,7 +11,7 @@ import pytest
 from support.choices import Choices, seeded
 from support.laws import law
 from support.relations import Order, keyed, opened, outcome, rows_of, shown, stored
-from support.sharing import Partitions, shared_inserts
+from support.sharing import Partitions, shared_from_the_first, shared_inserts
 from support.sizes import many
 from support.states import MEMORY
 
@@ -19,16 +19,14 @@ import ripplenest as rn
 from ripplenest import Database
 from ripplenest.data.level_values import nested_type
 from ripplenest.errors import BatchConflict, DataError
-from ripplenest.intake import operations, replacing
+from ripplenest.intake import replacing
 from ripplenest.intake.operations import KEYED, Verb
 from ripplenest.intake.replacing import is_replaced
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.types import Record
 from ripplenest.schema.relation import Relation
-from ripplenest.state import tasks
 from ripplenest.state.stored import relation_text
-from ripplenest.store import ranges
 from ripplenest.store.files import Filed
 
 COUNTS: Counter[str] = Counter()
@@ -37,9 +35,7 @@ LITTLE = 1 << 13
 
 @pytest.fixture(autouse=True)
 def _all_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "ALONE", 0)
-    monkeypatch.setattr(operations, "SPREAD", 0)
-    monkeypatch.setattr(ranges, "LEAST", 1 << 9)
+    shared_from_the_first(monkeypatch)
     monkeypatch.setattr(replacing, "FEWEST", 2)
 
 

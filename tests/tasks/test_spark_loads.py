@@ -7,6 +7,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from support.relations import Order
 
 import ripplenest as rn
 from ripplenest import Bag, Database
@@ -16,20 +17,6 @@ from ripplenest.store import ranges
 from ripplenest.store.commit import Draft
 from ripplenest.store.ref import sorted_runs
 from ripplenest.tasks import jobs, loads
-
-
-@rn.record
-class Item:
-    line: int
-    qty: float | None
-    tags: Bag[str]
-
-
-@rn.record
-class Order:
-    order: int
-    note: str | None
-    items: Bag[Item] | None
 
 
 @rn.view
