@@ -61,7 +61,7 @@ def named_columns(rows: object, where: str) -> tuple[Mapping[str, Sequence[objec
     """Rows with fields as the columns that they came as, whose types nobody has looked at yet, and how many there are.
     Raises WrongValue or WrongColumns where they do not all have the same fields."""
     if is_path(rows):
-        possible = ["pyarrow.parquet.read_table(path)", "pandas.read_json(path, lines=True)"]
+        possible = ["pyarrow.parquet.read_table(path)", "pyarrow.json.read_json(path)"]
         raise WrongValue("a path", where=where, wanted=WANTED.rpartition(", or")[0], possible=possible)
     table = _table(rows, where)
     if table is None:

@@ -52,7 +52,7 @@ from ripplenest.store.files import Files, divided_by_place
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Change, Written
 from ripplenest.store.staging import Staging
-from ripplenest.store.turns import ALONE, retried
+from ripplenest.store.turns import IN_TURN, retried
 from ripplenest.version.folding import Fold, Unfolding, folded
 
 LOCAL = "local"
@@ -146,7 +146,7 @@ class Commits:
             self._check_none(r.name, snapshot, applied)
             written, sizes, content = tasks.load(rows, work, staging, ids, store.reserved())
             change = Change(source=f"{LOADS}{r.name}", seq=seq, digest=loaded_digest(r, content), written=written)
-            for _ in range(ALONE - 1):
+            for _ in range(IN_TURN - 1):
                 try:
                     return self._named(r, snapshot, sizes, change, staging)
                 except Stale:

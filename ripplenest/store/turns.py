@@ -17,7 +17,7 @@ from typing import TypeVar
 from ripplenest.errors import NotKept, Stale
 
 TRIES = 4  # how often a change is computed before it has the turn
-ALONE = 16  # and then: whoever had begun before may commit once more
+IN_TURN = 16  # and then: whoever had begun before may commit once more
 WAIT = 300.0  # seconds
 PAUSE = 0.002
 T = TypeVar("T")
@@ -30,7 +30,7 @@ def retried(folder: Path, attempt: Callable[[], T], tries: int = TRIES) -> T:
         with suppress(Stale, NotKept):  # the version that it read may have gone meanwhile, where few are kept
             return attempt()
     with turn(folder):
-        for _ in range(ALONE - 1):
+        for _ in range(IN_TURN - 1):
             with suppress(Stale, NotKept):
                 return attempt()
         return attempt()

@@ -202,7 +202,7 @@ def test_a_batch_that_always_comes_second_gives_up_and_can_be_repeated(tmp_path,
         db._engines._made["local"] = Interrupted(meanwhile)
         with pytest.raises(errors.Stale, match="another commit came first"), db.batch("s", 1) as b:
             b.insert("C", [ANN])
-        assert len(others) == turns.TRIES + turns.ALONE and db.view("tags").rows() == tags(others)
+        assert len(others) == turns.TRIES + turns.IN_TURN and db.view("tags").rows() == tags(others)
         del db._engines._made["local"]
         with db.batch("s", 1) as b:
             b.insert("C", [ANN])

@@ -1,6 +1,8 @@
 """``rn.each``: what a program may write, what it is told, and that a batch of it is known by its rows."""
 
 import pyarrow as pa
+import pyarrow.json
+import pyarrow.parquet
 import pytest
 from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, order
 from support.states import recomputed, refused
@@ -173,6 +175,17 @@ def test_what_is_no_table(rows, error, shown):
     with pytest.raises(error) as caught:
         rn.each(rows)
     assert [text for text in shown if text not in str(caught.value)] == []
+
+
+def test_files_are_read_as_the_message_says(db, tmp_path):
+    lines, columns = tmp_path / "x.jsonl", tmp_path / "x.parquet"
+    lines.write_text('{"who": 7, "new": "Bo"}\n')
+    pa.parquet.write_table(pa.table({"who": [8], "new": ["Cy"]}), columns)
+    for table in (pa.json.read_json(lines), pa.parquet.read_table(columns)):
+        each = rn.each(table)
+        with db.batch() as b:
+            b.at("C", custkey=each.who).set(name=each.new)
+    assert {c["custkey"]: c["name"] for c in db.relation("C").rows()} == {7: "Bo", 8: "Cy"}
 
 
 def test_printed_without_rows():
