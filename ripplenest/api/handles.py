@@ -20,7 +20,9 @@ from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
+from ripplenest.reading.changed import Changed
 from ripplenest.reading.nested import nested_bag, rows_with, some_rows
+from ripplenest.reading.plain import rows_of
 from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
@@ -132,8 +134,7 @@ class Handle:
     def changes(self, since: AsOf) -> Changes:
         """The delta after version ``since`` (or after the batch (source, seq)): flat rows, dictionary rows by label,
         and nested rows. Up to the newest version, or to the one that ``as_of`` gave."""
-        from ripplenest.source.frames import entries, flat  # noqa: PLC0415
-        from ripplenest.spark.nest import signed  # noqa: PLC0415
+        from ripplenest.source.frames import changed, entries, flat  # noqa: PLC0415
 
         now, start = self._shown(), self._start(since)
         spark, folder, shape = self._spark(), self._folder, now.shape
@@ -147,7 +148,7 @@ class Handle:
             now.tables.version,
             lambda: flat(spark, folder, now, self._comparable(now, start)),
             dictionaries,
-            lambda: signed(spark, shape, *self._touched(now, start, 5)),
+            lambda: changed(spark, self._touched(now, start, 5).batch()),
         )
 
     def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
@@ -155,8 +156,7 @@ class Handle:
         changed inside is in both, as it was and as it is. Reads only what was touched where the database has the access
         keys for it (``Database.track``), and warns where it does not and tables are large; needs no Spark."""
         now, start = self._shown(), self._start(since)
-        went, came = self._touched(now, start, 4)
-        return _plain(went, now.shape), _plain(came, now.shape)
+        return self._touched(now, start, 4).rows()
 
     def _start(self, since: AsOf) -> int:
         return self._show(self.name, moment(since, "since")).tables.version
@@ -168,28 +168,27 @@ class Handle:
             raise StateError(what, where=f"view {self.name}", possible=["changes().nested", "changed_rows"])
         return since
 
-    def _touched(self, now: Shown, since: int, caller: int) -> tuple[BagValue, BagValue]:
-        """The nested rows that went, and those that came. What was scanned for want of access keys is told to the
-        program, which is ``caller`` frames up, the border counted."""
+    def _touched(self, now: Shown, since: int, caller: int) -> Changed:
+        """What was scanned for want of access keys is told to the program, which is ``caller`` frames up, the border
+        counted."""
         then = self._show(self.name, since)
         if not now.shape.same_tables(then.shape):
             return self._replaced(now, then)
         found = touched(now.shape, now.tables, since)
-        rows, scanned = found.nested(), found.missed
+        change, scanned = Changed(now.shape, *found.changed()), found.missed
         many = sum(now.tables.size(table) for table in scanned)
         if many > SCANNED:
             what = f"{many:,} stored rows were read whole ({', '.join(scanned)}); after track({self.name!r}) only what"
             warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=caller)
-        return rows
+        return change
 
-    def _replaced(self, now: Shown, then: Shown) -> tuple[BagValue, BagValue]:
-        """The difference of two definitions of a view, both read whole. Raises StateError for rows of other types."""
+    def _replaced(self, now: Shown, then: Shown) -> Changed:
+        """Raises StateError for rows of other types."""
         if now.shape.row != then.shape.row:
             what, wanted = "the view was replaced meanwhile, and its rows have another type", show_type(then.shape.row)
             got, possible = show_type(now.shape.row), ["as_of for the rows as they were"]
             raise StateError(what, where=f"view {self.name}", wanted=wanted, got=got, possible=possible)
-        change = nested_bag(now.shape, now.tables) - nested_bag(then.shape, then.tables)
-        return BagValue({v: -n for v, n in change if n < 0}), BagValue({v: n for v, n in change if n > 0})
+        return Changed.between((then.shape, then.tables), (now.shape, now.tables))
 
     @property
     def size(self) -> int:
@@ -206,7 +205,7 @@ class Handle:
         """Plain Python: dicts with lists, sorted as the view says, and else canonically. For small views; needs no
         Spark."""
         now = self._shown()
-        return _plain(nested_bag(now.shape, now.tables), now.shape)
+        return rows_of(now.shape, now.tables)
 
     def batches(self, rows: int = BATCH) -> "pa.RecordBatchReader":
         """The nested rows as Arrow, about ``rows`` of them at a time: inner bags are lists (of structs, or of base

@@ -109,6 +109,21 @@ def each_once(rows: Rows) -> Rows:
     return Rows(rows.types, table=table.set_column(place, table.schema.field(place), once), summed=True)
 
 
+def distinct(rows: Rows, columns: Columns) -> Rows:
+    """What the rows have in ``columns``, each once, whatever they weigh."""
+    table = rows.arrow()
+    types = tuple(rows.types[i] for i in columns)
+    if not columns:
+        return Rows.of_counts((), {(): 1} if len(rows) else {}).consolidated()
+    once = Rows.of_columns(types, [table.column(i).combine_chunks() for i in columns])
+    return each_once(once.consolidated())
+
+
+def others(rows: Rows, columns: Columns, keys: Rows) -> Rows:
+    """Those of consolidated ``rows`` whose ``columns`` are none of ``keys``; NULL is NULL."""
+    return where(rows, pc.invert(among(rows, columns, keys)))
+
+
 def among(rows: Rows, columns: Columns, keys: Rows) -> pa.ChunkedArray:
     """For each row whether its ``columns`` are one of ``keys``; NULL is NULL."""
     table, asked = rows.arrow(), Keys(columns, keys)

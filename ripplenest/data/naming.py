@@ -13,10 +13,12 @@ from ripplenest.nrc.errors import WrongValue
 from ripplenest.nrc.shown import sort_key
 from ripplenest.shred.places import Place
 
+DIGEST_BYTES = 16
+
 
 def digest(*parts: object) -> str:
     """32 hex digits that identify the parts."""
-    return hashlib.blake2b(canonical_text(parts).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(canonical_text(parts).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
 def canonical_text(value: object) -> str:

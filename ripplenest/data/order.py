@@ -196,17 +196,22 @@ def ranks_by(table: pa.Table, every: Sequence[By]) -> Places:
     for by in every:
         if len(tied) < 2:
             break
-        column = table.column(by.column).combine_chunks()
-        own = codes(column if len(tied) == len(found) else column.take(pa.array(tied)), by)
-        before = found[tied]
-        order = argsort_by(before, *own)
-        before, starts = before[order], changes([before[order], *(c[order] for c in own)])
-        place = np.arange(len(tied))
-        group, part = (np.maximum.accumulate(np.where(s, place, 0)) for s in (changes([before]), starts))
-        found[tied[order]] = before + part - group
-        single = starts & np.append(starts[1:], True)
-        tied = np.sort(tied[order][~single])
+        tied = told_apart(found, tied, table.column(by.column).combine_chunks(), by)
     return found
+
+
+def told_apart(found: Places, tied: Places, column: pa.Array, by: By) -> Places:
+    """Of the ``tied`` rows, those that still share a number when ``column`` is asked, too. ``found`` has for each row
+    how many come before it, and is changed."""
+    own = codes(column if len(tied) == len(found) else column.take(pa.array(tied)), by)
+    before = found[tied]
+    order = argsort_by(before, *own)
+    before, starts = before[order], changes([before[order], *(c[order] for c in own)])
+    place = np.arange(len(tied))
+    group, part = (np.maximum.accumulate(np.where(s, place, 0)) for s in (changes([before]), starts))
+    found[tied[order]] = before + part - group
+    single = starts & np.append(starts[1:], True)
+    return np.sort(tied[order][~single])
 
 
 @frozen
@@ -224,7 +229,7 @@ class Copies:
         starts = np.flatnonzero(changes([keys[order], own[order]]))
         if not len(starts):
             return cls(order, order, order)
-        counts = np.add.reduceat(_wide(weights[order]), starts)
+        counts = np.add.reduceat(wide(weights[order]), starts)
         return cls(order[starts], keys[order][starts], counts)
 
     def first(self, limits: Limits) -> tuple[Places, Places]:
@@ -234,7 +239,7 @@ class Copies:
             what = "rows in order that are there less than 0 times"
             raise LawBroken(what, wanted="0 or more", got=int(self.counts.min()))
         there = np.minimum(self.counts, limits)
-        until = np.cumsum(_wide(there))
+        until = np.cumsum(wide(there))
         start = np.flatnonzero(changes([self.keys])) if len(self.keys) else self.keys
         before = np.repeat((until - there)[start], np.diff(np.append(start, len(until))))
         copies = np.minimum(np.maximum(limits - (until - there - before), 0), there).astype(np.int64)
@@ -242,7 +247,7 @@ class Copies:
         return self.places[kept], copies[kept]
 
 
-def _wide(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def wide(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """``numbers``, as integers without an end where their sums may not fit into 64 bits."""
     return numbers if float(np.abs(numbers.astype(np.float64)).sum()) < SAFE_SUM else numbers.astype(object)
 

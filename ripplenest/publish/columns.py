@@ -6,16 +6,15 @@ record is a struct with one field ``unit`` of NULL: Parquet has no empty structs
 equal rows are equal arrays.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, assert_never
+from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ripplenest.data.labels import SHOWN, SITE, param_name, param_type, shows_site
 from ripplenest.data.rows import arrow_type
-from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.errors import EvaluationError, QueryError
-from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown, in_order
+from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
 ID, BUCKET, MULTIPLICITY, OP = "_id", "id_bucket", "_multiplicity", "_op"
@@ -61,66 +60,16 @@ def _label_fields(t: Label) -> Fields:
     return (*(((SHOWN, SITE),) if shows_site(t) else ()), *params)
 
 
-def plain(value: Value, t: Type, where: str, shown: Shown = ANYHOW, path: Path = ()) -> Any:
-    """``value`` as Arrow takes it: dicts and lists, a row with multiplicity n n times, sorted as ``shown`` says. Raises
-    EvaluationError when a row of a bag is there less than 0 times.
-
-    Like ``from_value`` (``nrc/values.py``), with labels as structs, and a way out where a bag cannot be an array.
-    """
-    match t:
-        case Base():
-            return value
-        case Record(fields):
-            return {name: plain(field_of(value, name), inner, where, shown, (*path, name)) for name, inner in fields}
-        case Bag(row):
-            return None if value is None else _list(value, row, where, shown, path)
-        case Label():
-            return _label(value, t, where) if isinstance(value, LabelValue) else None
-        case Dict():
-            raise AssertionError(f"{t} is no type of published rows")
-        case _:
-            assert_never(t)
-
-
-def _list(bag: Value, row: Type, where: str, shown: Shown, path: Path) -> list[Any]:
-    assert isinstance(bag, BagValue)
-    rows: list[Any] = []
-    for value, n in in_order(bag, shown.get(path, ())):
-        rows.extend([plain(value, row, where, shown, (*path, INSIDE))] * copies(n, where))
-    return rows
-
-
-def _label(value: LabelValue, t: Label, where: str) -> dict[str, Any]:
-    site = t.site(value.site)
-    assert site is not None
-    pairs = zip(value.args, site.params, strict=True)
-    params = {param_name(t, site, name): plain(arg, inner, where) for arg, (name, inner) in pairs}
-    return {**({SHOWN: value.site} if shows_site(t) else {}), **params}
-
-
-def copies(n: int, where: str) -> int:
-    """How many rows a row with multiplicity ``n`` is. Raises EvaluationError below 0."""
-    if n < 0:
-        what = "a row with a multiplicity below 0 has no nested form"
-        raise EvaluationError(what, where=where, wanted="0 or more", got=n, possible=["layout='shredded'"])
-    return n
-
-
-def table(
-    fields: Fields, ids: Sequence[str], rows: Iterable[Value], where: str, shown: Shown = ANYHOW
-) -> pa.Table:
-    """``_id`` and the columns ``fields`` of ``rows``, records of these fields, or None for a row that is all NULL.
-    Inner bags are sorted as ``shown`` says."""
-    record = Record(fields)
-    found = [{} if row is None else plain(row, record, where, shown, (INSIDE,)) for row in rows]
-    columns = [pa.array([row.get(name) for row in found], data_type(t)) for name, t in fields]
-    return pa.table([pa.array(ids, pa.string()), *columns], names=[ID, *(name for name, _ in fields)])
+def without_bucket(schema: pa.Schema) -> pa.Schema:
+    """The columns that rows have before it is known how many buckets there are."""
+    return pa.schema([f for f in schema if f.name != BUCKET])
 
 
 def bucketed(rows: pa.Table, bits: int) -> pa.Table:
     """``rows`` with the column ``id_bucket``: 1 followed by the first ``bits`` bits of the id, at most 16."""
-    found = [(1 << 16 | int(i[:4], 16)) >> (16 - bits) for i in rows.column(ID).to_pylist()]
-    return rows.add_column(1, pa.field(BUCKET, pa.int32()), pa.array(found, pa.int32()))
+    coded = pc.utf8_slice_codeunits(rows.column(ID).combine_chunks(), 0, 4).dictionary_encode()
+    known = [(1 << 16 | int(digits, 16)) >> (16 - bits) for digits in coded.dictionary.to_pylist()]
+    return rows.add_column(1, pa.field(BUCKET, pa.int32()), pa.array(known, pa.int32()).take(coded.indices))
 
 
 def check_names(schema: pa.Schema, where: str) -> None:

@@ -6,26 +6,30 @@ change updates the rows that hold it, and no others. ``Shredded`` is the flat pa
 multiplicity, to which changes are added.
 """
 
-from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from attrs import frozen
 
-from ripplenest.data.columns import from_leaves
-from ripplenest.data.naming import digest
-from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc.bags import Value, field_of
+from ripplenest.data import columnar
+from ripplenest.data.canonical import arranged
+from ripplenest.data.index import Places, ranges
+from ripplenest.data.row_digests import digests
+from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.types import Record, Type
-from ripplenest.publish.columns import MULTIPLICITY, OP, Fields, copies, fields_of, schema_of, table
-from ripplenest.reading.nested import nested_rows
+from ripplenest.publish.columns import ID, OP, Fields, fields_of, schema_of, without_bucket
+from ripplenest.reading.arrow import copies, nester
+from ripplenest.reading.ends import Searched
+from ripplenest.reading.shown import entries_batch, flat_batch
+from ripplenest.reading.structs import under
 from ripplenest.reading.touched import Touched, touched
 from ripplenest.schema.shape import OutputShape
-from ripplenest.version.overlay import Overlay
 from ripplenest.version.version import Version
 
 DELETE, UPDATE, INSERT = 0, 1, 2
-CHUNK = 4096  # flat rows that are nested at a time
+CHUNK = 65_536  # flat rows that are nested at a time
 
 
 @frozen
@@ -43,7 +47,7 @@ class Edits:
     @property
     def only_inserts(self) -> bool:
         """True when no row is touched that the table has."""
-        return not self.signed and all(op == INSERT for op in self.rows.column(OP).to_pylist())
+        return not self.signed and pc.all(pc.equal(self.rows.column(OP), INSERT)).as_py()
 
 
 class Source(Protocol):
@@ -98,7 +102,7 @@ class Nested(_OfView):
 
     @property
     def where(self) -> str:
-        return f"view {self.view}"
+        return self.shape.where
 
     @property
     def schema(self) -> pa.Schema:
@@ -106,41 +110,64 @@ class Nested(_OfView):
 
     def whole(self) -> pa.Table:
         """Every row, nested some at a time; what was read of dictionaries is forgotten where it can be probed again."""
-        flat = list(self.snapshot.scan(self.shape.flat.table).consolidated().counts().items())
-        tables, overlay = [self._table({}, ())], Overlay(self.snapshot)
+        flat, found = self.snapshot.scan(self.shape.flat.table).consolidated(), self.schema_of_rows.empty_table()
+        nested, tables = nester(self.shape, Searched.of(self.snapshot)), [found]
         for start in range(0, len(flat), CHUNK):
-            chunk = flat[start : start + CHUNK]
-            values = nested_rows(self.shape, overlay, [row for row, _ in chunk])
-            tables.append(self._table(values, [(row, k) for row, n in chunk for k in range(copies(n, self.where))]))
-            if not overlay.missed:
-                overlay = Overlay(self.snapshot)
+            rows = Rows(flat.types, table=flat.arrow().slice(start, CHUNK), summed=True)
+            values = arranged(nested.values(rows), self.shape.shown)
+            which, numbers = _numbered(copies(columnar.weights(rows).to_numpy(), self.where))
+            tables.append(self._table(_ids(digests(rows), which, numbers), values.take(pa.array(which))))
         return pa.concat_tables(tables)
 
     def edits(self, since: int) -> Edits:
         found = touched(self.shape, self.snapshot, since)
-        values = found.updated()
-        steps = list(_steps(found, values.keys(), self.where))
-        values.update(found.nested_after(row for row, _, op in steps if op == INSERT and row not in values))
-        rows = self._table(values, [(row, k) for row, k, _ in steps])
-        return Edits(rows.append_column(OP, pa.array([op for *_, op in steps], pa.int8())), signed=False)
+        which, numbers, ops = _steps(found, self.where)
+        ids = _ids(digests(found.rows), which, numbers)
+        shown = np.unique(which[ops != DELETE])
+        at = pa.array(np.searchsorted(shown, which), mask=ops == DELETE)
+        rows = self._table(ids, found.nested_after(shown).take(at))
+        return Edits(rows.append_column(OP, pa.array(ops, pa.int8())), signed=False)
 
-    def _table(self, values: dict[Row, Value], rows: Iterable[tuple[Row, int]]) -> pa.Table:
-        """Flat rows and the numbers of their copies, as rows of the table; NULL where there is no value."""
-        chosen = list(rows)
-        ids = {row: digest(*row) for row in dict.fromkeys(row for row, _ in chosen)}
-        names = [f"{ids[row]}.{k}" if k else ids[row] for row, k in chosen]
-        kept = (_as_record(values[row], self.shape.row) if row in values else None for row, _ in chosen)
-        return table(fields_of(self.shape.row), names, kept, self.where, self.shape.shown)
+    @property
+    def schema_of_rows(self) -> pa.Schema:
+        """The columns without that of the bucket."""
+        return without_bucket(self.schema)
+
+    def _table(self, ids: pa.Array, values: pa.Array) -> pa.Table:
+        """``values`` as rows of the table; one that is NULL as NULL in each column."""
+        is_record = isinstance(self.shape.row, Record)
+        columns = values.flatten() if is_record else [values]
+        names = self.schema_of_rows.names
+        batch = pa.RecordBatch.from_arrays([ids, *columns], names=names)
+        return pa.Table.from_batches([under(batch, self.schema_of_rows)])
 
 
-def _steps(found: Touched, updated: Collection[Row], where: str) -> Iterator[tuple[Row, int, int]]:
-    """Each touched flat row with the number of its copy and what becomes of that."""
-    before, after = dict(found.before), dict(found.after)
-    for row in dict.fromkeys((*before, *after)):
-        old, new = max(before.get(row, 0), 0), copies(after.get(row, 0), where)
-        yield from ((row, k, DELETE) for k in range(new, old))
-        yield from ((row, k, UPDATE) for k in range(min(old, new)) if row in updated)
-        yield from ((row, k, INSERT) for k in range(old, new))
+def _numbered(many: Places, first: Places | int = 0) -> tuple[Places, Places]:
+    """Which row each of its copies is of, and the number of the copy, from ``first`` on."""
+    return np.repeat(np.arange(len(many)), many), ranges(np.broadcast_to(first, many.shape), many)
+
+
+def _ids(digests: pa.Array, which: Places, numbers: Places) -> pa.Array:
+    """The id of each copy of a row: its digest, and unless it is the first copy, its number."""
+    own = digests.take(pa.array(which))
+    if not numbers.any():
+        return own
+    numbered = pc.binary_join_element_wise(own, pa.array(numbers).cast(pa.string()), ".")
+    return pc.if_else(pa.array(numbers == 0), own, numbered)
+
+
+def _steps(found: Touched, where: str) -> tuple[Places, Places, Places]:
+    """By step the place of the touched row, the number of its copy, and what becomes of that."""
+    old, new = np.maximum(found.before, 0), copies(found.after, where)
+    both, updated = np.minimum(old, new), np.zeros(len(old), np.int64)
+    updated[found.updated()] = 1
+    steps = [_numbered(old - both, both), _numbered(both * updated), _numbered(new - both, both)]
+    ops = [np.full(len(which), op) for (which, _), op in zip(steps, (DELETE, UPDATE, INSERT), strict=True)]
+    return (
+        np.concatenate([which for which, _ in steps]),
+        np.concatenate([numbers for _, numbers in steps]),
+        np.concatenate(ops),
+    )
 
 
 @frozen(slots=False)
@@ -168,19 +195,11 @@ class Shredded(_OfView):
         return Edits(self._table(self.snapshot.delta(_stored(self.shape, self.site)[0], since)), signed=True)
 
     def _table(self, rows: Rows) -> pa.Table:
-        _, stored, fields = _stored(self.shape, self.site)
-        counts = rows.consolidated().counts()
-        values = (self._record(from_leaves(row, stored)) for row in counts)
-        found = table(fields, [digest(*row) for row in counts], values, self.where)
-        return found.append_column(MULTIPLICITY, pa.array(list(counts.values()), pa.int64()))
-
-    def _record(self, value: Value) -> Value:
-        """A stored value as a record of the columns: an entry's label and, beside it, the fields of its row."""
-        if self.site is None:
-            return _as_record(value, self.shape.flat.row)
-        row = _as_record(field_of(value, "row"), self.shape.dictionary(self.site).row)
-        assert isinstance(row, tuple)
-        return (("label", field_of(value, "label")), *row)
+        summed = rows.consolidated()
+        d = None if self.site is None else self.shape.dictionary(self.site)
+        shown = flat_batch(self.shape.flat.row, summed, True) if d is None else entries_batch(d, summed, True)
+        batch = pa.RecordBatch.from_arrays([digests(summed), *shown.columns], names=[ID, *shown.schema.names])
+        return pa.Table.from_batches([under(batch, without_bucket(self.schema))])
 
 
 def nested_schema(shape: OutputShape) -> pa.Schema:
@@ -200,7 +219,3 @@ def _stored(shape: OutputShape, site: str | None) -> tuple[str, Type, Fields]:
     d = shape.dictionary(site)
     assert isinstance(d.stored, Record)
     return d.table, d.stored, (d.stored.fields[0], *fields_of(d.row))
-
-
-def _as_record(value: Value, t: Type) -> Value:
-    return value if isinstance(t, Record) else (("value", value),)

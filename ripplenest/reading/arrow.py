@@ -13,23 +13,25 @@ from typing import assert_never
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from attrs import evolve
 
 from ripplenest.data.argsort import argsort, argsort_by
+from ripplenest.data.canonical import arranged
 from ripplenest.data.columns import base_types
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, matches
 from ripplenest.data.labels import Filled, Mark, Named, SiteColumns, site_columns, width
 from ripplenest.data.level_values import nested_type
 from ripplenest.data.order import ranks, shown_by
-from ripplenest.data.rows import Rows
+from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.shown import INSIDE, Path
+from ripplenest.nrc.shown import ANYHOW, INSIDE, Path
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import VALUE, Dictionary, OutputShape
 from ripplenest.store.specs import Columns
 from ripplenest.vector.binding import Input
-from ripplenest.version.version import AccessKeys, Tables
+from ripplenest.version.version import AccessKeys, Readable
 
 NONE: Mapping[str, tuple[Columns, ...]] = {}
 
@@ -38,7 +40,7 @@ class NestedColumns:
     """The nested rows of a view or relation at one version. With ``access_keys``, dictionaries that can be probed by
     their labels are, and never read whole."""
 
-    def __init__(self, shape: OutputShape, tables: Tables, access_keys: AccessKeys = NONE) -> None:
+    def __init__(self, shape: OutputShape, tables: Readable, access_keys: AccessKeys = NONE) -> None:
         self._shape, self._tables, self._keys = shape, tables, access_keys
         self._inputs: dict[str, Input] = {}
 
@@ -55,14 +57,20 @@ class NestedColumns:
     def nested(self, rows: Rows) -> pa.RecordBatch:
         """Flat ``rows``, nested, each as often as it is there. Raises EvaluationError."""
         flat = Input(rows)
-        return self._batch(flat, _repeated(np.arange(len(flat)), flat.weights, self._shape.flat.table))
+        return self._batch(flat, _repeated(np.arange(len(flat)), flat.weights, self._shape.where))
+
+    def values(self, rows: Rows) -> pa.Array:
+        """The nested value of each of the flat ``rows``, which are a sum, in their order, however often it is there.
+        Raises EvaluationError for a row of a bag that is there less than 0 times."""
+        flat = [c.combine_chunks() for c in rows.arrow().columns[:-1]]
+        return self._value(self._shape.row, self._shape.flat.row, flat, len(rows), (INSIDE,))
 
     def _batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         flat = self._input(self._shape.flat.table)
         every = np.arange(len(flat))
         if order := self._shape.shown.get(()):
             every = argsort(_places(flat, self._shape.flat.row, 0, order))
-        every = _repeated(every, flat.weights[every], self._shape.flat.table)
+        every = _repeated(every, flat.weights[every], self._shape.where)
         for start in range(0, len(every), rows):
             yield self._batch(flat, every[start : start + rows])
 
@@ -130,16 +138,16 @@ class NestedColumns:
     ) -> tuple[Places, pa.Array]:
         """The nested rows of the bags of one site, each with the number of the label that stands for its bag."""
         d = self._shape.dictionary(s.site.name)
-        made = _made(s.mark, leaves, n)
-        asked = [leaves[i].take(pa.array(made)) for i in s.params]
+        makers = made(s.mark, leaves, n)
+        asked = [leaves[i].take(pa.array(makers)) for i in s.params]
         table = self._dictionary(d, asked)
-        which, places = _found(d, table, asked, len(made))
+        which, places = _found(d, table, asked, len(makers))
         if order := self._shape.shown.get(path):
             sorted_ = argsort_by(which, _places(table, d.row, d.label_width, order)[places])
             which, places = which[sorted_], places[sorted_]
         weights = table.weights[places]
-        holders = _repeated(made[which], weights, d.table)
-        taken = pa.array(_repeated(places, weights, d.table))
+        holders = _repeated(makers[which], weights, self._shape.where)
+        taken = pa.array(_repeated(places, weights, self._shape.where))
         own = [c.take(taken) for c in table.columns[d.label_width :]]
         return holders, self._value(row, d.row, own, len(taken), (*path, INSIDE))
 
@@ -147,8 +155,24 @@ class NestedColumns:
         """The rows of the labels that are ``asked`` for, at least."""
         if not d.label_columns or d.label_columns not in self._keys.get(d.table, ()):
             return self._input(d.table)
-        types = base_types(d.stored)[: d.label_width]
-        return Input(self._tables.probe(d.table, d.label_columns, Rows.of_columns(types, asked)))
+        types = base_types(d.stored)
+        if not len(asked[0]):
+            return Input(Rows.empty(types))
+        return Input(self._tables.probe(d.table, d.label_columns, Rows.of_columns(types[: d.label_width], asked)))
+
+
+def nested_whole(shape: OutputShape, tables: Readable) -> tuple[pa.Array, Places]:
+    """All nested values, ``arranged``, those of each flat row once, and how often they are there. Raises
+    EvaluationError."""
+    flat = tables.scan(shape.flat.table).consolidated()
+    values = NestedColumns(evolve(shape, shown=ANYHOW), tables).values(flat)
+    return arranged(values, shape.shown), flat.arrow().column(WEIGHT).to_numpy()
+
+
+def nester(shape: OutputShape, tables: Readable) -> NestedColumns:
+    """For nested values that will be ``arranged``: bags are in no order, and every dictionary is probed."""
+    keys = {d.table: (d.label_columns,) for d in shape.dictionaries}
+    return NestedColumns(evolve(shape, shown=ANYHOW), tables, keys)
 
 
 def _places(table: Input, row: Type, start: int, order: tuple[Sorting, ...]) -> Places:
@@ -165,7 +189,7 @@ def _found(d: Dictionary, table: Input, asked: Sequence[pa.Array], n: int) -> tu
     return matches(table.index(d.label_columns), table.table, d.label_columns, hashes, asked)
 
 
-def _made(mark: Mark, leaves: Sequence[pa.Array], n: int) -> Places:
+def made(mark: Mark, leaves: Sequence[pa.Array], n: int) -> Places:
     """The numbers of the labels that the site made."""
     match mark:
         case Named(column, site):
@@ -179,11 +203,15 @@ def _made(mark: Mark, leaves: Sequence[pa.Array], n: int) -> Places:
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
 
 
+def copies(weights: Places, where: str) -> Places:
+    """How often rows are there. Raises EvaluationError below 0."""
+    if len(weights) and weights.min() < 0:
+        what, wanted = "a row is there less than 0 times, which has no nested form", "a multiplicity of 1 or more"
+        possible = ["flat() and dictionaries()", "layout='shredded' where it is published"]
+        raise EvaluationError(what, where=where, wanted=wanted, got=int(weights.min()), possible=possible)
+    return weights
+
+
 def _repeated(numbers: Places, weights: Places, where: str) -> Places:
     """Each number as often as it counts."""
-    if (weights == 1).all():
-        return numbers
-    if (weights < 0).any():
-        what, wanted = "a row is there less than 0 times", "a multiplicity of 1 or more"
-        raise EvaluationError(what, where=where, wanted=wanted, got=f"{weights.min()} times")
-    return np.repeat(numbers, weights)
+    return numbers if (weights == 1).all() else np.repeat(numbers, copies(weights, where))

@@ -4,28 +4,38 @@ their parameters, and the multiplicity. The same columns as ``spark/nest`` makes
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
+import numpy as np
 import pyarrow as pa
 
+from ripplenest.data.index import Places
 from ripplenest.data.labels import SHOWN, is_tagged, param_name, shows_site, site_columns, width
 from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.schema.shape import VALUE, Dictionary
+from ripplenest.reading.arrow import made
+from ripplenest.schema.shape import VALUE, Dictionary, OutputShape
 
 UNIT = "unit"  # the field of records that have none: a struct has one
 
 
-def flat_batch(row: Type, rows: Rows) -> pa.RecordBatch:
-    """Flat ``rows`` of type ``row``."""
+def flat_batch(row: Type, rows: Rows, is_null: bool = False) -> pa.RecordBatch:
+    """Flat ``rows`` of type ``row``. A label that is NULL is a struct of NULL, or where it ``is_null`` itself."""
     columns = _arrays(rows)
-    return _batch([*_fields(row, columns[:-1], len(rows)), (MULTIPLICITY, columns[-1])])
+    return _batch([*_fields(row, columns[:-1], len(rows), is_null), (MULTIPLICITY, columns[-1])])
 
 
-def entries_batch(d: Dictionary, rows: Rows) -> pa.RecordBatch:
+def entries_batch(d: Dictionary, rows: Rows, is_null: bool = False) -> pa.RecordBatch:
     """``rows`` of a dictionary: the label, the fields of its row, the multiplicity."""
     *columns, weights = _arrays(rows)
-    label = _value(Label((d.site,)), columns[: d.label_width], len(rows))
-    fields = _fields(d.row, columns[d.label_width :], len(rows))
+    label = _value(Label((d.site,)), columns[: d.label_width], len(rows), is_null)
+    fields = _fields(d.row, columns[d.label_width :], len(rows), is_null)
     return _batch([("label", label), *fields, (MULTIPLICITY, weights)])
+
+
+def signed_batch(shape: OutputShape, values: pa.Array, counts: Places) -> pa.RecordBatch:
+    """Nested ``values`` with how often they are there."""
+    names = shape.row.names if isinstance(shape.row, Record) else ()
+    columns = zip(names, values.flatten(), strict=True) if names else [(VALUE, values)]
+    return _batch([*columns, (MULTIPLICITY, pa.array(counts, pa.int64()))])
 
 
 def _arrays(rows: Rows) -> list[pa.Array]:
@@ -36,22 +46,22 @@ def _batch(columns: Sequence[tuple[str, pa.Array]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([array for _, array in columns], names=[name for name, _ in columns])
 
 
-def _fields(t: Type, columns: Sequence[pa.Array], n: int) -> Iterator[tuple[str, pa.Array]]:
+def _fields(t: Type, columns: Sequence[pa.Array], n: int, is_null: bool) -> Iterator[tuple[str, pa.Array]]:
     """The fields of ``n`` rows of type ``t``; rows that are no records are the field ``value``."""
     if not isinstance(t, Record):
-        yield VALUE, _value(t, columns, n)
+        yield VALUE, _value(t, columns, n, is_null)
         return
     start = 0
     for name, inner in t.fields:
-        yield name, _value(inner, columns[start : (start := start + width(inner))], n)
+        yield name, _value(inner, columns[start : (start := start + width(inner))], n, is_null)
 
 
-def _value(t: Type, columns: Sequence[pa.Array], n: int) -> pa.Array:
+def _value(t: Type, columns: Sequence[pa.Array], n: int, is_null: bool) -> pa.Array:
     match t:
         case Base():
             return columns[0]
         case Record():
-            return _struct(list(_fields(t, columns, n)), n)
+            return _struct(list(_fields(t, columns, n, is_null)), n)
         case Label(sites):
             tag = columns[0] if is_tagged(t) else pa.repeat(pa.scalar(sites[0].name if sites else None, pa.string()), n)
             parts = [(SHOWN, tag)] if shows_site(t) else []
@@ -59,14 +69,22 @@ def _value(t: Type, columns: Sequence[pa.Array], n: int) -> pa.Array:
                 at = s.params.start
                 for name, inner in s.site.params:
                     own = columns[at : (at := at + width(inner))]
-                    parts.append((param_name(t, s.site, name), _value(inner, own, n)))
-            return _struct(parts, n)
+                    parts.append((param_name(t, s.site, name), _value(inner, own, n, is_null)))
+            return _struct(parts, n, _missing(t, columns, n) if is_null and t.nullable else None)
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:
             assert_never(t)
 
 
-def _struct(fields: Sequence[tuple[str, pa.Array]], n: int) -> pa.Array:
+def _missing(label: Label, columns: Sequence[pa.Array], n: int) -> pa.Array:
+    """Which labels no site made."""
+    found = np.ones(n, np.bool_)
+    for s in site_columns(label):
+        found[made(s.mark, columns, n)] = False
+    return pa.array(found)
+
+
+def _struct(fields: Sequence[tuple[str, pa.Array]], n: int, missing: pa.Array | None = None) -> pa.Array:
     found = fields or [(UNIT, pa.nulls(n, pa.int32()))]
-    return pa.StructArray.from_arrays([array for _, array in found], names=[name for name, _ in found])
+    return pa.StructArray.from_arrays([array for _, array in found], names=[name for name, _ in found], mask=missing)

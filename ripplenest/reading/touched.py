@@ -5,31 +5,36 @@ touched when its flat row comes, goes or changes its multiplicity, or when it ho
 definition changes. Labels are followed from the inside out: the labels in a dictionary's own change, then the rows
 that *hold* one of them, whose own label has changed thereby, up to the rows of the flat part.
 
-The state before is never read: before = after ⊎ ⊖δ, for a table and for the rows of a key alike. Every lookup is a
-probe where the table has the access key for it: a dictionary by its label, a holder by the columns of the label that
-it holds, the flat part by the whole row. ``wanted_keys`` lists them all. A table without its key is scanned, once, and
-``Touched.missed`` names the key, so that whoever declares tables can add it. When you touch this: sites are visited
-after all that they hold, because a label that changes late would find its holders visited already.
+All labels of a site are followed at once, as columns. Every lookup is a probe where the table has the access key for
+it: a dictionary by its label, a holder by the columns of the label that it holds, the flat part by the whole row.
+``wanted_keys`` lists them all. A table without its key is scanned, once, and ``Touched.missed`` names the key, so that
+whoever declares tables can add it. When you touch this: sites are visited after all that they hold, because a label
+that changes late would find its holders visited already.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.data.index import Places, Wanted, key_rows
-from ripplenest.data.labels import labels, site_columns, width
-from ripplenest.data.order import First, Firsts
-from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.data import columnar
+from ripplenest.data.canonical import arranged, ranks, summed
+from ripplenest.data.columns import base_types
+from ripplenest.data.index import Places
+from ripplenest.data.labels import SITE, labels, site_columns, width
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Type
-from ripplenest.reading.nested import missed, nested_rows
+from ripplenest.reading.arrow import nester
+from ripplenest.reading.ends import Before, Searched
 from ripplenest.schema.shape import OutputShape
 from ripplenest.store.specs import Columns
-from ripplenest.version.overlay import Found, Overlay
-from ripplenest.version.version import AccessKeys, Version
+from ripplenest.version.version import Version
+
+Mask = npt.NDArray[np.bool_]
 
 
 @frozen
@@ -45,47 +50,55 @@ class Place:
     found_by: Columns
 
 
-@frozen(slots=False)
+@frozen(slots=False, eq=False)
 class Touched:
-    """The flat rows that changed, or hold something that changed, in the versions (since, version] of a view.
-
-    ``before`` and ``after`` are ⟨flat row with its labels, multiplicity ≠ 0⟩ at both ends; a row that is in both is
-    touched inside or has another multiplicity. ``deep`` are the rows that hold a label whose definition changed.
+    """The flat ``rows`` that changed, or hold something that changed, in the versions (since, version] of a view, each
+    once, with its multiplicities ``before`` and ``after``. A row that has one at both ends is touched inside, or has
+    another multiplicity. ``deep`` are the rows that hold a label whose definition changed.
     """
 
     shape: OutputShape
-    before: list[tuple[Row, int]]
-    after: list[tuple[Row, int]]
-    deep: frozenset[Row]
-    _old: Overlay
-    _new: Overlay
+    rows: Rows
+    before: Places
+    after: Places
+    deep: Mask
+    _old: Searched
+    _new: Searched
 
-    def nested(self) -> tuple[BagValue, BagValue]:
-        """The nested rows that went and those that came, without what is in both. Law: old ⊎ ⊖went ⊎ came = new."""
-        change = self._bag(self._new, self.after) - self._bag(self._old, self.before)
-        went = BagValue({value: -n for value, n in change if n < 0})
-        return went, BagValue({value: n for value, n in change if n > 0})
+    def changed(self) -> tuple[pa.Array, Places]:
+        """The nested values that went or came, each once and ``arranged``, with the change of their multiplicities,
+        below 0 for those that went. Law: old ⊎ these = new. Raises EvaluationError where an inner bag has a row less
+        than 0 times."""
+        went, came = np.flatnonzero(self.before), np.flatnonzero(self.after)
+        values = pa.concat_arrays([self._values(self._old, went), self._values(self._new, came)])
+        kept, change = summed(values, np.concatenate([-self.before[went], self.after[came]]))
+        return arranged(values.take(pa.array(kept)), self.shape.shown), change
 
-    def updated(self) -> dict[Row, Value]:
-        """The rows that are there before and after with another nested value, and what that is now. Most deep rows
-        are: not those that only got other labels for what they held."""
-        before = {row for row, _ in self.before}
-        inside = [row for row, _ in self.after if row in self.deep and row in before]
-        old, new = nested_rows(self.shape, self._old, inside), self.nested_after(inside)
-        return {row: value for row, value in new.items() if value != old[row]}
+    def updated(self) -> Places:
+        """The places of rows that are there before and after with another nested value. Most deep rows are: not those
+        that only got other labels for what they held."""
+        inside = np.flatnonzero((self.before != 0) & (self.after != 0) & self.deep)
+        ends = [self._values(tables, inside) for tables in (self._old, self._new)]
+        old, new = np.split(ranks(pa.concat_arrays(ends)), 2)
+        found: Places = inside[old != new]
+        return found
 
-    def nested_after(self, rows: Iterable[Row]) -> dict[Row, Value]:
-        """The nested value of each of ``rows``, which are flat rows of ``after``."""
-        return nested_rows(self.shape, self._new, rows)
+    def nested_after(self, places: Places) -> pa.Array:
+        """The nested values, ``arranged``, that the rows at ``places`` have after the change."""
+        return arranged(self._values(self._new, places), self.shape.shown)
 
     @property
     def missed(self) -> dict[str, tuple[Columns, ...]]:
         """The access keys for want of which tables were scanned."""
-        return missed(self._new, self._old)
+        found: dict[str, dict[Columns, None]] = defaultdict(dict)
+        for tables in (self._new, self._old):
+            for table, columns in tables.lookups.missed.items():
+                found[table].update((c, None) for c in columns if c)
+        return {table: tuple(columns) for table, columns in found.items() if columns}
 
-    def _bag(self, overlay: Overlay, rows: list[tuple[Row, int]]) -> BagValue:
-        nested = nested_rows(self.shape, overlay, [row for row, _ in rows])
-        return BagValue.weighted((nested[row], n) for row, n in rows)
+    def _values(self, tables: Searched, places: Places) -> pa.Array:
+        flat = Rows(self.rows.types, table=self.rows.arrow().take(pa.array(places)), summed=True)
+        return nester(self.shape, tables).values(flat)
 
 
 def touched(shape: OutputShape, after: Version, since: int) -> Touched:
@@ -142,98 +155,77 @@ class _Search:
     def __init__(self, shape: OutputShape, after: Version, since: int) -> None:
         self.shape, self.flat = shape, shape.flat.table
         tables = (self.flat, *(shape.dictionary(site).table for site in shape.sites))
-        self.deltas: dict[str, Found] = {t: after.delta(t, since).consolidated().counts() for t in tables}
-        self.new = Overlay(after)
-        self.old = Overlay(_Before(after, self._gone()))
-        for table, rows in self.deltas.items():
-            for row, n in rows.items():
-                self.old.add(table, row, -n)
+        self.deltas = {t: after.delta(t, since).consolidated() for t in tables}
+        self.places = places(shape)
+        self.new = Searched.of(after)
+        self.old = Searched.of(Before(after, self.deltas, self._gone()))
 
     def touched(self) -> Touched:
-        after = self._deep()
-        deep, change = frozenset(after), self.deltas[self.flat]
-        rest = [row for row in change if row not in deep]
-        self.new.fetch(self.flat, _whole(self.shape), rest)
-        for row in rest:
-            after[row] = self.new.rows(self.flat, _whole(self.shape), row).get(row, 0)
-        before = {row: n - change.get(row, 0) for row, n in after.items()}
-        return Touched(self.shape, _present(before), _present(after), deep, self.old, self.new)
+        deep, change, whole = self._deep(), self.deltas[self.flat], _whole(self.shape)
+        rest = columnar.others(columnar.distinct(change, whole), whole, deep)
+        after = deep.plus(self.new.rows_of(self.flat, rest))
+        rows = columnar.distinct(after.plus(rest), whole)
+        counts, came = (_counts(rows, own) for own in (after, change))
+        inside = _counts(rows, columnar.each_once(deep)) != 0
+        return Touched(self.shape, rows, counts - came, counts, inside, self.old, self.new)
 
-    def _deep(self) -> Found:
+    def _deep(self) -> Rows:
         """The flat rows, as they are after, that hold a label whose definition changed."""
-        found: Found = {}
-        changed: dict[str, dict[Row, None]] = defaultdict(dict)
-        for site, held in self._places.items():
+        found = Rows.empty(base_types(self.shape.flat.row))
+        changed: dict[str, Rows] = {}
+        for site, held in self.places.items():
             d = self.shape.dictionary(site)
-            changed[site].update((row[: d.label_width], None) for row in self.deltas[d.table])
-            for place in held:
-                rows = self._holders(site, place, changed[site])
+            own = columnar.distinct(self.deltas[d.table], d.label_columns)
+            labels = columnar.distinct(own.plus(changed[site]), d.label_columns) if site in changed else own
+            for place in held if len(labels) else ():
+                rows = self._holders(site, place, labels)
                 if place.holder is None:
-                    found.update(rows)
+                    found = found.plus(columnar.others(rows, _whole(self.shape), found))
                 else:
-                    wide = self.shape.dictionary(place.holder).label_width
-                    changed[place.holder].update((row[:wide], None) for row in rows)
-        return found
+                    outer = columnar.distinct(rows, self.shape.dictionary(place.holder).label_columns)
+                    changed[place.holder] = changed[place.holder].plus(outer) if place.holder in changed else outer
+        return Rows(found.types, table=found.arrow(), summed=True)
 
-    @cached_property
-    def _places(self) -> dict[str, tuple[Place, ...]]:
-        return places(self.shape)
-
-    def _holders(self, site: str, place: Place, labels: Iterable[Row]) -> Found:
+    def _holders(self, site: str, place: Place, labels: Rows) -> Rows:
         """The rows at ``place`` that hold one of ``labels`` after the change. Those that held one before it and do so
         no longer are in the change of that table."""
-        known = self._moved(place) if site in self.shape.inputs and place.table in self.shape.inputs else set()
-        keys = [(*place.tag, *label) for label in labels if label not in known]
-        self.new.fetch(place.table, place.found_by, keys)
-        found = ((key, self.new.rows(place.table, place.found_by, key)) for key in keys)
-        return {r: n for key, rows in found for r, n in rows.items() if tuple(r[c] for c in place.columns) == key}
+        if site in self.shape.inputs and place.table in self.shape.inputs:
+            labels = columnar.others(labels, tuple(range(len(labels.types))), self._moved(place))
+        if labels.is_empty:
+            return Rows.empty(self.deltas[place.table].types)
+        keys = _tagged(place.tag, labels)
+        rows = self.new.probe(place.table, place.found_by, keys).consolidated()
+        return columnar.where(rows, columnar.among(rows, place.columns, keys))
 
-    def _moved(self, place: Place) -> set[Row]:
+    def _moved(self, place: Place) -> Rows:
         """The labels at ``place`` of the rows that came or went. Inside a relation a label is in one row only, so
         nobody else holds them; and no access key leads to the labels inside bags that are stored as arrays."""
-        return {tuple(row[c] for c in place.columns) for row in self.deltas[place.table]}
+        return columnar.distinct(self.deltas[place.table], place.columns)
 
-    def _gone(self) -> dict[str, set[Row]]:
+    def _gone(self) -> dict[str, Rows]:
         """By dictionary of a relation, labels that went with the rows that held them: nothing is stored of them."""
-        found: dict[str, set[Row]] = defaultdict(set)
-        for site, held in self._places.items():
+        found: dict[str, Rows] = {}
+        for site, held in self.places.items():
             for place in held if site in self.shape.inputs else ():
                 if place.table in self.shape.inputs:
-                    rows = self.deltas[place.table].items()
-                    came = {tuple(row[c] for c in place.columns) for row, n in rows if n > 0}
-                    found[site] |= self._moved(place) - came
+                    came = columnar.distinct(columnar.positive(self.deltas[place.table]), place.columns)
+                    gone = columnar.others(self._moved(place), tuple(range(len(place.columns))), came)
+                    found[site] = found[site].plus(gone) if site in found else gone
         return found
 
 
-@frozen
-class _Before:
-    """The tables after a change, for whoever also asks for labels that went with it."""
-
-    after: Version
-    gone: Mapping[str, set[Row]]
-
-    @property
-    def access_keys(self) -> AccessKeys:
-        return self.after.access_keys
-
-    def scan(self, table: str) -> Rows:
-        return self.after.scan(table)
-
-    def size(self, table: str) -> int:
-        return self.after.size(table)
-
-    def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
-        """As ``after`` has it; a bag that is stored as an array would be looked for in all arrays."""
-        gone = self.gone.get(table, set())
-        label = tuple(range(len(next(iter(gone), ()))))
-        return self.after.probe(table, columns, [k for k in key_rows(keys) if columns != label or k not in gone])
-
-    def many(self, table: str, columns: Columns, keys: Rows) -> Places:
-        return self.after.many(table, columns, keys)
-
-    def first(self, table: str, asked: Firsts) -> First:
-        return self.after.first(table, asked)
+def _tagged(tag: tuple[str, ...], labels: Rows) -> Rows:
+    """``labels`` behind the name of the site that made them, where it is said."""
+    if not tag:
+        return labels
+    columns = [c.combine_chunks() for c in labels.arrow().columns[:-1]]
+    names = [pa.repeat(pa.scalar(name, pa.string()), len(labels)) for name in tag]
+    return Rows.of_columns((*(SITE for _ in tag), *labels.types), [*names, *columns])
 
 
-def _present(rows: Found) -> list[tuple[Row, int]]:
-    return [(row, n) for row, n in rows.items() if n]
+def _counts(rows: Rows, counted: Rows) -> Places:
+    """How often each of ``rows`` is among those that are ``counted``, which are a sum."""
+    which, found = columnar.places_in(rows, counted)
+    counts = np.zeros(len(rows), np.int64)
+    counts[found] = columnar.weights(counted).to_numpy()[which]
+    return counts

@@ -88,6 +88,11 @@ class OutputShape:
         own = {d.table for d in self.dictionaries if d.of_input}
         return frozenset(own if self.fingerprint else {*own, self.flat.table})
 
+    @property
+    def where(self) -> str:
+        """Its place for messages."""
+        return f"relation {self.name}" if self.flat.table in self.inputs else f"view {self.name}"
+
     def same_tables(self, other: "OutputShape") -> bool:
         """Whether both are nested from the same tables in the same way, whichever programs keep these."""
         return (self.row, self.flat, self.dictionaries) == (other.row, other.flat, other.dictionaries)

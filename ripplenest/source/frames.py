@@ -1,9 +1,11 @@
 """Views and relations as DataFrames. What is small goes to Spark as Arrow, in the time of a job; what is large is read
 by tasks, which costs as much again to begin with, and never passes the driver."""
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
+from ripplenest.reading.structs import numbered, under
 from ripplenest.schema.shape import Dictionary
 from ripplenest.source.handed import handed
 from ripplenest.source.pinned import Layout, pinned
@@ -34,6 +36,12 @@ def entries(spark: SparkSession, folder: str, now: Shown, d: Dictionary, since: 
     if _is_large(_size(now, d.table, since)):
         return _large(spark, folder, now, "dictionary", d.site.name, since)
     return nest.entries(spark, d, _rows(now, d.table, since))
+
+
+def changed(spark: SparkSession, batch: pa.RecordBatch) -> DataFrame:
+    """Nested rows with ``_multiplicity``, below 0 for those that went."""
+    table = pa.Table.from_batches([under(batch, numbered(batch.schema))])
+    return named(spark.createDataFrame(table), batch.schema)
 
 
 def _large(

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from ripplenest.reading.structs import under
 from ripplenest.source.pinned import Piece, Pinned
-from ripplenest.source.schema import under
 
 
 class Part(InputPartition):

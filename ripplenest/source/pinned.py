@@ -15,15 +15,11 @@ from attrs import evolve, frozen
 from ripplenest.data.columns import base_types
 from ripplenest.data.level_values import nested_type
 from ripplenest.data.rows import MULTIPLICITY, Rows
-from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.shown import INSIDE
-from ripplenest.nrc.types import LONG, Record
-from ripplenest.nrc.values import from_value
 from ripplenest.reading.arrow import NestedColumns
-from ripplenest.reading.shown import entries_batch, flat_batch
+from ripplenest.reading.shown import entries_batch, flat_batch, signed_batch
 from ripplenest.reading.touched import touched
-from ripplenest.schema.shape import VALUE, OutputShape
+from ripplenest.schema.shape import OutputShape
 from ripplenest.state.state import Shown
 from ripplenest.store.detached import Detached
 from ripplenest.store.indexes import RANGE
@@ -70,7 +66,7 @@ class Pinned:
     def schema(self) -> pa.Schema:
         """The columns of the layout; of changes, with their multiplicity. Nothing is read for it."""
         if self._changes:
-            return _signed(self.shape, BagValue({})).schema
+            return signed_batch(self.shape, pa.array([], nested_type(self.shape.row)), np.zeros(0, np.int64)).schema
         layout = self.shape.dictionary(self.site).stored if self.layout == "dictionary" else self.shape.flat.row
         empty = evolve(self, tables=self.tables.emptied, folds=())
         return empty._show()(Rows.empty(base_types(layout))).schema
@@ -124,8 +120,7 @@ class Pinned:
     def _changed(self) -> Iterator[pa.RecordBatch]:
         assert self.tables.since is not None
         if self._changes:
-            went, came = touched(self.shape, self.version, self.tables.since).nested()
-            yield _signed(self.shape, came - went)
+            yield signed_batch(self.shape, *touched(self.shape, self.version, self.tables.since).changed())
         else:
             yield self._show()(self.version.delta(self.table, self.tables.since).consolidated())
 
@@ -170,11 +165,3 @@ def _counted(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Nested rows with their multiplicity: they come as often as they are there."""
     return batch.append_column(MULTIPLICITY, pa.array(np.ones(batch.num_rows, np.int64)))
 
-
-def _signed(shape: OutputShape, rows: BagValue) -> pa.RecordBatch:
-    """Nested rows with how often they came, below 0 for those that went."""
-    t = shape.row if isinstance(shape.row, Record) and shape.row.fields else Record(((VALUE, shape.row),))
-    pairs = [(value if t is shape.row else ((VALUE, value),), n) for value, n in rows]
-    both = Record((*t.fields, (MULTIPLICITY, LONG)))
-    found = [{**from_value(value, t, "", shape.shown, (INSIDE,)), MULTIPLICITY: n} for value, n in pairs]
-    return pa.RecordBatch.from_struct_array(pa.array(found, nested_type(both)))

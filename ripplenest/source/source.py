@@ -21,11 +21,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ripplenest.nrc.border import bordered
+from ripplenest.reading.structs import numbered, struct_schema
 from ripplenest.source.asked import Asked
 from ripplenest.source.handed import taken
 from ripplenest.source.parts import parts, read
 from ripplenest.source.pinned import Pinned
-from ripplenest.source.schema import check_names, numbered, spark_schema, struct_schema
+from ripplenest.source.schema import check_names, spark_schema
 from ripplenest.source.stream import Stream
 from ripplenest.spark.session import check_session
 

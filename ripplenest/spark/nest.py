@@ -7,17 +7,16 @@ the rows that hold the labels. Labels are joined null-safe: a label with a NULL 
 from collections.abc import Callable
 from functools import reduce
 from operator import and_
-from typing import Any, assert_never
+from typing import assert_never
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, StructType
 
 from ripplenest.data.labels import SHOWN, Filled, Mark, Named, is_tagged, param_name, shows_site, site_columns, width
 from ripplenest.data.order import shown_by
 from ripplenest.data.rows import MULTIPLICITY, WEIGHT, Rows
-from ripplenest.nrc.bags import BagValue, Value
-from ripplenest.nrc.shown import INSIDE, Path, Shown, in_order
+from ripplenest.nrc.shown import INSIDE, Path
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import Dictionary, OutputShape
@@ -39,16 +38,6 @@ def nested(spark: SparkSession, shape: OutputShape, scan: Scan) -> DataFrame:
         return rows.select(F.inline(copies))  # by position: names of fields may differ in case only
     value = F.explode(copies).alias("value")
     return rows.select(value).select(*[] if isinstance(shape.row, Record) else ["value"])
-
-
-def signed(spark: SparkSession, shape: OutputShape, went: BagValue, came: BagValue) -> DataFrame:
-    """Nested rows with ``_multiplicity``: below 0 for those that ``went``, above for those that ``came``."""
-    row = shape.row if isinstance(shape.row, Record) else Record((("value", shape.row),))
-    types = [(name, nested_type(t)) for name, t in row.fields]
-    schema = StructType([*(StructField(*field) for field in types), StructField(MULTIPLICITY, LongType())])
-    cells = (((("value", value),) if row is not shape.row else value, n) for value, n in came - went)
-    found = [(*_cells(fields, row, shape.shown, (INSIDE,)), n) for fields, n in cells]
-    return spark.createDataFrame(found, schema)
 
 
 def flat(spark: SparkSession, shape: OutputShape, rows: Rows) -> DataFrame:
@@ -146,29 +135,6 @@ class _Nester:
         ways = [way(F.col(columns[b.column]), b) for b in by]
         inside = Window.partitionBy(*columns[: d.label_width]).orderBy(*ways)
         return stored.withColumn(PLACE, F.row_number().over(inside))
-
-
-def _cell(value: Value, t: Type, shown: Shown, path: Path) -> Any:
-    """A nested value as Spark takes it: records as tuples by position, bags as lists with repetitions, sorted as
-    ``shown`` says. Law: a cell of ``t`` has the shape of ``nested_type(t)``.
-
-    By position, and not as the dicts of ``from_value``: names of fields may differ in case only.
-    """
-    match t:
-        case Record():
-            return _cells(value, t, shown, path) or (None,)
-        case Bag(row) if isinstance(value, BagValue):
-            rows, inside = in_order(value, shown.get(path, ())), (*path, INSIDE)
-            return [cell for inner, n in rows for cell in [_cell(inner, row, shown, inside)] * n]
-        case _:
-            return value
-
-
-def _cells(value: Value, t: Record, shown: Shown, path: Path) -> tuple[Any, ...]:
-    """The values of a record's fields."""
-    assert isinstance(value, tuple)
-    pairs = zip(value, t.fields, strict=True)
-    return tuple(_cell(v, f, shown, (*path, name)) for (_, v), (name, f) in pairs)
 
 
 def nested_type(t: Type) -> DataType:

@@ -8,11 +8,14 @@ from ripplenest.data.index import Wanted
 from ripplenest.data.rows import Rows
 from ripplenest.data.scanned import Scanned
 from ripplenest.store.specs import Columns
-from ripplenest.version.version import AccessKeys, Sized
+from ripplenest.version.version import AccessKeys, Readable
 
 
-class Probed(Sized, Protocol):
-    """Tables that say by which columns they can be probed."""
+class Probed(Readable, Protocol):
+    """Tables that say by which columns they can be probed, and which of them are empty."""
+
+    def size(self, table: str) -> int:
+        """0 only when there are no rows."""
 
     @property
     def access_keys(self) -> AccessKeys: ...

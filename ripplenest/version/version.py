@@ -1,8 +1,8 @@
 """What a version is to those who read it: tables of weighted rows, as they were at one moment.
 
-Three notions, each with all that the one before it has. ``Tables`` can be scanned and probed, which is what statements
-need; of ``Sized`` tables the sizes are known; a ``Version`` also says which it is, by which columns its tables can be
-probed, and how they came to be so.
+Four notions, each with all that the one before it has. ``Readable`` tables can be scanned and probed, ``Tables`` are
+what statements need; of ``Sized`` tables the sizes are known; a ``Version`` also says which it is, by which columns its
+tables can be probed, and how they came to be so.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,14 +17,18 @@ AccessKeys = Mapping[str, tuple[Columns, ...]]  # by table, the columns that ``p
 AsOf = int | tuple[str, int]  # a version, or the batch (source, seq) that made it
 
 
-class Tables(Protocol):
-    """Stored rows by table."""
+class Readable(Protocol):
+    """Rows by table."""
 
     def scan(self, table: str) -> Rows:
         """Every row of ``table``."""
 
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
         """The rows whose ``columns`` equal one of ``keys``; NULL equals NULL."""
+
+
+class Tables(Readable, Protocol):
+    """Stored rows by table."""
 
     def many(self, table: str, columns: Columns, keys: Rows) -> Places:
         """By key, about how many rows ``probe`` finds: of segments, how many entries have its hash. No row is read."""

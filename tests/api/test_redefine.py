@@ -29,6 +29,8 @@ import ripplenest as rn
 from ripplenest import Bag, errors
 from ripplenest.api import database
 from ripplenest.delta.compile import compile_view
+from ripplenest.nrc import types
+from ripplenest.nrc.values import to_value
 from ripplenest.state import views
 from ripplenest.store.specs import Change
 
@@ -241,9 +243,9 @@ def test_changes_go_across_a_rebuild(tmp_path, changed):
 def difference(db, name, since):
     """What the changes of a view say, as a bag."""
     handle = db.view(name)
-    now, start = handle._shown(), db.version_of(since)
-    went, came = handle._touched(now, start, 1)
-    return came - went
+    went, came = handle.changed_rows(since)
+    gone, new = (to_value(rows, types.Bag(handle.shape.row), "") for rows in (went, came))
+    return new - gone
 
 
 # ---------------------------------------------------------------- dropping

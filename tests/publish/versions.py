@@ -1,6 +1,6 @@
 """Random views over random nested relations, version by version, as tables in memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from attrs import evolve, field, frozen
@@ -11,7 +11,8 @@ from support.queries import grouped_query, random_query
 from support.schemas import Schema, random_database, random_schema
 from support.updates import add, held, random_batch, shredded_database
 
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.index import Wanted, key_rows
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.syntax import Rel
 from ripplenest.nrc.types import Type
@@ -45,9 +46,9 @@ class Versions:
     def size(self, table: str) -> int:
         return len(self.history[-1][table])
 
-    def probe(self, table: str, columns: tuple[int, ...], keys: Sequence[Row]) -> Rows:
+    def probe(self, table: str, columns: tuple[int, ...], keys: Wanted) -> Rows:
         assert columns in self.keys[table], f"{table} has no key {columns}"
-        wanted, rows = set(keys), self.history[-1][table]
+        wanted, rows = set(key_rows(keys)), self.history[-1][table]
         found = ((row, n) for row, n in rows.counts().items() if tuple(row[c] for c in columns) in wanted)
         return Rows.of_pairs(rows.types, found)
 
