@@ -56,8 +56,8 @@ class Database:
     """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
 
     Several may be open on one directory: each call works on the newest version. When another object commits in the
-    middle of a batch, of ``create``, ``replace``, ``drop`` or a change of fields, it is computed again, and at last the
-    others wait for it. What raises Stale has changed nothing.
+    middle of a batch, a load, ``relation``, ``create``, ``replace``, ``rebuild``, ``drop`` or a change of fields, it is
+    computed again, and at last the others wait for it. What raises Stale has changed nothing.
     """
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
@@ -186,13 +186,13 @@ class Database:
         self._state.refresh()
         if name is not None:
             one_of(name, [view.name for view in self._declared.every], "there is no such view", error=UnknownView)
-        done = self._definitions.rebuild_waiting(name)
+        done = self._defining.rebuild(name)
         self._publications.catch_up(self._store.seen())
         return done
 
     def rebuild_small(self) -> tuple[str, ...]:
         """Rebuild the waiting views that read few rows; the others wait for ``rebuild``. Opening a state does it."""
-        return self._definitions.rebuild_waiting(limit=SMALL)
+        return self._defining.rebuild(limit=SMALL)
 
     def drop(self, name: str) -> int:
         """Keep a view, or a relation with all its rows, no longer. Returns the version without it.

@@ -3,6 +3,7 @@ publications allow it. ``state/define.py`` builds the maps.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from attrs import frozen
@@ -77,6 +78,26 @@ class Defining:
         self.publications.check_fits(made)
         self.definitions.replace(made, snapshot)
         return query.name
+
+    def rebuild(self, name: str | None = None, limit: int | None = None) -> tuple[str, ...]:
+        """Rebuild the views that wait, each in one commit, or the one called ``name``; which they were. With ``limit``
+        only those that this release compiles and that read no more rows."""
+        self.state.refresh()
+        names = [waiting for waiting in self._declared.waiting if name in (None, waiting)]
+        return tuple(waiting for waiting in names if self._done(partial(self._rebuild, waiting, limit)))
+
+    def _rebuild(self, name: str, limit: int | None) -> bool:
+        """Rebuild a view, if it still waits; whether it is done."""
+        snapshot = self.state.snapshot()
+        waiting = self._declared.waiting.get(name)
+        if waiting is None:
+            return False
+        if limit is not None and not isinstance(waiting.made, Kept):
+            return False
+        if limit is not None and self._declared.rows_read(waiting, snapshot) > limit:
+            return False
+        self.definitions.rebuild(waiting, snapshot)
+        return True
 
     def drop(self, name: str) -> int:
         """Keep a view or a relation no longer. Returns the version."""

@@ -21,7 +21,7 @@ from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value
 from ripplenest.reading.changed import Changed
-from ripplenest.reading.nested import nested_bag, rows_with, some_rows
+from ripplenest.reading.nested import nested_bag, row_with, rows_with, some_rows
 from ripplenest.reading.plain import rows_of
 from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
@@ -231,13 +231,20 @@ class Handle:
         """All of ``batches`` as a polars.DataFrame. Raises EnvironmentProblem without polars."""
         return optional("polars", "to_polars").from_arrow(self.to_arrow())
 
-    def get(self, **fields: object) -> Any:
+    def get(self, /, **fields: object) -> Any:
         """The one nested row with these base fields, as plain Python, or None. A relation is asked by its key, and
         reads that row and what it holds; other fields, and views, read their flat rows. Raises Ambiguous for several.
         """
         now = self._shown()
-        found = rows_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, get")
+        found = row_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, get")
         return None if found is None else from_value(found, now.shape.row, "", now.shape.shown, (INSIDE,))
+
+    def where(self, /, **fields: object) -> list[Any]:
+        """All nested rows with these base fields, as plain Python, in the order of ``rows``; None finds NULL. Where the
+        fields are a key, or a view or batch looks rows up by them, only these rows and what they hold are read, and
+        else the flat rows whole. Raises UnknownName, WrongValue, and UnknownKey without fields."""
+        now = self._shown()
+        return _plain(rows_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, where"), now.shape)
 
     def limit(self, rows: int) -> list[Any]:
         """At most so many rows as plain Python: the first ones of ``rows`` where the view says how they are sorted, and

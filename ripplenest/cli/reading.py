@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,6 +27,8 @@ AsOf = Annotated[Any, typer.Option("--as-of", metavar=MOMENT, parser=moment, hel
 Limit = Annotated[int | None, typer.Option(min=0, help="At most so many rows: of what is sorted the first.")]
 _KEY = "The one row with this field, or these; of a relation its key is the fast way."
 Key = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help=_KEY)]
+_WHERE = "All rows with this field, or these."
+Where = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help=_WHERE)]
 Since = Annotated[Any, typer.Option(metavar=MOMENT, parser=moment, help="The version or batch after which.")]
 Nested = Annotated[bool, typer.Option("--nested", help="The nested rows that went (-) and came (+); without Spark.")]
 
@@ -36,6 +39,7 @@ def show(
     as_of: AsOf = None,
     limit: Limit = None,
     key: Key = None,
+    where: Where = None,
     as_json: Json = False,
     catalogue: Catalogue = None,
 ) -> None:
@@ -44,21 +48,27 @@ def show(
     Sorted where a view says how; else few rows come in the order of their values, and many as they are stored, as soon
     as they are read.
     """
-    if limit is not None and key:
-        raise typer.BadParameter("one row, or some", param_hint="--limit, --key")
+    if key and (where or limit is not None):
+        raise typer.BadParameter("one row, or some", param_hint=f"{'--where' if where else '--limit'}, --key")
     with open_state(state, catalogue) as db:
         version = version_at(db, as_of)
         what, found = handle(db, name, version)
-        if key:
-            row = found.get(**_fields(found, key))
-            rows = iter(() if row is None else (row,))
-        else:
-            rows = _some(found) if limit is None else iter(found.limit(limit))
+        rows = _asked(found, limit, key or [], where or [])
         if as_json:
             print_json({what: name, "version": version, "rows": list(rows)})
             return
         for row in rows:
             print(json_text(row))
+
+
+def _asked(found: "RelationHandle | ViewHandle", limit: int | None, key: list[str], where: list[str]) -> Iterator[Any]:
+    """The one row with a key, or those where fields have values, or all; at most ``limit``."""
+    if key:
+        row = found.get(**_fields(found, key, "--key"))
+        return iter(() if row is None else (row,))
+    if where:
+        return islice(found.where(**_fields(found, where, "--where")), limit)
+    return _some(found) if limit is None else iter(found.limit(limit))
 
 
 def _some(found: "RelationHandle | ViewHandle") -> Iterator[Any]:
@@ -72,14 +82,17 @@ def _some(found: "RelationHandle | ViewHandle") -> Iterator[Any]:
             yield row if is_record else row["value"]
 
 
-def _fields(found: "RelationHandle | ViewHandle", given: list[str]) -> dict[str, object]:
-    """``FIELD=VALUE`` as values of the types that the fields have. Raises typer.BadParameter; fields that are not there
-    are told by who looks for them."""
+def _fields(found: "RelationHandle | ViewHandle", given: list[str], option: str) -> dict[str, object]:
+    """``FIELD=VALUE`` as values of the types that the fields have. Raises typer.BadParameter, also for a field that is
+    there twice; fields that are not there are told by who looks for them."""
     types = dict(getattr(found.shape.row, "fields", ()))
-    return dict(_field(text, types) for text in given)
+    fields = [_field(text, types, option) for text in given]
+    if len(dict(fields)) < len(fields):
+        raise typer.BadParameter("two values of one field", param_hint=option)
+    return dict(fields)
 
 
-def _field(text: str, types: Mapping[str, Any]) -> tuple[str, object]:
+def _field(text: str, types: Mapping[str, Any], option: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     kind = getattr(types.get(name), "kind", "string")
     read = VALUES.get(kind)
@@ -89,7 +102,7 @@ def _field(text: str, types: Mapping[str, Any]) -> tuple[str, object]:
         return name, read(value)
     except (ValueError, KeyError, ArithmeticError) as error:
         wanted = f"{name}=VALUE with a {kind}" if equals else "FIELD=VALUE"
-        raise typer.BadParameter(f"{printable(text)} is not {wanted}", param_hint="--key") from error
+        raise typer.BadParameter(f"{printable(text)} is not {wanted}", param_hint=option) from error
 
 
 def changes(

@@ -53,25 +53,39 @@ def nested_rows(shape: OutputShape, overlay: Overlay, rows: Iterable[Row]) -> di
     return values
 
 
-def rows_with(shape: OutputShape, tables: Version, fields: Mapping[str, object], where: str) -> Value | None:
-    """The nested row that has the base ``fields``, None when there is none. It is looked up where the flat part has an
-    access key on all or some of them. Raises UnknownKey, UnknownName, WrongValue, or Ambiguous for several."""
-    row = shape.flat.row
-    base = {n: t for n, t in row.fields if isinstance(t, Base)} if isinstance(row, Record) else {}
-    if not fields:
-        raise UnknownKey("which row", where=where, wanted="base fields and their values", possible=base)
-    if unknown := [name for name in fields if name not in base]:
-        raise UnknownName("rows are addressed by base fields", where=where, got=unknown[0], possible=base)
-    values = {column_at(row, (n,)): to_value(v, base[n], f"{where}: {n}") for n, v in fields.items()}
-    known = [key for key in tables.access_keys.get(shape.flat.table, ()) if key and values.keys() >= set(key)]
-    columns = max(known, key=len, default=tuple(sorted(values)))
+def row_with(shape: OutputShape, tables: Version, fields: Mapping[str, object], where: str) -> Value | None:
+    """The one of ``rows_with``, None when there is none. Raises as it does, and Ambiguous for several."""
     overlay = Overlay(tables)
-    stored = overlay.rows(shape.flat.table, columns, tuple(values[c] for c in columns))
-    found = {r: n for r, n in stored.items() if all((r[c],) == (v,) for c, v in values.items())}
+    found = _flat_with(shape, overlay, fields, where)
     if sum(found.values()) > 1:
         got = f"{sum(found.values())} rows"
         raise Ambiguous("several rows have these fields", where=where, wanted="one row", got=got)
     return next(iter(nested_rows(shape, overlay, found).values()), None)
+
+
+def rows_with(shape: OutputShape, tables: Version, fields: Mapping[str, object], where: str) -> BagValue:
+    """The nested rows that have the base ``fields``. They are looked up where the flat part has an access key on all or
+    some of them. Law: those rows of ``nested_bag`` of which the fields are equal; NULL equals NULL, and NaN itself.
+    Raises UnknownKey, UnknownName, WrongValue."""
+    overlay = Overlay(tables)
+    found = _flat_with(shape, overlay, fields, where)
+    nested = nested_rows(shape, overlay, found)
+    return BagValue.weighted((nested[row], n) for row, n in found.items())
+
+
+def _flat_with(shape: OutputShape, overlay: Overlay, fields: Mapping[str, object], where: str) -> Mapping[Row, int]:
+    """The flat rows that have the base ``fields``, each as often as it is there."""
+    row = shape.flat.row
+    base = {n: t for n, t in row.fields if isinstance(t, Base)} if isinstance(row, Record) else {}
+    if not fields:
+        raise UnknownKey("which rows", where=where, wanted="base fields and their values", possible=base)
+    if unknown := [name for name in fields if name not in base]:
+        raise UnknownName("rows are addressed by base fields", where=where, got=unknown[0], possible=base)
+    values = {column_at(row, (n,)): to_value(v, base[n], f"{where}: {n}") for n, v in fields.items()}
+    known = [key for key in overlay.access_keys.get(shape.flat.table, ()) if key and values.keys() >= set(key)]
+    columns = max(known, key=len, default=tuple(sorted(values)))
+    stored = overlay.rows(shape.flat.table, columns, tuple(values[c] for c in columns))
+    return {r: n for r, n in stored.items() if all((r[c],) == (v,) for c, v in values.items())}
 
 
 def some_rows(shape: OutputShape, tables: Version, most: int) -> BagValue:

@@ -97,6 +97,11 @@ class Commits:
 
     def relation(self, wanted: Relation) -> None:
         """Declare a relation. Raises RelationChanged, NameTaken."""
+        self.state.refresh()
+        if self._declared.relations.get(wanted.name) != wanted:  # who only names one waits for nobody
+            retried(self.state.store.path, lambda: self._declare(wanted))
+
+    def _declare(self, wanted: Relation) -> None:
         version = self.state.refresh()
         known = self._declared.relations.get(wanted.name)
         if known is None:
@@ -121,6 +126,14 @@ class Commits:
             return self._load_by_tasks(tasks, r, rows, snapshot, applied, last + 1)
         write = Write("insert", name, gathered(read_pieces(rows, r.row, where, r.key, room), r.row, room))
         digest = digest_of((write,), LOADED)
+        return retried(self.state.store.path, lambda: self._load_write(write, r, digest), tries=1)
+
+    def _load_write(self, write: Write, r: Relation, digest: str) -> int:
+        """Fill the relation that ``r`` was when its rows were read."""
+        snapshot, name, source = self.state.snapshot(), write.relation, f"{LOADS}{write.relation}"
+        self._declared.check_unchanged({name: r})
+        last = self.state.store.last_seq(source) or 0
+        applied = self._in_force(source, last, self.state.store.born(name))
         if applied is not None and is_same(applied, digest, (write,)):
             return applied.version
         self._check_none(name, snapshot, applied)

@@ -216,8 +216,8 @@ class Declared:
         """Raises RelationChanged when rows were read for a relation that has been declared otherwise since."""
         for name, r in used.items():
             if self.relations.get(name) != r:
-                what = "the relation was declared anew while the batch was recorded"
-                raise RelationChanged(what, where=f"relation {name}", possible=["the same batch again"])
+                what = "the relation was declared anew while rows were read for it"
+                raise RelationChanged(what, where=f"relation {name}", possible=["the same batch or load again"])
 
     def check_strict(self, changed: Collection[str]) -> None:
         """Raises NotIncremental when a trigger for one of the changed parts does not cost what the change costs."""

@@ -62,20 +62,6 @@ class Definitions:
             raise waiting.made
         return self._define(waiting.made, waiting, snapshot, "rebuild")
 
-    def rebuild_waiting(self, name: str | None = None, limit: int | None = None) -> tuple[str, ...]:
-        """Rebuild the views that wait, each in one commit, or the one called ``name``; which they were. With ``limit``
-        only those that this release compiles and that read no more rows."""
-        self.state.refresh()
-        done = []
-        for waiting in [v for v in self._declared.waiting.values() if name in (None, v.name)]:
-            snapshot = self.state.snapshot()
-            small = limit is None or self._declared.rows_read(waiting, snapshot) <= limit
-            compiles = limit is None or isinstance(waiting.made, Kept)
-            if small and compiles and waiting.name in self._declared.waiting:
-                self.rebuild(self._declared.waiting[waiting.name], snapshot)
-                done.append(waiting.name)
-        return tuple(done)
-
     def replace(self, view: Kept, snapshot: Unfolding) -> int:
         """Keep ``view`` in place of the one of its name. Returns the version."""
         old = self._known(view.name)

@@ -33,6 +33,7 @@ from support.states import recomputed, refused, state, unchanged
 import ripplenest as rn
 from ripplenest import Bag, errors
 from ripplenest.run.joiner import PythonJoiner
+from ripplenest.state.declared import Declared
 from ripplenest.store import turns
 
 ALL = {view.name: view for view in VIEWS}
@@ -239,6 +240,42 @@ def test_who_is_slow_has_a_turn_beside_those_who_are_quick(tmp_path):
         for other in others:
             other.result()
         assert turns.TRIES < batches <= 2 * (turns.TRIES + 3)
+
+
+def test_a_load_and_a_declaration_are_done_again_when_another_commit_came_first(tmp_path, monkeypatch):
+    """Rows that can be read once are read once; who loads the same meanwhile has loaded it."""
+    with opened(tmp_path) as db, opened(tmp_path) as other:
+        db.create(tags)
+        others = [lambda: other.load("M", FILMS)]
+        db._engines._made["local"] = Interrupted(lambda: others and others.pop()())
+        db.load("C", iter([ANN, BOB]))
+        assert db.view("tags").rows() == tags([ANN, BOB]) and others == []
+        db.rollback(db.version - 1)
+        others.append(lambda: other.load("C", iter([ANN, BOB])))
+        assert db.load("C", iter([ANN, BOB])) == other.version and db.relation("C").count() == 2
+        once = iter([lambda: other.relation("N", Movie), lambda: None])
+        check = Declared.check_free
+        monkeypatch.setattr(Declared, "check_free", lambda *args: (next(once, lambda: None)(), check(*args)))
+        assert db.relation("N", Movie).rows() == [] and db.version == other.version
+
+
+def test_who_names_a_relation_that_is_there_waits_for_nobody(tmp_path, monkeypatch):
+    monkeypatch.setattr(turns, "WAIT", 3)
+    with opened(tmp_path) as db, turns.turn(tmp_path):
+        started = time.monotonic()
+        assert db.relation("M", Movie).rows() == []
+        assert time.monotonic() - started < turns.WAIT / 2
+
+
+def test_a_load_of_a_relation_that_changed_meanwhile_is_refused(tmp_path):
+    def rows():
+        other.relation("M").add("year", int, 2000)
+        yield from FILMS
+
+    with opened(tmp_path) as db, opened(tmp_path) as other:
+        with pytest.raises(errors.RelationChanged, match="declared anew while rows were read"):
+            db.load("M", rows())
+        assert db.relation("M").rows() == []
 
 
 def test_a_turn_of_one_who_hangs_is_not_waited_for_without_end(tmp_path, monkeypatch):

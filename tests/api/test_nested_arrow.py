@@ -1,18 +1,24 @@
 """Nested rows as Arrow, pandas and polars, without Spark; single rows, and some. The law that they are the rows of the
 view is asked of random views (``support/programs.py``)."""
 
+import math
 import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, opened, order
+from support.sizes import many
 from support.states import refused
 
 import ripplenest as rn
 from ripplenest import Bag, Database, errors
+from ripplenest.version.lookups import Lookups
 from ripplenest.version.overlay import Overlay
 
 EVE = customer(9, "Eve", [order(1, item(1, 2, ("z", "z"))), order(1)])
@@ -119,6 +125,81 @@ def test_one_row(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         c.get()
     with refused(shop, errors.WrongValue, "relation C, get: custkey"):
         c.get(custkey="7")
+
+
+@rn.record
+class Loose:
+    k: int | None
+    f: float | None
+    inner: Bag[Bag[int]]
+
+
+@rn.view
+def in_order(L: Bag[Loose]) -> Any:
+    return sorted([{"f": x.f, "k": x.k, "inner": x.inner} for x in L], key=lambda x: x.k, reverse=True)
+
+
+@rn.view
+def by_f(L: Bag[Loose]) -> Any:
+    return [{"f": x.f, "same": [y.k for y in L if y.f == x.f]} for x in L]
+
+
+LOOSE = st.lists(
+    st.fixed_dictionaries(
+        {
+            "k": st.none() | st.integers(0, 2),
+            "f": st.sampled_from((None, math.nan, 0.0, -0.0, 1.5)),
+            "inner": st.lists(st.lists(st.integers(0, 1), max_size=2), max_size=2),
+        }
+    ),
+    max_size=12,
+)
+
+
+def same(a: Any, b: Any) -> bool:
+    """As in bags: NULL is NULL, and NaN is NaN."""
+    return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
+
+
+@settings(max_examples=many(15, 150))
+@given(LOOSE)
+def test_rows_by_values_are_those_of_all_rows(rows: list[Any]) -> None:
+    """Law: where(f=v) = [r | r in rows(), r.f = v], in their order, of views and relations, also by several fields,
+    whether or not rows are looked up by them; at any version."""
+    with TemporaryDirectory() as folder, rn.open(folder + "/state") as db:
+        db.relation("L", Loose)
+        db.load("L", rows[1:])
+        db.create(in_order)
+        db.create(by_f)
+        before = db.version
+        with db.batch() as b:
+            b.insert("L", rows[:1])
+        for handle in (db.relation("L"), db.view("in_order"), db.view("by_f")):
+            for h in (handle, handle.as_of(before)):
+                every = h.rows()
+                for f in (None, math.nan, 0, -0.0, 1.5, 7.0):
+                    wanted = [row for row in every if same(row["f"], f)]
+                    assert repr(h.where(f=f)) == repr(wanted)
+                    for k in (None, 1) if "k" in h.shape.row.names else ():
+                        assert repr(h.where(k=k, f=f)) == repr([row for row in wanted if row["k"] == k])
+
+
+def test_rows_by_a_key_are_looked_up(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned: list[str] = []
+    plain = Lookups.all
+    monkeypatch.setattr(Lookups, "all", lambda self, table: (scanned.append(table), plain(self, table))[1])
+    c, m = shop.relation("C"), shop.relation("M")
+    assert c.where(custkey=7) == [c.get(custkey=7)] and c.where(custkey=7, name="Bob") == c.where(custkey=1) == []
+    assert not scanned
+    assert m.where(name="Drive") == [FILMS[0], FILMS[0]] and len(m.where(dir="Refn")) == 2 and {*scanned} <= {"M"}
+    with refused(shop, errors.UnknownName, "relation C, where: rows are addressed", "possible custkey, name"):
+        c.where(orders=[])
+    with refused(shop, errors.UnknownKey, "view related, where: which rows"):
+        shop.view("related").where()
+    with refused(shop, errors.WrongValue, "relation C, where: custkey"):
+        c.where(custkey="7")
+    with refused(shop, errors.UnknownName, "view tags, where: rows are addressed"):
+        shop.view("tags").where(value=1)
 
 
 def test_some_rows(shop: Database) -> None:

@@ -31,6 +31,7 @@ from ripplenest.api import database
 from ripplenest.delta.compile import compile_view
 from ripplenest.nrc import types
 from ripplenest.nrc.values import to_value
+from ripplenest.run.joiner import PythonJoiner
 from ripplenest.state import views
 from ripplenest.store.specs import Change
 
@@ -218,6 +219,56 @@ def test_the_last_version_that_a_waiting_view_shows_may_go(tmp_path, changed):
         assert rows(db) == wanted(db)
 
 
+class Meanwhile(PythonJoiner):
+    """Before it joins for the first time, somebody else does something."""
+
+    def __init__(self, do):
+        self.todo = [do]
+
+    def join(self, tasks, targets):
+        while self.todo:
+            self.todo.pop()()
+        return super().join(tasks, targets)
+
+
+@pytest.mark.parametrize("how", ["all", "one", "small", "opened"])
+def test_a_rebuild_is_done_again_when_another_commit_came_first(tmp_path, changed, monkeypatch, how):
+    """As other definitions are: beside steady writers no view would be kept fresh again."""
+    state = shop(tmp_path / "state", *VIEWS)
+    changed()
+    with rn.open(state, engine="local") as db, rn.open(state, engine="local") as other:
+        db._engines._made["local"] = Meanwhile(lambda: a_batch(other))
+        monkeypatch.setattr(database, "SMALL", 100_000)
+        rebuild = {"all": db.rebuild, "one": lambda: db.rebuild("parts"), "small": db.rebuild_small}
+        if how == "opened":
+            monkeypatch.setattr(rn.Database, "__init__", opened_beside(rn.Database.__init__, lambda: a_batch(other)))
+            rn.open(state, engine="local").close()
+        else:
+            assert set(rebuild[how]()) == ({"parts"} if how == "one" else REBUILT)
+        assert set(db.waiting) == (REBUILT - {"parts"} if how == "one" else set())
+        assert db.rebuild() == tuple(REBUILT - {"parts"} if how == "one" else ())
+        assert rows(db) == wanted(db) and db.verify(deep=True).ok
+
+
+def opened_beside(made, do):
+    """What makes a database, beside which somebody else does something."""
+
+    def init(db, *args):
+        made(db, *args)
+        db._engines._made["local"] = Meanwhile(do)
+
+    return init
+
+
+def test_a_view_that_another_one_has_rebuilt_meanwhile_is_fresh(tmp_path, changed):
+    state = shop(tmp_path / "state", *VIEWS)
+    changed()
+    with rn.open(state, engine="local") as db, rn.open(state, engine="local") as other:
+        db._engines._made["local"] = Meanwhile(other.rebuild)
+        assert db.rebuild() == () and db.waiting == {} and db.version == other.version
+        assert rows(db) == wanted(db)
+
+
 def test_creating_a_waiting_view_again_rebuilds_it(tmp_path, changed):
     state = shop(tmp_path / "state", parts, movies)
     changed()
@@ -376,7 +427,7 @@ def test_a_batch_that_was_begun_before_the_relation_changed_is_refused(tmp_path)
 
     with opened(state) as db:
         version = None
-        with pytest.raises(errors.RelationChanged, match="while the batch was recorded"), db.batch() as b:
+        with pytest.raises(errors.RelationChanged, match="declared anew while rows were read"), db.batch() as b:
             b.insert("M", [movie("x")])
             with rn.open(state, engine="local") as other:
                 other.drop("M")

@@ -69,9 +69,28 @@ def test_some_rows_and_one(state, run):
         (("--key", "items=1"), "items"),
         (("--key", "nothing=1"), "possible id, customer"),
         (("--key", "id=1", "--limit", 1), "one row, or some"),
+        (("--key", "id=1", "--where", "id=1"), "one row, or some"),
+        (("--where", "id=1", "--where", "id=2"), "two values of one field"),
+        (("--where", "id=x"), "id=VALUE with a long"),
+        (("--where", "nothing=1"), "possible id, customer"),
     ):
         done = run("show", state, "Orders", *args)
         assert done.exit_code == 2 and said in done.stderr, (args, done.stderr)
+
+
+@pytest.mark.usefixtures("without_spark")
+def test_rows_by_values(state, run):
+    """``--where`` is what ``where`` of a handle gives, of any version; of these ``--limit`` are the first."""
+    with rn.open(state, engine="local") as db:
+        with db.batch() as b:
+            b.insert("Orders", [{"id": 20, "customer": "c1", "items": []}])
+        of_one, one = db.relation("Orders").where(customer="c1"), db.view("big").as_of(8).where(id=2)
+    assert [row["id"] for row in of_one] == [1, 20] and one
+    assert rows(run("show", state, "Orders", "--where", "customer=c1")) == of_one
+    assert rows(run("show", state, "Orders", "--where", "customer=c1", "--limit", 1)) == of_one[:1]
+    assert rows(run("show", state, "Orders", "--where", "customer=c1", "--where", "id=-1")) == []
+    assert rows(run("show", state, "big", "--where", "id=2", "--as-of", 8)) == one
+    assert json.loads(run("show", state, "Orders", "--where", "customer=c1", "--json").stdout)["rows"] == of_one
 
 
 def test_values_of_every_kind_name_a_row(tmp_path, run):
