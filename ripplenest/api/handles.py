@@ -15,14 +15,13 @@ from ripplenest.nrc.arguments import count, moment
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, StateError, UnknownView
-from ripplenest.nrc.shown import INSIDE
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
-from ripplenest.nrc.values import from_value
 from ripplenest.reading.changed import Changed
-from ripplenest.reading.nested import nested_bag, row_with, rows_with, some_rows
+from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.plain import rows_of
+from ripplenest.reading.some import row_with, rows_with, some_rows
 from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
@@ -236,22 +235,21 @@ class Handle:
         reads that row and what it holds; other fields, and views, read their flat rows. Raises Ambiguous for several.
         """
         now = self._shown()
-        found = row_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, get")
-        return None if found is None else from_value(found, now.shape.row, "", now.shape.shown, (INSIDE,))
+        return row_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, get")
 
     def where(self, /, **fields: object) -> list[Any]:
         """All nested rows with these base fields, as plain Python, in the order of ``rows``; None finds NULL. Where the
         fields are a key, or a view or batch looks rows up by them, only these rows and what they hold are read, and
         else the flat rows whole. Raises UnknownName, WrongValue, and UnknownKey without fields."""
         now = self._shown()
-        return _plain(rows_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, where"), now.shape)
+        return rows_with(now.shape, now.tables, fields, f"{self._kind} {self.name}, where")
 
     def limit(self, rows: int) -> list[Any]:
         """At most so many rows as plain Python: the first ones of ``rows`` where the view says how they are sorted, and
         else some. Of what is sorted the flat rows are read whole, and of the rest what these hold, with who agrees with
         the last one."""
         now = self._shown()
-        return _plain(some_rows(now.shape, now.tables, count(rows, "limit: rows", 0)), now.shape)
+        return some_rows(now.shape, now.tables, count(rows, "limit: rows", 0))
 
     def bag(self) -> BagValue:
         """The value of the calculus."""
@@ -337,8 +335,3 @@ def optional(package: str, for_what: str) -> Any:
         what, possible = f"{for_what} needs {package}", [f"pip install {package}", "to_arrow()"]
         raise EnvironmentProblem(what, where=for_what, wanted=package, got="none", possible=possible) from error
 
-
-def _plain(bag: BagValue, shape: OutputShape) -> list[Any]:
-    plain = from_value(bag, Bag(shape.row), "", shape.shown)
-    assert isinstance(plain, list)
-    return plain

@@ -23,6 +23,10 @@ class Searched:
     def of(cls, tables: Probed) -> "Searched":
         return cls(Lookups(tables))
 
+    @property
+    def access_keys(self) -> AccessKeys:
+        return self.lookups.before.access_keys
+
     def scan(self, table: str) -> Rows:
         """Every row of ``table``."""
         return self.lookups.all(table)

@@ -9,15 +9,15 @@ from support.shop import ANN, BOB, FILMS, Customer, customer, customers, item, l
 
 import ripplenest as rn
 from ripplenest.data.columns import base_types
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import from_value, to_value
-from ripplenest.reading.nested import nested_bag, nested_rows
+from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.plain import plain
 from ripplenest.reading.touched import places, touched, wanted_keys
 from ripplenest.version.folding import Unfolding
-from ripplenest.version.overlay import Overlay
 
 COUNTS: Counter[str] = Counter()
 
@@ -35,7 +35,7 @@ def law(shape, history, since):
     COUNTS["scanned"] += len(new.scanned)
     before, after = counted(found, found.before), counted(found, found.after)
     counts = [tables[shape.flat.table].counts() for tables in (history[since], history[-1])]
-    nested = [nested_rows(shape, Overlay(v), c) for v, c in zip((old, new), counts, strict=True)]
+    nested = [{row: alone(shape, v, row) for row in c} for v, c in zip((old, new), counts, strict=True)]
     for row in {**counts[0], **counts[1]}:
         ends = [c.get(row, 0) for c in counts]
         values = [n.get(row) for n in nested]
@@ -52,6 +52,14 @@ def law(shape, history, since):
     assert not found.missed
     COUNTS["updated"] += len(wanted)
     COUNTS["went"] += sum(n < 0 for _, n in change)
+
+
+def alone(shape, version, row):
+    """The nested value of one flat row."""
+    types, tables = base_types(shape.flat.row), dict(version.history[-1])
+    one = Versions(({**tables, shape.flat.table: Rows.of_counts(types, {row: 1})},), version.keys)
+    ((value, _),) = nested_bag(shape, one)
+    return value
 
 
 def not_nested(bag, row):
