@@ -11,15 +11,19 @@ Law: the order is that of ``nrc/shown.sort_key``, and values of one rank are equ
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ripplenest.data.argsort import argsort, argsort_by
+from ripplenest.data.grouping import same
 from ripplenest.data.index import Places
 from ripplenest.data.order import By, changes, told_apart, wide
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown
 from ripplenest.nrc.syntax import Sorting
+
+Mask = npt.NDArray[np.bool_]
 
 
 def ranks(values: pa.Array, nulls_first: bool = True) -> Places:
@@ -59,6 +63,28 @@ def arranged(values: pa.Array, shown: Shown = ANYHOW, path: Path = (INSIDE,)) ->
     order = in_order(rows, np.repeat(spans[:-1], np.diff(spans)), shown.get(path, ()))
     missing = values.is_null() if values.null_count else None
     return pa.ListArray.from_arrays(pa.array(spans, pa.int32()), rows.take(pa.array(order)), mask=missing)
+
+
+def unequal(a: pa.Array, b: pa.Array) -> Mask:
+    """Which of the values differ, those of ``a`` from those of ``b`` at the same places; both are ``arranged``."""
+    if pa.types.is_struct(a.type):
+        found = np.zeros(len(a), np.bool_)
+        for own, other in zip(a.flatten(), b.flatten(), strict=True):
+            found |= unequal(own, other)
+        return found
+    if not pa.types.is_list(a.type):
+        return np.logical_not(same(a, b))
+    sizes, others = np.diff(ends(a)), np.diff(ends(b))
+    found = (sizes != others) | (_nulls(a) != _nulls(b))
+    alike = np.flatnonzero(~found)
+    rows = unequal(*(bags.take(pa.array(alike)).flatten() for bags in (a, b)))
+    found[np.repeat(alike, sizes[alike])[rows]] = True
+    return found
+
+
+def _nulls(values: pa.Array) -> Mask:
+    missing: Mask = values.is_null().to_numpy(zero_copy_only=False)
+    return missing
 
 
 def in_order(rows: pa.Array, start: Places, order: Sequence[Sorting] = ()) -> Places:

@@ -14,6 +14,7 @@ that changes late would find its holders visited already.
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from graphlib import TopologicalSorter
 
 import numpy as np
@@ -22,7 +23,7 @@ import pyarrow as pa
 from attrs import frozen
 
 from ripplenest.data import columnar
-from ripplenest.data.canonical import arranged, ranks, summed
+from ripplenest.data.canonical import arranged, summed, unequal
 from ripplenest.data.columns import base_types
 from ripplenest.data.index import Places
 from ripplenest.data.labels import SITE, labels, site_columns, width
@@ -69,23 +70,28 @@ class Touched:
         """The nested values that went or came, each once and ``arranged``, with the change of their multiplicities,
         below 0 for those that went. Law: old ⊎ these = new. Raises EvaluationError where an inner bag has a row less
         than 0 times."""
-        went, came = np.flatnonzero(self.before), np.flatnonzero(self.after)
-        values = pa.concat_arrays([self._values(self._old, went), self._values(self._new, came)])
-        kept, change = summed(values, np.concatenate([-self.before[went], self.after[came]]))
-        return arranged(values.take(pa.array(kept)), self.shape.shown), change
+        went = np.flatnonzero(self.before)
+        values = pa.concat_arrays([arranged(self._values(self._old, went), self.shape.shown), self._came])
+        kept, change = summed(values, np.concatenate([-self.before[went], self.after[self.after != 0]]))
+        return values.take(pa.array(kept)), change
 
     def updated(self) -> Places:
         """The places of rows that are there before and after with another nested value. Most deep rows are: not those
         that only got other labels for what they held."""
         inside = np.flatnonzero((self.before != 0) & (self.after != 0) & self.deep)
-        ends = [self._values(tables, inside) for tables in (self._old, self._new)]
-        old, new = np.split(ranks(pa.concat_arrays(ends)), 2)
-        found: Places = inside[old != new]
+        old = arranged(self._values(self._old, inside), self.shape.shown)
+        found: Places = inside[unequal(old, self.nested_after(inside))]
         return found
 
     def nested_after(self, places: Places) -> pa.Array:
-        """The nested values, ``arranged``, that the rows at ``places`` have after the change."""
-        return arranged(self._values(self._new, places), self.shape.shown)
+        """The nested values, ``arranged``, that the rows at ``places`` have after the change, which all have one."""
+        came = np.cumsum(self.after != 0) - 1
+        return self._came.take(pa.array(came[places]))
+
+    @cached_property
+    def _came(self) -> pa.Array:
+        """The nested values, ``arranged``, of all rows that are there after the change."""
+        return arranged(self._values(self._new, np.flatnonzero(self.after)), self.shape.shown)
 
     @property
     def missed(self) -> dict[str, tuple[Columns, ...]]:

@@ -12,7 +12,7 @@ from support.laws import law
 from support.schemas import random_bag, row_type
 from support.sizes import many
 
-from ripplenest.data.canonical import arranged, in_order, ranks
+from ripplenest.data.canonical import arranged, in_order, ranks, unequal
 from ripplenest.data.level_values import nested_type
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.shown import INSIDE, Path, sort_key
@@ -95,6 +95,16 @@ def test_what_is_arranged_is_what_is_shown(case):
     part = pa.concat_arrays([columns, columns]).slice(len(columns) // 2, len(columns))
     assert repr(plain(arranged(part, case.shown), case.row)) == repr((shown * 2)[len(shown) // 2 :][: len(shown)])
     COUNTS["sorted"] += bool(case.shown)
+
+
+@law(random_case, examples=many(150, 3000))
+def test_values_that_differ(case):
+    """Law: of arranged values, those that are not equal, place by place."""
+    twice = (*case.values, *case.values)
+    for i in range(1, len(case.values) + 1):
+        others = pa.concat_arrays([case.columns] * 2).slice(i, len(case.values))
+        a, b = (arranged(columns, case.shown) for columns in (case.columns, others))
+        assert unequal(a, b).tolist() == [(v,) != (w,) for v, w in zip(case.values, twice[i:], strict=False)]
 
 
 @law(random_case, examples=many(150, 3000))
