@@ -68,14 +68,14 @@ def arranged(values: pa.Array, shown: Shown = ANYHOW, path: Path = (INSIDE,)) ->
 def unequal(a: pa.Array, b: pa.Array) -> Mask:
     """Which of the values differ, those of ``a`` from those of ``b`` at the same places; both are ``arranged``."""
     if pa.types.is_struct(a.type):
-        found = np.zeros(len(a), np.bool_)
+        told = np.zeros(len(a), np.bool_)
         for own, other in zip(a.flatten(), b.flatten(), strict=True):
-            found |= unequal(own, other)
-        return found
+            told |= unequal(own, other)
+        return told
     if not pa.types.is_list(a.type):
-        return np.logical_not(same(a, b))
+        return ~same(a, b)
     sizes, others = np.diff(ends(a)), np.diff(ends(b))
-    found = (sizes != others) | (_nulls(a) != _nulls(b))
+    found: Mask = (sizes != others) | (_nulls(a) != _nulls(b))
     alike = np.flatnonzero(~found)
     rows = unequal(*(bags.take(pa.array(alike)).flatten() for bags in (a, b)))
     found[np.repeat(alike, sizes[alike])[rows]] = True
