@@ -32,9 +32,9 @@ def entries_batch(d: Dictionary, rows: Rows, is_null: bool = False) -> pa.Record
 
 
 def signed_batch(shape: OutputShape, values: pa.Array, counts: Places) -> pa.RecordBatch:
-    """Nested ``values`` with how often they are there."""
-    names = shape.row.names if isinstance(shape.row, Record) else ()
-    columns = zip(names, values.flatten(), strict=True) if names else [(VALUE, values)]
+    """Nested ``values`` with how often they are there. A row without fields is nothing but that."""
+    names = shape.row.names if isinstance(shape.row, Record) else (VALUE,)
+    columns = zip(names, values.flatten() if isinstance(shape.row, Record) else [values], strict=True)
     return _batch([*columns, (MULTIPLICITY, pa.array(counts, pa.int64()))])
 
 

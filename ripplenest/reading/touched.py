@@ -42,7 +42,7 @@ Mask = npt.NDArray[np.bool_]
 class Place:
     """Where labels of one site are held: in ``columns`` of ``table``, the dictionary of ``holder`` (None: the flat
     part). Labels of several sites say in a column of their own which site made them; ``tag`` is what it says. Rows are
-    ``found_by`` these columns, or by those of the key that the label is made of."""
+    ``found_by`` these columns, or by those of the key that the label is made of, which are in no other row."""
 
     table: str
     holder: str | None
@@ -200,8 +200,7 @@ class _Search:
         if labels.is_empty:
             return Rows.empty(self.deltas[place.table].types)
         keys = _tagged(place.tag, labels)
-        rows = self.new.probe(place.table, place.found_by, keys).consolidated()
-        return columnar.where(rows, columnar.among(rows, place.columns, keys))
+        return self.new.probe(place.table, place.found_by, keys).consolidated()
 
     def _moved(self, place: Place) -> Rows:
         """The labels at ``place`` of the rows that came or went. Inside a relation a label is in one row only, so
