@@ -264,7 +264,7 @@ def outer(A: Bag[Place], P: Bag[Place], E: Bag[Place]):
     return [
         {"e": e.k, "p": p.k}
         for e in E
-        for p, j in rn.full_join(P, [{"of": [e for a in h["all"]]} for h in [{"all": A} for f in E]], lambda p, j: True)
+        for p, j in rn.full_join(P, [{"of": [e for a in h["all"]]} for h in [{"all": A} for f in E]], lambda p, j: True)  # noqa: ARG005
         for g in [{"rows": rows} for key, rows in rn.group_by(j["of"], lambda x: x.k)]
         if len([1 for k in rn.group_by(g["rows"], lambda x: x.k)]) <= 1
     ]
