@@ -9,12 +9,13 @@ cancel. It is linear, and so maintained like any map; readers see each label wit
 many is harmless.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
 from ripplenest.delta.alike import Alike
 from ripplenest.delta.choice import by_cost
+from ripplenest.delta.circles import Groups, Sites, circle, opened, reading
 from ripplenest.delta.materialize import Choice, Materialize, Materialized, decision, materialize
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, strata
 from ripplenest.delta.ranking import Ranking
@@ -109,7 +110,8 @@ def front(query: Query, options: Options) -> Front:
     others = shared(alike.cuts, _kept(query.name, (), alike.cuts, options.force_domain), parts)
     flat = others.term(alike.term(flat))
     closed = tuple(others.definition(alike.definition(d)) for d in closed)
-    maps = _maps(query.name, flat, closed, tuple(map(others.cut, alike.cuts)), options.force_domain)
+    groups = tuple(map(others.cut, alike.cuts))
+    closed, maps = _maps(query.name, flat, closed, groups, options.force_domain, cutter.names.fresh)
     turns = (*sorted(parts), *in_turn(strata(maps)))
     return Front(query, options, nested, row, Shredded(flat, shredded.context), closed, parts, maps, turns)
 
@@ -210,9 +212,21 @@ def domain_name(view: str, site: str) -> str:
 
 
 def _maps(
-    view: str, h: Expr, sites: tuple[DictLit, ...], cuts: tuple[Cut | Ranking, ...], force_domain: bool
-) -> tuple[Map, ...]:
-    """The maps of the flat term ``h``, of definitions and of groups; those that pass on in the order of their turns."""
+    view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool, fresh: Callable[[str], str]
+) -> tuple[Sites, tuple[Map, ...]]:
+    """Definitions, and the maps of the flat term ``h``, of these and of groups; those that pass on in the order of
+    their turns. Groups that would read each other in a circle are copied."""
+    while True:
+        flat, passing, tables = _unordered(view, h, sites, cuts, force_domain)
+        found = circle(passing)
+        if not found:
+            return sites, (flat, *_inner_last(passing), *tables)
+        domains = [d.site.name for d in (*sites, *(c.definition for c in cuts))]
+        sites, cuts = opened(h, sites, cuts, [s for s in domains if domain_name(view, s) in found], fresh)
+
+
+def _unordered(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: bool) -> tuple[Map, list[Map], list[Map]]:
+    """The flat map, those that pass on, and the dictionaries."""
     flat_row = check(h).row
     products = normal(h)
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
@@ -222,12 +236,10 @@ def _maps(
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
     domains += [_places(view, c, [flat, *tables, *groups]) for c in cuts if kept[c.definition.site.name].domain]
     once = {m.name: m for m in (*domains, *groups)}  # several are the first of the same rows, by other orders
-    return (flat, *_inner_last([*once.values()]), *tables)
+    return flat, [*once.values()], tables
 
 
-def _kept(
-    view: str, sites: tuple[DictLit, ...], cuts: tuple[Cut | Ranking, ...], force_domain: bool
-) -> dict[str, KeptDictionary]:
+def _kept(view: str, sites: Sites, cuts: Groups, force_domain: bool) -> dict[str, KeptDictionary]:
     """By site how each dictionary is kept, and each group."""
     bodies = {d.site.name: defined(d) for d in (*(c.definition for c in cuts), *sites)}
     held_only = must_be_held(tuple(bodies.values()))
@@ -245,11 +257,8 @@ def _inner_last(passing: list[Map]) -> list[Map]:
     of what others answer."""
     import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
 
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(m.name for m in passing)
-    graph.add_edges_from((read, m.name) for m in passing for read in m.reads if read in graph)
     by_name = {m.name: m for m in passing}
-    return [by_name[name] for name in nx.topological_sort(graph)]
+    return [by_name[name] for name in nx.topological_sort(reading(passing))]
 
 
 def _cut(c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:

@@ -62,8 +62,25 @@ def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
     """The label for which ``c`` reads the map of a group, whose rows are ``var`` there: of what is known without it."""
     site = rel.place
     own = Proj(Var(var), "label")
-    known = {a: b for a, b in equations(c, EQUALITIES) if var in free_vars(a) and var not in free_vars(b)}
+    pairs = [*equations(c, EQUALITIES)]
+    known = {a: b for a, b in (*pairs, *_composed(pairs)) if var in free_vars(a) and var not in free_vars(b)}
     return InL(site.name, tuple((p, _place(OutL(own, site, p), t, known)) for p, t in site.params))
+
+
+def _composed(pairs: Sequence[tuple[Elem, Elem]]) -> Iterator[tuple[Elem, Elem]]:
+    """The labels that are equal as well because labels are that they are made of, at any depth."""
+    same: dict[tuple[Elem, Elem, Site], set[str]] = defaultdict(set)
+    known, todo = {*pairs}, [*pairs]
+    while todo:
+        a, b = todo.pop()
+        if not (isinstance(a, OutL) and isinstance(b, OutL) and (a.site, a.param) == (b.site, b.param)):
+            continue
+        equated = same[a.label, b.label, a.site]
+        equated.add(a.param)
+        if equated == {name for name, _ in a.site.params} and (a.label, b.label) not in known:
+            known.add((a.label, b.label))
+            todo.append((a.label, b.label))
+            yield a.label, b.label
 
 
 def _place(own: Elem, t: Type, known: Mapping[Elem, Elem]) -> Elem:

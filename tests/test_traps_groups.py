@@ -6,6 +6,7 @@ Every view is compared with the interpreter after every batch, and what the trap
 import math
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,3 +256,26 @@ def test_the_place_and_its_rows_in_one_batch(kept: Kept) -> None:
     kept.batch(delete={"A": [part(7, n=2)], "P": [{"k": 7}]})
     kept.batch({"P": [{"k": 7}, {"k": 7}]})
     assert [row["n"] for row in kept.answer(correlated)] == [0, 0]
+
+
+@rn.view
+def outer(A: Bag[Place], P: Bag[Place], E: Bag[Place]):
+    """A group whose places are bags of a side of a join, which is there or not, and made of another bag."""
+    return [
+        {"e": e.k, "p": p.k}
+        for e in E
+        for p, j in rn.full_join(P, [{"of": [e for a in h["all"]]} for h in [{"all": A} for f in E]], lambda p, j: True)  # noqa: ARG005
+        for g in [{"rows": rows} for key, rows in rn.group_by(j["of"], lambda x: x.k)]
+        if len([1 for k in rn.group_by(g["rows"], lambda x: x.k)]) <= 1
+    ]
+
+
+def test_a_place_that_is_a_bag_made_of_bags(tmp_path: Path) -> None:
+    one, two, none = {"k": 1}, {"k": 2}, {"k": None}
+    with rn.open(tmp_path / "state", engine="local") as db:
+        kept = Kept(db, {"A": Place, "P": Place, "E": Place}, outer)
+        kept.batch({"A": [one], "P": [one, none], "E": [two]})
+        assert len(kept.answer(outer)) == 2
+        kept.batch({"A": [one, none], "E": [none, two]}, {"P": [one]})
+        kept.batch({"P": [two]}, {"A": [one, one, none]})
+        assert kept.answer(outer) == []

@@ -112,7 +112,7 @@ def _stream(rows: object, where: str) -> Iterator[pa.Table]:
     try:
         reader = pa.RecordBatchReader.from_stream(rows)
         yield reader.schema.empty_table()
-        yield from (pa.Table.from_batches([batch]) for batch in reader)
+        yield from (pa.Table.from_batches([batch]) for batch in reader if batch.num_rows)
     except pa.ArrowException:
         raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
 
@@ -204,10 +204,16 @@ def _table(rows: object, where: str) -> pa.Table | None:
         return rows
     if hasattr(rows, "__arrow_c_stream__") or (hasattr(rows, "__arrow_c_array__") and not isinstance(rows, pa.Array)):
         try:
-            return pa.table(rows)
+            return _filled(pa.table(rows))
         except pa.ArrowException:
             raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
     return None
+
+
+def _filled(table: pa.Table) -> pa.Table:
+    """Its rows without pieces that have none: one that was cut out of another has an offset and comes without the bytes
+    before it, and Arrow joins no such piece to others."""
+    return pa.Table.from_batches([batch for batch in table.to_batches() if batch.num_rows], table.schema)
 
 
 def _python_rows(rows: object, where: str) -> Sequence[object]:

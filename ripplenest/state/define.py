@@ -92,6 +92,9 @@ class Definitions:
 
         Stored rows stay. A view whose maps are functions of the same columns stays fresh; the others wait. Raises
         StateError when a view does not fit the new fields.
+
+        Older versions show the fields, too; so the dictionary of a bag that came is without rows in all that have the
+        relation.
         """
         r, declared = wanted.relation, self._declared
         views = {v.name: self._refitted(v, wanted) for v in declared.every if r.name in v.relations}
@@ -100,15 +103,16 @@ class Definitions:
         old = declared.relations[r.name]
         inside = [f for f in declared.folded if f.relation.name == r.name]
         folds = [f for f in inside if not wanted.parts.keys().isdisjoint(f.parts)]
-        rows = unfolded(folds, snapshot)
+        rows, came = unfolded(folds, snapshot), wanted.tables(old)
         change = Change(
             {table: grown(found, wanted.parts.get(table)) for table, found in rows.items()},
-            wanted.tables(old),
+            came,
             wanted.access_keys(old),
             meta={**meta, **declared.unfolding(folds)},
             note=note("alter", name=r.name, what=what),
             merged=tuple(fold.table for fold in folds),
             reshaped=wanted.parts,
+            beside={spec.name: r.name for spec in came},
         )
         return self.state.commit(change, snapshot.version)
 

@@ -316,7 +316,7 @@ def extended(schema: Schema, change: Change, n: int, oldest: int = 0) -> Schema:
             raise StateError("a table name that the store keeps for itself", where=spec.name)
         last += 1
         ids[spec.name] = last
-        born[spec.name] = n
+        born[spec.name] = born[change.beside[spec.name]] if spec.name in change.beside else n
         tables[spec.name] = _with_access(evolve(spec, indexes=(), ordered=()), spec.indexes, spec.ordered)
     for name in dict.fromkeys((*change.indexes, *change.ordered)):
         if name not in tables:

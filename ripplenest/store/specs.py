@@ -93,7 +93,8 @@ class Written:
 class Change:
     """One commit. ``deltas`` are signed rows by table name; everything in it becomes visible together or not at all.
 
-    Tables ``dropped`` go first; those ``reshaped`` get other types; ``tables`` are made, also of names that went; then
+    Tables ``dropped`` go first; those ``reshaped`` get other types; ``tables`` are made, also of names that went, and
+    without rows in the versions before that have the table which they are ``beside``, if they are beside one; then
     ``indexes`` and ``ordered`` are added to tables (those that exist already are fine), then deltas. Versions that are
     kept keep what they have of a dropped table. ``meta`` replaces values by key, and removes those that become None.
     ``(source, seq)`` names the batch, once; ``digest`` is of its content. ``note`` is kept with the version and must
@@ -116,6 +117,7 @@ class Change:
     written: Written | None = None
     ordered: Mapping[str, tuple[Ordering, ...]] = field(factory=dict)
     replaced: Mapping[str, frozenset[int]] = field(factory=dict)
+    beside: Mapping[str, str] = field(factory=dict)
 
 
 Batch = tuple[str, int, str]  # source, seq and digest of a batch that was applied

@@ -69,6 +69,12 @@ def wider(W: Bag[Wider]):
     return [{"name": w.name, "dear": [i.no for i in w.lines if i.price > 5]} for w in W]
 
 
+@rn.record
+class Note:
+    text: str
+    by: Bag[str]
+
+
 def shop(folder, *views):
     with opened(folder) as db:
         db.load("C", [ANN, BOB])
@@ -166,6 +172,27 @@ def test_a_bag_more(tmp_path):
             b.at("M", name="new").cast.insert(["c"])
         assert [m["cast"] for m in db.relation("M").rows() if m["name"] == "new"] == [["a", "b", "c"]]
         assert db.verify(deep=True).ok
+
+
+def test_older_versions_show_a_bag_that_came_as_null(tmp_path):
+    state = shop(tmp_path / "state")
+    with opened(state) as db:
+        version = db.version
+        db.relation("M").add("cast", Bag[str] | None)
+        db.relation("C").add("orders.notes", Bag[Note] | None)
+        for name in ("M", "C"):
+            now = db.relation(name)
+            assert now.as_of(version).rows() == now.rows() and now.changed_rows(since=version) == ([], [])
+            assert now.as_of(version).to_arrow().sort_by(now.shape.row.names[0]) == now.to_arrow().sort_by(
+                now.shape.row.names[0]
+            )
+        with db.batch() as b:
+            b.upsert("C", [{**ANN, "orders": [{**o, "notes": [{"text": "x", "by": []}]} for o in ANN["orders"]]}])
+        went, came = db.relation("C").changed_rows(since=version)
+        assert [o["notes"] for c in went for o in c["orders"]] == [None] * len(ANN["orders"])
+        assert [o["notes"] for c in came for o in c["orders"]] == [[{"text": "x", "by": []}]] * len(ANN["orders"])
+        db.rollback(version)
+        assert db.relation("C").rows() == db.relation("C").as_of(version).rows() and db.verify(deep=True).ok
 
 
 def test_fields_inside_of_bags_that_are_stored_as_arrays(tmp_path):

@@ -21,7 +21,7 @@ from ripplenest.intake import ingest
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.plain import from_arrow, from_python
 from ripplenest.nrc.errors import RipplenestError
-from ripplenest.nrc.types import Bag, Base, Record, Type, nullable
+from ripplenest.nrc.types import LONG, STRING, Bag, Base, Record, Type, nullable
 from ripplenest.nrc.values import NAN, to_value
 
 ODD: list[object] = [
@@ -200,3 +200,13 @@ def test_rows_are_tiny_at_every_depth_or_not_at_all() -> None:
         for _ in range(depth):
             few, many = ([{"r": {"bag": rows}}] for rows in (few, many))
         assert ingest._is_tiny(few) and not ingest._is_tiny(many), depth
+
+
+@pytest.mark.parametrize("lengths", [(0,), (0, 2), (1, 0, 1), (0, 0)])
+def test_pieces_without_rows_that_were_cut_out_of_others(lengths: tuple[int, ...]) -> None:
+    """They come by a stream with an offset, and without the bytes before it."""
+    whole = pa.record_batch({"x": [7, 8, 9], "s": ["a", None, "c"]})
+    pieces = [whole.slice(1, n) for n in lengths]
+    t = Record((("x", LONG), ("s", nullable(STRING))))
+    reader = pa.RecordBatchReader.from_batches(whole.schema, pieces)
+    assert read(reader, t, True) == read([row for piece in pieces for row in piece.to_pylist()], t, False)
