@@ -49,6 +49,7 @@ __all__ = [
     "full_join",
     "group_by",
     "intersect",
+    "json",
     "left_join",
     "migrate",
     "moments",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from ripplenest.api.each import Each, each
     from ripplenest.api.opening import open_database as open
     from ripplenest.explanation import Explanation, explain
+    from ripplenest.intake.messages import rows_of_json as json
     from ripplenest.migration.migrate import migrate
     from ripplenest.nrc.errors import ParseError, RipplenestError
     from ripplenest.nrc.surface.python import (
@@ -145,6 +147,7 @@ else:
         "full_join": "ripplenest.nrc.surface.python:full_join",
         "group_by": "ripplenest.nrc.surface.python:group_by",
         "intersect": "ripplenest.nrc.surface.python:intersect",
+        "json": "ripplenest.intake.messages:rows_of_json",
         "left_join": "ripplenest.nrc.surface.python:left_join",
         "migrate": "ripplenest.migration.migrate:migrate",
         "moments": "ripplenest.nrc.surface.python:moments",

@@ -42,7 +42,8 @@ class Batch:
         self._report: Report | None = None
 
     def insert(self, relation: str, rows: object) -> None:
-        """Add rows: dicts, records, a DataFrame or whatever else hands out Arrow data; nested bags as lists.
+        """Add rows: dicts, records, a DataFrame or whatever else hands out Arrow data, ``rn.json(...)``, or the path of
+        a file; nested bags as lists.
 
         Rows of a large DataFrame stay where they are, as those of a load, and so do those of a large file: their types
         are looked at when the block ends.

@@ -17,12 +17,13 @@ from ripplenest.data.rows import arrow_columns
 from ripplenest.errors import UnknownColumn, UnknownKey
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import named_columns, read_rows
+from ripplenest.intake.messages import Json, documents_of
 from ripplenest.intake.operations import Asked, Field, Step, Where
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.types import Bag, Base, Record, Type
 
-Values: TypeAlias = Sequence[object] | pa.ChunkedArray
+Values: TypeAlias = Sequence[object] | pa.ChunkedArray | Json
 
 
 @public
@@ -62,9 +63,9 @@ class EachValue:
 
 
 def each(rows: object) -> Each:
-    """Rows for each of which a batch does something: dicts, records, a pyarrow.Table, a DataFrame or whatever else
-    hands out Arrow data. Where ``at``, ``at_all`` and ``set`` are given ``each.<column>`` instead of a value, it is
-    that of each row; ``insert(each)`` inserts its columns, but for those that only the address names, and
+    """Rows for each of which a batch does something: dicts, records, a pyarrow.Table, a DataFrame, ``rn.json(...)`` or
+    whatever else hands out Arrow data. Where ``at``, ``at_all`` and ``set`` are given ``each.<column>`` instead of a
+    value, it is that of each row; ``insert(each)`` inserts its columns, but for those that only the address names, and
     ``insert(each.<column>)`` the rows that are in one."""
     return Each(*named_columns(rows, "each: rows"))
 
@@ -78,6 +79,8 @@ def plain(rows: object) -> object:
             whole = column.combine_chunks()
             fields = pa.types.is_struct(whole.type) and not whole.null_count
             return pa.Table.from_struct_array(whole) if fields else pa.table({"": whole})
+        case EachValue(column=Json() as column):
+            return column.plain
         case EachValue(column=column):
             return column
         case _:
@@ -141,7 +144,7 @@ class Asking:
         """The rows of type ``t`` that come in or go, and what is asked beside each of them. Rows that are none of the
         table's are those of each. ``whole`` as in ``read_rows``."""
         if isinstance(rows, Each | EachValue):
-            return read_rows(self._rows(rows, t), t, self._where, key), self.asked
+            return read_rows(self._rows(rows, t), t, self._where, key, whole=whole), self.asked
         read = read_rows(rows, t, self._where, key, whole=whole).level
         n, times = len(self._of), len(read)
         asked = [c.take(pa.array(np.repeat(np.arange(n), times))) for c in self.asked]
@@ -179,4 +182,6 @@ def _left(table: Each, but: Collection[str]) -> object:
     left = {name: column for name, column in table._columns.items() if name not in but}
     if table._columns and all(isinstance(column, pa.ChunkedArray) for column in left.values()):
         return pa.table(left)
+    if any(isinstance(column, Json) for column in left.values()):
+        return documents_of(left)
     return [dict(zip(left, row, strict=True)) for row in zip(*left.values(), strict=True)]

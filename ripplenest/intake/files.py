@@ -30,6 +30,7 @@ SHORTEST = 3  # bytes of a line of JSON with a row
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of more than one letter, which would be a drive
 GLOB = re.compile(r"([\\*?{}\[\],])")  # what Spark would read as a pattern
 CANNOT_BE_READ = "a file that cannot be read"
+NO_LINE = "not a line of JSON with fields"
 
 FilePath = str | os.PathLike[str]
 
@@ -70,9 +71,18 @@ def of_lines(
 ) -> pa.Table:
     """The rows of some lines of JSON. Raises WrongValue and WrongColumns: line i is called ``named(i)``, all of them
     ``where``. ``whole``: as ``check_whole``."""
-    fields, block = _fields(row, where), _joined(lines)
+    return of_block(_joined(lines), row, where, named, whole)
+
+
+def of_block(
+    block: bytes, row: Type, where: str, named: Callable[[int], str], whole: bool = False, rows: int | None = None
+) -> pa.Table:
+    """The same of whole lines as they are in a file; where they are known to be so many ``rows``, each is one."""
+    fields = _fields(row, where)
     try:
         found = _typed(io.BytesIO(block), fields) if block.strip() else _schema(fields).empty_table()
+        if rows not in (None, found.num_rows):
+            raise pa.ArrowInvalid("lines that are not one row each")
         if whole:
             raise_first(_unsaid(block.split(b"\n"), row, named))
         return found
@@ -251,7 +261,7 @@ def _check_line(line: bytes, row: Record, where: str) -> None:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise WrongValue("not a line of JSON with fields", where=where, wanted=row)
+        raise WrongValue(NO_LINE, where=where, wanted=row)
     if line.strip():
         _check_value(value, row, where)
 

@@ -15,6 +15,7 @@ from ripplenest.data.levels import Level
 from ripplenest.data.room import FEWEST, Room
 from ripplenest.intake.files import check_whole, file_pieces, is_path, read_file
 from ripplenest.intake.given import Given
+from ripplenest.intake.messages import Json
 from ripplenest.intake.plain import from_arrow, from_python, named_fields
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first, shown
@@ -25,7 +26,7 @@ PYTHON = 1 << 9  # bytes that a row takes in Python, about
 BATCH = 1 << 16  # rows that a file is asked for at a time
 TINY = 4  # rows of a bag that are read one by one
 Source: TypeAlias = pa.Table | Sequence[object]  # rows as they came
-WANTED = "dicts, records, a pyarrow.Table, a DataFrame, or a path of Parquet or JSON lines"
+WANTED = "dicts, records, a pyarrow.Table, a DataFrame, rn.json(...), or a path of Parquet or JSON lines"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
 UNREADABLE = (ValueError, OverflowError, LookupError, pa.ArrowException)
@@ -38,7 +39,10 @@ def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = (), *, w
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
     culprit, such as ``rows[17].items[2].qty``, and with the first others.
     """
-    found = read_file(rows, row, where) if is_path(rows) else _table(rows, where)
+    if isinstance(rows, Json):
+        found = rows.table(row, where, whole=whole)
+    else:
+        found = read_file(rows, row, where) if is_path(rows) else _table(rows, where)
     if whole and is_path(rows):
         check_whole(rows, row, where)
     return next(_given([_python_rows(rows, where) if found is None else found], row, where, key))
@@ -57,12 +61,14 @@ def read_tables(
     yield from _given(_cut(sources, room), row, where, key, start)
 
 
-def named_columns(rows: object, where: str) -> tuple[Mapping[str, Sequence[object] | pa.ChunkedArray], int]:
+def named_columns(rows: object, where: str) -> tuple[Mapping[str, Sequence[object] | pa.ChunkedArray | Json], int]:
     """Rows with fields as the columns that they came as, whose types nobody has looked at yet, and how many there are.
     Raises WrongValue or WrongColumns where they do not all have the same fields."""
     if is_path(rows):
         possible = ["pyarrow.parquet.read_table(path)", "pyarrow.json.read_json(path)"]
         raise WrongValue("a path", where=where, wanted=WANTED.rpartition(", or")[0], possible=possible)
+    if isinstance(rows, Json):
+        return rows.columns(where)
     table = _table(rows, where)
     if table is None:
         found = _python_rows(rows, where)
@@ -89,6 +95,8 @@ def _sources(rows: object, row: Type, where: str, room: Room) -> Iterable[Source
     at_once = max(room.chunk // PYTHON, FEWEST)
     if is_path(rows):
         return file_pieces(rows, row, where, min(at_once, BATCH))
+    if isinstance(rows, Json):
+        return rows.pieces(row, where, at_once)
     whole = isinstance(rows, pa.Table) or callable(getattr(rows, "toArrow", None))  # Spark's own stream needs pandas
     if hasattr(rows, "__arrow_c_stream__") and not whole:
         return _stream(rows, where)

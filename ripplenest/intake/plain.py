@@ -33,7 +33,7 @@ PLAIN: dict[str, frozenset[type]] = {
     "timestamp": frozenset({datetime}),
     "binary": frozenset({bytes}),
 }
-ZONES = ({None}, {UTC})
+ZONES: tuple[set[object], ...] = (set(), {None}, {UTC})  # of no times at all, of times without a zone, of UTC
 _MISFIT = (pa.ArrowException, ValueError, OverflowError)
 _FIRST, _LAST = (pa.scalar(d, pa.date32()).cast(pa.int32()).as_py() for d in (date.min, date.max))
 _DAY = 86_400_000_000  # microseconds

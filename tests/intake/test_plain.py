@@ -131,6 +131,13 @@ ROW = Record((("a", Base("long")), ("r", Record((("b", Base("string", True)), ("
 ROWS = [{"a": i, "r": {"b": None if i % 3 == 0 else f"é{i}", "c": [0.5, -0.0, NAN][i % 3]}} for i in range(10)]
 
 
+@pytest.mark.parametrize("kind", ["bool", "int", "long", "double", "string", "binary", "date", "timestamp"])
+def test_values_that_are_all_null_are_taken_by_columns(kind: Any) -> None:
+    """And those of bags that are all empty."""
+    row = Record((("x", Base(kind, nullable=True)), ("xs", Bag(Base(kind)))))
+    assert from_python([{"x": None, "xs": []}] * 5, row) is not None
+
+
 def test_every_kind_of_input_is_the_same_content() -> None:
     schema = pa.schema({"a": pa.int64(), "r": pa.struct({"b": pa.string(), "c": pa.float64()})})
     table = pa.Table.from_pylist(ROWS, schema)
