@@ -1,28 +1,26 @@
 """A view or a relation as its users read it: nested, shredded, or as changes; the newest version, or an older one."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module  # noqa: TID251 - of optional packages, by constants
 from typing import TYPE_CHECKING, Any, Self
 
-from attrs import frozen
-
-from ripplenest.data.columnar import largest_bag
+from ripplenest.api.changes import Changes
+from ripplenest.data.columnar import largest_bag, weights
+from ripplenest.data.order import wide
 from ripplenest.errors import EnvironmentProblem
 from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.arguments import count, moment
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import QueryError, StateError, UnknownView
+from ripplenest.nrc.errors import QueryError, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag
-from ripplenest.reading.changed import Changed
 from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.plain import rows_of
+from ripplenest.reading.shown import dictionary_tables, flat_table
 from ripplenest.reading.some import row_with, rows_with, some_rows
-from ripplenest.reading.touched import touched
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
 from ripplenest.schema.shape import OutputShape, shapes
@@ -35,43 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-SCANNED = 10_000  # stored rows that are read whole without a word
 BATCH = 65_536  # nested rows of one batch
 Show = Callable[[str, AsOf | None], Shown]
-
-
-@frozen
-@public
-class Changes:
-    """What changed in the versions (since, version]: signed rows of the flat part and of each dictionary by site, and
-    the nested rows that were touched, however deep inside them it happened.
-
-    The column ``_multiplicity`` is above 0 for rows that came and below 0 for rows that went; a nested row that changed
-    inside went as it was before and came as it is after. Where a view was replaced meanwhile, the nested rows are the
-    difference of both definitions; the others raise StateError unless both have the same tables.
-    """
-
-    since: int
-    version: int
-    _flat: Callable[[], "DataFrame"]
-    _dictionaries: Callable[[], Mapping[str, "DataFrame"]]
-    _nested: Callable[[], "DataFrame"]
-
-    @property
-    def flat(self) -> "DataFrame":
-        """The base fields, labels of inner bags, and ``_multiplicity``."""
-        return self._flat()
-
-    @property
-    def dictionaries(self) -> Mapping[str, "DataFrame"]:
-        """By site: the label, the fields of its rows, and ``_multiplicity``."""
-        return self._dictionaries()
-
-    @property
-    def nested(self) -> "DataFrame":
-        """The fields of the nested rows, and ``_multiplicity``. Of views that are published or tracked
-        (``Database.track``) only the rows that were touched are read; a warning says where large tables were."""
-        return self._nested()
 
 
 @public
@@ -130,64 +93,30 @@ class Handle:
         now = self._shown()
         return {d.site.name: entries(self._spark(), self._folder, now, d) for d in now.shape.dictionaries}
 
+    def flat_to_arrow(self) -> "pa.Table":
+        """As ``flat``, each row once; needs no Spark."""
+        now = self._shown()
+        return flat_table(now.shape, now.tables)
+
+    def dictionaries_to_arrow(self) -> "Mapping[str, pa.Table]":
+        """As ``dictionaries``, each row once; needs no Spark."""
+        now = self._shown()
+        return dictionary_tables(now.shape, now.tables)
+
     def changes(self, since: AsOf) -> Changes:
         """The delta after version ``since`` (or after the batch (source, seq)): flat rows, dictionary rows by label,
         and nested rows. Up to the newest version, or to the one that ``as_of`` gave."""
-        from ripplenest.source.frames import changed, entries, flat  # noqa: PLC0415
-
-        now, start = self._shown(), self._start(since)
-        spark, folder, shape = self._spark(), self._folder, now.shape
-
-        def dictionaries() -> "Mapping[str, DataFrame]":
-            then = self._comparable(now, start)
-            return {d.site.name: entries(spark, folder, now, d, then) for d in shape.dictionaries}
-
-        return Changes(
-            start,
-            now.tables.version,
-            lambda: flat(spark, folder, now, self._comparable(now, start)),
-            dictionaries,
-            lambda: changed(spark, self._touched(now, start, 5).batch()),
-        )
+        return self._changes(since)
 
     def changed_rows(self, since: AsOf) -> tuple[list[Any], list[Any]]:
         """The nested rows that went after ``since`` and those that came, as plain Python like ``rows``; a row that
         changed inside is in both, as it was and as it is. Reads only what was touched where the database has the access
         keys for it (``Database.track``), and warns where it does not and tables are large; needs no Spark."""
-        now, start = self._shown(), self._start(since)
-        return self._touched(now, start, 4).rows()
+        return self._changes(since)._touched().rows()
 
-    def _start(self, since: AsOf) -> int:
-        return self._show(self.name, moment(since, "since")).tables.version
-
-    def _comparable(self, now: Shown, since: int) -> int:
-        """``since``. Raises StateError when other tables were read then."""
-        if not now.shape.same_tables(self._show(self.name, since).shape):
-            what = "the view was replaced meanwhile, and has other tables"
-            raise StateError(what, where=f"view {self.name}", possible=["changes().nested", "changed_rows"])
-        return since
-
-    def _touched(self, now: Shown, since: int, caller: int) -> Changed:
-        """What was scanned for want of access keys is told to the program, which is ``caller`` frames up, the border
-        counted."""
-        then = self._show(self.name, since)
-        if not now.shape.same_tables(then.shape):
-            return self._replaced(now, then)
-        found = touched(now.shape, now.tables, since)
-        change, scanned = Changed(now.shape, *found.changed()), found.missed
-        many = sum(now.tables.size(table) for table in scanned)
-        if many > SCANNED:
-            what = f"{many:,} stored rows were read whole ({', '.join(scanned)}); after track({self.name!r}) only what"
-            warnings.warn(f"changes of {self.name}: {what} was touched is read", stacklevel=caller)
-        return change
-
-    def _replaced(self, now: Shown, then: Shown) -> Changed:
-        """Raises StateError for rows of other types."""
-        if now.shape.row != then.shape.row:
-            what, wanted = "the view was replaced meanwhile, and its rows have another type", show_type(then.shape.row)
-            got, possible = show_type(now.shape.row), ["as_of for the rows as they were"]
-            raise StateError(what, where=f"view {self.name}", wanted=wanted, got=got, possible=possible)
-        return Changed.between((then.shape, then.tables), (now.shape, now.tables))
+    def _changes(self, since: AsOf) -> Changes:
+        then = self._show(self.name, moment(since, "since"))
+        return Changes(self.name, then, self._shown(), self._spark, self._folder)
 
     @property
     def size(self) -> int:
@@ -198,7 +127,7 @@ class Handle:
     def count(self) -> int:
         """How many rows there are, each as often as it comes."""
         now = self._shown()
-        return sum(n for _, n in now.tables.scan(now.shape.flat.table).pairs())
+        return int(wide(weights(now.tables.scan(now.shape.flat.table)).to_numpy()).sum())
 
     def rows(self) -> list[Any]:
         """Plain Python: dicts with lists, sorted as the view says, and else canonically. For small views; needs no

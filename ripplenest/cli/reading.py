@@ -12,7 +12,6 @@ from ripplenest.cli.output import Json, counted, json_text, print_json, printabl
 from ripplenest.cli.states import Catalogue, Name, State, handle, heard, moment, open_state, version_at, warned
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
     from ripplenest.api.handles import RelationHandle, ViewHandle
 
@@ -141,11 +140,8 @@ def _nested(found: "RelationHandle | ViewHandle", since: int) -> dict[str, list[
 
 def _shredded(found: "RelationHandle | ViewHandle", since: int) -> dict[str, Any]:
     delta = found.changes(since)
-    return {"flat": _rows(delta.flat), "dictionaries": {site: _rows(df) for site, df in delta.dictionaries.items()}}
-
-
-def _rows(df: "DataFrame") -> list[Mapping[str, Any]]:
-    return [row.asDict(recursive=True) for row in df.collect()]
+    inner = {site: rows.to_pylist() for site, rows in delta.dictionaries_to_arrow().items()}
+    return {"flat": delta.flat_to_arrow().to_pylist(), "dictionaries": inner}
 
 
 def _print_shredded(tables: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.reading.arrow import made
 from ripplenest.schema.shape import VALUE, Dictionary, OutputShape
+from ripplenest.version.version import Version
 
 UNIT = "unit"  # the field of records that have none: a struct has one
 
@@ -29,6 +30,21 @@ def entries_batch(d: Dictionary, rows: Rows, is_null: bool = False) -> pa.Record
     label = _value(Label((d.site,)), columns[: d.label_width], len(rows), is_null)
     fields = _fields(d.row, columns[d.label_width :], len(rows), is_null)
     return _batch([("label", label), *fields, (MULTIPLICITY, weights)])
+
+
+def flat_table(shape: OutputShape, tables: Version, since: int | None = None) -> pa.Table:
+    """The flat rows, each once, or how they changed after ``since``."""
+    return pa.Table.from_batches([flat_batch(shape.flat.row, _summed(tables, shape.flat.table, since))])
+
+
+def dictionary_tables(shape: OutputShape, tables: Version, since: int | None = None) -> dict[str, pa.Table]:
+    """By site the rows of its dictionary, each once, or how they changed after ``since``."""
+    found = {d.site.name: entries_batch(d, _summed(tables, d.table, since)) for d in shape.dictionaries}
+    return {site: pa.Table.from_batches([batch]) for site, batch in found.items()}
+
+
+def _summed(tables: Version, table: str, since: int | None) -> Rows:
+    return (tables.scan(table) if since is None else tables.delta(table, since)).consolidated()
 
 
 def signed_batch(shape: OutputShape, values: pa.Array, counts: Places) -> pa.RecordBatch:

@@ -236,7 +236,7 @@ def test_warnings_are_of_the_programs_line(tmp_path: Path, monkeypatch: pytest.M
     def pairs(R: Bag[Row]):
         return [{"a": r.a, "more": [x.a for x in R if x.a == r.a]} for r in R]
 
-    monkeypatch.setattr(sys.modules["ripplenest.api.handles"], "SCANNED", 0)
+    monkeypatch.setattr(sys.modules["ripplenest.api.changes"], "SCANNED", 0)
     with rn.open(tmp_path, engine="local") as db:
         db.relation("R", Row)
         db.create(pairs)
@@ -264,7 +264,7 @@ def test_warnings_of_dataframes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def pairs(R: Bag[Row]):
         return [{"a": r.a, "more": [x.a for x in R if x.a == r.a]} for r in R]
 
-    monkeypatch.setattr(sys.modules["ripplenest.api.handles"], "SCANNED", 0)
+    monkeypatch.setattr(sys.modules["ripplenest.api.changes"], "SCANNED", 0)
     with rn.open(tmp_path, engine="local") as db:
         db.relation("R", Row)
         db.create(pairs)

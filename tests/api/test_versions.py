@@ -123,7 +123,7 @@ def test_changed_rows_lead_from_any_version_to_any_other(past):
 def test_a_changed_row_costs_what_it_costs(tmp_path, tracked, monkeypatch):
     """A change deep inside one of many rows reads what that row holds, and scans nothing, once that is asked for; until
     then whoever reads much is told."""
-    monkeypatch.setattr(sys.modules["ripplenest.api.handles"], "SCANNED", 200)  # ripplenest.view is the decorator
+    monkeypatch.setattr(sys.modules["ripplenest.api.changes"], "SCANNED", 200)  # ripplenest.view is the decorator
     with opened(tmp_path) as db:
         db.load("C", [customer(i, "Ann", [order(i, item(1), item(2, 3, ("a",)))]) for i in range(300)])
         db.create(parts)

@@ -138,8 +138,6 @@ def test_nested_changes(state, run):
     assert run("changes", state, "big", "--since", 7, "--nested").stdout == ""  # it was rolled back
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("spark")
 def test_flat_changes_of_a_relation(state, run):
     found = json.loads(run("changes", state, "Orders", "--since", "shop:2", "--as-of", "shop:3", "--json").stdout)
     (rows_of_items,) = found.pop("dictionaries").values()
