@@ -61,6 +61,11 @@ class Source(Protocol):
         """Of the view's program."""
 
     @property
+    def structure(self) -> str:
+        """Of how it is put together from the view's tables: where that is the same, so are changes of another
+        program."""
+
+    @property
     def where(self) -> str:
         """Its place for messages."""
 
@@ -92,6 +97,10 @@ class _OfView:
     @property
     def fingerprint(self) -> str:
         return self.shape.fingerprint
+
+    @property
+    def structure(self) -> str:
+        return self.shape.structure
 
 
 @frozen(slots=False)

@@ -44,6 +44,7 @@ Commit = Mapping[str, Any]
 History = Callable[[int], str | None]  # the digest of a version: empty when it is not known, None when it never was
 APP, VERSION = "ripplenest.app", "ripplenest.version"  # what our commits say of themselves
 PROGRAM, TOUCHED, STATE = "ripplenest.program", "ripplenest.touched", "ripplenest.state"
+STRUCTURE = "ripplenest.structure"
 PLACE = "ripplenest.place"  # where the state lives that wrote
 HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")  # commits of others that change no rows
 METRICS = ("num_target_rows_inserted", "num_target_rows_updated", "num_target_rows_deleted")
@@ -179,7 +180,7 @@ class Publisher:
             raise StateError("others changed the Delta table", where=self._where, got=got, possible=possible)
         if not self.rebuild:
             self._check_history(there, own)
-        if own.get(PROGRAM, self.source.fingerprint) != self.source.fingerprint:
+        if not self._same_tables(own):
             return "the view had another definition"
         metrics: Mapping[str, Any] = own.get("operationMetrics") or {}
         if own.get("operation") == "MERGE" and all(name in metrics for name in METRICS):
@@ -187,6 +188,12 @@ class Publisher:
             if changed != own.get(TOUCHED):
                 return f"of {own.get(TOUCHED)} rows that were to change, {changed} did"
         return ""
+
+    def _same_tables(self, own: Commit) -> bool:
+        """Whether what changed in the view's tables since our commit ``own`` is what changed in its rows: its program
+        was the same, or another that made the same tables, as of a relation that has got a field."""
+        kept = own.get(PROGRAM, self.source.fingerprint) == self.source.fingerprint
+        return kept or own.get(STRUCTURE) == self.source.structure
 
     def _wrote(self, own: Commit) -> bool:
         """Whether this state, and no copy of it, made the commit ``own``. One that says nothing of it may be ours."""
@@ -307,6 +314,7 @@ class Publisher:
                 APP: self.app_id,
                 VERSION: self.version,
                 PROGRAM: self.source.fingerprint,
+                STRUCTURE: self.source.structure,
                 TOUCHED: rows,
                 **({STATE: state} if state else {}),
                 **({PLACE: str(self.place)} if self.place else {}),

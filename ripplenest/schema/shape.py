@@ -9,6 +9,7 @@ from functools import cached_property
 from attrs import field, frozen
 
 from ripplenest.data.labels import labels, width
+from ripplenest.data.naming import digest
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.shown import INSIDE, Path, Shown, agreed
@@ -96,6 +97,12 @@ class OutputShape:
     def same_tables(self, other: "OutputShape") -> bool:
         """Whether both are nested from the same tables in the same way, whichever programs keep these."""
         return (self.row, self.flat, self.dictionaries) == (other.row, other.flat, other.dictionaries)
+
+    @cached_property
+    def structure(self) -> str:
+        """A digest of what is the same of two definitions whose nested rows differ by what changed in their tables:
+        the tables, how rows are nested from them, and in which order bags are shown."""
+        return digest(repr((self.row, self.flat, self.dictionaries, sorted(self.shown.items()))))
 
     @property
     def tables(self) -> tuple[str, ...]:

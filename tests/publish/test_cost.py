@@ -19,7 +19,8 @@ SCHEMA = pa.schema([(ID, pa.string()), (BUCKET, pa.int32()), ("x", pa.int64())])
 class Numbers:
     """Rows id ↦ x, and what is to be done to them next."""
 
-    view, part, where, fingerprint, schema = "numbers", "nested", "view numbers", "0", SCHEMA
+    view, part, where, fingerprint, structure = "numbers", "nested", "view numbers", "0", "1"
+    schema = SCHEMA
 
     def __init__(self, rows):
         self.rows, self.next = dict(rows), []

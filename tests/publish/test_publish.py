@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from publish.tables import APP, by_deltalake, check, folders, published, shape_in, target
-from support.shop import ANN, BOB, FILMS, customer, customers, item, movie, opened, order, related
+from support.shop import ANN, BOB, FILMS, Movie, customer, customers, item, movie, opened, order, related
 from support.states import state
 
+import ripplenest as rn
+from ripplenest import Bag
 from ripplenest.errors import EnvironmentProblem, NotPublished
 from ripplenest.nrc.errors import StateError
 from ripplenest.publish import library
@@ -374,6 +376,61 @@ def test_a_view_of_another_definition_is_written_whole(db, folder):
         done = published(db, to)
     assert [t.why for t in done.tables] == ["the view had another definition"]
     assert {"name", "related"} <= set(by_deltalake(to.path)[0]) and "gen" not in by_deltalake(to.path)[0]
+
+
+def films_after(kept):
+    """As ``related``, of some films alone."""
+
+    @rn.view
+    def related(M: Bag[Movie]):
+        return [{"name": m.name, "related": [w.name for w in M if w.gen == m.gen and w.name > kept]} for m in M]
+
+    return related
+
+
+def films_in_order(kept):
+    """The same films, in another order than the canonical one."""
+
+    @rn.view
+    def related(M: Bag[Movie]):
+        found = [
+            {
+                "name": m.name,
+                "related": rn.sorted(
+                    (w.name for w in M if w.gen == m.gen and w.name > kept), key=lambda n: n, desc=True
+                ),
+            }
+            for m in M
+        ]
+        return found
+
+    return related
+
+
+@pytest.mark.parametrize("layout", ["nested", "shredded"])
+def test_another_program_of_the_same_tables_is_followed_by_changes(folder, layout):
+    """A relation that gets a field, and a view that is replaced by one of the same tables: no row that is the same is
+    written. One that shows its bags in another order is written whole."""
+    to = target("related", folder / "table", layout)
+    with opened(folder / "state") as db:
+        db.load("M", FILMS)
+        db.create(films_after("D"))
+        published(db, to)
+        for alter, rows, expected in (
+            (lambda: db.replace(films_after("M")), True, {"changes"}),
+            (lambda: db.replace(films_in_order("M")), True, {"whole"}),
+            (lambda: db.relation("M").add("year", int, default=1), False, {"changes"}),
+            (lambda: db.relation("M").add("month", int, default=1), False, {"changes"}),
+        ):
+            alter()
+            done = published(db, to)
+            assert how(done) == expected and (done.written + done.removed > 0) == rows
+            check(db, to)
+            more = {name: 2 for name, _ in db.relation("M").shape.row.fields if name in ("year", "month")}
+            with db.batch() as b:
+                b.insert("M", [{**movie(f"film {db.version}", "Drama"), **more}])
+            assert how(published(db, to)) == {"changes"}
+            check(db, to)
 
 
 # ---------------------------------------------------------------- the library
