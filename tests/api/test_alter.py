@@ -174,6 +174,37 @@ def test_a_bag_more(tmp_path):
         assert db.verify(deep=True).ok
 
 
+@rn.view
+def sided(C: Bag[Customer], M: Bag[Movie]):
+    """Whole rows with their bags on either side, where there is none."""
+    return [
+        {"gen": m.gen, "old": [o.orderkey for o in c.orders], "of": [d.orders for d, n in rn.right_join(C, M, same)]}
+        for c, m in rn.full_join(C, M, same)
+    ]
+
+
+def same(c, m):
+    return c.name == m.dir
+
+
+def test_fields_of_bags_that_an_outer_join_passes_on(tmp_path):
+    """Who has no partner is beside a row with empty bags, of the fields that its rows have now."""
+    with opened(shop(tmp_path, sided)) as db:
+        db.relation("C").rename("orders.orderkey", "no")
+        db.relation("C").add("orders.items.note", str, "")
+        db.relation("C").widen("orders.no", int | None)
+        db.rebuild()
+        with db.batch() as b:
+            b.insert("M", [movie("Up", "Comedy", "Ann")])
+        wanted = sided(C=[ANN, BOB], M=[*FILMS, movie("Up", "Comedy", "Ann")])
+        found = db.view("sided").rows()
+        assert sorted((str(r["gen"]), sorted(r["old"]), len(r["of"])) for r in found) == sorted(
+            (str(r["gen"]), sorted(r["old"]), len(r["of"])) for r in wanted
+        )
+        assert any("no" in o and "note" in i for r in found for of in r["of"] for o in of for i in o["items"])
+        assert db.verify().ok
+
+
 def test_older_versions_show_a_bag_that_came_as_null(tmp_path):
     state = shop(tmp_path / "state")
     with opened(state) as db:
