@@ -205,6 +205,49 @@ def test_fields_of_bags_that_an_outer_join_passes_on(tmp_path):
         assert db.verify().ok
 
 
+@rn.record
+class Line:
+    no: int
+    tags: Bag[Note]
+
+
+@rn.record
+class Bill:
+    id: int
+    lines: Bag[Line]
+
+
+def test_older_versions_show_fields_of_bags_that_were_arrays(tmp_path):
+    """An array from before lacks them, once and again, at every depth."""
+    bill = {"id": 1, "lines": [{"no": 1, "tags": [{"text": "a", "by": []}]}, {"no": 2, "tags": []}]}
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("B", Bill, key="id", immutable="lines")
+        db.load("B", [bill])
+        versions = [db.version]
+        assert db._store.snapshot().size("B.lines/arrays") == 1
+        for field, t, value in (
+            ("lines.price", rn.Decimal[6, 2] | None, Decimal("1.5")),
+            ("lines.tags.n", int, 7),
+            ("lines.more", Bag[str] | None, None),
+            ("lines.day", date, date(2024, 2, 29)),
+        ):
+            db.relation("B").add(field, t, value)
+            versions.append(db.version)
+        added = {"price": Decimal("1.5"), "more": None, "day": date(2024, 2, 29)}
+        tags = [{"text": "a", "by": [], "n": 7}]
+        wanted = [{"id": 1, "lines": [{"no": 1, "tags": tags, **added}, {"no": 2, "tags": [], **added}]}]
+        for version in versions:
+            old = db.relation("B").as_of(version).rows()
+            assert [{**b, "lines": sorted(b["lines"], key=lambda i: i["no"])} for b in old] == wanted
+            assert db.relation("B").changed_rows(since=version) == ([], [])
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("B").rename("lines.no", "number")
+        with db.batch() as b:
+            b.delete_key("B", id=1)
+        db.rollback(versions[0])
+        assert [i["number"] for b in db.relation("B").rows() for i in b["lines"]] == [1, 2] and db.verify().ok
+
+
 def test_older_versions_show_a_bag_that_came_as_null(tmp_path):
     state = shop(tmp_path / "state")
     with opened(state) as db:
