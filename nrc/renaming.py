@@ -4,7 +4,7 @@ Law: the result means what the term meant, on the relation with its fields renam
 term with the new row type.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -16,11 +16,13 @@ from ripplenest.nrc.syntax import (
     Call,
     DictExpr,
     Elem,
+    Empty,
     Expr,
     Fold,
     For,
     Group,
     Let,
+    Plus,
     Proj,
     Query,
     Rel,
@@ -29,7 +31,7 @@ from ripplenest.nrc.syntax import (
     Top,
 )
 from ripplenest.nrc.typecheck import elem_type, expr_type
-from ripplenest.nrc.types import Base, Record, Type
+from ripplenest.nrc.types import Bag, Base, Record, Type, join
 from ripplenest.nrc.walk import rebuild, rebuild_elem, rebuild_group
 
 Context = Mapping[str, Type]
@@ -42,7 +44,7 @@ def with_relation(q: Query, name: str, row: Type, renamed: tuple[str, str] | Non
     both, and before, none was read that had it not. Raises QueryError for a term that does not fit the new type.
     """
     relations = tuple((n, row if n == name else t) for n, t in q.relations)
-    renaming = _Renaming(name, row, renamed)
+    renaming = _Renaming(name, row, renamed, dict(_records(dict(q.relations)[name], row, renamed)))
     body = renaming.expr(q.body, {}, {})
     return Query(q.name, body, relations, q.keys, renaming.sorted(q.sorted, expr_type(body, {}, {}).row))
 
@@ -52,6 +54,7 @@ class _Renaming:
     name: str
     row: Type
     renamed: tuple[str, str] | None
+    records: Mapping[Type, Type]  # those of the relation, as they were, that have other fields now
 
     def expr(self, e: Expr, gamma: Context, pi: Context) -> Expr:
         match e:
@@ -63,6 +66,8 @@ class _Renaming:
             case Let(name, bound, body):
                 inner = self.expr(bound, gamma, pi)
                 return Let(name, inner, self.expr(body, {**gamma, name: expr_type(inner, gamma, pi)}, pi))
+            case Plus(left, right):
+                return self.plus(self.expr(left, gamma, pi), self.expr(right, gamma, pi), gamma, pi)
             case Group() | Top():
                 return self.group(e, self.expr(e.of, gamma, pi), gamma, pi)
             case SngBag(site, body, order):
@@ -70,6 +75,19 @@ class _Renaming:
                 return SngBag(site, rows, self.sorted(order, expr_type(rows, gamma, pi).row))
             case _:
                 return rebuild(e, lambda x: self.expr(x, gamma, pi), lambda t: self.elem(t, pi), _no_dictionary)
+
+    def plus(self, left: Expr, right: Expr, gamma: Context, pi: Context) -> Expr:
+        """e₁ ⊎ e₂. In a side of an outer join that has no row of the relation its inner bags are ∅ of a row type, which
+        follows where the other side has them."""
+        if not _fit(left, right, gamma, pi):
+            sides = ((a, b) for b in (right, self._grown(right)) for a in (left, self._grown(left)))
+            left, right = next((pair for pair in sides if _fit(*pair, gamma, pi)), (left, right))
+        return Plus(left, right)
+
+    def _grown(self, e: Expr) -> Expr:
+        if isinstance(e, Empty):
+            return Empty(_replaced(e.row, self.records))
+        return rebuild(e, self._grown, lambda t: t, _no_dictionary)
 
     def group(self, g: Group | Top, of: Expr, gamma: Context, pi: Context) -> Expr:
         around = {**pi, g.var: expr_type(of, gamma, pi).row}
@@ -98,6 +116,38 @@ class _Renaming:
                 return _call(fn, [self.elem(a, pi) for a in args], pi)
             case _:
                 return rebuild_elem(t, lambda a: self.elem(a, pi))
+
+
+def _fit(a: Expr, b: Expr, gamma: Context, pi: Context) -> bool:
+    """Whether both have the same rows, as the sides of ⊎ have."""
+    return join(expr_type(a, gamma, pi), expr_type(b, gamma, pi)) is not None
+
+
+def _records(old: Type, new: Type, renamed: tuple[str, str] | None) -> Iterator[tuple[Type, Type]]:
+    """The records in ``old`` that are others in ``new``, with these."""
+    match old, new:
+        case Bag(a), Bag(b):
+            yield from _records(a, b, renamed)
+        case Record(), Record() if old != new:
+            yield old, new
+            now = dict(new.fields)
+            for name, t in old.fields:
+                other = now.get(name if renamed is None or name in now else renamed[1])
+                if other is not None:
+                    yield from _records(t, other, renamed)
+
+
+def _replaced(t: Type, by: Mapping[Type, Type]) -> Type:
+    """``t`` with other records in the place of those ``by`` has."""
+    match t:
+        case Record() if t in by:
+            return by[t]
+        case Record(fields):
+            return Record(tuple((name, _replaced(inner, by)) for name, inner in fields))
+        case Bag(row, flag):
+            return Bag(_replaced(row, by), flag)
+        case _:
+            return t
 
 
 def _fold(f: Fold, pi: Context) -> Fold:

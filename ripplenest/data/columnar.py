@@ -15,6 +15,12 @@ from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
 from ripplenest.nrc.types import Base
 
 
+def without_gaps(table: pa.Table) -> pa.Table:
+    """``table`` without pieces that hold no row. Of a small table Spark reads none that comes behind one. One that was
+    cut out of another comes by a stream with an offset and without the bytes before it: Arrow joins it to none."""
+    return pa.Table.from_batches([piece for piece in table.to_batches() if len(piece)], table.schema)
+
+
 def column(rows: Rows, i: int) -> pa.ChunkedArray:
     """The values of c{i}."""
     return rows.arrow().column(i)

@@ -5,6 +5,7 @@ fields for a record, ``null`` for NULL, and base values as in ``nrc/serial.py``.
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from ripplenest.nrc.bags import BagValue, Value, field_of
@@ -19,10 +20,18 @@ def to_text(value: Value, t: Type) -> str:
     return json.dumps(_plain(value, t), separators=(",", ":"), allow_nan=False)
 
 
-def from_text(text: str, t: Type) -> Value:
-    """The value that ``text`` stands for. Raises CorruptState."""
+def filled(fills: str | None, value: object, t: Type) -> str:
+    """``fills`` of a row type, None where there are none so far, with that of one more field: ``value`` of a base type,
+    or NULL for a bag."""
+    plain = write_constant(value, t) if isinstance(t, Base) else None
+    return json.dumps([*([] if fills is None else json.loads(fills)), plain])
+
+
+def from_text(text: str, t: Type, path: str = "", fills: Iterable[tuple[str, str]] = ()) -> Value:
+    """The value that ``text`` stands for, a bag at ``path``. Rows that lack the last fields of their types have there
+    what ``fills`` says by path. Raises CorruptState."""
     try:
-        return _value(json.loads(text), t)
+        return _value(json.loads(text), t, path, {part: json.loads(found) for part, found in fills})
     except (ValueError, TypeError) as error:
         raise CorruptState("not the text of a nested value", wanted=t, got=ascii(error)) from error
 
@@ -43,16 +52,21 @@ def _plain(value: Value, t: Type) -> Any:
             assert_never(t)
 
 
-def _value(raw: Any, t: Type) -> Value:
+def _value(raw: Any, t: Type, path: str, fills: Mapping[str, list[Any]]) -> Value:
     match t:
         case Base():
             return read_constant(raw, t)
         case Record(fields):
+            if isinstance(raw, list) and path in fills:
+                raw = [*raw, *fills[path][len(raw) - len(fields) :]] if len(raw) < len(fields) else raw
             if not isinstance(raw, list) or len(raw) != len(fields):
                 raise ValueError(f"not a record of {len(fields)} fields")
-            return tuple((name, _value(v, inner)) for v, (name, inner) in zip(raw, fields, strict=True))
+            pairs = zip(raw, fields, strict=True)
+            return tuple((name, _value(v, inner, f"{path}.{name}", fills)) for v, (name, inner) in pairs)
         case Bag(row):
-            return None if raw is None else BagValue.weighted((_value(v, row), int(n)) for v, n in raw)
+            if raw is None:
+                return None
+            return BagValue.weighted((_value(v, row, path, fills), int(n)) for v, n in raw)
         case Label() | Dict():
             raise AssertionError(f"{t} is no type of nested data")
         case _:

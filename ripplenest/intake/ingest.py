@@ -11,6 +11,7 @@ from typing import TypeAlias
 import attrs
 import pyarrow as pa
 
+from ripplenest.data.columnar import without_gaps
 from ripplenest.data.levels import Level
 from ripplenest.data.room import FEWEST, Room
 from ripplenest.intake.files import check_whole, file_pieces, is_path, read_file
@@ -212,16 +213,10 @@ def _table(rows: object, where: str) -> pa.Table | None:
         return rows
     if hasattr(rows, "__arrow_c_stream__") or (hasattr(rows, "__arrow_c_array__") and not isinstance(rows, pa.Array)):
         try:
-            return _filled(pa.table(rows))
+            return without_gaps(pa.table(rows))
         except pa.ArrowException:
             raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
     return None
-
-
-def _filled(table: pa.Table) -> pa.Table:
-    """Its rows without pieces that have none: one that was cut out of another has an offset and comes without the bytes
-    before it, and Arrow joins no such piece to others."""
-    return pa.Table.from_batches([batch for batch in table.to_batches() if batch.num_rows], table.schema)
 
 
 def _python_rows(rows: object, where: str) -> Sequence[object]:

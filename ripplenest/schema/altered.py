@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import evolve, field, frozen
 
+from ripplenest.data.texts import filled
 from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.surface.records import annotation_text
 from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null, nullable
@@ -59,6 +60,9 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
         return (*fields, (name, t))
 
     relation, part = _rebuilt(r, into, grown, where, through_records=False)
+    if any(part in r.below(root) for root in r.arrays):
+        fills = {**dict(r.fills), part: filled(dict(r.fills).get(part), value, t)}
+        relation = evolve(relation, fills=tuple(fills.items()))
     columns = len(relation.parts[part].types) - len(r.parts[part].types)  # a label may be several
     return Altered(relation, _reshaped(r, relation, {part: (value,) * columns}))
 

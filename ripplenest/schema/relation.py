@@ -7,6 +7,7 @@ and table ``R.orders`` holds ⟨label, row⟩ for every row of those bags, at ev
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+import attrs
 from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types, column_at, columns, held_labels
@@ -101,7 +102,8 @@ class Relation:
     rows of each bag of a dictionary.
 
     ``immutable`` are dictionaries whose bags come and go with the rows that hold them, and never change; those of them
-    that are ``arrays`` need not be shredded until a view reads them (``ripplenest/version/folding.py``).
+    that are ``arrays`` need not be shredded until a view reads them (``ripplenest/version/folding.py``). Older arrays
+    lack fields that came later: by part ``fills`` has what these are there, a list in JSON.
     """
 
     name: str
@@ -110,6 +112,7 @@ class Relation:
     immutable: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     keys: Keys = ()
+    fills: tuple[tuple[str, str], ...] = attrs.field(default=(), eq=False)
 
     @cached_property
     def identities(self) -> Keys:

@@ -15,6 +15,7 @@ from attrs import frozen
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ripplenest.data.columnar import without_gaps
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.types import Base, Type, nullable
 from ripplenest.plan.planned import Target
@@ -35,11 +36,6 @@ def frame(spark: SparkSession, rows: Rows) -> DataFrame:
     """``rows`` with columns c0, …, w; one partition when they are few."""
     df = spark.createDataFrame(without_gaps(rows.arrow()))
     return df.coalesce(1) if few([rows]) else df
-
-
-def without_gaps(table: pa.Table) -> pa.Table:
-    """``table`` without pieces that hold no row: of a small table Spark reads none that comes behind such a one."""
-    return pa.Table.from_batches([piece for piece in table.to_batches() if len(piece)], table.schema)
 
 
 @frozen

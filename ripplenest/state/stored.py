@@ -35,6 +35,7 @@ class StoredRelation:
     immutable: tuple[str, ...] = ()
     arrays: tuple[str, ...] = ()
     keys: Keys = ()
+    fills: tuple[tuple[str, str], ...] = ()
 
 
 @frozen
@@ -88,13 +89,14 @@ def write(stored: object) -> str:
 
 def relation_text(r: Relation) -> str:
     """How a relation is stored."""
-    return write(StoredRelation(type_to_json(r.row), r.key, r.immutable, r.arrays, r.keys))
+    return write(StoredRelation(type_to_json(r.row), r.key, r.immutable, r.arrays, r.keys, r.fills))
 
 
 def relation_of(name: str, text: str) -> Relation:
     """The relation that ``text`` declares. Raises CorruptState."""
     stored = read(f"relation:{name}", text, StoredRelation)
-    found = Relation(name, type_from_json(stored.row), stored.key, stored.immutable, stored.arrays, stored.keys)
+    row = type_from_json(stored.row)
+    found = Relation(name, row, stored.key, stored.immutable, stored.arrays, stored.keys, stored.fills)
     base = {f for f, t in found.row.fields if isinstance(t, Base)} if isinstance(found.row, Record) else set()
     parts = set(list(found.parts)[1:]) if base.issuperset(found.key) else set()
     named = {*found.immutable, *found.arrays, *(part for part, _ in found.keys)}

@@ -29,7 +29,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType
 
 from ripplenest.data.room import Room
@@ -92,7 +91,7 @@ class SparkJobs:
 
     @property
     def schema(self) -> pa.Schema:
-        return to_arrow_schema(self.rows.schema)
+        return self.rows.limit(0).toArrow().schema  # as the session hands out rows: pyspark wants its zone for times
 
     @property
     def many(self) -> int:

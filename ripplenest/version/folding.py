@@ -71,7 +71,7 @@ class Fold:
         """The rows that an array stands for: part, label, row and multiplicity; 0 for the label of an empty bag."""
         *label, text, start = array
         assert isinstance(start, int)
-        bag = from_text(str(text), self.bag)
+        bag = from_text(str(text), self.bag, self.root, self.relation.fills)
         assert isinstance(bag, BagValue)
         for e in self.entries(bag, tuple(label), Numbers(start)):
             row = (*e.label.args, *to_leaves(e.row, self.parts[e.part].flat)) if e.count else ()

@@ -174,6 +174,80 @@ def test_a_bag_more(tmp_path):
         assert db.verify(deep=True).ok
 
 
+@rn.view
+def sided(C: Bag[Customer], M: Bag[Movie]):
+    """Whole rows with their bags on either side, where there is none."""
+    return [
+        {"gen": m.gen, "old": [o.orderkey for o in c.orders], "of": [d.orders for d, n in rn.right_join(C, M, same)]}
+        for c, m in rn.full_join(C, M, same)
+    ]
+
+
+def same(c, m):
+    return c.name == m.dir
+
+
+def test_fields_of_bags_that_an_outer_join_passes_on(tmp_path):
+    """Who has no partner is beside a row with empty bags, of the fields that its rows have now."""
+    with opened(shop(tmp_path, sided)) as db:
+        db.relation("C").rename("orders.orderkey", "no")
+        db.relation("C").add("orders.items.note", str, "")
+        db.relation("C").widen("orders.no", int | None)
+        db.rebuild()
+        with db.batch() as b:
+            b.insert("M", [movie("Up", "Comedy", "Ann")])
+        wanted = sided(C=[ANN, BOB], M=[*FILMS, movie("Up", "Comedy", "Ann")])
+        found = db.view("sided").rows()
+        assert sorted((str(r["gen"]), sorted(r["old"]), len(r["of"])) for r in found) == sorted(
+            (str(r["gen"]), sorted(r["old"]), len(r["of"])) for r in wanted
+        )
+        assert any("no" in o and "note" in i for r in found for of in r["of"] for o in of for i in o["items"])
+        assert db.verify().ok
+
+
+@rn.record
+class Line:
+    no: int
+    tags: Bag[Note]
+
+
+@rn.record
+class Bill:
+    id: int
+    lines: Bag[Line]
+
+
+def test_older_versions_show_fields_of_bags_that_were_arrays(tmp_path):
+    """An array from before lacks them, once and again, at every depth."""
+    bill = {"id": 1, "lines": [{"no": 1, "tags": [{"text": "a", "by": []}]}, {"no": 2, "tags": []}]}
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("B", Bill, key="id", immutable="lines")
+        db.load("B", [bill])
+        versions = [db.version]
+        assert db._store.snapshot().size("B.lines/arrays") == 1
+        for field, t, value in (
+            ("lines.price", rn.Decimal[6, 2] | None, Decimal("1.5")),
+            ("lines.tags.n", int, 7),
+            ("lines.more", Bag[str] | None, None),
+            ("lines.day", date, date(2024, 2, 29)),
+        ):
+            db.relation("B").add(field, t, value)
+            versions.append(db.version)
+        added = {"price": Decimal("1.5"), "more": None, "day": date(2024, 2, 29)}
+        tags = [{"text": "a", "by": [], "n": 7}]
+        wanted = [{"id": 1, "lines": [{"no": 1, "tags": tags, **added}, {"no": 2, "tags": [], **added}]}]
+        for version in versions:
+            old = db.relation("B").as_of(version).rows()
+            assert [{**b, "lines": sorted(b["lines"], key=lambda i: i["no"])} for b in old] == wanted
+            assert db.relation("B").changed_rows(since=version) == ([], [])
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("B").rename("lines.no", "number")
+        with db.batch() as b:
+            b.delete_key("B", id=1)
+        db.rollback(versions[0])
+        assert [i["number"] for b in db.relation("B").rows() for i in b["lines"]] == [1, 2] and db.verify().ok
+
+
 def test_older_versions_show_a_bag_that_came_as_null(tmp_path):
     state = shop(tmp_path / "state")
     with opened(state) as db:

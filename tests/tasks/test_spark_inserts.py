@@ -2,6 +2,7 @@
 comes nor what it does to views passes the driver."""
 
 from collections import Counter
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from support.by_tasks import all_by_tasks
+from support.edges import EDGES
 from support.shapes import JARHEAD, SHAPES
 from support.shop import ANN, BOB, FILMS, VIEWS, Customer, Movie, customer, item, movie, movies, order
 from support.totals import TOTALS
@@ -20,7 +22,7 @@ from ripplenest.data.room import Room
 from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
 from ripplenest.intake.operations import Verb
 from ripplenest.intake.spread import Spread
-from ripplenest.nrc.types import Record
+from ripplenest.nrc.types import Base, Record
 from ripplenest.run import inputs, propagate
 from ripplenest.store.files import Filed
 from ripplenest.tasks import jobs, joins
@@ -218,3 +220,40 @@ def test_workers_that_do_not_see_the_folder(
         assert db.relation("M").count() == len(CAME)
         with pytest.raises(BatchConflict), db.batch("s", 1) as b:
             b.insert("M", arrow(db, "M", CAME[1:]))
+
+
+@rn.record
+class Moment:
+    at: datetime | None
+
+
+@rn.record
+class Edge:
+    k: int
+    at: datetime
+    day: date | None
+    raw: bytes
+    part: rn.Decimal[38, 3]
+    moments: Bag[Moment]
+
+
+def test_fields_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
+    """At the edges of what they may be, also inside of bags."""
+    kinds = [EDGES[Base(kind, True)] for kind in ("timestamp", "date", "binary")]
+    days: list[Any] = [dict(zip(("at", "day", "raw"), values, strict=True)) for values in zip(*kinds, strict=True)]
+    own = [{"at": day["at"]} for day in days]
+    parts = EDGES[Base("decimal", True, 38, 3)]
+    rows = [{"k": i, **day, "part": parts[-i], "moments": [*own[i:], {"at": None}]} for i, day in enumerate(days)]
+    with rn.open(tmp_path, engine="spark", spark=spark) as db:
+        for name in ("L", "B"):
+            db.relation(name, Edge, key="k")
+        df = frame(spark, db, "L", rows)
+        db.load("L", df)
+        with db.batch() as b:
+            b.insert("B", df)
+        with db.batch() as b:
+            b.upsert("B", df)
+        assert b.report.rows_in == {}
+        for name in ("L", "B"):
+            found = [{**row, "moments": sorted(row["moments"], key=repr)} for row in db.relation(name).rows()]
+            assert found == [{**row, "moments": sorted(row["moments"], key=repr)} for row in rows]
