@@ -13,13 +13,14 @@ the map, which so has rows in proportion to what they are summed by.
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice, permutations, product
 
 from attrs import evolve, frozen
 
 from ripplenest.delta.added import added, replaced
 from ripplenest.delta.program import Map, MapKind
+from ripplenest.delta.texts import Text
 from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension, is_total, term
 from ripplenest.nrc.paths import columns_read, map_columns
@@ -30,6 +31,8 @@ from ripplenest.nrc.walk import Names, free_vars, rebuild_elem, replace_elem
 
 MAX_ORDERS = 120  # orders of generators that are tried to find the canonical one
 SYMMETRIC = frozenset({"eq", "ne", "same"})
+TEXT = Text()
+Said = Callable[[Elem], str]
 
 
 @frozen
@@ -178,20 +181,20 @@ class _Named:
 def _named(c: Comprehension, columns: Columns) -> _Named:
     """The map of a component: equal components give equal maps, whatever their variables are called."""
     order = min(_orders(c, columns), key=lambda order: _signature(c, columns, order))
+    said = _said(c, {var: i for i, (var, _) in enumerate(order)})
     names = Names()
     variables: dict[str, Elem] = {var: Var(names.fresh(_hint(rel.name))) for var, rel in order}
     fields = Names()
-    rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
 
     def named(terms: Sequence[Elem]) -> tuple[tuple[Elem, str], ...]:
-        return tuple((t, fields.fresh(t.field if isinstance(t, Proj) else "value")) for t in _ranked(terms, rank))
+        return tuple((t, fields.fresh(t.field if isinstance(t, Proj) else "value")) for t in _ranked(terms, said))
 
     kept = named(columns.kept)
-    summed = tuple(map(named, sorted(columns.summed, key=lambda m: _texts(m, rank))))
+    summed = tuple(map(named, sorted(columns.summed, key=lambda m: _texts(m, said))))
     head = (*kept, *(factor for monomial in summed for factor in monomial))
     made = Comprehension(
         tuple((_name(variables[var]), rel) for var, rel in order),
-        tuple(replace_elem(_oriented(t, rank), variables) for t in _ranked(c.conditions, rank)),
+        tuple(replace_elem(_oriented(t, said), variables) for t in _ranked(c.conditions, said)),
         Tuple(tuple((name, replace_elem(t, variables)) for t, name in head)),
     )
     return _Named(_map(made, tuple(tuple(name for _, name in monomial) for monomial in summed)), kept, summed)
@@ -212,8 +215,8 @@ def _map(c: Comprehension, summed: tuple[tuple[str, ...], ...]) -> Map:
     made = Record(tuple((name, elem_type(t, types)) for name, t in c.head.fields))
     factors = {name for monomial in summed for name in monomial}
     row = Record(tuple((name, _kept(t) if name in factors else t) for name, t in made.fields))
-    sums = ["·".join(monomial) for monomial in summed]
-    text = repr((c.generators, c.conditions, c.head, *([sums] if sums else ())))
+    sums = [[row.names.index(name) for name in monomial] for monomial in summed]
+    text = repr((TEXT.product(c), TEXT.type(row), sums))
     name = f"M/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     return Map(name, MapKind.AUXILIARY, row, term((c,), made), (c,), summed=summed)
 
@@ -240,34 +243,40 @@ def _orders(c: Comprehension, columns: Columns) -> Iterator[tuple[Generator, ...
 
 def _look(g: Generator, c: Comprehension, columns: Columns) -> tuple[str, ...]:
     """The part of a generator and the terms about it, with the others known by their parts only."""
-    rank: dict[str, Elem] = {var: Var("own" if var == g[0] else rel.name) for var, rel in c.generators}
+    said = _said(c, {var: "own" if var == g[0] else rel.name for var, rel in c.generators})
     own = (t for t in (*c.conditions, *columns.every) if g[0] in free_vars(t))
-    return (g[1].name, *sorted(_text(t, rank) for t in own))
+    return (g[1].name, *sorted(_text(t, said) for t in own))
 
 
 def _signature(c: Comprehension, columns: Columns, order: tuple[Generator, ...]) -> tuple[str, ...]:
-    rank = {var: Var(f"x{i}") for i, (var, _) in enumerate(order)}
-    products = sorted("·".join(_texts(m, rank)) for m in columns.summed)
-    return ("", *_texts(c.conditions, rank), "", *_texts(columns.kept, rank), "", *products)
+    said = _said(c, {var: i for i, (var, _) in enumerate(order)})
+    products = sorted("·".join(_texts(m, said)) for m in columns.summed)
+    return ("", *_texts(c.conditions, said), "", *_texts(columns.kept, said), "", *products)
 
 
-def _ranked(terms: Sequence[Elem], rank: Mapping[str, Elem]) -> list[Elem]:
-    return sorted(terms, key=lambda t: _text(t, rank))
+def _said(c: Comprehension, place: Mapping[str, object]) -> Said:
+    """How terms of ``c`` are told apart, whose variables are known by their ``place``."""
+    types = c.variables()
+    return lambda t: TEXT.elem(t, types, place)
 
 
-def _texts(terms: Sequence[Elem], rank: Mapping[str, Elem]) -> list[str]:
-    return sorted(_text(t, rank) for t in terms)
+def _ranked(terms: Sequence[Elem], said: Said) -> list[Elem]:
+    return sorted(terms, key=lambda t: _text(t, said))
 
 
-def _text(t: Elem, rank: Mapping[str, Elem]) -> str:
-    return repr(replace_elem(_oriented(t, rank), rank))
+def _texts(terms: Sequence[Elem], said: Said) -> list[str]:
+    return sorted(_text(t, said) for t in terms)
 
 
-def _oriented(t: Elem, rank: Mapping[str, Elem]) -> Elem:
+def _text(t: Elem, said: Said) -> str:
+    return said(_oriented(t, said))
+
+
+def _oriented(t: Elem, said: Said) -> Elem:
     """Both sides of = in one order."""
-    t = rebuild_elem(t, lambda a: _oriented(a, rank))
+    t = rebuild_elem(t, lambda a: _oriented(a, said))
     if isinstance(t, Call) and t.fn in SYMMETRIC:
-        return Call(t.fn, tuple(sorted(t.args, key=lambda a: repr(replace_elem(a, rank)))))
+        return Call(t.fn, tuple(sorted(t.args, key=said)))
     return t
 
 

@@ -13,16 +13,15 @@ Law (shared): views that share groups have the rows that each has alone.
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import assert_never
 
 from attrs import evolve, frozen
 
 from ripplenest.delta.pull import FOLDED
 from ripplenest.delta.ranking import RANKED, Ranking
 from ripplenest.delta.strata import Cut
+from ripplenest.delta.texts import Text
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import (
-    Call,
     DictExpr,
     DictLit,
     Elem,
@@ -30,14 +29,10 @@ from ripplenest.nrc.syntax import (
     GroupRel,
     InL,
     IsSite,
-    Lit,
     OutL,
-    Proj,
-    Tuple,
-    Var,
 )
-from ripplenest.nrc.typecheck import dict_type, elem_type
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Site, Type
+from ripplenest.nrc.typecheck import dict_type
+from ripplenest.nrc.types import Site
 from ripplenest.nrc.walk import nodes, rebuild, rebuild_dict, rebuild_elem
 from ripplenest.shred.sites import KeptDictionary
 
@@ -94,7 +89,7 @@ def shared(cuts: Sequence[Cut | Ranking], kept: Mapping[str, KeptDictionary], pa
     for c in cuts:
         site = c.definition.site.name
         if not kept[site].domain and _is_of(kept[site].products, {*parts, *found.names, site}):
-            text = _Text({**{part: part for part in parts}, **found.names, site: OWN})
+            text = Text({**{part: part for part in parts}, **found.names, site: OWN})
             names = _called(c, text, kept[site].products)
             if all(found.names.get(name) == made or made not in found.names.values() for name, made in names.items()):
                 found = Shared({**found.names, **names})
@@ -116,7 +111,7 @@ def _sites(node: object) -> Iterator[str]:
             yield site.name
 
 
-def _called(c: Cut | Ranking, text: "_Text", products: Sequence[Comprehension]) -> dict[str, str]:
+def _called(c: Cut | Ranking, text: Text, products: Sequence[Comprehension]) -> dict[str, str]:
     """What views call the maps of ``c``."""
     rows = sorted(map(text.product, products))
     if isinstance(c, Cut):
@@ -131,55 +126,3 @@ def _called(c: Cut | Ranking, text: "_Text", products: Sequence[Comprehension]) 
 
 def _digest(kind: str, *of: object) -> str:
     return f"{kind}/{hashlib.sha256(repr(of).encode()).hexdigest()[:16]}"
-
-
-@frozen
-class _Text:
-    """Products as texts that name nothing of a view: variables and fields by number, what is read as ``names`` say."""
-
-    names: Mapping[str, str]
-
-    def product(self, c: Comprehension) -> str:
-        types, place = c.variables(), {var: i for i, (var, _) in enumerate(c.generators)}
-        read = [(type(rel).__name__, self.names[rel.name], rel.at.name) for _, rel in c.generators]
-        conditions = sorted(self.elem(t, types, place) for t in c.conditions)
-        times = sorted(self.elem(t, types, place) for t in c.times)
-        return repr((read, conditions, self.elem(c.head, types, place), c.weight, times))
-
-    def elem(self, t: Elem, types: Mapping[str, Type], place: Mapping[str, int]) -> str:
-        match t:
-            case Var(name):
-                return f"x{place[name]}"
-            case Proj(of, name):
-                row = elem_type(of, types)
-                assert isinstance(row, Record)
-                return f"{self.elem(of, types, place)}.{row.names.index(name)}"
-            case Lit():
-                return repr(t)
-            case Call(fn, args):
-                return f"{fn}{[self.elem(a, types, place) for a in args]}"
-            case Tuple(fields):
-                return f"{[self.elem(a, types, place) for _, a in fields]}"
-            case InL(site, args):
-                return f"in {self.names[site]}{[self.elem(a, types, place) for _, a in args]}"
-            case OutL(label, site, param):
-                number = [name for name, _ in site.params].index(param)
-                return f"out {self.names[site.name]} {number} {self.elem(label, types, place)}"
-            case IsSite(label, site_name):
-                return f"is {self.names[site_name]} {self.elem(label, types, place)}"
-            case _:
-                assert_never(t)
-
-    def type(self, t: Type) -> str:
-        """The columns that a flat type has."""
-        match t:
-            case Base():
-                return repr(t)
-            case Record(fields):
-                return f"{[self.type(inner) for _, inner in fields]}"
-            case Label(sites, is_null):
-                return f"{[(self.names[s.name], [self.type(p) for _, p in s.params]) for s in sites]}{is_null}"
-            case Bag() | Dict():
-                raise AssertionError(f"{t} is no type of columns")
-            case _:
-                assert_never(t)
