@@ -1,4 +1,5 @@
-"""Rows from files: Parquet as it is, and JSON lines read as the types that the relation has.
+"""Rows from files, and from folders of files: Parquet as it is, and JSON lines, which may be compressed, read as the
+types that the relation has.
 
 Dates are texts such as "2024-02-29", timestamps ISO 8601 (without a zone: UTC), decimals numbers or texts, binary is
 UTF-8; what is missing is NULL, where rows need not be whole.
@@ -11,7 +12,9 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeGuard
 
@@ -22,6 +25,7 @@ import pyarrow.parquet
 
 from ripplenest.data.level_values import nested_type
 from ripplenest.data.rows import arrow_type
+from ripplenest.intake.folders import pieces
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first
 from ripplenest.nrc.types import Bag, Base, Record, Type
 
@@ -36,8 +40,24 @@ FilePath = str | os.PathLike[str]
 
 
 def is_path(rows: object) -> TypeGuard[FilePath]:
-    """Whether rows are to be read from a file."""
-    return isinstance(rows, os.PathLike) or (isinstance(rows, str) and (_is_uri(rows) or Path(rows).suffix in READERS))
+    """Whether rows are to be read from a file, or from those of a folder; also from one that cannot be read."""
+    return isinstance(rows, os.PathLike) or (isinstance(rows, str) and (_is_uri(rows) or _is_named(rows)))
+
+
+def _is_named(text: str) -> bool:
+    """Whether a text is the name of a file, or of a folder that is there."""
+    return _suffix(text) in READERS or Path(text).suffix in OTHERS or os.path.isdir(text)
+
+
+def _suffix(path: FilePath) -> str:
+    """What a file is, and how it is compressed."""
+    *_, kind, last = ("", "", *Path(path).suffixes)
+    return kind + last if last in COMPRESSED else last
+
+
+def is_opened(path: FilePath) -> bool:
+    """Whether Spark opens what is at ``path``, where it is asked for. All else is read here."""
+    return _is_uri(path) or Path(path).suffix in OPENED
 
 
 def has_few(path: FilePath, rows: int) -> bool:
@@ -56,14 +76,14 @@ def has_few(path: FilePath, rows: int) -> bool:
 def located(path: FilePath, where: str) -> str:
     """How Spark is told what is at ``path``. Raises WrongValue."""
     if _is_uri(path):
-        _check_suffix(path, where)
+        _check_suffix(path, where, OPENED)
         return os.fspath(path)
     return "file://" + GLOB.sub(r"\\\1", str(_found(path, where).absolute()))
 
 
 def are_lines(path: FilePath) -> bool:
     """Whether what is at ``path`` is lines of JSON."""
-    return PIECES[Path(path).suffix] is _json_pieces
+    return Path(path).suffix != ".parquet"
 
 
 def of_lines(
@@ -109,22 +129,22 @@ def lines_schema(row: Type, where: str) -> pa.Schema:
     return _schema(_fields(row, where))
 
 
-def read_file(path: FilePath, row: Type, where: str) -> pa.Table:
-    """The rows of a file, or of all files of a folder of Parquet. Raises WrongValue or WrongColumns."""
-    file = _found(path, where)
-    where = f"{where}: {file}"
-    try:
-        return READERS[file.suffix](file, row, where)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
+def read_file(path: FilePath, row: Type, where: str) -> Iterator[pa.Table]:
+    """The rows of a file, or those of each file of a folder. Raises WrongValue or WrongColumns."""
+    for piece in pieces(_found(path, where), where):
+        read = READERS[_checked(piece.file, where)]
+        with _readable(f"{where}: {piece.file}"):
+            yield piece.whole(read(piece.file, piece.row(row), f"{where}: {piece.file}"), row, where)
 
 
 def check_whole(path: FilePath, row: Type, where: str) -> None:
     """Raises WrongColumns for lines of JSON of which some field is missing, at any depth. What takes the place of
     stored rows is whole: what a document does not say would be lost."""
-    file = _found(path, where)
-    if READERS[file.suffix] is _json_lines:
-        raise_first(_unsaid(_lines(file), row, lambda i: f"{where}: {file}: line {i + 1}"))
+    for piece in pieces(_found(path, where), where):
+        if READERS[_checked(piece.file, where)] is _json_lines:
+            named = partial("{}: {}: line {}".format, where, piece.file)
+            with lines_of(piece.file) as lines:
+                raise_first(_unsaid(lines, piece.row(row), lambda i, named=named: named(i + 1)))  # type: ignore[misc]
 
 
 def _unsaid(lines: Iterable[bytes], row: Type, named: Callable[[int], str]) -> Iterator[RipplenestError]:
@@ -152,21 +172,31 @@ def _missing(value: object, t: Type, path: str) -> Iterator[str]:
 
 def file_pieces(path: FilePath, row: Type, where: str, rows: int) -> Iterator[pa.Table]:
     """The same in pieces, of at most ``rows`` rows where the file can be asked for so many; at least one."""
-    file = _found(path, where)
+    for piece in pieces(_found(path, where), where):
+        read = PIECES[_checked(piece.file, where)]
+        with _readable(f"{where}: {piece.file}"):
+            for table in read(piece.file, piece.row(row), f"{where}: {piece.file}", rows):
+                yield piece.whole(table, row, where)
+
+
+@contextmanager
+def _readable(where: str) -> Iterator[None]:
+    """What is wrong with the bytes of a file, in our words."""
     try:
-        yield from PIECES[file.suffix](file, row, f"{where}: {file}", rows)
+        yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise WrongValue(CANNOT_BE_READ, where=f"{where}: {file}", got=type(error).__name__) from None
+        raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
 
 
 def _found(path: FilePath, where: str) -> Path:
-    """The file, which is one of this machine."""
+    """The file or folder, which is one of this machine."""
     file = Path(path)
     if _is_uri(path):
         scheme = os.fspath(path).partition(":")[0]
         what, possible = "a file that is opened by Spark alone", ['engine="spark"', "a path of this machine"]
         raise WrongValue(what, where=f"{where}: {path}", got=scheme, possible=possible)
-    _check_suffix(path, where)
+    if not file.is_dir():
+        _check_suffix(path, where, READERS)
     if not file.exists():
         raise WrongValue("there is no such file", where=f"{where}: {file}")
     return file
@@ -176,10 +206,22 @@ def _is_uri(path: FilePath) -> bool:
     return isinstance(path, str) and SCHEME.match(path) is not None
 
 
-def _check_suffix(path: FilePath, where: str) -> None:
-    suffix = Path(path).suffix
-    if suffix not in READERS:
-        raise WrongValue("not a file of rows", where=f"{where}: {path}", got=suffix or "no suffix", possible=READERS)
+def _check_suffix(path: FilePath, where: str, known: Collection[str]) -> None:
+    suffix = _suffix(path)
+    if suffix not in known:
+        other = OTHERS.get(suffix.removesuffix(Path(path).suffix) or suffix)
+        lines = [kind for kind in known if kind in LINES and kind.count(".") == 1]
+        possible = [] if other is None else [other]
+        compressed = f"; {', '.join(lines)} also {', '.join(COMPRESSED)}" if known is READERS else ""
+        wanted = ", ".join([".parquet", *lines]) + compressed
+        where, got = f"{where}: {path}", suffix or "no suffix"
+        raise WrongValue("not a file of rows", where=where, wanted=wanted, got=got, possible=possible)
+
+
+def _checked(file: Path, where: str) -> str:
+    """The suffix of a file of rows."""
+    _check_suffix(file, where, READERS)
+    return _suffix(file)
 
 
 def _fields(row: Type, where: str) -> Record:
@@ -189,32 +231,26 @@ def _fields(row: Type, where: str) -> Record:
 
 
 def _parquet(file: Path, _row: Type, _where: str) -> pa.Table:
-    return pyarrow.parquet.read_table(file)
+    return pyarrow.parquet.read_table(file, partitioning=None)
 
 
 def _parquet_pieces(file: Path, _row: Type, _where: str, rows: int) -> Iterator[pa.Table]:
-    if file.is_dir():
-        from pyarrow import dataset  # noqa: PLC0415 - for folders alone
-
-        found = dataset.dataset(str(file), format="parquet", partitioning="hive")
-        schema = found.schema
-        batches = found.to_batches(batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False)
-    else:
-        one = pyarrow.parquet.ParquetFile(file, pre_buffer=False)
-        schema, batches = one.schema_arrow, one.iter_batches(rows, use_threads=False)
+    one = pyarrow.parquet.ParquetFile(file, pre_buffer=False)
+    schema, batches = one.schema_arrow, one.iter_batches(rows, use_threads=False)
     yield schema.empty_table()
     yield from (pa.Table.from_batches([batch]) for batch in batches)
 
 
 def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
     fields = _fields(row, where)
-    if not any(line.strip() for line in _lines(file)):
-        return _schema(fields).empty_table()
+    with lines_of(file) as lines:
+        if not any(line.strip() for line in lines):
+            return _schema(fields).empty_table()
     try:
-        return _typed(file, fields)
+        with lines_of(file) as lines:
+            return _typed(lines, fields)
     except pa.ArrowException:
-        for i, line in enumerate(_lines(file)):
-            _check_line(line, fields, f"{where}: line {i + 1}")
+        _check_lines(file, fields, where)
         raise
 
 
@@ -222,23 +258,37 @@ def _json_pieces(file: Path, row: Type, where: str, _rows: int) -> Iterator[pa.T
     fields = _fields(row, where)
     yield _schema(fields).empty_table()
     try:
-        for block in _blocks(file):
-            if block.strip():
-                yield _typed(io.BytesIO(block), fields)
+        with lines_of(file) as lines:
+            while block := lines.read(BLOCK >> 1):
+                block += lines.readline()  # whole lines
+                if block.strip():
+                    yield _typed(io.BytesIO(block), fields)
     except pa.ArrowException:
-        for i, line in enumerate(_lines(file)):
-            _check_line(line, fields, f"{where}: line {i + 1}")
+        _check_lines(file, fields, where)
         raise
 
 
-def _blocks(file: Path) -> Iterator[bytes]:
-    """The bytes of a file, some whole lines at a time."""
-    with file.open("rb") as lines:
-        while block := lines.read(BLOCK >> 1):
-            yield block + lines.readline()
+@contextmanager
+def lines_of(file: Path) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, which may be compressed. Raises OSError for bytes that are not so."""
+    compressed = file.suffix in COMPRESSED
+    if compressed and not file.stat().st_size:
+        raise OSError("an empty file is nothing that was compressed")
+    with pa.input_stream(str(file), compression=COMPRESSED.get(file.suffix)) as stream:
+        yield io.BufferedReader(stream, buffer_size=1 << 16)
 
 
-def _typed(file: "Path | io.BytesIO", row: Record) -> pa.Table:
+def _check_lines(file: Path, row: Record, where: str) -> None:
+    """Raises WrongColumns or WrongValue for the first line that is wrong."""
+    with lines_of(file) as lines:
+        for i, line in enumerate(lines):
+            if not i and file.suffixes[-1:] == [".json"] and line.lstrip().startswith(b"["):
+                what, possible = "one document, and not a document on each line", ["rn.json(json.load(open(path)))"]
+                raise WrongValue(what, where=where, wanted=row, possible=possible)
+            _check_line(line, row, f"{where}: line {i + 1}")
+
+
+def _typed(file: io.BufferedIOBase, row: Record) -> pa.Table:
     schema, written = _schema(row), pa.schema([(name, nested_type(t, _written)) for name, t in row.fields])
     how = pyarrow.json.ParseOptions(explicit_schema=written, unexpected_field_behavior="error")
     found = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=BLOCK), how)
@@ -247,11 +297,6 @@ def _typed(file: "Path | io.BytesIO", row: Record) -> pa.Table:
 
 def _schema(row: Record) -> pa.Schema:
     return pa.schema([(name, nested_type(t)) for name, t in row.fields])
-
-
-def _lines(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as lines:
-        yield from lines
 
 
 def _check_line(line: bytes, row: Record, where: str) -> None:
@@ -296,13 +341,23 @@ def _written(base: Base) -> pa.DataType:
     return pa.string() if base.kind == "date" else arrow_type(base)
 
 
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+OPENED = (".parquet", ".jsonl", ".ndjson")  # by Spark
+LINES = tuple(kind + how for kind in (".jsonl", ".ndjson", ".json") for how in ("", *COMPRESSED))
 PIECES: Mapping[str, Callable[[Path, Type, str, int], Iterator[pa.Table]]] = {
     ".parquet": _parquet_pieces,
-    ".jsonl": _json_pieces,
-    ".ndjson": _json_pieces,
+    **dict.fromkeys(LINES, _json_pieces),
 }
 READERS: Mapping[str, Callable[[Path, Type, str], pa.Table]] = {
     ".parquet": _parquet,
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
+    **dict.fromkeys(LINES, _json_lines),
+}
+OTHERS = {  # what files of other kinds are read by
+    ".csv": "pyarrow.csv.read_csv(path)",
+    ".tsv": "pyarrow.csv.read_csv(path, parse_options=pyarrow.csv.ParseOptions(delimiter='\\t'))",
+    ".avro": "polars.read_avro(path)",
+    ".orc": "pyarrow.orc.read_table(path)",
+    ".arrow": "pyarrow.ipc.open_file(path).read_all()",
+    ".feather": "pyarrow.feather.read_table(path)",
+    ".xlsx": "polars.read_excel(path)",
 }

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ripplenest.data.columnar import without_gaps
 from ripplenest.data.levels import Level
 from ripplenest.data.room import FEWEST, Room
+from ripplenest.data.spool import concatenated
 from ripplenest.intake.files import check_whole, file_pieces, is_path, read_file
 from ripplenest.intake.given import Given
 from ripplenest.intake.messages import Json
@@ -27,7 +28,7 @@ PYTHON = 1 << 9  # bytes that a row takes in Python, about
 BATCH = 1 << 16  # rows that a file is asked for at a time
 TINY = 4  # rows of a bag that are read one by one
 Source: TypeAlias = pa.Table | Sequence[object]  # rows as they came
-WANTED = "dicts, records, a pyarrow.Table, a DataFrame, rn.json(...), or a path of Parquet or JSON lines"
+WANTED = "dicts, records, a pyarrow.Table, a DataFrame, rn.json(...), or a path of files of Parquet or JSON lines"
 # What Arrow raises, often with the value in it: bytes that are no text, nanoseconds, years beyond 9999, unknown zones,
 # structs of which two fields have one name.
 UNREADABLE = (ValueError, OverflowError, LookupError, pa.ArrowException)
@@ -40,13 +41,14 @@ def read_rows(rows: object, row: Type, where: str, key: Sequence[str] = (), *, w
     Inner bags come as lists, inner records as dicts or records. Raises WrongColumns or WrongValue with the path of the
     culprit, such as ``rows[17].items[2].qty``, and with the first others.
     """
-    if isinstance(rows, Json):
-        found = rows.table(row, where, whole=whole)
-    else:
-        found = read_file(rows, row, where) if is_path(rows) else _table(rows, where)
-    if whole and is_path(rows):
-        check_whole(rows, row, where)
-    return next(_given([_python_rows(rows, where) if found is None else found], row, where, key))
+    if is_path(rows):
+        tables = list(read_file(rows, row, where))
+        if whole:
+            check_whole(rows, row, where)
+        found = list(_given(tables, row, where, key))
+        return found[0] if len(found) == 1 else Given(row, level=concatenated([piece.level for piece in found]))
+    table = rows.table(row, where, whole=whole) if isinstance(rows, Json) else _table(rows, where)
+    return next(_given([_python_rows(rows, where) if table is None else table], row, where, key))
 
 
 def read_pieces(rows: object, row: Type, where: str, key: Sequence[str], room: Room) -> Iterator[Given]:

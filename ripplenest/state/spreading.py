@@ -18,7 +18,7 @@ from ripplenest.errors import CorruptState
 from ripplenest.intake import operations
 from ripplenest.intake.apply import is_found
 from ripplenest.intake.columns import Culprit
-from ripplenest.intake.files import has_few, is_path
+from ripplenest.intake.files import has_few, is_opened, is_path
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import is_frame, read_rows
 from ripplenest.intake.operations import Operation, Verb, Write
@@ -95,7 +95,8 @@ class Spreading:
         does."""
         if self.tasks is None or not r.parts[r.name].types:
             return None, rows
-        if self.engines.wanted == "spark" and is_path(rows) and not has_few(rows, operations.SPREAD):
+        is_there = self.engines.wanted == "spark" and is_path(rows) and is_opened(rows)
+        if is_there and is_path(rows) and not has_few(rows, operations.SPREAD):
             tasks = self.tasks()
             return tasks, tasks.opened(rows, row, where, whole)
         if is_frame(rows) and self.tasks().takes(rows):

@@ -12,10 +12,14 @@ arrays that were read.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 
+import numpy as np
+import pyarrow as pa
 from attrs import field, frozen
 
+from ripplenest.data.argsort import argsort
 from ripplenest.data.columnar import among
 from ripplenest.data.columns import from_leaves, to_leaves
 from ripplenest.data.index import Places, Wanted, key_rows, wanted
@@ -29,6 +33,7 @@ from ripplenest.nrc.types import LONG, STRING, Bag, Base
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import Entry, nest, shred_bag
 from ripplenest.store.specs import Columns, TableSpec
+from ripplenest.version.arrays import Texts, Unclear, is_much
 from ripplenest.version.version import AccessKeys, Sized, Version
 
 
@@ -189,7 +194,7 @@ def folded(
     """
     stored, numbers = dict(changes), array_numbers(before.version + 1) if numbers is None else numbers
     for fold in folds:
-        own = {part: stored.pop(part).counts() for part in fold.parts if part in stored}
+        own = {part: stored.pop(part) for part in fold.parts if part in stored}
         if own:
             stored[fold.table] = _arrays(fold, own, before.tables, numbers)
     return {table: rows for table, rows in stored.items() if not rows.is_empty}
@@ -206,9 +211,31 @@ def unfolded(folds: Collection[Fold], before: Unfolding) -> dict[str, Rows]:
     return {table: rows for table, rows in stored.items() if not rows.is_empty}
 
 
-def _arrays(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized, numbers: Numbers) -> Rows:
-    """The change of the arrays of the labels whose rows change: one that is not equal to what was there is numbered
-    anew."""
+def _arrays(fold: Fold, came: Mapping[str, Rows], before: Sized, numbers: Numbers) -> Rows:
+    """The change of the arrays of the labels whose rows change."""
+    if is_much(came):
+        with suppress(Unclear):
+            return _new_arrays(fold, came, before, numbers)
+    return _each_array(fold, {part: rows.counts() for part, rows in came.items()}, before, numbers)
+
+
+def _new_arrays(fold: Fold, came: Mapping[str, Rows], before: Sized, numbers: Numbers) -> Rows:
+    """The same of bags that were not there, all at once. Raises Unclear where one was, or columns do not say it."""
+    made = Texts(fold.parts, came).bags(fold.root)
+    width, n = len(fold.label), len(made.texts)
+    labels = Rows.of_columns(fold.types[:width], [c.combine_chunks() for c in made.labels.columns])
+    if not n or (before.size(fold.table) and len(before.probe(fold.table, fold.label, labels))):
+        raise Unclear
+    order = argsort(made.firsts)
+    taken = numbers.take(int(made.numbers.sum()))
+    starts = np.empty(n, np.int64)
+    starts[order] = taken.start + np.cumsum(made.numbers[order]) - made.numbers[order]
+    columns = [*(c.combine_chunks() for c in made.labels.columns), made.texts.cast(pa.string()), pa.array(starts)]
+    return Rows.of_columns(fold.types, columns).consolidated()
+
+
+def _each_array(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized, numbers: Numbers) -> Rows:
+    """The same one by one: an array that is not equal to what was there is numbered anew."""
     width = len(fold.label)
     labels = dict.fromkeys(row[:width] for row in changes.get(fold.root, {}))
     if not labels:

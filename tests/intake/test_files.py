@@ -1,9 +1,11 @@
 """Rows from Parquet and JSON lines are the rows that were written; what is wrong with a file is said with its line."""
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from support.states import refused
 import ripplenest as rn
 from ripplenest import Bag, errors
 from ripplenest import Decimal as Dec
+from ripplenest.intake import files
+from ripplenest.nrc.surface.records import annotation_type
 
 
 @rn.record
@@ -63,6 +67,60 @@ def json_lines(folder: Path, suffix: str = "jsonl") -> Path:
     return path
 
 
+def compressed(folder: Path, suffix: str) -> Path:
+    path = json_lines(folder, suffix)
+    text = path.read_bytes()
+    with pa.output_stream(
+        str(path), compression={"gz": "gzip", "bz2": "bz2", "zst": "zstd"}[suffix[-3:].strip(".")]
+    ) as out:
+        out.write(text)
+    return path
+
+
+def as_spark_writes(folder: Path) -> Path:
+    """With marks and sums beside the files, which are no rows."""
+    path = parquet(folder).rename(folder / "rows")
+    (path / "_SUCCESS").write_text("")
+    (path / ".one.parquet.crc").write_text("crc")
+    (path / "_temporary").mkdir()
+    (path / "_temporary" / "three.parquet").write_text("no")
+    return path
+
+
+def of_lines(folder: Path) -> Path:
+    """Files of several kinds, one of them in a folder inside."""
+    (folder / "rows" / "inner").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(ROWS[1:20]), folder / "rows" / "inner" / "one.parquet")
+    for name, some in (("a.jsonl", [ROWS[0]]), ("b.json", ROWS[20:30]), ("c.ndjson", ROWS[30:]), ("d.jsonl", [])):
+        (folder / "rows" / name).write_text("".join(json.dumps(row, default=as_json) + "\n" for row in some))
+    return folder / "rows"
+
+
+def by_values(folder: Path) -> Path:
+    """Of which folders say what is open, and its weight."""
+    for i, row in enumerate(ROWS):
+        weight = "__HIVE_DEFAULT_PARTITION__" if row["weight"] is None else row["weight"]
+        inner = folder / "rows" / f"open={str(row['open']).lower()}" / f"weight={weight}"
+        inner.mkdir(parents=True, exist_ok=True)
+        said = [{name: value for name, value in row.items() if name not in ("open", "weight")}]
+        if i % 3:
+            table = pa.Table.from_pylist(said)
+            pq.write_table(table, inner / f"part-{i}.parquet")
+        else:
+            (inner / f"part-{i}.jsonl").write_text(json.dumps(said[0], default=as_json))
+    return folder / "rows"
+
+
+WRITERS = {
+    "parquet": parquet,
+    **{suffix: partial(json_lines, suffix=suffix) for suffix in ("jsonl", "ndjson", "json")},
+    **{suffix: partial(compressed, suffix=suffix) for suffix in ("jsonl.gz", "ndjson.bz2", "json.zst")},
+    "spark": as_spark_writes,
+    "lines": of_lines,
+    "values": by_values,
+}
+
+
 @pytest.fixture
 def db(tmp_path: Path) -> rn.Database:
     db = rn.open(tmp_path / "s", engine="local")
@@ -70,7 +128,7 @@ def db(tmp_path: Path) -> rn.Database:
     return db
 
 
-@pytest.mark.parametrize("write", [parquet, json_lines, lambda folder: json_lines(folder, "ndjson")])
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("kind", [str, Path])
 def test_files_are_the_rows_that_were_written(
     db: rn.Database, tmp_path: Path, write: Callable[[Path], Path], kind: Callable[[Path], Any]
@@ -88,6 +146,90 @@ def test_files_are_the_rows_that_were_written(
     with db.batch("files", 1) as b:
         b.insert("O", ROWS)
     assert not b.report.applied and len(db.relation("O").rows()) == len(ROWS)
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_pieces_are_the_same_rows(
+    tmp_path: Path, write: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a load, whose digest is that of rows which came otherwise; no file is opened before those that it comes after
+    are read."""
+    monkeypatch.setattr(files, "BLOCK", 2_000)
+    path = write(tmp_path)
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("O", Order, key="orderkey")
+        version = db.load("O", path)
+        assert db.load("O", ROWS) == version and db.relation("O").count() == len(ROWS)
+    row = annotation_type(Order, "O")
+    opened: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_parquet_pieces", "_json_pieces"):
+            read = getattr(files, name)
+            counted = lambda file, *rest, read=read: (opened.append(file), read(file, *rest))[1]  # noqa: E731
+            patch.setattr(files, "PIECES", {k: counted if v is read else v for k, v in files.PIECES.items()})
+        pieces, seen = files.file_pieces(path, row, "rows", 7), 0
+        for piece in pieces:
+            assert len(opened) <= seen + 1 and (piece.num_rows <= 7 or ".parquet" not in str(opened[-1]))
+            seen = len(opened)
+
+
+def test_folders_that_are_no_rows(db: rn.Database, tmp_path: Path) -> None:
+    """A table of a lake has files of older versions; a file has the columns that it would have alone."""
+    folder = as_spark_writes(tmp_path)
+    for name, said in (("_delta_log", "deltalake.DeltaTable(path)"), (".hoodie", "hudi")):
+        (folder / name).mkdir()
+        with refused(db, errors.WrongValue, "of older versions", said), db.batch() as b:
+            b.insert("O", folder)
+        (folder / name).rmdir()
+    (folder / "notes.txt").write_text("x")
+    with refused(db, errors.WrongValue, "notes.txt: not a file of rows", "got      .txt"), db.batch() as b:
+        b.insert("O", folder)
+    (folder / "notes.txt").unlink()
+    less = [{name: value for name, value in row.items() if name != "note"} for row in ROWS[:3]]
+    pq.write_table(pa.Table.from_pylist(less), folder / "zero.parquet")
+    for more in (lambda b: b.insert("O", folder), lambda _: db.load("O", folder)):
+        with refused(db, errors.WrongColumns, "zero.parquet: other columns"), db.batch() as b:
+            more(b)
+    (folder / "zero.parquet").unlink()
+    (folder / "z.jsonl").write_text("{")
+    with refused(db, errors.WrongValue, "z.jsonl: line 1: not a line of JSON"), db.batch() as b:
+        b.insert("O", folder)
+    (tmp_path / "none" / "_x").mkdir(parents=True)
+    with refused(db, errors.WrongValue, "a folder without files of rows"), db.batch() as b:
+        b.insert("O", str(tmp_path / "none"))
+    for said, shown in (
+        ("open=yes", "open: a value that is not of its type"),
+        ("at=2024-01-01", "a type that names of folders do not say"),
+        ("year=2024", "folders that name other columns"),
+        ("orderkey=1", "a column that the folder names, too"),
+    ):
+        table = pa.Table.from_pylist(ROWS[1:2])
+        drop = [name for name in ("open", "at") if said.startswith(name)]
+        (tmp_path / "p" / said).mkdir(parents=True)
+        pq.write_table(table.drop_columns(drop), tmp_path / "p" / said / "x.parquet")
+        with pytest.raises(rn.RipplenestError, match=shown), db.batch() as b:
+            b.insert("O", tmp_path / "p")
+        shutil.rmtree(tmp_path / "p")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl.gz", "jsonl.bz2", "jsonl.zst"])
+def test_what_was_compressed_is_whole(db: rn.Database, tmp_path: Path, suffix: str) -> None:
+    """Bytes that are cut off, or are none, are no fewer rows; several streams one after the other are all of them."""
+    path = compressed(tmp_path, suffix)
+    whole = path.read_bytes()
+    for wrong in (whole[:-3], whole[: len(whole) // 2], b"", b"{}\n"):
+        path.write_bytes(wrong)
+        with refused(db, errors.WrongValue, "cannot be read"), db.batch() as b:
+            b.insert("O", path)
+        with refused(db, errors.WrongValue, "cannot be read"):
+            db.load("O", path)
+    path.write_bytes(whole)
+    other = tmp_path / "two"
+    other.mkdir()
+    second = compressed(other, suffix).read_bytes()
+    path.write_bytes(whole + second)
+    with refused(db, errors.DuplicateKey, "rows[50]"), db.batch() as b:
+        b.insert("O", path)
 
 
 LINE = json.dumps(order(1), default=as_json)
@@ -142,16 +284,22 @@ def test_what_is_no_file_of_rows(db: rn.Database, tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_text("no")
     (tmp_path / "bad.jsonl").write_bytes(b"\xff")
     (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "all.json").write_text(" [{}, {}]")
     for path, shown in (
         (tmp_path / "none.jsonl", "there is no such file"),
         (tmp_path / "bad.parquet", "cannot be read"),
         (tmp_path / "bad.jsonl", "line 1: not a line of JSON"),
-        (tmp_path / "rows.csv", "possible .parquet, .jsonl, .ndjson"),
+        (tmp_path / "rows.csv", ".parquet, .jsonl, .ndjson, .json; .jsonl, .ndjson, .json also .gz, .bz2, .zst"),
+        (tmp_path / "rows.csv.gz", "possible pyarrow.csv.read_csv(path)"),
+        (tmp_path / "rows", "got      no suffix"),
+        (tmp_path / "all.json", "possible rn.json(json.load(open(path)))"),
+        ("rows.avro", "possible polars.read_avro(path)"),
+        ("s3://lake/rows.csv", "opened by Spark alone"),
     ):
         with refused(db, errors.WrongValue, shown), db.batch() as b:
             b.insert("O", path)
-    with refused(db, errors.WrongValue, "a path of Parquet or JSON lines"), db.batch() as b:
-        b.insert("O", "rows.csv")
+    with refused(db, errors.WrongValue, "a path of files of Parquet or JSON lines"), db.batch() as b:
+        b.insert("O", "rows")
     with db.batch() as b:
         b.insert("O", tmp_path / "empty.jsonl")
     assert b.report.rows_in == {}
