@@ -34,7 +34,7 @@ def in_duckdb(tables: dict[str, list[faq.Rows]], queries: list[str]) -> list[Cou
     return [Counter(duck.execute(q).fetchall()) for q in queries]
 
 
-@pytest.mark.parametrize("seed", range(many(2, 120)))
+@pytest.mark.parametrize("seed", range(many(1, 120)))
 def test_random_queries_are_those_of_brute_force(seed: int, tmp_path: Path) -> None:
     """Section "Functional Aggregate Queries": φ(x_F) = ⊕ ⊗ ψ over any hypergraph, and what updates leave of it
     (section "Incrementalize it!"), in each ring; alone also that of DuckDB, and inside of nested views."""
@@ -88,7 +88,7 @@ def count(name: str, q: faq.Faq, found: Counter[Any]) -> None:
     COUNTS.update(what if met else ())
 
 
-@pytest.mark.parametrize("seed", range(many(2, 60)))
+@pytest.mark.parametrize("seed", range(many(1, 60)))
 def test_inside_out_in_any_order(seed: int, tmp_path: Path) -> None:
     """Section "How do we go on and solve a FAQ?": InsideOut eliminates one variable after the other; written as a view,
     in any order, it comes to φ, and is kept fresh like that."""
@@ -123,7 +123,7 @@ def changed(db: rn.Database, tables: dict[str, list[faq.Rows]], goes: int, c: Ch
             tables[name] = held[goes:] + come
 
 
-@pytest.mark.parametrize("seed", range(many(2, 60)))
+@pytest.mark.parametrize("seed", range(many(1, 60)))
 def test_phi_after_an_update_is_phi_and_its_delta(seed: int, tmp_path: Path) -> None:
     """Section "Incrementalize it!": φ(ψ ⊕ δ) = φ(ψ) ⊕ φ(δ), for a factor ψ that changes by δ; and what comes and
     goes leaves nothing, in every ring."""

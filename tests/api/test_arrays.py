@@ -101,7 +101,7 @@ def test_arrays_by_columns_are_those_row_by_row(way: int) -> None:
 
 
 def life(way: int) -> None:
-    @settings(max_examples=many(12, 400), deadline=None)
+    @settings(max_examples=many(6, 400), deadline=None)
     @given(TOPS, TOPS)
     def ask(rows: list[Any], more: list[Any]) -> None:
         known = {row["key"] for row in rows}

@@ -161,7 +161,7 @@ def same(a: Any, b: Any) -> bool:
     return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
 
 
-@settings(max_examples=many(15, 150))
+@settings(max_examples=many(7, 150))
 @given(LOOSE)
 def test_rows_by_values_are_those_of_all_rows(rows: list[Any]) -> None:
     """Law: where(f=v) = [r | r in rows(), r.f = v], in their order, of views and relations, also by several fields,

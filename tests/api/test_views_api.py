@@ -84,7 +84,10 @@ def _struct(c):
     return c["custkey"], c["name"], orders
 
 
-@pytest.mark.parametrize("view", ON_SPARK, ids=lambda v: v.name)
+FEW = [v if i % 2 == 0 else pytest.param(v, marks=pytest.mark.long) for i, v in enumerate(ON_SPARK)]
+
+
+@pytest.mark.parametrize("view", FEW, ids=lambda v: v.name)
 def test_spark_gives_the_same(shop, view):
     db, steps = shop
     for _, (c, m), answers in steps:

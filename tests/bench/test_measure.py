@@ -63,7 +63,11 @@ def measured(folder: Path, polars: Pole, workload: Workload = JOIN) -> tuple[Mea
     return measure.measure(workload, DATA, ASKED, folder, duckdb, {"duckdb": duckdb, "polars": polars})
 
 
-@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=lambda w: w.name)
+OFTEN = ("f2", "nf2", "top10", "chain")  # one of each kind: nested, totals, first rows, rings
+ALL = [pytest.param(w, marks=[] if w.name in OFTEN else pytest.mark.long) for w in WORKLOADS.values()]
+
+
+@pytest.mark.parametrize("workload", ALL, ids=lambda w: w.name)
 def test_everything_is_there(workload: Workload, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "OPENINGS", 1)
     found, wrong = measured(folder, Pole(workload.name, workload.keys), workload)

@@ -92,7 +92,7 @@ def test_they_are_kept_fresh(policy: Any, tmp_path: Any) -> None:
         db.relation("E", Limit)
         for view in VIEWS:
             db.create(view)
-        for _ in range(many(12, 200)):
+        for _ in range(many(6, 200)):
             with db.batch() as b:
                 for name, held in rows.items():
                     gone = [row for row in held if random.random() < 0.4]

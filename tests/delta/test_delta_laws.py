@@ -76,7 +76,7 @@ def law_1(case: Case) -> None:
             dictionary_law(s, parts, batch, telescoped)
 
 
-@law(cases(), examples=many(100, 400))
+@law(cases(), examples=many(70, 400))
 def test_law_1(case: Case) -> None:
     """Proposition 4.1: h[R ⊎ ΔR] = h[R] ⊎ δ(h)[R, ΔR], for batches that change several parts at once."""
     law_1(case)
@@ -95,7 +95,7 @@ def test_law_1_long(case: Case) -> None:
     law_1(case)
 
 
-@law(cases(), examples=many(100, 400))
+@law(cases(), examples=many(70, 400))
 def test_law_1_part_by_part(case: Case) -> None:
     """h[P ⊎ ΔP] = h[P] ⊎ δ_P(h) for each single part P of the database, flat or dictionary."""
     s = shred(case.query)
@@ -104,7 +104,7 @@ def test_law_1_part_by_part(case: Case) -> None:
         flat_law(s, case.parts, batch.only(part), telescoped=False)
 
 
-@law(cases(), examples=many(100, 400))
+@law(cases(), examples=many(70, 400))
 def test_terms_without_sites_need_no_shredding(case: Case) -> None:
     """Law 1 on the nested database itself, for terms whose sng_ι do not depend on what changes."""
     (batch,) = case.batches
@@ -118,7 +118,7 @@ def test_terms_without_sites_need_no_shredding(case: Case) -> None:
     assert evaluate(case.query, after) == evaluate(case.query, before) + evaluate(change, state)
 
 
-@law(cases(), examples=many(100, 400))
+@law(cases(), examples=many(70, 400))
 def test_lemma_1(case: Case) -> None:
     """Lemma 1: δ(h) = ∅ for h^F and dictionaries that do not depend on what changes: nothing is left to run."""
     s = shred(case.query)

@@ -142,12 +142,12 @@ def cut_dictionary(cut: Definition, d: DictExpr) -> DictExpr:
             return d
 
 
-@law(grouped_case, examples=many(90, 600))
+@law(grouped_case, examples=many(60, 600))
 def test_theorem_8_with_groups(case: Case) -> None:
     assert nested(shred(case.query), case.parts) == evaluate(case.query, case.db)
 
 
-@law(grouped_case, examples=many(180, 600))
+@law(grouped_case, examples=many(120, 600))
 def test_folds_sink_and_keep_meaning(case: Case) -> None:
     sunk = sink(case.query)
     assert evaluate(sunk, case.db) == evaluate(case.query, case.db)
@@ -180,7 +180,7 @@ def again(e: Expr) -> Expr:
     return expr(e)
 
 
-@law(grouped_case, examples=600)
+@law(grouped_case, examples=many(300, 600))
 def test_the_cut_keeps_meaning(case: Case) -> None:
     s = shred(case.query)
     cutter = Cutter.of("v", (s.flat, *dictionaries(s.context)))

@@ -60,7 +60,7 @@ def _front(text: str, materialize: Materialize) -> Front:
 
 
 @pytest.mark.parametrize("materialize", ["full", "cost"])
-@law(examples=many(25, 2500))
+@law(examples=many(15, 2500))
 def test_a_view_of_another_name(materialize: Materialize, c: Choices) -> None:
     """Of any view; the shape of its maps says nothing of names."""
     schema = random_schema(c)

@@ -103,7 +103,7 @@ def outcome(rows: object, whole: bool, path: Path) -> tuple[Any, ...]:
         return type(error), re.sub(r" line (\d+)", lambda found: f"[{int(found[1]) - 1}]", said)
 
 
-@settings(max_examples=many(40, 1500), deadline=None)
+@settings(max_examples=many(20, 1500), deadline=None)
 @given(documents(), st.booleans())
 def test_documents_are_lines_of_a_file(found: list[dict[str, Any]], whole: bool) -> None:
     """Law: the same rows, digests and errors, whichever of the forms they have."""
@@ -118,7 +118,7 @@ def test_documents_are_lines_of_a_file(found: list[dict[str, Any]], whole: bool)
         assert outcome(rn.json(same), whole, path) == wanted
 
 
-@settings(max_examples=many(20, 300), deadline=None)
+@settings(max_examples=many(12, 300), deadline=None)
 @given(documents(), st.integers(1, 3))
 def test_documents_in_pieces(found: list[dict[str, Any]], at_once: int) -> None:
     """Law: their rows are those of all at once, and what is wrong has the same number."""

@@ -82,7 +82,7 @@ def count(level: Level) -> None:
     COUNTS[f"levels {level.levels}"] += 1
 
 
-@law(examples=many(110, 400))
+@law(examples=many(80, 400))
 def test_a_batch_is_refused_exactly_where_the_view_has_no_value(c: Choices) -> None:
     """Building, and recomputing a batch: accepted ⟺ the view has a value, in the widest reading; so wherever the
     reference interpreter has one of the term as it is written.

@@ -90,7 +90,7 @@ def law_8(c: Choices, schema: Schema, e: Expr) -> None:
         COUNTS.result(once.nested())
 
 
-@law(examples=many(250, 500))
+@law(examples=many(150, 500))
 def test_a_condition_its_negation_and_null_are_all(c: Choices) -> None:
     """for x in e where p ⊎ for x in e where not p ⊎ for x in e where p is null = e"""
     schema = random_schema(c)

@@ -38,20 +38,20 @@ def law_6(case: Case, options: Options = COST) -> None:
         assert running.nested() == result
 
 
-@law(cases(batches=3), examples=many(35, 100))
+@law(cases(batches=3), examples=many(24, 100))
 def test_law_6(case: Case) -> None:
     """The trigger program after any sequence of batches = recomputation (design law 6, theorem 8 after each batch)."""
     law_6(case)
 
 
-@law(cases(batches=2), examples=many(35, 100))
+@law(cases(batches=2), examples=many(24, 100))
 def test_law_6_with_domains(case: Case) -> None:
     """As law 6, with an explicit domain for every dictionary: both choices give the same view."""
     law_6(case, Options(force_domain=True))
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@law(correlated_cases, examples=many(35, 100))
+@law(correlated_cases, examples=many(24, 100))
 def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose inner bags are joined to the rows around them."""
     law_6(case, Options(force_domain=force_domain))
@@ -79,7 +79,7 @@ def test_law_6_long(force_domain: bool, case: Case) -> None:
     law_6(case, Options(force_domain=force_domain))
 
 
-@law(cases(), examples=many(35, 100))
+@law(cases(), examples=many(24, 100))
 def test_columns_of_a_program_are_those_of_its_types(case: Case) -> None:
     """Every map has the columns of its row type, and the view has the type of its term."""
     query = query_of(case.schema, case.query)

@@ -55,7 +55,7 @@ def batch(c: Choices, counts: Counter[Row], o: Ordering) -> Counter[Row]:
     return delta
 
 
-@law(examples=many(40, 250))
+@law(examples=many(28, 250))
 def test_refilling_is_sorting(c: Choices) -> None:
     """Law: refill = sort, over any history: ties, copies, NULL, NaN, keys that are emptied and filled again."""
     o, limit, counts = ordering(c, len(TYPES)), c.pick((1, 2, 3, 8)), Counter[Row]()

@@ -323,6 +323,7 @@ def start(tmp_path: Path, variables: Variables) -> None:
     assert list(tmp.iterdir()) == []
 
 
+@pytest.mark.long
 def test_spark_starts_quietly_and_leaves_nothing_behind(tmp_path: Path) -> None:
     start(tmp_path, {})
 
