@@ -263,4 +263,3 @@ def optional(package: str, for_what: str) -> Any:
     except ModuleNotFoundError as error:
         what, possible = f"{for_what} needs {package}", [f"pip install {package}", "to_arrow()"]
         raise EnvironmentProblem(what, where=for_what, wanted=package, got="none", possible=possible) from error
-

@@ -114,14 +114,14 @@ def _told(found: Places, tied: Places, values: pa.Array, nulls_first: bool) -> P
     by = By(0, nulls_first=nulls_first)
     if not pa.types.is_list(values.type):
         return told_apart(found, tied, values, by)
-    bags, among = _as_texts(values.take(pa.array(tied)), nulls_first), found[tied]
+    bags, among = _bag_ranks(values.take(pa.array(tied)), nulls_first), found[tied]
     left = told_apart(among, np.arange(len(tied)), bags, by)
     found[tied] = among
     return tied[left]
 
 
-def _as_texts(bags: pa.Array, nulls_first: bool) -> pa.Array:
-    """For each bag bytes that are ordered as bags are; NULL for one that is NULL."""
+def _bag_ranks(bags: pa.Array, nulls_first: bool) -> pa.Array:
+    """For each bag a number that is ordered as bags are; NULL for one that is NULL."""
     rows, spans = bags.flatten(), ends(bags)
     holders, own = np.repeat(np.arange(len(bags)), np.diff(spans)), ranks(rows, nulls_first)
     order = argsort_by(holders, own)
@@ -129,10 +129,10 @@ def _as_texts(bags: pa.Array, nulls_first: bool) -> pa.Array:
     counts = np.diff(starts, append=len(order))
     most = int(counts.max(initial=0)) + 1  # ranks and counts are numbers of rows in memory, so their product fits
     words = (own[order][starts] * most + counts).astype(">u8")
-    until = np.searchsorted(holders[order][starts], np.arange(len(bags) + 1)) * words.itemsize
-    offsets = pa.py_buffer(until.astype(np.int32))
-    valid = bags.is_valid().buffers()[1] if bags.null_count else None
-    return pa.Array.from_buffers(pa.binary(), len(bags), [valid, offsets, pa.py_buffer(words)])
+    until = np.searchsorted(holders[order][starts], np.arange(len(bags) + 1)).astype(np.int64) * words.itemsize
+    texts = pa.Array.from_buffers(pa.large_binary(), len(bags), [None, pa.py_buffer(until), pa.py_buffer(words)])
+    found = pc.rank(texts, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    return pa.array(found, mask=_nulls(bags))
 
 
 def ends(bags: pa.Array) -> Places:

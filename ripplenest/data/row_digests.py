@@ -11,12 +11,18 @@ from ripplenest.data.rows import Rows, python_column
 from ripplenest.nrc.types import Base
 
 NULL = "null"
+PIECE = 65_536  # rows whose texts are made at a time: Arrow has texts of up to 2 GB in one piece
 
 
 def digests(rows: Rows) -> pa.Array:
     """For each row 32 hex digits. Law: they are ``digest(*row)``."""
-    texts = _joined([_texts(t, c) for t, c in zip(rows.types, rows.arrow().columns, strict=False)], len(rows))
+    pieces = rows.arrow().to_batches(max_chunksize=PIECE)
+    texts = (text for piece in pieces for text in _rows(rows.types, piece))
     return pa.array([blake2b(text, digest_size=DIGEST_BYTES).hexdigest() for text in texts], pa.string())
+
+
+def _rows(types: Sequence[Base], piece: pa.RecordBatch) -> list[bytes]:
+    return _joined([_texts(t, column) for t, column in zip(types, piece.columns, strict=False)], len(piece))
 
 
 def _joined(columns: Sequence[pa.Array], rows: int) -> list[bytes]:
@@ -28,9 +34,8 @@ def _joined(columns: Sequence[pa.Array], rows: int) -> list[bytes]:
     return found
 
 
-def _texts(t: Base, column: pa.ChunkedArray) -> pa.Array:
+def _texts(t: Base, values: pa.Array) -> pa.Array:
     """The canonical text of each value; of all but integers from the different ones."""
-    values = column.combine_chunks()
     if t.kind in ("int", "long"):
         return pc.fill_null(values.cast(pa.string()), NULL)
     coded = values.dictionary_encode()

@@ -29,7 +29,7 @@ from ripplenest.schema.shape import OutputShape
 from ripplenest.version.version import Version
 
 DELETE, UPDATE, INSERT = 0, 1, 2
-CHUNK = 65_536  # flat rows that are nested at a time
+CHUNK = 65_536  # rows that are made columns of a table at a time
 
 
 @frozen
@@ -205,6 +205,10 @@ class Shredded(_OfView):
 
     def _table(self, rows: Rows) -> pa.Table:
         summed = rows.consolidated()
+        parts = (summed.arrow().slice(start, CHUNK) for start in range(0, max(len(summed), 1), CHUNK))
+        return pa.concat_tables([self._part(Rows(summed.types, table=part, summed=True)) for part in parts])
+
+    def _part(self, summed: Rows) -> pa.Table:
         d = None if self.site is None else self.shape.dictionary(self.site)
         shown = flat_batch(self.shape.flat.row, summed, True) if d is None else entries_batch(d, summed, True)
         batch = pa.RecordBatch.from_arrays([digests(summed), *shown.columns], names=[ID, *shown.schema.names])

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ripplenest.data.canonical import ends, in_order
 from ripplenest.data.index import Places
+from ripplenest.data.order import wide
 from ripplenest.data.rows import python_column
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.reading.arrow import copies, nested_whole
@@ -21,10 +22,18 @@ def rows_of(shape: OutputShape, tables: Readable) -> list[Any]:
     return listed(values, copies(counts, shape.where), shape)
 
 
-def listed(values: pa.Array, counts: Places, shape: OutputShape) -> list[Any]:
-    """Nested rows, ``arranged``, as plain Python, each so often: in the order in which they are shown."""
+def listed(values: pa.Array, counts: Places, shape: OutputShape, most: int | None = None) -> list[Any]:
+    """Nested rows, ``arranged``, as plain Python, each so often: in the order in which they are shown, the first
+    ``most`` of them."""
     order = in_order(values, np.zeros(len(values), np.int64), shape.shown.get((), ()))
-    return plain(values.take(pa.array(np.repeat(order, counts[order]))), shape.row)
+    many = counts[order] if most is None else first_copies(counts[order], most)
+    return plain(values.take(pa.array(np.repeat(order, many))), shape.row)
+
+
+def first_copies(counts: Places, most: int) -> Places:
+    """Of rows that are there so often, how many of each are among the first ``most``."""
+    before = np.cumsum(wide(counts)) - counts
+    return np.minimum(np.maximum(most - before, 0), counts).astype(np.int64)
 
 
 def plain(values: pa.Array, t: Type) -> list[Any]:

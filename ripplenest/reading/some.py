@@ -18,7 +18,7 @@ from ripplenest.nrc.types import Base, Record
 from ripplenest.nrc.values import to_value
 from ripplenest.reading.arrow import copies, nester
 from ripplenest.reading.ends import Searched
-from ripplenest.reading.plain import listed
+from ripplenest.reading.plain import first_copies, listed
 from ripplenest.schema.shape import OutputShape
 from ripplenest.version.version import Version
 
@@ -47,10 +47,11 @@ def some_rows(shape: OutputShape, tables: Version, most: int) -> list[Any]:
     table, order = shape.flat.table, shape.shown.get(())
     if order is None:
         rows = tables.some(table, most).consolidated()
-        return _nested(shape, Searched.of(tables), _first(rows, most))
+        few = first_copies(copies(columnar.weights(rows).to_numpy(), shape.where), most)
+        return _nested(shape, Searched.of(tables), columnar.where(rows, _mask(few > 0)), most)
     rows = tables.scan(table).consolidated()
     before = ranks_by(rows.arrow(), shown_by(shape.flat.row, order, 0).by)
-    return _nested(shape, Searched.of(tables), columnar.where(rows, _mask(before < most)))[:most]
+    return _nested(shape, Searched.of(tables), columnar.where(rows, _mask(before < most)), most)
 
 
 def _flat_with(shape: OutputShape, tables: Searched, fields: Mapping[str, object], where: str) -> Rows:
@@ -69,21 +70,11 @@ def _flat_with(shape: OutputShape, tables: Searched, fields: Mapping[str, object
     return columnar.where(found, columnar.among(found, every, asked))
 
 
-def _first(rows: Rows, most: int) -> Rows:
-    """The first ``most`` copies of consolidated ``rows``."""
-    table, counts = rows.arrow(), columnar.weights(rows).to_numpy()
-    before = np.cumsum(np.maximum(counts, 0)) - np.maximum(counts, 0)
-    kept = np.where(counts > 0, np.minimum(counts, most - before), counts)
-    at = table.num_columns - 1
-    limited = table.set_column(at, table.schema.field(at), pa.array(kept, pa.int64()))
-    return columnar.where(Rows(rows.types, table=limited, summed=True), _mask(before < most))
-
-
 def _mask(kept: Any) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(kept)])
 
 
-def _nested(shape: OutputShape, tables: Searched, rows: Rows) -> list[Any]:
-    """Flat rows, nested and as they are shown. Raises EvaluationError for a multiplicity below 0."""
+def _nested(shape: OutputShape, tables: Searched, rows: Rows, most: int | None = None) -> list[Any]:
+    """Flat rows, nested and as they are shown, at most so many. Raises EvaluationError for a multiplicity below 0."""
     counts = copies(columnar.weights(rows).to_numpy(), shape.where)
-    return listed(arranged(nester(shape, tables).values(rows), shape.shown), counts, shape)
+    return listed(arranged(nester(shape, tables).values(rows), shape.shown), counts, shape, most)

@@ -164,4 +164,3 @@ def pinned(
 def _counted(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Nested rows with their multiplicity: they come as often as they are there."""
     return batch.append_column(MULTIPLICITY, pa.array(np.ones(batch.num_rows, np.int64)))
-

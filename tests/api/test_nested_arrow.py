@@ -19,7 +19,6 @@ from support.states import refused
 import ripplenest as rn
 from ripplenest import Bag, Database, errors
 from ripplenest.version.lookups import Lookups
-from ripplenest.version.overlay import Overlay
 
 EVE = customer(9, "Eve", [order(1, item(1, 2, ("z", "z"))), order(1)])
 
@@ -111,8 +110,8 @@ def test_pandas_and_polars(shop: Database, monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_row(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its key it is looked up, with what it holds; any other base fields will do."""
     scanned: list[str] = []
-    plain = Overlay.whole
-    monkeypatch.setattr(Overlay, "whole", lambda self, table: (scanned.append(table), plain(self, table))[1])
+    plain = Lookups.all
+    monkeypatch.setattr(Lookups, "all", lambda self, table: (scanned.append(table), plain(self, table))[1])
     c = shop.relation("C")
     assert c.get(custkey=7) == next(row for row in c.rows() if row["custkey"] == 7) and c.get(custkey=1) is None
     assert c.get(custkey=7, name="Bob") is None and not scanned

@@ -19,7 +19,7 @@ from ripplenest.nrc.shown import INSIDE, Path, sort_key
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Record, Type
 from ripplenest.nrc.values import NAN, from_value
-from ripplenest.reading.plain import plain
+from ripplenest.reading.plain import first_copies, plain
 
 COUNTS: Counter[str] = Counter()
 
@@ -140,6 +140,12 @@ def test_every_kind_of_value_has_its_place():
         bags = pa.array([[v] for v in values[::-1]], pa.list_(nested_type(t)))
         assert ranks(bags).tolist() == list(range(len(values)))[::-1], t
         assert repr(plain(arranged(pa.array([values[::-1]], pa.list_(nested_type(t)))), Bag(t))) == repr([list(values)])
+
+
+def test_the_first_copies_of_very_many():
+    """``limit`` makes as many rows as it shows, however often one of them is there, and whatever the sum is."""
+    counts = np.array([1, 2**62, 2**62, 5])
+    assert [first_copies(counts, most).tolist() for most in (0, 3)] == [[0, 0, 0, 0], [1, 2, 0, 0]]
 
 
 def test_coverage():
