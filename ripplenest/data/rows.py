@@ -210,6 +210,13 @@ class Rows:
         weights = self._table.column(WEIGHT).to_numpy()
         return max(abs(int(weights.max())), abs(int(weights.min()))) if len(weights) else 0
 
+    def cancelled(self) -> int:
+        """About how many entries of what is stored cancel each other: a row that is less than not there takes away one
+        that is."""
+        if self._pairs is not None or self._table is None:
+            return 2 * sum(n < 0 for _, n in self.pairs())
+        return 2 * int((self._table.column(WEIGHT).to_numpy() < 0).sum())
+
     @property
     def is_sum(self) -> bool:
         """True for rows that are known to be consolidated."""

@@ -42,8 +42,8 @@ class Run:
     """One run over a program: the tables before it, and what is known to change; of groups and first rows what readers
     have ``seen``.
 
-    What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one. Tables
-    may be read by tasks, as ``handing`` says.
+    What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
+    and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says.
     """
 
     plan: Plan
@@ -53,6 +53,7 @@ class Run:
     seen: dict[str, Rows] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
+    cancelled: dict[str, int] = field(factory=dict)
     jobs: list[int] = field(factory=list)
     here: list[int] = field(factory=list)
     handing: Handing | None = None

@@ -12,7 +12,7 @@ written here: the result is one signed bag per map, which the store commits toge
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.data.index import Places
 from ripplenest.data.order import First, Firsts
@@ -40,12 +40,14 @@ Changes = Mapping[str, Rows]
 @frozen
 class Propagation:
     """What a batch did to every map, how many rows were read from the state to find out, in how many ``jobs``, and how
-    many rows were joined ``here`` so that these are fewer."""
+    many rows were joined ``here`` so that these are fewer. By map, how many of the rows that were read of it were
+    ``cancelled`` by others."""
 
     changes: dict[str, Rows]
     rows_read: int
     jobs: int
     here: int = 0
+    cancelled: Mapping[str, int] = field(factory=dict)
 
     @property
     def changed(self) -> dict[str, Rows]:
@@ -88,7 +90,7 @@ def propagate(
     _add(run, out, joiner, last, [m for m in plan.maps if m.name not in first])
     check_counts(reader, {**changes, **out})
     in_order = {m.name: out[m.name] for m in plan.maps if m.name in out}
-    return Propagation(in_order, sum(run.read), sum(run.jobs), sum(run.here))
+    return Propagation(in_order, sum(run.read), sum(run.jobs), sum(run.here), run.cancelled)
 
 
 def _engine(run: Run, tasks: Sequence[Task], joiner: Joiner, here: Joiner | None) -> Joiner:
@@ -175,6 +177,7 @@ def _stored(run: Run, m: PlannedMap, made: Rows) -> Rows:
     key = m.own_key
     found = run.reader.probe(m.name, key, made.select(key)) if key else run.reader.scan(m.name)
     run.read.append(len(found))
+    run.cancelled[m.name] = run.cancelled.get(m.name, 0) + found.cancelled()
     return found
 
 

@@ -26,18 +26,20 @@ from ripplenest.version.folding import Unfolding
 @frozen
 class Found:
     """What a commit does to maps: signed rows that are here, or what tasks have ``written``. By map how many ``rows``
-    change; how many stored ones were read for it, in so many ``jobs``."""
+    change; how many stored ones were read for it, in so many ``jobs``, and of which tables in vain (``Change``)."""
 
     rows: Mapping[str, int]
     rows_read: int
     jobs: int
     deltas: Mapping[str, Rows] = field(factory=dict)
     written: Written | None = None
+    cancelled: Mapping[str, int] = field(factory=dict)
 
     @classmethod
     def of(cls, done: Propagation) -> "Found":
         """What was found here."""
-        return cls({name: len(rows) for name, rows in done.changed.items()}, done.rows_read, done.jobs, done.changed)
+        rows = {name: len(rows) for name, rows in done.changed.items()}
+        return cls(rows, done.rows_read, done.jobs, done.changed, cancelled=done.cancelled)
 
     @classmethod
     def of_tasks(cls, built: Built) -> "Found":

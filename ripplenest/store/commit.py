@@ -35,7 +35,7 @@ from ripplenest.store.disk import Blob
 from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.making import Made, index_on, made_of
 from ripplenest.store.mapped import Mapped, lightened
-from ripplenest.store.merging import BUDGET, due, tier
+from ripplenest.store.merging import BUDGET, LITTLE, due, tier, worn
 from ripplenest.store.records import RESERVED, grouped
 from ripplenest.store.ref import Segments, sorted_runs
 from ripplenest.store.segments import Pack, Reader, Segment, Stored
@@ -108,8 +108,8 @@ class Draft:
             delta = _delta(change, schema.tables[table])
             if delta is not None and table in written:
                 raise LawBroken("rows of a table that come in two ways", where=table)
-            before, whole = self._kept(change, schema, table, live), table in change.merged
-            live[schema.ids[table]] = (*self._advanced(schema, table, before, delta, whole), *written.get(table, ()))
+            before = self._kept(change, schema, table, live)
+            live[schema.ids[table]] = (*self._advanced(schema, table, before, delta, change), *written.get(table, ()))
         sealed = head.version.schema if schema is head.schema else schema.digest
         self.head = Head(self._version(head.version, change, sealed, live), schema, live)
 
@@ -180,14 +180,13 @@ class Draft:
         return Version(self._n, now(), change.source, change.seq, change.digest, note, *sealed)
 
     def _advanced(
-        self, schema: Schema, table: str, live: tuple[Segment, ...], delta: Rows | None, whole: bool
+        self, schema: Schema, table: str, live: tuple[Segment, ...], delta: Rows | None, change: Change
     ) -> tuple[Segment, ...]:
-        """The live segments of ``table`` after ``delta`` was added and tiers were merged, or all of them with
-        ``whole``; each with every index."""
+        """The live segments of ``table`` after ``delta`` was added and they were merged, each with every index."""
         spec, table_id = schema.tables[table], schema.ids[table]
         before = [_Part(sum(s.rows for s in run), stored=run) for run in sorted_runs(live)]
         fresh = [] if delta is None else [_Part(len(delta), rows=delta, is_delta=True)]
-        after = self._merged(spec, before + fresh, whole)
+        after = self._merged(spec, before + fresh, change)
         self._dead += [s.id for p in before if p not in after for s in p.stored]
         for part in fresh:
             if part not in after:
@@ -195,8 +194,10 @@ class Draft:
         kept = ([self._indexed(s, spec) for s in p.stored] or [self._write(p, spec, table_id)] for p in after)
         return tuple(s for segments in kept for s in segments)
 
-    def _merged(self, spec: TableSpec, parts: list[_Part], whole: bool) -> list[_Part]:
-        while places := self._due([p.size for p in parts], whole):
+    def _merged(self, spec: TableSpec, parts: list[_Part], change: Change) -> list[_Part]:
+        cancelled = change.cancelled.get(spec.name, 0)
+        while places := self._due([p.size for p in parts], spec.name, change, cancelled):
+            cancelled = 0
             full = [parts[i] for i in places]
             tables = (table for p in full for table in self._tables(p))
             rows = sum_of(spec.types, tables, self._room, spec.indexes[0] if spec.indexes else ())
@@ -206,12 +207,12 @@ class Draft:
                 parts.append(_Part(len(rows), rows=rows))
         return parts
 
-    def _due(self, sizes: list[int], whole: bool) -> list[int]:
-        """Which segments of a table to merge next."""
-        if whole and len(sizes) > 1:
+    def _due(self, sizes: list[int], table: str, change: Change, cancelled: int) -> list[int]:
+        """Which segments of a table to merge next, of which so many rows were ``cancelled``."""
+        if table in change.merged and len(sizes) > 1:
             return list(range(len(sizes)))
         if self._merge is None:
-            return due(sizes, BUDGET - self.rewritten)
+            return worn(sizes, cancelled) or due(sizes, BUDGET - self.rewritten)
         if self.rewritten >= BUDGET:
             return []
         return due(sizes, None) if self._merge == "due" else list(range(len(sizes))) * (len(sizes) > 1)
@@ -226,7 +227,7 @@ class Draft:
 
     def _write(self, part: _Part, spec: TableSpec, table_id: int, died: int | None = None) -> Segment:
         """Put ``part`` into its pack; one that is dead at birth is never probed and needs no index."""
-        pack = self._deltas if part.is_delta else self._merges
+        pack = self._deltas if part.is_delta or part.size <= LITTLE else self._merges  # a file less is a sync less
         assert part.rows is not None
         table, made = made_of(part.rows.arrow(), () if died else spec.access, self._next, self._room)
         blob = self._added(pack, lightened(table), Mapped(table))

@@ -8,17 +8,28 @@ a changed row is rewritten at most TIER_ROWS / (FANOUT - 1) times in tier 0 and 
 A batch merges at most BUDGET rows, so that no batch pays for the whole table; what is left waits for ``compact``, but
 not for ever: a tier of twice FANOUT segments is merged by the batch that makes it so.
 
+Rows of the same keys, batch after batch, wear a table out long before its tiers fill: of a key that each batch changes
+there is a row that was and a row that is for every batch, and whoever asks for it reads them all. So a batch also
+merges the smallest segments for the rows that it has read of the table in vain, those that others cancelled: WORTH
+rows for each of them at most. Of few rows two segments are enough for that; more are rewritten only WORN at a time,
+since to write a row costs more than to read it some times again.
+
 A batch merges a bounded share. Segments of a table are merged by tiers of their size; a batch rewrites at most
 131,072 rows, and more only when a tier would hold twice what it should. ``compact`` does the rest, in commits of the
 same bounded size, so that nobody waits long for it.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate
 
 FANOUT = 8  # a power of two
 TIER_ROWS = 128  # a power of two
 BUDGET = 2**17  # rows
+WORTH = 2  # rows that are rewritten for each that was read in vain
+LITTLE = 2**12  # rows that cost hardly more to rewrite than none
+WORN = 4
 _SHIFT = FANOUT.bit_length() - 1
 
 
@@ -40,3 +51,11 @@ def due(sizes: Sequence[int], budget: int | None) -> list[int]:
         if len(places) >= (FANOUT if affordable else 2 * FANOUT):
             return places
     return []
+
+
+def worn(sizes: Sequence[int], cancelled: int) -> list[int]:
+    """The same because of rows that a batch has read, of which so many were ``cancelled`` by others of the table."""
+    places = sorted(range(len(sizes)), key=sizes.__getitem__)
+    sums = list(accumulate(sizes[p] for p in places))
+    few = bisect_right(sums, WORTH * cancelled)
+    return places[:few] if few >= (2 if few and sums[few - 1] <= LITTLE else WORN) else []

@@ -100,7 +100,8 @@ class Change:
     ``(source, seq)`` names the batch, once; ``digest`` is of its content. ``note`` is kept with the version and must
     survive JSON. ``merged`` tables become one segment each, or none: what a delta takes out of a table whole would
     otherwise stay in it, with its negation. What is ``written`` is added, too; where it is ``replaced``, in the place
-    of the segments with these numbers, of which it is the sum.
+    of the segments with these numbers, of which it is the sum. By table so many of the rows that were read to find this
+    change were ``cancelled`` by others of it: what is worth merging.
     """
 
     deltas: Mapping[str, Rows] = field(factory=dict)
@@ -118,6 +119,7 @@ class Change:
     ordered: Mapping[str, tuple[Ordering, ...]] = field(factory=dict)
     replaced: Mapping[str, frozenset[int]] = field(factory=dict)
     beside: Mapping[str, str] = field(factory=dict)
+    cancelled: Mapping[str, int] = field(factory=dict)
 
 
 Batch = tuple[str, int, str]  # source, seq and digest of a batch that was applied

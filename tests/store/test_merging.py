@@ -69,8 +69,9 @@ class Table:
         """The tiers above tier 0 that a row can be in by now."""
         return max(merging.tier(s.rows) for s in self.live)
 
-    def apply(self, pairs):
-        draft = Draft(self.head, Change({"t": Rows.of_pairs(TYPES, pairs)}), self.reader, Room(), self.next)
+    def apply(self, pairs, cancelled=0):
+        change = Change({"t": Rows.of_pairs(TYPES, pairs)}, cancelled={"t": cancelled})
+        draft = Draft(self.head, change, self.reader, Room(), self.next)
         for pack in draft.packs:
             pack.write(self.reader.disk)
         for segment, _ in draft.born.segments:
@@ -92,8 +93,11 @@ class Table:
 
     def check_rows(self):
         """What is stored is the sum of all batches, and a probe finds its part of it."""
-        found = Snapshot(self.head.version, self.head.schema, self.head.live, None, self.reader, None)
-        check_rows(found, self.rows)
+        check_rows(snapshot_of(self), self.rows)
+
+
+def snapshot_of(table):
+    return Snapshot(table.head.version, table.head.schema, table.head.live, None, table.reader, None)
 
 
 def check_rows(snapshot, rows):
@@ -206,6 +210,62 @@ def test_rows_that_cancel_cost_no_more(monkeypatch, shape, tier_rows):
         table.check_segments()
     above = 1 + merging.FANOUT / (merging.FANOUT - 1)
     assert 0 < table.rewritten <= (table.changed - len(load)) * (1 + in_tier_0() + above * table.tiers)
+    table.check_rows()
+
+
+# ---------------------------------------------------------------- what was read in vain
+
+
+def read_and_updated(each, hot):
+    """Batches of updates that read the rows of their keys, as who keeps a group does: how many rows a batch read, at
+    most, after the first ten, and how many rows merges wrote for each that was read in vain."""
+    table, most, in_vain = Table(), 0, 0
+    load, *batches = updates(1000, each, hot)
+    table.apply(load)
+    for n, batch in enumerate(batches[:200]):
+        found = snapshot_of(table).probe("t", (0,), sorted({row[:1] for row, _ in batch}))
+        before = table.rewritten
+        table.apply(batch, found.cancelled())
+        assert table.rewritten - before <= merging.WORTH * found.cancelled() + merging.TIER_ROWS * merging.FANOUT
+        in_vain += found.cancelled()
+        most = max(most, len(found)) if n > 10 else most
+    table.check_rows()
+    return most, table.rewritten / in_vain
+
+
+def test_keys_that_change_in_each_batch_are_read_as_few_rows():
+    """Of a key the row that was loaded, what took it away, its last row, and what batches since the last merge have
+    left: not two rows more for each batch."""
+    most, rewritten = read_and_updated(20, 20)
+    assert most <= 20 * (3 + 2 * 2)
+    assert 0 < rewritten <= merging.WORTH
+    most, _ = read_and_updated(500, 500)
+    assert most <= 500 * (3 + 2 * merging.WORN)
+
+
+def test_without_what_was_read_they_would_not_be(monkeypatch):
+    monkeypatch.setattr(merging, "WORTH", 0)
+    most, _ = read_and_updated(20, 20)
+    assert most > 20 * (3 + 2 * 2)
+
+
+def test_what_is_worth_merging_is_the_smallest_segments():
+    """Rows in vain pay for as many segments as they can; of more rows than cost nothing, WORN at least."""
+    few, many = merging.LITTLE // 4, merging.LITTLE
+    assert merging.worn([], 10) == merging.worn([few], 10 * few) == merging.worn([few, few], 0) == []
+    assert merging.worn([50 * many, few, 2 * few], 3 * few // merging.WORTH) == [1, 2]
+    assert merging.worn([50 * many, few, 2 * few], 3 * few // merging.WORTH - 1) == []
+    assert merging.worn([50 * many, many, many, many], 50 * many // merging.WORTH) == []
+    assert sorted(merging.worn([50 * many, *[many] * merging.WORN], 50 * many // merging.WORTH)) == [1, 2, 3, 4]
+
+
+def test_few_rows_that_were_merged_lie_in_the_file_of_the_change():
+    """A file less is a sync less, for batches that merge nearly each time."""
+    table = Table()
+    table.apply([((1, 1), 1)])
+    files = len(table.reader.disk.files)
+    table.apply([((1, 1), -1), ((1, 2), 1)], cancelled=2)
+    assert table.rewritten > 0 and len(table.reader.disk.files) == files + 1
     table.check_rows()
 
 

@@ -66,6 +66,7 @@ def one_fate() -> Iterator[Fate]:
         patch.setattr(merging, "FANOUT", 3)
         patch.setattr(merging, "TIER_ROWS", 4)
         patch.setattr(commit, "BUDGET", 4)
+        patch.setattr(commit, "LITTLE", 2)  # some merges lie in a file of their own
         events = ("before_cursor_execute", "commit")
         for event in events:
             sa.event.listen(sa.Engine, event, statement)

@@ -17,7 +17,7 @@ import pytest
 from attrs import frozen
 
 from ripplenest import Database
-from ripplenest.store import Change, Store, merging
+from ripplenest.store import Change, Store, commit, merging
 from support.crashes import Tell
 
 SOURCE = "shop"
@@ -106,4 +106,5 @@ def merging_soon() -> Iterator[None]:
     """Segments are merged when there are a few of them, so that a short life meets it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging, "FANOUT", 3)
+        patch.setattr(commit, "LITTLE", 8)  # some merges lie in a file of their own
         yield
