@@ -1,7 +1,8 @@
 """Immutable segments: rows of one table, and for each access key a sorted index of them.
 
 A commit writes its segments as *blobs* into at most two pack files, so that it costs two file fsyncs however many
-tables it touches; merges of few rows lie beside the changes. Every blob begins at a 64-byte boundary, so that it is used where it is mapped (``encoding.py``):
+tables it touches; merges of few rows lie beside the changes. Every blob begins at a 64-byte boundary, so that it is
+used where it is mapped (``encoding.py``):
 
 - a segment: c0…, w, ordered by the hash of the first access key (the rows of one key are neighbours on disk), as
   ``mapped.py`` reads it;
