@@ -63,6 +63,10 @@ class Run:
         """What statements read from now on is not what those of the levels before have read."""
         self._known.clear()
 
+    def in_vain(self, table: str, rows: int) -> None:
+        """So many more rows of a table were read that others of it cancel."""
+        self.cancelled[table] = self.cancelled.get(table, 0) + max(rows, 0)
+
     def tasks(self, target: str, p: Product, part: str) -> Iterator[Task]:
         """A product of a statement for ``part`` with the rows of each source that can take part; none when the product
         is empty. One task, or one for each order that rows of the change choose: p(c₁ ⊎ c₂) = p(c₁) ⊎ p(c₂)."""

@@ -150,6 +150,7 @@ def _refill(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> tuple[Rows, Rows]
 
     found = refilled(m.name, r.order, r.limit, _stored(run, m, made), made, read_on)
     run.read.append(found.read)
+    run.in_vain(r.kept, found.read - len(found.change))
     return found.change, answers.seen_change(r, found.change)
 
 
@@ -177,7 +178,7 @@ def _stored(run: Run, m: PlannedMap, made: Rows) -> Rows:
     key = m.own_key
     found = run.reader.probe(m.name, key, made.select(key)) if key else run.reader.scan(m.name)
     run.read.append(len(found))
-    run.cancelled[m.name] = run.cancelled.get(m.name, 0) + found.cancelled()
+    run.in_vain(m.name, found.cancelled())
     return found
 
 

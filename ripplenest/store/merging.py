@@ -27,8 +27,8 @@ from itertools import accumulate
 FANOUT = 8  # a power of two
 TIER_ROWS = 128  # a power of two
 BUDGET = 2**17  # rows
-WORTH = 2  # rows that are rewritten for each that was read in vain
-LITTLE = 2**12  # rows that cost hardly more to rewrite than none
+WORTH = 3  # rows that are rewritten for each that was read in vain
+LITTLE = 2**13  # rows that cost hardly more to rewrite than none
 WORN = 4
 _SHIFT = FANOUT.bit_length() - 1
 
