@@ -4,7 +4,7 @@ Nothing is stored here. Both ways are checked against the state and the operatio
 ``session.py``).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import frozen
 
@@ -18,6 +18,7 @@ from ripplenest.intake.operations import Operation, Set
 from ripplenest.intake.session import Session
 from ripplenest.schema.relation import Relation
 from ripplenest.store.specs import Columns
+from ripplenest.version.lookups import Lookups
 from ripplenest.version.overlay import Overlay
 from ripplenest.version.version import AccessKeys
 
@@ -26,11 +27,21 @@ FEW = 32  # rows of an operation, on average, below which Python is faster than 
 
 @frozen
 class Outcome:
-    """What operations do: signed rows by part, how many stored rows were read, and access keys that were missed."""
+    """What operations do: signed rows by part, how many stored rows were read, and access keys that were missed. By
+    table so many of the rows that were read are ``cancelled`` by others."""
 
     changes: dict[str, Rows]
     read: int
     missed: Mapping[str, tuple[Columns, ...]]
+    cancelled: Mapping[str, int]
+
+    @classmethod
+    def of(cls, changes: dict[str, Rows], looked: Iterable[Lookups]) -> "Outcome":
+        """No two of those who ``looked`` read the same table."""
+        every = list(looked)
+        missed = {table: keys for found in every for table, keys in found.missed.items()}
+        cancelled = {table: rows for found in every for table, rows in found.cancelled.items()}
+        return cls(changes, sum(found.read for found in every), missed, cancelled)
 
 
 def carry_out(
@@ -49,8 +60,7 @@ def carry_out(
     session = Session(relations, tables, numbers)
     many = _by_columns(relations, tables, operations)
     changed: dict[str, Rows] = {}
-    missed: dict[str, tuple[Columns, ...]] = {}
-    read = 0
+    looked: list[Lookups] = []
     try:
         for name in many:
             changes = ColumnChanges(relations[name], tables.before, numbers)
@@ -58,16 +68,15 @@ def carry_out(
             found = changes.changes()
             check_update(changes, found)
             changed |= found
-            read += changes.read
-            missed |= changes.missed
+            looked.append(changes.lookups)
         for o, where in operations:
             if o.relation not in many:
                 session.run(o, where)
     except Culprit:
-        changed, missed, read, session = {}, {}, 0, Session(relations, overlay(), anew())
+        changed, looked, session = {}, [], Session(relations, overlay(), anew())
         for o, where in operations:
             session.run(o, where)
-    return Outcome({**session.changes(), **changed}, session.overlay.read + read, {**session.overlay.missed, **missed})
+    return Outcome.of({**session.changes(), **changed}, [session.overlay.lookups, *looked])
 
 
 def _by_columns(

@@ -35,23 +35,13 @@ class ColumnChanges:
         self, relation: Relation, before: Probed, numbers: Numbers, anew: Numbering | None = None
     ) -> None:
         """``before`` has access keys of the columns by which rows are found (``Relation.specs``), and others are asked
-        for in ``missed``. Rows that are inserted are numbered by ``anew``, if it is given, and all others from
+        for in ``lookups.missed``. Rows that are inserted are numbered by ``anew``, if it is given, and all others from
         ``numbers``."""
-        self.relation, self._lookups, self._numbers = relation, Lookups(before), numbers
+        self.relation, self.lookups, self._numbers = relation, Lookups(before), numbers
         self._anew = Anew(numbers) if anew is None else anew
         self._pending: dict[str, Rows] = {}
         self._inputs: dict[str, Input] = {}
         self._seen: dict[str, list[Rows]] = {}
-
-    @property
-    def read(self) -> int:
-        """How many stored rows were read."""
-        return self._lookups.read
-
-    @property
-    def missed(self) -> Mapping[str, tuple[Columns, ...]]:
-        """The columns by which parts were searched that are no access keys."""
-        return self._lookups.missed
 
     def write(self, verb: Verb, part: Part, label: Arrays, level: Level) -> None:
         """Apply one operation to rows of the bags whose labels are beside them. Raises Culprit when it cannot be
@@ -173,7 +163,7 @@ class ColumnChanges:
 
     def stored(self, part: Part, columns: Columns, keys: Keys) -> Rows:
         """The rows of a part that had one of ``keys`` before the batch."""
-        found = self._lookups.probe(part.name, columns, keys)
+        found = self.lookups.probe(part.name, columns, keys)
         self._seen.setdefault(part.name, []).append(found)
         return found
 

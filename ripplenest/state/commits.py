@@ -299,7 +299,7 @@ class Commits:
             said, found_by = note("batch", **_noted(report)), applied.missed
             digest = digest if is_seen else digest_of(operations)
             change = Change({**stored, **taken.stored, **found.deltas}, (), found_by, meta, source, seq, digest, said)
-            change = evolve(change, cancelled=found.cancelled)
+            change = evolve(change, cancelled={**applied.cancelled, **found.cancelled})
             self.state.commit(_with_written(change, found.written), snapshot.version)
             laps.end("commit")
         return evolve(report, seconds=laps.total, phases=laps.spent)

@@ -24,11 +24,13 @@ class Probed(Readable, Protocol):
 @define(eq=False)
 class Lookups:
     """A search by columns that are no access key reads the table whole, once, and asks in ``missed`` for an access key,
-    so that only the first such batch costs what the table costs. ``read`` counts the stored rows that were read."""
+    so that only the first such batch costs what the table costs. ``read`` counts the stored rows that were read, and
+    ``cancelled``, by table, those of them that others cancel."""
 
     before: Probed
     missed: dict[str, tuple[Columns, ...]] = field(factory=dict, init=False)
     read: int = field(default=0, init=False)
+    cancelled: dict[str, int] = field(factory=dict, init=False)
     _scanned: dict[str, Scanned] = field(factory=dict, init=False)
 
     def probe(self, table: str, columns: Columns, keys: Wanted) -> Rows:
@@ -36,7 +38,7 @@ class Lookups:
         if not self.before.size(table):  # the first rows of a relation are many, and find nothing
             return self.before.scan(table)
         if columns in self.before.access_keys.get(table, ()):
-            return self._read(self.before.probe(table, columns, keys))
+            return self._read(table, self.before.probe(table, columns, keys))
         if columns not in self.missed.get(table, ()):
             self.missed[table] = (*self.missed.get(table, ()), columns)
         if table not in self._scanned:
@@ -45,8 +47,9 @@ class Lookups:
 
     def all(self, table: str) -> Rows:
         """Every row of a table."""
-        return self._read(self.before.scan(table))
+        return self._read(table, self.before.scan(table))
 
-    def _read(self, rows: Rows) -> Rows:
+    def _read(self, table: str, rows: Rows) -> Rows:
         self.read += len(rows)
+        self.cancelled[table] = self.cancelled.get(table, 0) + rows.cancelled()
         return rows

@@ -19,20 +19,10 @@ class Overlay:
 
     def __init__(self, reader: Probed, types: Mapping[str, tuple[Base, ...]] = NO_TYPES) -> None:
         self.before, self._types, self.access_keys = reader, types, reader.access_keys
-        self._lookups = Lookups(reader)
+        self.lookups = Lookups(reader)
         self._stored: dict[tuple[str, Columns], dict[Row, Found]] = defaultdict(dict)
         self._pending: dict[str, Found] = defaultdict(dict)
         self._by_key: dict[tuple[str, Columns], dict[Row, dict[Row, None]]] = {}
-
-    @property
-    def missed(self) -> Mapping[str, tuple[Columns, ...]]:
-        """The columns by which tables were searched that are no access keys."""
-        return self._lookups.missed
-
-    @property
-    def read(self) -> int:
-        """How many stored rows were read."""
-        return self._lookups.read
 
     def fetch(self, table: str, columns: Columns, keys: Iterable[Row]) -> None:
         """Read the stored rows of many keys at once, for the ``rows`` that follow."""
@@ -41,7 +31,7 @@ class Overlay:
         if not missing:
             return
         stored.update((k, {}) for k in missing)
-        for row, n in self._lookups.probe(table, columns, missing).counts().items():
+        for row, n in self.lookups.probe(table, columns, missing).counts().items():
             stored[tuple(row[c] for c in columns)][row] = n
 
     def rows(self, table: str, columns: Columns, key: Row) -> Found:
@@ -69,7 +59,7 @@ class Overlay:
 
     def whole(self, table: str) -> Found:
         """Every row as it was before the batch."""
-        return dict(self._lookups.all(table).counts())
+        return dict(self.lookups.all(table).counts())
 
     def seen(self, table: str) -> Found:
         """The rows, as they were before the batch, that were read so far."""

@@ -58,6 +58,19 @@ def test_first_rows_are_read_as_few_times_as_they_are_shown():
     assert max(first_rows_go(greatest)[8:]) <= 4 * LIMIT + 4
 
 
+@pytest.mark.parametrize("hot", [HOT, 5 * HOT])  # row by row, and by columns
+def test_rows_that_come_again_are_read_as_those_before_and_after_the_last_merge(hot: int):
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
+        db.relation("R", Reading, key="group")
+        db.load("R", pa.table({"group": range(1000), "value": range(1000)}))
+        read = []
+        for n in range(BATCHES):
+            with db.batch() as b:
+                b.upsert("R", [Reading(g, n) for g in range(hot)])
+            read.append(b.report.rows_read / hot)
+        assert db.verify().ok and max(read[8:]) <= 5
+
+
 def test_unless_nothing_is_merged_for_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(merging, "WORTH", 0)
     assert max(first_rows_go(counted)[8:]) > 8 and max(first_rows_go(greatest)[8:]) > 8 * LIMIT
