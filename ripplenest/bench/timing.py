@@ -38,7 +38,17 @@ def timed(work: Callable[[], T]) -> tuple[T, float]:
 def peak_bytes() -> int:
     """The most resident memory that this process had, since its program started."""
     if STATUS.exists():  # getrusage counts what the process was before it became this program
-        line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
+        return _status("VmHWM")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
+
+
+def own_bytes() -> int | None:
+    """The resident memory of this process that is not pages of files, which the system takes back when it needs them;
+    None where it does not say."""
+    return _status("RssAnon") if STATUS.exists() else None
+
+
+def _status(name: str) -> int:
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1]) * 1024

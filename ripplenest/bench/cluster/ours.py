@@ -26,7 +26,7 @@ from ripplenest.bench.cluster.results import FEW, Engine, Ours
 from ripplenest.bench.data import Data
 from ripplenest.bench.floor import floor
 from ripplenest.bench.subject import declare
-from ripplenest.bench.timing import Timing, peak_bytes, timed
+from ripplenest.bench.timing import Timing, own_bytes, peak_bytes, timed
 from ripplenest.bench.workloads import F2
 from ripplenest.spark.session import local_session
 
@@ -40,12 +40,13 @@ FORGET_PEAK = Path("/proc/self/clear_refs")
 def measure(spark: SparkSession, folder: Path, data: Data, rounds: int) -> Ours:
     """All of it. The view is left in ``folder``: ``nested``, and the parts of it."""
     peaks: dict[str, int] = {}
+    own: dict[str, int | None] = {}
 
     def step(name: str, work: Callable[[], object]) -> float:
         with suppress(OSError):  # the most that was held until now is forgotten, where the system can
             FORGET_PEAK.write_text("5")
         _, seconds = timed(work)
-        peaks[name] = peak_bytes()
+        peaks[name], own[name] = peak_bytes(), own_bytes()
         return seconds
 
     state = folder / "state"
@@ -63,7 +64,7 @@ def measure(spark: SparkSession, folder: Path, data: Data, rounds: int) -> Ours:
     batches = tuple(_batches(spark, state, data, items, rounds))
     _leave_changed(spark, folder, data)
     floors = {n: _floors(spark, folder, data, n, rounds) for n in _sizes(data)}
-    return Ours(rows, loading, creating, writing, size, peaks, batches, floors)
+    return Ours(rows, loading, creating, writing, size, peaks, own, batches, floors)
 
 
 def _write(db: rn.Database, path: Path) -> None:

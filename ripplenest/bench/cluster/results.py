@@ -27,7 +27,8 @@ class Engine:
 
 @frozen
 class Ours:
-    """A state whose rows came from DataFrames. ``peaks`` are of the driver's Python process, bytes by what it did."""
+    """A state whose rows came from DataFrames. ``peaks`` are of the driver's Python process, bytes by what it did, and
+    ``own`` what it held afterwards besides pages of files."""
 
     rows: int
     load: float
@@ -35,6 +36,7 @@ class Ours:
     write: float
     state_bytes: int
     peaks: Mapping[str, int]
+    own: Mapping[str, int | None]
     batches: tuple[Engine, ...]
     floors: Mapping[int, Timing]
 

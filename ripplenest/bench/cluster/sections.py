@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ripplenest.bench.asked import shown
 from ripplenest.bench.cluster.goals import PHASES, judged
-from ripplenest.bench.cluster.results import Engine, OnSpark, Scale
+from ripplenest.bench.cluster.results import Engine, OnSpark, Ours, Scale
 from ripplenest.bench.sections import Cells, Section, goals, ms, short
 
 
@@ -57,12 +57,18 @@ def _whole(scales: Sequence[Scale]) -> Section:
 
 
 def _memory(scales: Sequence[Scale]) -> Section:
-    rows = tuple((f"{s.scale:g}", *(short(s.ours.peaks[p] / 1e6) for p in PHASES)) for s in scales)
+    rows = tuple((f"{s.scale:g}", *(_megabytes(s.ours, p) for p in PHASES)) for s in scales)
     notes = (
-        "MB that the driver's Python process held at most; its tasks and the JVM are processes of their own. Batches "
-        "are those of 1k rows on Spark.",
+        "MB that the driver's Python process held at most, and in brackets what of it was left afterwards without "
+        "pages of files, which the system takes back when it needs them; its tasks and the JVM are processes of their "
+        "own. Batches are those of 1k rows on Spark.",
     )
     return Section("Memory of the driver", ("scale", *PHASES), rows, notes)
+
+
+def _megabytes(ours: Ours, phase: str) -> str:
+    own = ours.own[phase]
+    return short(ours.peaks[phase] / 1e6) + ("" if own is None else f" ({short(own / 1e6)})")
 
 
 def _setting(run: OnSpark) -> Section:
