@@ -125,7 +125,7 @@ class Plan:
         (program,) = self.programs
         return program
 
-    @property
+    @cached_property
     def maps(self) -> tuple[PlannedMap, ...]:
         return tuple(m for level in self.levels for m in level)
 

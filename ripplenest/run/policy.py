@@ -62,7 +62,9 @@ def decide(policy: Policy, work: "Work") -> Decision:
         case "full":
             return _again(work, "policy full")
         case "incremental":
-            return Decision("incremental", "policy incremental", work.least(), work.incremental())
+            most = work.incremental()
+            least = work.least() if work.plan.passing else most
+            return Decision("incremental", "policy incremental", least, most)
         case "strict":
             return _not_full(_cheaper(work))
         case "auto":

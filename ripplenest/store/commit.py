@@ -160,11 +160,12 @@ class Draft:
         """The live segments of ``table``, without those that are replaced. Raises LawBroken for some that are not
         there."""
         before, gone = live.get(schema.ids[table], ()), change.replaced.get(table, frozenset())
-        if gone:
-            self._dead += sorted(gone)
-            self.rewritten += sum(s.rows for s, _ in self._born if s.table == schema.ids[table])
-            if not gone <= {s.id for s in before}:
-                raise LawBroken("segments are replaced that are not there", where=table, got=sorted(gone))
+        if not gone:
+            return before
+        self._dead += sorted(gone)
+        self.rewritten += sum(s.rows for s, _ in self._born if s.table == schema.ids[table])
+        if not gone <= {s.id for s in before}:
+            raise LawBroken("segments are replaced that are not there", where=table, got=sorted(gone))
         return tuple(s for s in before if s.id not in gone)
 
     def _check_taken(self, segments: Segments, schema: Schema, table: str, is_delta: bool) -> None:

@@ -43,6 +43,8 @@ def due(sizes: Sequence[int], budget: int | None) -> list[int]:
 
     With a ``budget`` (rows), only what it pays for or what cannot wait.
     """
+    if len(sizes) < FANOUT:  # as of most of the tables that a batch changes
+        return []
     tiers: dict[int, list[int]] = defaultdict(list)
     for place, rows in enumerate(sizes):
         tiers[tier(rows)].append(place)
@@ -55,6 +57,8 @@ def due(sizes: Sequence[int], budget: int | None) -> list[int]:
 
 def worn(sizes: Sequence[int], cancelled: int) -> list[int]:
     """The same because of rows that a batch has read, of which so many were ``cancelled`` by others of the table."""
+    if not cancelled:
+        return []
     places = sorted(range(len(sizes)), key=sizes.__getitem__)
     sums = list(accumulate(sizes[p] for p in places))
     few = bisect_right(sums, WORTH * cancelled)

@@ -68,7 +68,7 @@ def unknown_table(name: str, tables: Iterable[str]) -> StateError:
 
 def same_columns(a: tuple[Base, ...], b: tuple[Base, ...]) -> bool:
     """True when two rows of types are stored alike: equal up to nullability."""
-    return bool(arrow_schema(a).types == arrow_schema(b).types)
+    return a == b or bool(arrow_schema(a).types == arrow_schema(b).types)
 
 
 @frozen
