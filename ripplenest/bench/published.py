@@ -24,7 +24,7 @@ from ripplenest.bench.timing import Timing, timed
 from ripplenest.bench.workloads import F2
 from ripplenest.examples.same import differing
 
-SIZES = (1_000, 10_000)
+SIZES = (100, 1_000, 10_000)
 OWN = ("_id", "id_bucket")  # columns of a published table that the view has not
 KIND = "_change_type"  # of the change data feed
 MATCH = "t._id = s._id AND t.id_bucket = s.id_bucket"

@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from ripplenest.publish.columns import bucketed
 
 FEWEST, MOST = 6, 10  # bits of an id in the numbers of buckets
-BYTES = 1 << 18  # of Arrow, about so many of which are in a bucket when a table is written whole
+BYTES = 1 << 19  # of Arrow, about so many of which are in a bucket when a table is written whole
 
 
 @frozen
