@@ -7,9 +7,10 @@ Monomials are compared factor by factor, so what ≤ and < say holds for all suc
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from math import prod
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.text import part
@@ -56,14 +57,24 @@ class Monomial:
 
     def at_most(self, other: "Monomial") -> bool:
         """Each factor has one in ``other`` that is as large; what is left over there is at least 1."""
-        if self.factor > other.factor:
+        if self.factor > other.factor or len(self.symbols) > len(other.symbols):
             return False
-        return all(a.old <= b.old and a.both <= b.both for a, b in _powers(self, other).values())
+        there = other.powers
+        faced = ((power, there.get(family, NONE)) for family, power in self.powers.items())
+        return all(a.old <= b.old and a.both <= b.both for a, b in faced)
 
     def below(self, other: "Monomial") -> bool:
         """As ``at_most``, and some |R| of ``other`` faces |ΔR| or nothing: |R| > |ΔR| ≥ 1."""
-        faced = (symbol.strict and a.old < b.old for symbol, (a, b) in _powers(self, other).items())
+        here = self.powers
+        faced = (family.strict and here.get(family, NONE).old < b.old for family, b in other.powers.items())
         return self.at_most(other) and (self.factor < other.factor or any(faced))
+
+    @cached_property
+    def powers(self) -> Mapping[Symbol, "_Power"]:
+        """How often each family is a factor. Counted once: of many monomials each is compared with each."""
+        every = Counter(symbol.family for symbol in self.symbols)
+        old = Counter(symbol for symbol in self.symbols if not symbol.change)
+        return {family: _Power(old[family], n) for family, n in every.items()}
 
 
 @frozen
@@ -74,14 +85,7 @@ class _Power:
     both: int
 
 
-def _powers(a: Monomial, b: Monomial) -> dict[Symbol, tuple[_Power, _Power]]:
-    families = dict.fromkeys(symbol.family for symbol in a.symbols + b.symbols)
-    return {family: (_power(family, a), _power(family, b)) for family in families}
-
-
-def _power(family: Symbol, m: Monomial) -> _Power:
-    same = [symbol for symbol in m.symbols if symbol.family == family]
-    return _Power(sum(not symbol.change for symbol in same), len(same))
+NONE = _Power(0, 0)
 
 
 @frozen
@@ -95,6 +99,8 @@ class Symbolic:
         return texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
 
     def __mul__(self, other: "Count") -> "Count":
+        if isinstance(other, int):  # the same factor in each: what was not ordered is not
+            return Symbolic(tuple(sorted(evolve(m, factor=m.factor * other) for m in self.monomials)))
         return _largest(a.times(b) for a in self.monomials for b in _monomials(other))
 
     __rmul__ = __mul__

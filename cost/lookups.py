@@ -7,7 +7,9 @@ condition at all is left that could drop one, ``≠`` and ``is not null`` no les
 it, and what is made of it is not kept for labels that nobody holds.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from math import ceil
 
 from attrs import field, frozen
@@ -285,16 +287,24 @@ class _Words:
                 return rebuild_elem(t, self._named)
 
     def _shown(self, var: str) -> str:
-        return _names(tuple(self.join.types), self.called.variables).get(var, var)
+        return self._called.get(var, var)
+
+    @cached_property
+    def _called(self) -> dict[str, str]:
+        return _names(tuple(self.join.types), self.called.variables)
 
 
 def _names(variables: tuple[str, ...], known: tuple[str, ...]) -> dict[str, str]:
     """``x1``, ``x3`` as ``x``, ``x2``: compilation numbers variables apart in every summand, and keeps their order."""
-    found = {var: var for var in variables if var in known}
+    own = dict.fromkeys(known)
+    found = {var: var for var in variables if var in own}
+    free: dict[str, deque[str]] = {}
+    for name in own:
+        if name not in found:
+            free.setdefault(_plain(name), deque()).append(name)
     for var in variables:
-        free = [name for name in known if _plain(name) == _plain(var) and name not in found.values()]
-        if var not in found and free:
-            found[var] = free[0]
+        if var not in found and (left := free.get(_plain(var))):
+            found[var] = left.popleft()
     return found
 
 

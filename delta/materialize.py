@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal, get_args
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.delta.apart import apart, made_apart
 from ripplenest.delta.factor import Factor, expanded, factors, mixed, substituted
@@ -28,6 +28,7 @@ from ripplenest.delta.rules import derived, rel_at_new
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.limits import MAX_MAPS, MAX_PRODUCTS
 from ripplenest.nrc.normal import Comprehension, normal, term
+from ripplenest.nrc.syntax import Expr
 from ripplenest.nrc.walk import unique_binders
 
 Materialize = Literal["none", "first", "full", "cost"]
@@ -45,6 +46,22 @@ class Use:
     after: Comprehension
 
 
+@frozen
+class Deltas:
+    """The deltas of maps, each derived once: what a candidate would cost is what its statements are made of when it is
+    kept, and statements of a group may be made again."""
+
+    _made: dict[tuple[int, str], tuple[Expr, tuple[Comprehension, ...]]] = field(factory=dict, init=False)
+
+    def of(self, m: Map, part: str) -> tuple[Comprehension, ...]:
+        """δ_part(m), reading the part before and after its own change; the normal form drops what is ∅ by itself."""
+        key = id(m.term), part  # by identity, which the term beside it keeps: equality is recursive
+        if key not in self._made:
+            change = derived(m.term, frozenset((part,)), telescoped=True)
+            self._made[key] = m.term, normal(unique_binders(change))
+        return tuple(made_apart(m, c) for c in self._made[key][1])
+
+
 @frozen(slots=False)
 class Candidate:
     """A map that could be kept, and the products that would read it; ``depth`` is the order of their deltas."""
@@ -53,11 +70,12 @@ class Candidate:
     uses: tuple[Use, ...]
     turns: tuple[str, ...]
     depth: int
+    deltas: Deltas = field(factory=Deltas, eq=False, repr=False)
 
     @cached_property
     def upkeep(self) -> tuple[Comprehension, ...]:
         """How it would be maintained without more maps."""
-        return tuple(c for part in self.turns if part in self.map.reads for c in _products(self.map, part))
+        return tuple(c for part in self.turns if part in self.map.reads for c in self.deltas.of(self.map, part))
 
 
 @frozen
@@ -103,14 +121,15 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
     Law: the maps' contents do not depend on what is kept. Raises TooBig for too many maps.
     """
     kept: dict[str, Map] = {}
+    made_of = Deltas()
     statements: list[Statement] = []
     choices: dict[str, Choice] = {}
     tell: set[str] = set()  # groups whose statements read sums, and so have values of their own for each product
     frontier, depth = [m if decide is None else apart(m) for m in maps], 1
     while frontier:
-        deltas = [(m, part, _products(m, part)) for m in frontier for part in turns if part in m.reads]
+        deltas = [(m, part, made_of.of(m, part)) for m in frontier for part in turns if part in m.reads]
         if decide is not None:
-            found = _candidates(deltas, turns, depth)
+            found = _candidates(deltas, turns, depth, made_of)
             choices |= {name: Choice(c, *decide(c)) for name, c in found.items() if name not in choices}
         wanted = frozenset(name for name, choice in choices.items() if choice.kept)
         if len(wanted) > MAX_MAPS:
@@ -120,7 +139,7 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
         tell |= {s.map for s in made if sums & {*s.reads}}
         plain = [evolve(m, apart=()) if m.apart and m.name not in tell else None for m, _, _ in deltas]
         made = [
-            s if m is None else _statement(m, s.part, _products(m, s.part), wanted, turns)
+            s if m is None else _statement(m, s.part, made_of.of(m, s.part), wanted, turns)
             for m, s in zip(plain, made, strict=True)
         ]
         statements += made
@@ -137,18 +156,12 @@ def _kept(choice: Choice) -> Map:
     return evolve(choice.candidate.map, why=choice.why)
 
 
-def _products(m: Map, part: str) -> tuple[Comprehension, ...]:
-    """δ_part(m), reading the part before and after its own change; the normal form drops what is ∅ by itself."""
-    found = normal(unique_binders(derived(m.term, frozenset((part,)), telescoped=True)))
-    return tuple(made_apart(m, c) for c in found)
-
-
 # ---------------------------------------------------------------- candidates
 
 Delta = tuple[Map, str, tuple[Comprehension, ...]]
 
 
-def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int) -> dict[str, Candidate]:
+def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int, of: Deltas) -> dict[str, Candidate]:
     """Every factor of the deltas, with all of its uses."""
     uses: dict[str, list[Use]] = {}
     found: dict[str, Map] = {}
@@ -157,7 +170,7 @@ def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int) -> di
             for use, factor in _factors(c, part, m):
                 found[factor.map.name] = factor.map
                 uses.setdefault(factor.map.name, []).append(use)
-    return {name: Candidate(m, tuple(uses[name]), tuple(turns), depth) for name, m in found.items()}
+    return {name: Candidate(m, tuple(uses[name]), tuple(turns), depth, of) for name, m in found.items()}
 
 
 def _factors(c: Comprehension, part: str, m: Map) -> Iterator[tuple[Use, Factor]]:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from ripplenest.errors import EnvironmentProblem
 
 NEEDED = ("duckdb", "polars", "matplotlib")
-VERSIONS = ("ripplenest", "pyarrow", "numpy", *NEEDED, "pyspark", "pathway")
+VERSIONS = ("ripplenest", "pyarrow", "numpy", *NEEDED, "deltalake", "pyspark", "pathway")
 
 
 def check_installed(packages: Iterable[str] = NEEDED) -> None:

@@ -148,6 +148,32 @@ class Many:
 
 
 @frozen
+class Followed:
+    """Batches that insert so many ``rows``, which touch so many of a published table: until they are committed, then
+    until the table shows them, and the floor, deltalake's own merge of the rows that were touched."""
+
+    rows: int
+    touched: int
+    batch: Timing
+    publish: Timing
+    floor: Timing
+
+
+@frozen
+class Publication:
+    """A view of so many ``rows`` that is published as a table of so many bytes: seconds to write it ``whole``, of
+    deltalake alone the ``floor``, and the batches that it ``followed``."""
+
+    workload: str
+    scale: float
+    rows: int
+    table_bytes: int
+    whole: float
+    floor: float
+    followed: tuple[Followed, ...]
+
+
+@frozen
 class Left:
     """What is not there, and why: a rival that is not installed or failed, an answer that differed."""
 
@@ -169,6 +195,7 @@ class Run:
     many: Many | None
     left_out: tuple[Left, ...]
     refused: tuple[Left, ...]
+    published: Publication | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

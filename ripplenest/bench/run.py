@@ -1,4 +1,4 @@
-"""A whole run: each workload at each scale, the memory of a load, many views."""
+"""A whole run: each workload at each scale, the memory of a load, many views, a published table."""
 
 import os
 import platform
@@ -20,7 +20,8 @@ from ripplenest.bench.library import check_installed, versions
 from ripplenest.bench.many import LARGEST, measure_many
 from ripplenest.bench.measure import AFTER, Differs, batch_sizes, measure
 from ripplenest.bench.process import ProcessFailed
-from ripplenest.bench.results import Left, Many, Measured, Memory, Point, Run
+from ripplenest.bench.published import measure_published
+from ripplenest.bench.results import Left, Many, Measured, Memory, Point, Publication, Run
 from ripplenest.bench.rivals.duck import Duck
 from ripplenest.bench.rivals.maintaining import MAINTAINERS, Maintainer
 from ripplenest.bench.rivals.pole import Pole
@@ -128,6 +129,21 @@ class _Runner:
                 self.refused.append(Left("many views", str(differs)))
                 return None
 
+    def published(self) -> Publication | None:
+        """At the largest scale, up to 1."""
+        scale = min(max(self.asked.scales), 1.0)
+        what = f"publications at scale {scale:g}"
+        if find_spec("deltalake") is None:
+            self.left_out.append(Left(what, "deltalake is not installed: pip install 'ripplenest[delta]'"))
+            return None
+        self.say(what)
+        with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
+            try:
+                return measure_published(Data(scale, self.asked.seed), self.asked.rounds, Path(folder))
+            except Differs as differs:
+                self.refused.append(Left(what, str(differs)))
+                return None
+
 
 def _without(maintainer: Maintainer, workload: Workload) -> str:
     """Why it cannot be asked; "" when it can."""
@@ -156,7 +172,7 @@ def run(asked: Asked, say: Say) -> Run:
             runner.one(WORKLOADS[name], scale, asked)
     for name in asked.workloads:
         runner.states(WORKLOADS[name])
-    memory, many = runner.memory(), runner.many()
+    memory, many, published = runner.memory(), runner.many(), runner.published()
     return Run(
         command=asked.command,
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -168,6 +184,7 @@ def run(asked: Asked, say: Say) -> Run:
         many=many,
         left_out=tuple(runner.left_out),
         refused=tuple(runner.refused),
+        published=published,
     )
 
 

@@ -8,7 +8,7 @@ from ripplenest.bench.asked import shown
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.goals import Judged, judged
 from ripplenest.bench.goals_of_totals import judged as of_totals
-from ripplenest.bench.results import FanOut, Measured, Point, Run
+from ripplenest.bench.results import FanOut, Followed, Measured, Point, Run
 from ripplenest.bench.rivals.maintaining import MAINTAINERS
 from ripplenest.bench.timing import Timing
 from ripplenest.bench.workloads import WORKLOADS
@@ -45,7 +45,7 @@ def sections(run: Run) -> list[Section]:
     """All of a run, the goals first."""
     found = [goals(judged(run)), goals(of_totals(run), "Goals of totals"), *map(_batches, run.measured)]
     found += [*_against_state(run), *_fan_outs(run), *_drained(run), _whole(run.measured), _processes(run)]
-    return [*found, *_missing(run), _setting(run)]
+    return [*found, *_published(run), *_missing(run), _setting(run)]
 
 
 # ---------------------------------------------------------------- the goals
@@ -218,6 +218,30 @@ def _processes(run: Run) -> Section:
         rows.append((f"the same over {n.views} views of its shape", f"{ms(n.all.median)} ms"))
         rows.append(("creating each of them", f"{ms(n.create_each)} ms"))
     return Section("Processes of their own, and many views", ("what", "found"), tuple(rows))
+
+
+def _published(run: Run) -> Iterator[Section]:
+    p = run.published
+    if p is not None:
+        head = ("what", "rows written", "commit ms", "publish ms", "least to most", "floor ms", "against the floor")
+        whole = ("the first publication", f"{p.rows:,}", "", ms(p.whole), "", ms(p.floor), _times(p.whole, p.floor))
+        title = f"A published table: {p.workload} at scale {p.scale:g}, {p.table_bytes / 1e6:.1f} MB"
+        notes = (
+            "Medians. A batch inserts items, and is published when it is committed. The floor is deltalake's own merge "
+            "of the rows that were touched into the same table; at first, its writing of them.",
+        )
+        yield Section(title, head, (whole, *map(_followed, p.followed)), notes)
+
+
+def _followed(f: Followed) -> Cells:
+    publish, floor = f.publish.median, f.floor.median
+    between = f"{ms(f.publish.least)} to {ms(f.publish.most)}"
+    name = f"a batch of {shown(f.rows)}"
+    return name, f"{f.touched:,}", ms(f.batch.median), ms(publish), between, ms(floor), _times(publish, floor)
+
+
+def _times(ours: float, theirs: float) -> str:
+    return f"{ours / theirs:.2f}x"
 
 
 # ---------------------------------------------------------------- the run

@@ -48,7 +48,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Measure batches, loads and reading, and compare them with DuckDB, Polars and others that compute views again or
-    maintain them.
+    maintain them; and a published table beside deltalake alone.
 
     It needs the packages of the extra "bench". Where an answer differs from DuckDB's, its figures are not shown.
     """

@@ -40,7 +40,8 @@ from ripplenest.store.ranges import Unwritten
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.version.empty import Empty
-from ripplenest.version.folding import Fold, Unfolding, folded
+from ripplenest.version.folding import Fold, Unfolding
+from ripplenest.version.refolding import folded
 
 Write = Callable[[Sequence[Unwritten]], list[Segment]]
 

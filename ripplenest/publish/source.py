@@ -6,6 +6,7 @@ change updates the rows that hold it, and no others. ``Shredded`` is the flat pa
 multiplicity, to which changes are added.
 """
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from ripplenest.data.row_digests import digests
 from ripplenest.data.rows import MULTIPLICITY, Rows
 from ripplenest.nrc.types import Record, Type
 from ripplenest.publish.columns import ID, OP, Fields, fields_of, schema_of, without_bucket
+from ripplenest.publish.whole import Whole
 from ripplenest.reading.arrow import copies, nester
 from ripplenest.reading.ends import Searched
 from ripplenest.reading.shown import entries_batch, flat_batch
@@ -29,7 +31,7 @@ from ripplenest.schema.shape import OutputShape
 from ripplenest.version.version import Version
 
 DELETE, UPDATE, INSERT = 0, 1, 2
-CHUNK = 65_536  # rows that are made columns of a table at a time
+CHUNK = 16_384  # rows that are made columns of a table at a time
 
 
 @frozen
@@ -76,7 +78,7 @@ class Source(Protocol):
     @property
     def schema(self) -> pa.Schema: ...
 
-    def whole(self) -> pa.Table:
+    def whole(self) -> Whole:
         """Every row."""
 
     def edits(self, since: int) -> Edits:
@@ -117,16 +119,18 @@ class Nested(_OfView):
     def schema(self) -> pa.Schema:
         return nested_schema(self.shape)
 
-    def whole(self) -> pa.Table:
+    def whole(self) -> Whole:
+        flat = self.snapshot.scan(self.shape.flat.table).consolidated()
+        return Whole(int(copies(columnar.weights(flat).to_numpy(), self.where).sum()), self._nested(flat))
+
+    def _nested(self, flat: Rows) -> Iterator[pa.Table]:
         """Every row, nested some at a time; what was read of dictionaries is forgotten where it can be probed again."""
-        flat, found = self.snapshot.scan(self.shape.flat.table).consolidated(), self.schema_of_rows.empty_table()
-        nested, tables = nester(self.shape, Searched.of(self.snapshot)), [found]
+        nested = nester(self.shape, Searched.of(self.snapshot))
         for start in range(0, len(flat), CHUNK):
             rows = Rows(flat.types, table=flat.arrow().slice(start, CHUNK), summed=True)
             values = arranged(nested.values(rows), self.shape.shown)
             which, numbers = _numbered(copies(columnar.weights(rows).to_numpy(), self.where))
-            tables.append(self._table(_ids(digests(rows), which, numbers), values.take(pa.array(which))))
-        return pa.concat_tables(tables)
+            yield self._table(_ids(digests(rows), which, numbers), values.take(pa.array(which)))
 
     def edits(self, since: int) -> Edits:
         found = touched(self.shape, self.snapshot, since)
@@ -197,16 +201,20 @@ class Shredded(_OfView):
     def schema(self) -> pa.Schema:
         return shredded_schema(self.shape, self.site)
 
-    def whole(self) -> pa.Table:
-        return self._table(self.snapshot.scan(_stored(self.shape, self.site)[0]))
+    def whole(self) -> Whole:
+        rows = self.snapshot.scan(_stored(self.shape, self.site)[0]).consolidated()
+        return Whole(len(rows), self._parts(rows))
 
     def edits(self, since: int) -> Edits:
         return Edits(self._table(self.snapshot.delta(_stored(self.shape, self.site)[0], since)), signed=True)
 
     def _table(self, rows: Rows) -> pa.Table:
         summed = rows.consolidated()
-        parts = (summed.arrow().slice(start, CHUNK) for start in range(0, max(len(summed), 1), CHUNK))
-        return pa.concat_tables([self._part(Rows(summed.types, table=part, summed=True)) for part in parts])
+        return pa.concat_tables(self._parts(summed)) if len(summed) else self._part(summed)
+
+    def _parts(self, summed: Rows) -> Iterator[pa.Table]:
+        parts = (summed.arrow().slice(start, CHUNK) for start in range(0, len(summed), CHUNK))
+        return (self._part(Rows(summed.types, table=part, summed=True)) for part in parts)
 
     def _part(self, summed: Rows) -> pa.Table:
         d = None if self.site is None else self.shape.dictionary(self.site)

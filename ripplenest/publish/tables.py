@@ -7,9 +7,8 @@ Deltalake alone would accept it twice, from a handle that was opened after the f
 
 Rows are changed by a ``merge`` on the id, because it writes the change data feed; with added and removed files alone
 (``create_write_transaction``) every row of a rewritten file would be in the feed. A merge rewrites each file that has a
-touched row. So rows are spread by their ids over partitions, ``id_bucket``, some thousand rows in each, and a merge
-reads and writes those of touched rows only. Measured on two cores, ten touched rows, each with an array of structs:
-0.15 s of 100,000 rows and 0.85 s of a million without buckets, 0.07 s of either with 4,000 to 6,000 rows in a bucket.
+touched row. So rows are spread by their ids over partitions, ``id_bucket``, of some hundred kilobytes each
+(``whole.py``), and a merge reads and writes those of touched rows only.
 How many buckets there are is chosen when a table is written whole, and can be read off their numbers. Rows that are all
 new are appended. Buckets that have gathered many files are compacted in a commit that changes no rows.
 
@@ -37,6 +36,7 @@ from ripplenest.publish.columns import BUCKET, ID, MULTIPLICITY, OP, bucketed
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import DELETE, INSERT, UPDATE, Edits, Source
 from ripplenest.publish.target import check_folder, make_folder
+from ripplenest.publish.whole import Stream
 from ripplenest.store.place import Place
 
 How = Literal["nothing", "changes", "whole"]
@@ -49,8 +49,6 @@ PLACE = "ripplenest.place"  # where the state lives that wrote
 HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")  # commits of others that change no rows
 METRICS = ("num_target_rows_inserted", "num_target_rows_updated", "num_target_rows_deleted")
 CONFIGURATION = {"delta.enableChangeDataFeed": "true", "delta.dataSkippingNumIndexedCols": "1"}
-FEWEST, MOST = 6, 10  # bits of an id in the numbers of buckets
-ROWS = 4096  # about so many rows are in a bucket when a table is written whole
 FILES = 8  # a bucket with more files is compacted
 ATTEMPTS = 5  # when others commit at the same time
 ADOPTING = (
@@ -225,41 +223,35 @@ class Publisher:
 
     def _create(self) -> PublishedTable:
         make_folder(self.uri, self._where)
-        rows = self._bucketed(self.source.whole())
         about = {"view": self.source.view, "part": self.source.part, "publisher": "ripplenest"}
         try:
-            self.library.write_deltalake(
+            written = self._write_rows(
                 self.uri,
-                rows,
                 mode="error",
-                partition_by=[BUCKET],
                 name=self.source.view,
                 description=json.dumps(about, sort_keys=True),
                 configuration=CONFIGURATION,
-                commit_properties=self._properties(len(rows)),
             )
         except self.library.exceptions.DeltaError:
             if not self.library.DeltaTable.is_deltatable(self.uri):
                 raise
             return self._once()  # somebody was faster
-        return self._done("whole", 0, "the table is new", written=len(rows))
+        return self._done("whole", 0, "the table is new", written=written)
 
     def _write_whole(self, table: Any, why: str) -> PublishedTable:
-        rows = self._bucketed(self.source.whole())
         removed = sum(pa.table(table.get_add_actions()).column("num_records").to_pylist())
-        self.library.write_deltalake(
-            table,
-            rows,
-            mode="overwrite",
-            schema_mode="overwrite",
-            partition_by=[BUCKET],
-            commit_properties=self._properties(len(rows)),
-        )
-        return self._done("whole", table.version(), why, written=len(rows), removed=removed)
+        written = self._write_rows(table, mode="overwrite", schema_mode="overwrite")
+        return self._done("whole", table.version(), why, written=written, removed=removed)
 
-    def _bucketed(self, rows: pa.Table) -> pa.Table:
-        bits = max(FEWEST, min(MOST, (len(rows) // ROWS).bit_length()))
-        return bucketed(rows, bits).cast(self.source.schema)
+    def _write_rows(self, target: Any, **options: Any) -> int:
+        """Write all rows, as they are made; how many they are."""
+        stream = Stream(self.source.whole(), self.source.schema)
+        properties = self._properties(stream.whole.rows)
+        with stream.told():
+            self.library.write_deltalake(
+                target, stream.reader(), partition_by=[BUCKET], commit_properties=properties, **options
+            )
+        return stream.whole.rows
 
     def _write(self, table: Any, edits: Edits) -> PublishedTable:
         """One commit that makes the ``edits``; of no edits, it says that the version is the same."""

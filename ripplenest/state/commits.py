@@ -53,7 +53,8 @@ from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Change, Written
 from ripplenest.store.staging import Staging
 from ripplenest.store.turns import IN_TURN, retried
-from ripplenest.version.folding import Fold, Unfolding, folded
+from ripplenest.version.folding import Fold, Unfolding
+from ripplenest.version.refolding import folded
 
 LOCAL = "local"
 

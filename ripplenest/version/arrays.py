@@ -1,9 +1,9 @@
-"""The texts of inner bags that come, from the columns of the rows that they hold: of all bags of a part at once, from
+"""The texts of inner bags, from the columns of the rows that they hold: of all bags of a part at once, from
 the inside out.
 
 Law: the arrays are those that ``folding.py`` makes row by row, letter by letter (``data/texts.py``), with the same
-numbers. Rows in a bag are ordered by their base values. Where these do not tell rows apart that hold bags, and where a
-bag is there already or a row goes, there is no answer, and it is made row by row.
+numbers. Rows in a bag are ordered by their base values. Where these do not tell rows apart that hold bags, there is no
+answer, and it is made row by row.
 """
 
 import json
@@ -36,13 +36,12 @@ class Unclear(Exception):
 
 @frozen(eq=False)
 class Bags:
-    """Some bags, each once: their ``labels`` (c0…), what they hold as ``texts``, how many ``numbers`` rows below them
-    take, and the place of the first row of each."""
+    """Some bags, each once: their ``labels`` (c0…), what they hold as ``texts``, and how many ``numbers`` rows below
+    them take."""
 
     labels: pa.Table
     texts: pa.Array
     numbers: Ints
-    firsts: Ints
 
 
 @frozen(eq=False)
@@ -71,8 +70,8 @@ class Texts:
         texts = _joined("[", pc.binary_join(lists, pa.scalar(",", TEXT)), "]", "")
         labels = table.select(list(part.label)).take(pa.array(order[starts]))
         if not len(starts):
-            return Bags(labels, texts, np.empty(0, np.int64), np.empty(0, np.int64))
-        return Bags(labels, texts, np.add.reduceat(numbers[order], starts), np.minimum.reduceat(order, starts))
+            return Bags(labels, texts, np.empty(0, np.int64))
+        return Bags(labels, texts, np.add.reduceat(numbers[order], starts))
 
     def _rows(self, part: Part, table: pa.Table) -> tuple[pa.Array, Ints]:
         """The text of each row, and how many numbers it takes."""

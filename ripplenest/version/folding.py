@@ -15,26 +15,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 
-import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 from attrs import field, frozen
 
-from ripplenest.data.argsort import argsort
 from ripplenest.data.columnar import among
-from ripplenest.data.columns import from_leaves, to_leaves
+from ripplenest.data.columns import to_leaves
 from ripplenest.data.index import Places, Wanted, key_rows, wanted
-from ripplenest.data.naming import Numbers, array_numbers
+from ripplenest.data.naming import Numbers
 from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Pair, Row, Rows
-from ripplenest.data.texts import from_text, to_text
-from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.data.texts import from_text
+from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.types import LONG, STRING, Bag, Base
 from ripplenest.schema.relation import Part, Relation
-from ripplenest.shred.values import Entry, nest, shred_bag
+from ripplenest.shred.values import Entry, shred_bag
 from ripplenest.store.specs import Columns, TableSpec
-from ripplenest.version.arrays import Texts, Unclear, is_much
-from ripplenest.version.version import AccessKeys, Sized, Version
+from ripplenest.version.arrays import FEW, Unclear
+from ripplenest.version.unfolding import standing
+from ripplenest.version.version import AccessKeys, Version
 
 
 @frozen(slots=False)
@@ -84,6 +83,10 @@ class Fold:
 
     def rows(self, arrays: Rows, parts: Iterable[str]) -> dict[str, Rows]:
         """The rows of each of ``parts`` that signed arrays stand for; each array is read once."""
+        if len(arrays) >= FEW:
+            with suppress(Unclear):
+                found = self.standing(arrays)
+                return {part: found[part] for part in parts}
         pairs: dict[str, list[Pair]] = {part: [] for part in parts}
         for array, n in arrays.counts().items():
             for part, _, row, count in self.shredded(array):
@@ -91,9 +94,54 @@ class Fold:
                     pairs[part].append((row, count * n))
         return {part: Rows.of_pairs(self.parts[part].types, found) for part, found in pairs.items()}
 
+    def standing(self, arrays: Rows) -> dict[str, Rows]:
+        """The same of all parts, by columns. Raises Unclear."""
+        return standing(self.parts, self.root, self.relation.fills, arrays)
+
+    def holder(self, table: str) -> Part:
+        """The part whose rows hold the labels of ``table``, which is below the root."""
+        return next(part for part in self.parts.values() if table in part.held)
+
     def entries(self, bag: BagValue, label: Row, numbers: Numbers) -> Iterator[Entry]:
         """What a bag is in its dictionary, and in those below."""
         return shred_bag(bag, self.bag.row, self.relation.places[self.root], LabelValue(self.root, label), numbers)
+
+
+@frozen
+class _Came:
+    """All rows of the bags with the labels ``asked`` of a fold, by part."""
+
+    fold: Fold
+    asked: Rows
+    rows: Mapping[str, Rows]
+
+    def take(self, table: str, labels: Rows) -> tuple[Rows, Rows]:
+        """The rows of ``table`` that have ``labels``, and the labels of which nothing is known here."""
+        columns = self.fold.parts[table].label
+        mask = among(labels, columns, self._labels(table))
+        known = Rows(labels.types, table=labels.arrow().filter(mask))
+        rows = self.rows[table]
+        found = Rows(rows.types, table=rows.arrow().filter(among(rows, columns, known)))
+        return found, Rows(labels.types, table=labels.arrow().filter(pc.invert(mask)))
+
+    def _labels(self, table: str) -> Rows:
+        if table == self.fold.root:
+            return self.asked
+        holder = self.fold.holder(table)
+        held = self.rows[holder.name].select(holder.held[table])
+        return Rows(held.types, table=held.arrow().filter(held.arrow().column(0).is_valid()))
+
+
+def _with_labels(holder: Part, table: str, labels: Rows, rows: Rows) -> Rows:
+    """Of ``rows`` of a part those that hold ``labels`` of ``table``, each once."""
+    kept = Rows(rows.types, table=rows.arrow().filter(among(rows, holder.held[table], labels)))
+    return kept.consolidated()
+
+
+def all_among(labels: Rows, others: Rows) -> bool:
+    """Whether all of ``labels`` are among ``others``."""
+    every = tuple(range(len(labels.types)))
+    return not len(labels) or bool(pc.all(among(labels, every, others)).as_py())
 
 
 @frozen(slots=False)
@@ -103,6 +151,7 @@ class Unfolding:
     tables: Version
     folds: tuple[Fold, ...]
     _read: dict[str, dict[Row, Counter[Row]]] = field(factory=lambda: defaultdict(dict))
+    _came: dict[str, list[_Came]] = field(factory=lambda: defaultdict(list))
 
     @property
     def version(self) -> int:
@@ -140,11 +189,12 @@ class Unfolding:
         rows, fold = self.tables.probe(table, columns, keys), self._fold_of.get(table)
         if fold is None or not self.tables.size(fold.table):
             return rows
+        asked = wanted(keys, tuple(rows.types[c] for c in columns))
         if columns != fold.parts[table].label:
             every = self.shredded(fold, table, self.tables.scan(fold.table))
-            asked = wanted(keys, tuple(rows.types[c] for c in columns))
             return rows.plus(Rows(rows.types, table=every.arrow().filter(among(every, columns, asked))))
-        return rows.plus(Rows.of_pairs(rows.types, self._labelled(fold, table, key_rows(keys))))
+        found, missing = self._labelled(fold, table, asked)
+        return rows.plus(*found, Rows.of_pairs(rows.types, self._each_labelled(fold, table, key_rows(missing))))
 
     def many(self, table: str, columns: Columns, keys: Rows) -> Places:
         """By key, about how many rows ``probe`` finds, but for those that arrays stand for."""
@@ -158,7 +208,35 @@ class Unfolding:
             raise LawBroken("rows in order of a bag that is stored as arrays", where=table, got=fold.table)
         return self.tables.first(table, asked)
 
-    def _labelled(self, fold: Fold, table: str, labels: Collection[Row]) -> list[tuple[Row, int]]:
+    def holding(self, fold: Fold, table: str, labels: Rows) -> Rows:
+        """The rows that hold ``labels`` of a bag below the root. They were read before, or else all arrays are."""
+        holder = fold.holder(table)
+        read = ((row, 1) for rows in self._read[holder.name].values() for row in rows)
+        found = [Rows.of_pairs(holder.types, read), *(came.rows[holder.name] for came in self._came[fold.root])]
+        rows = _with_labels(holder, table, labels, Rows.empty(holder.types).plus(*found))
+        if all_among(labels, rows.select(holder.held[table])):
+            return rows
+        arrays = self.tables.scan(fold.table)
+        self._came[fold.root].append(_Came(fold, arrays.select(fold.label), fold.rows(arrays, fold.parts)))
+        return _with_labels(holder, table, labels, self._came[fold.root][-1].rows[holder.name])
+
+    def _labelled(self, fold: Fold, table: str, asked: Rows) -> tuple[list[Rows], Rows]:
+        """The rows under labels that were read by columns, or are read so now because they are many; and the labels of
+        which nothing is known then."""
+        found = []
+        for came in self._came[fold.root]:
+            if len(asked):
+                rows, asked = came.take(table, asked)
+                found.append(rows)
+        if table == fold.root and len(asked) >= FEW:
+            with suppress(Unclear):
+                arrays = self.tables.probe(fold.table, fold.label, asked)
+                came = _Came(fold, asked, fold.standing(arrays))
+                self._came[fold.root].append(came)
+                return [*found, came.rows[table]], Rows.empty(asked.types)
+        return found, asked
+
+    def _each_labelled(self, fold: Fold, table: str, labels: Collection[Row]) -> list[tuple[Row, int]]:
         """The rows under ``labels`` of what arrays stand for."""
         known = self._read[table]
         missing = [label for label in labels if label not in known]
@@ -183,23 +261,6 @@ class Unfolding:
         return fold.rows(arrays, [table])[table]
 
 
-def folded(
-    changes: Mapping[str, Rows], before: Unfolding, folds: Collection[Fold], numbers: Numbers | None = None
-) -> dict[str, Rows]:
-    """Changes of parts as they are stored: those of folded bags as changes of their arrays.
-
-    Law: what ``Unfolding`` reads afterwards is what it read before, plus ``changes`` (up to the names of labels below
-    the root). Raises LawBroken for rows below a folded bag that does not change itself. ``numbers`` are those that
-    changes before these of the same version have left.
-    """
-    stored, numbers = dict(changes), array_numbers(before.version + 1) if numbers is None else numbers
-    for fold in folds:
-        own = {part: stored.pop(part) for part in fold.parts if part in stored}
-        if own:
-            stored[fold.table] = _arrays(fold, own, before.tables, numbers)
-    return {table: rows for table, rows in stored.items() if not rows.is_empty}
-
-
 def unfolded(folds: Collection[Fold], before: Unfolding) -> dict[str, Rows]:
     """The change that stores what arrays stand for, and takes the arrays away. Law: ``Unfolding`` reads the same."""
     stored: dict[str, Rows] = {}
@@ -209,77 +270,3 @@ def unfolded(folds: Collection[Fold], before: Unfolding) -> dict[str, Rows]:
         for part, rows in fold.rows(arrays, fold.parts).items():
             stored[part] = rows.consolidated()
     return {table: rows for table, rows in stored.items() if not rows.is_empty}
-
-
-def _arrays(fold: Fold, came: Mapping[str, Rows], before: Sized, numbers: Numbers) -> Rows:
-    """The change of the arrays of the labels whose rows change."""
-    if is_much(came):
-        with suppress(Unclear):
-            return _new_arrays(fold, came, before, numbers)
-    return _each_array(fold, {part: rows.counts() for part, rows in came.items()}, before, numbers)
-
-
-def _new_arrays(fold: Fold, came: Mapping[str, Rows], before: Sized, numbers: Numbers) -> Rows:
-    """The same of bags that were not there, all at once. Raises Unclear where one was, or columns do not say it."""
-    made = Texts(fold.parts, came).bags(fold.root)
-    width, n = len(fold.label), len(made.texts)
-    labels = Rows.of_columns(fold.types[:width], [c.combine_chunks() for c in made.labels.columns])
-    if not n or (before.size(fold.table) and len(before.probe(fold.table, fold.label, labels))):
-        raise Unclear
-    order = argsort(made.firsts)
-    taken = numbers.take(int(made.numbers.sum()))
-    starts = np.empty(n, np.int64)
-    starts[order] = taken.start + np.cumsum(made.numbers[order]) - made.numbers[order]
-    columns = [*(c.combine_chunks() for c in made.labels.columns), made.texts.cast(pa.string()), pa.array(starts)]
-    return Rows.of_columns(fold.types, columns).consolidated()
-
-
-def _each_array(fold: Fold, changes: Mapping[str, Mapping[Row, int]], before: Sized, numbers: Numbers) -> Rows:
-    """The same one by one: an array that is not equal to what was there is numbered anew."""
-    width = len(fold.label)
-    labels = dict.fromkeys(row[:width] for row in changes.get(fold.root, {}))
-    if not labels:
-        raise LawBroken("rows below a folded bag change, and the bag does not", where=fold.root, got=sorted(changes))
-    held = before.probe(fold.table, fold.label, list(labels)).counts()
-    rows: dict[tuple[str, Row], Counter[Row]] = defaultdict(Counter)
-    for array in held:
-        for part, label, row, count in fold.shredded(array):
-            if count:  # an empty bag has a label, and no row
-                rows[part, label][row] += count
-    for part, found in changes.items():
-        for row, n in found.items():
-            rows[part, row[: len(fold.parts[part].label)]][row] += n
-    old = {array[:width]: array for array in held}
-    pairs: list[tuple[Row, int]] = [(array, -n) for array, n in held.items()]
-    for label in labels:
-        bag = _bag(fold, label, rows)
-        if bag:
-            pairs.append((_array(fold, label, bag, old.get(label), numbers), 1))
-    return Rows.of_pairs(fold.types, pairs).consolidated()
-
-
-def _array(fold: Fold, label: Row, bag: BagValue, old: Row | None, numbers: Numbers) -> Row:
-    """``bag`` as an array: the old one if it is equal."""
-    text = to_text(bag, fold.bag)
-    if old is not None and old[len(label)] == text:
-        return old
-    below = Numbers(0)
-    for _ in fold.entries(bag, label, below):  # which takes as many numbers as there are rows to number
-        pass
-    return (*label, text, numbers.take(below.next).start)
-
-
-def _bag(fold: Fold, label: Row, rows: Mapping[tuple[str, Row], Counter[Row]]) -> BagValue:
-    """The nested bag that a label stands for."""
-
-    def definition(inner: LabelValue) -> BagValue:
-        return _flat(fold.parts[inner.site], rows.get((inner.site, inner.args), Counter()))
-
-    return nest(_flat(fold.parts[fold.root], rows[fold.root, label]), fold.bag.row, definition)
-
-
-def _flat(part: Part, rows: Mapping[Row, int]) -> BagValue:
-    pairs: list[tuple[Value, int]] = [(field_of(from_leaves(row, part.stored), "row"), n) for row, n in rows.items()]
-    if any(n < 0 for _, n in pairs):
-        raise LawBroken("a folded bag would hold a row less than 0 times", where=part.name)
-    return BagValue.weighted((value, n) for value, n in pairs if n)

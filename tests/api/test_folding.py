@@ -33,6 +33,23 @@ def names(C: Bag[Customer]):
     return [{"n": c.name, "orders": c.orders, "same": [d.custkey for d in C if d.name == c.name]} for c in C]
 
 
+@pytest.mark.parametrize("keys", [{}, {"orders": "orderkey"}])
+def test_an_upsert_that_changes_only_what_is_deep(tmp_path: Any, keys: dict[str, str]) -> None:
+    """The rows of the bag that is kept stay as they were, so of the array nothing changes but what is in them."""
+    first, other = customer(1, "Ann", [order(1, item(1))]), customer(2, "Ann", [order(1, item(1))])
+    with opened(tmp_path / "s", keys=keys) as db:
+        with db.batch() as b:
+            b.insert("C", [first, other])
+        changed = [customer(1, "Ann", [order(1, item(7))]), customer(2, "Ann", [order(2, item(1))])]
+        for rows in (changed[:1], [*changed, customer(3)], [first, other]):
+            with db.batch() as b:
+                b.upsert("C", rows)
+            assert [db.relation("C").get(custkey=row["custkey"]) for row in rows] == rows
+        db.rollback(db.version - 1)
+        assert [db.relation("C").get(custkey=n) for n in (1, 2)] == changed
+        assert db.verify(deep=True).ok
+
+
 def opened(path: Any, key: str | None = "custkey", **options: Any) -> rn.Database:
     db = rn.open(path, engine="local")
     db.relation("C", Customer, key=key, **{"immutable": "orders", **options})

@@ -34,6 +34,7 @@ TITLES = [
     "First rows that go, batch after batch",
     "Load, create, read, size",
     "Processes of their own, and many views",
+    "A published table: f2 at scale 0.0001, ",
     "The run",
 ]
 

@@ -195,7 +195,7 @@ def alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is measured but batches."""
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(measure, "OPENINGS", 1)
-    for name in ("memory", "many"):
+    for name in ("memory", "many", "published"):
         monkeypatch.setattr(run._Runner, name, lambda _: None)
 
 

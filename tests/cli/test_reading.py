@@ -3,6 +3,8 @@
 import datetime
 import json
 import math
+import subprocess
+import sys
 from decimal import Decimal
 
 import pytest
@@ -136,6 +138,24 @@ def test_nested_changes(state, run):
     assert [row["id"] for row in found.pop("came")] == [9]
     assert found == {"relation": "Orders", "since": 7, "version": 8, "went": []}
     assert run("changes", state, "big", "--since", 7, "--nested").stdout == ""  # it was rolled back
+
+
+WITHOUT_JAVA = """
+import sys
+from ripplenest.cli import app
+for options in ([], ["--nested"], ["--json"]):
+    for name in ("big", "Orders"):
+        app(["changes", sys.argv[1], name, "--since", "shop:1", "--as-of", "6", *options], standalone_mode=False)
+print(*(name for name in ("py4j", "pyspark") if name in sys.modules), file=sys.stderr)
+"""
+
+
+def test_changes_start_no_jvm(state):
+    """What a JVM is started with is not even imported: in a process of its own, as others here have it."""
+    ask = [sys.executable, "-P", "-c", WITHOUT_JAVA, str(state)]
+    done = subprocess.run(ask, capture_output=True, text=True, check=True)
+    assert done.stdout.count("changed row") >= 4
+    assert done.stderr == "\n"
 
 
 def test_flat_changes_of_a_relation(state, run):

@@ -1,5 +1,7 @@
 """Costs without sizes: example 6 as the paper prints it, symbolic counts against numbers, and sizes from row counts."""
 
+from functools import reduce
+
 import pytest
 from support.choices import Choices
 from support.laws import law
@@ -116,6 +118,18 @@ def test_counts_that_are_not_ordered(a: Count, b: Count) -> None:
     """Numbers could make either the larger one, or not strictly larger."""
     assert not fewer(a, b)
     assert not no_more(a, b)
+
+
+def test_factors_of_a_monomial_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deep views cost the largest of hundreds of monomials, of which each is compared with each."""
+    asked: list[Symbol] = []
+    found = Symbol.family.fget
+    assert found is not None
+    monkeypatch.setattr(Symbol, "family", property(lambda s: asked.append(s) or found(s)))
+    many = [symbol(f"R{i}") * symbol(f"S{i}") for i in range(40)]
+    every = reduce(larger, many)
+    assert str(larger(every, every) * 2) == str(every * 2)
+    assert len(asked) <= 2 * len(many)
 
 
 SYMBOLS = tuple(Symbol(name, change, strict=name != "b") for name in ("M", "S", "b") for change in (False, True))

@@ -11,6 +11,7 @@ from support.schemas import random_schema
 
 from ripplenest.delta.compile import Options, compile_view
 from ripplenest.delta.program import MapKind
+from ripplenest.delta.rules import derived
 from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.normal import normal
 from ripplenest.nrc.syntax import Call, Expr, For, IsSite, Plus, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
@@ -46,6 +47,26 @@ def test_each_definition_is_made_a_sum_of_products_once(monkeypatch: pytest.Monk
     body = For("x", R, For("b", others("ι", "eq"), For("c", others("κ", "ne"), head)))
     compile_view(Query("v", body, (("R", ROW),)), Options("none"))
     assert len(asked) == len(set(asked)) == 1 + 2
+
+
+ROWS = {"E": 1_000_000, "F": 1_000_000, "G": 9}
+
+
+def test_each_map_is_derived_once_for_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a candidate would cost is what its statements are made of once it is kept."""
+    asked: list[tuple[Expr, frozenset[str]]] = []
+    count = lambda e, parts, telescoped: asked.append((e, parts)) or derived(e, parts, telescoped)  # noqa: E731
+    monkeypatch.setattr("ripplenest.delta.materialize.derived", count)
+    edges = [Rel(name, Record((("a", LONG), ("b", LONG)))) for name in ("E", "F", "G")]
+    joined = [Pred(Call("eq", (Proj(Var(x), "b"), Proj(Var(y), "a")))) for x, y in (("x", "y"), ("y", "z"))]
+    body: Expr = For("_", joined[0], For("_", joined[1], Sng(Proj(Var("z"), "b"))))
+    for var, rel in zip("zyx", edges, strict=True):
+        body = For(var, rel, body)
+    stages = compile_view(
+        Query("v", body, tuple((r.name, r.row) for r in edges)), Options(rows=ROWS, changes={"E": 100_000})
+    )
+    assert any(c.kept for c in stages.choices)
+    assert len(asked) == len(set(asked))
 
 
 PRODUCTS: Counter[str] = Counter()
