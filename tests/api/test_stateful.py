@@ -53,7 +53,7 @@ def once():
         yield
 
 
-@law(examples=many(8, 50), tries=200)
+@law(examples=many(9, 50), tries=200)
 def test_views_are_their_definitions_after_every_batch(c):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         db, model = opened(folder), Model(c)
