@@ -99,7 +99,7 @@ class Symbolic:
         return texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
 
     def __mul__(self, other: "Count") -> "Count":
-        if isinstance(other, int):  # the same factor in each: what was not ordered is not
+        if isinstance(other, int) and other > 0:  # the same factor in each: what was not ordered is not
             return Symbolic(tuple(sorted(evolve(m, factor=m.factor * other) for m in self.monomials)))
         return _largest(a.times(b) for a in self.monomials for b in _monomials(other))
 

@@ -64,7 +64,8 @@ class Run:
         self._known.clear()
 
     def in_vain(self, table: str, rows: int) -> None:
-        """So many more rows of a table were read that others of it cancel."""
+        """So many more rows of a table were read that others of it cancel: exactly, or, of an order, those that were
+        read beyond what the first rows change by."""
         self.cancelled[table] = self.cancelled.get(table, 0) + max(rows, 0)
 
     def tasks(self, target: str, p: Product, part: str) -> Iterator[Task]:

@@ -5,8 +5,8 @@ they become one. Tier 0 is everything below TIER_ROWS: rewriting so few rows cos
 a table of n rows has at most (FANOUT - 1) · (2 + log₈(n / TIER_ROWS)) live segments however many batches made it, and
 a changed row is rewritten at most TIER_ROWS / (FANOUT - 1) times in tier 0 and once per tier above.
 
-A batch merges at most BUDGET rows, so that no batch pays for the whole table; what is left waits for ``compact``, but
-not for ever: a tier of twice FANOUT segments is merged by the batch that makes it so.
+For full tiers a batch merges at most BUDGET rows, so that no batch pays for the whole table; what is left waits for
+``compact``, but not for ever: a tier of twice FANOUT segments is merged by the batch that makes it so.
 
 Rows of the same keys, batch after batch, wear a table out long before its tiers fill: of a key that each batch changes
 there is a row that was and a row that is for every batch, and whoever asks for it reads them all. So a batch also
@@ -15,8 +15,8 @@ rows for each of them at most. Of few rows two segments are enough for that; mor
 since to write a row costs more than to read it some times again.
 
 A batch merges a bounded share. Segments of a table are merged by tiers of their size; a batch rewrites at most
-131,072 rows, and more only when a tier would hold twice what it should. ``compact`` does the rest, in commits of the
-same bounded size, so that nobody waits long for it.
+131,072 rows, and more only when a tier would hold twice what it should, or when it has read about as many in vain.
+``compact`` does the rest, in commits of the same bounded size, so that nobody waits long for it.
 """
 
 from bisect import bisect_right
@@ -29,7 +29,7 @@ TIER_ROWS = 128  # a power of two
 BUDGET = 2**17  # rows
 WORTH = 3  # rows that are rewritten for each that was read in vain
 LITTLE = 2**13  # rows that cost hardly more to rewrite than none
-WORN = 4
+WORN = 4  # segments of more than LITTLE rows together, of which no fewer are merged because of what was read
 _SHIFT = FANOUT.bit_length() - 1
 
 

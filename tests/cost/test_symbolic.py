@@ -61,6 +61,7 @@ def test_section_2_in_symbols() -> None:
         (larger(M, S) * larger(M, S), "max(|M|², |M|·|S|, |S|²)"),
         (symbol("C.orders", total=True), "‖C.orders‖"),
         (symbol("a b"), "|`a b`|"),
+        (larger(M * 2, M * S) * 0, "0·|M|·|S|"),  # which are ordered, though 2·|M| and |M|·|S| are not
     ],
 )
 def test_counts_as_text(count: Count, text: str) -> None:
