@@ -28,6 +28,7 @@ from ripplenest.run.handing import Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
+from ripplenest.run.step import Stepping
 from ripplenest.vector import join
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.version.version import Tables
@@ -43,7 +44,7 @@ class Run:
     have ``seen``.
 
     What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one. Tables
-    may be read by tasks, as ``handing`` says.
+    may be read by tasks, as ``handing`` says, and who has these may do the ``steps`` of keys.
     """
 
     plan: Plan
@@ -56,6 +57,7 @@ class Run:
     jobs: list[int] = field(factory=list)
     here: list[int] = field(factory=list)
     handing: Handing | None = None
+    steps: Stepping | None = None
     _known: dict[Hashable, tuple[object, Any]] = field(factory=dict)
 
     def next_level(self) -> None:

@@ -19,8 +19,9 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.planned import Target
+from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.joiner import Joined, Joiner, Task
+from ripplenest.run.step import Stepped
 from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, few, frame, join_of, layout, rows_of, summed, together
 from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGES
 from ripplenest.store.files import Filed, Files
@@ -45,6 +46,9 @@ class Large(Protocol):
     ) -> Joined:
         """By target, the rows of its tasks, each once or more; those of many may be in ``files``. Raises
         EvaluationError."""
+
+    def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
+        """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""
 
 
 class SparkJoiner:
@@ -72,6 +76,10 @@ class SparkJoiner:
             self._let_go(sum(rows.arrow().nbytes for rows in given.values()))
         found = {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
         return Joined(found, sum(group.jobs for group in (first, *rest)))
+
+    def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
+        """The per-key step of rows that tasks have left in ``files``; None where they cannot."""
+        return None if self._large is None or not self._large.is_able else self._large.stepped(m, made, files)
 
     def _joined(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None) -> Joined:
         """The same, not consolidated."""
@@ -124,6 +132,10 @@ class _Writing:
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """See ``Joiner``."""
         return self.of.join(tasks, targets, self.files)
+
+    def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:
+        """See ``run.step.Stepping``."""
+        return self.of.stepped(m, made, self.files)
 
 
 @frozen

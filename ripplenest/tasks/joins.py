@@ -17,8 +17,9 @@ from attrs import define, field
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
-from ripplenest.plan.planned import Target
+from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.joiner import Joined, Task
+from ripplenest.run.step import Stepped
 from ripplenest.spark import frames
 from ripplenest.spark.frames import frame
 from ripplenest.spark.joiner import Prepared, evaluation
@@ -35,6 +36,7 @@ from ripplenest.tasks.jobs import SparkJobs
 from ripplenest.tasks.merging import merged_ranges
 from ripplenest.tasks.rows import Seen, stored
 from ripplenest.tasks.seeing import sees
+from ripplenest.tasks.steps import Steps
 
 
 @define
@@ -71,6 +73,11 @@ class TaskJoins:
             large = {} if files is None else self._summed(specs, runs, here, files)
             rest = {name: mapped(spec, staging, runs[name]) for name, spec in specs.items() if name not in large}
             return Joined(rest | large, 1 + bool(large))
+
+    def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
+        """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""
+        with told(files.staging, files.tables):
+            return Steps(SparkJobs(self.spark.range(0)), self._here(files.staging), files).stepped(m, made)
 
     def _summed(
         self, specs: Mapping[str, TableSpec], runs: Mapping[str, Segments], here: Surroundings, files: Files
