@@ -12,9 +12,11 @@ from attrs import frozen
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
+from ripplenest.data.seen import Seen
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.planned import Index, Plan
-from ripplenest.plan.product import Product
+from ripplenest.plan.product import Product, Source
+from ripplenest.run.passing import seen_of
 from ripplenest.store.files import Filed
 
 LARGER = 8
@@ -23,11 +25,25 @@ it costs to read one, and what is found is held."""
 
 
 @frozen
-class Handing:
-    """``stored`` gives the rows of a table, which nobody reads here, and ``size`` says how many there are; but for
-    tables that have some elsewhere: ``apart``."""
+class Came:
+    """What has changed so far, by table: what statements see of it (``changes``), what is stored of a map that passes
+    on something else (``moved``), and what parts have ``caused`` in auxiliary maps."""
 
-    stored: Callable[[str], Rows]
+    changes: Mapping[str, Rows]
+    moved: Mapping[str, Rows]
+    caused: Collection[str]
+
+    def of(self, s: Source) -> Rows | None:
+        """What is stored beside what was before, where a source is read as it is now."""
+        return self.moved.get(s.table, self.changes.get(s.table)) if s.at is At.NEW else None
+
+
+@frozen
+class Handing:
+    """``stored`` gives what is seen of the rows of a table, or of these and a change, which nobody reads here, and
+    ``size`` says how many there are; but for tables that have some elsewhere: ``apart``."""
+
+    stored: Callable[[str, Seen, Filed | None], Filed]
     size: Callable[[str], int]
     room: Room
     apart: Collection[str] = ()
@@ -39,14 +55,27 @@ class Handing:
         else:
             yield rows
 
-    def is_worth(self, p: Product, plan: Plan, changed: Mapping[str, Rows], caused: Collection[str]) -> bool:
-        """Whether tasks are to read what ``p`` reads beside a change: statements see just what is stored of it, and it
-        is not much larger. Auxiliary maps that were ``caused`` to change are not what is stored."""
+    def is_worth(self, p: Product, plan: Plan, came: Came) -> bool:
+        """Whether tasks are to read what ``p`` reads beside a change: all of it is in files, and not much larger."""
         deltas, others = ([s for s in p.sources if (s.at is At.DELTA) == is_delta] for is_delta in (True, False))
         if len(deltas) != 1 or not others or any(step.place for step in p.steps):
             return False
-        change = changed.get(deltas[0].table)
+        change = came.changes.get(deltas[0].table)
         if not isinstance(change, Filed) or sum(map(self.size, {s.table for s in others})) > LARGER * len(change):
             return False
-        seen = {*caused, *plan.shown, *self.apart}
-        return not any(s.table in seen or (s.at is At.NEW and s.table in changed) for s in others)
+        return all(self._is_filed(s, plan, came) for s in others)
+
+    def _is_filed(self, s: Source, plan: Plan, came: Came) -> bool:
+        """Whether all that is seen of a source is in files: what is stored, and what changed in that."""
+        if s.table in self.apart or s.table in came.caused or seen_of(plan.shown.get(s.table)) is None:
+            return False
+        moved = came.of(s)
+        return moved is None or (isinstance(moved, Filed) and moved.of == s.table)
+
+    def rows(self, s: Source, plan: Plan, came: Came) -> Rows:
+        """What is seen of a source, which nobody reads here."""
+        if s.at is At.DELTA:
+            return came.changes[s.table]
+        seen, moved = seen_of(plan.shown.get(s.table)), came.of(s)
+        assert seen is not None and (moved is None or isinstance(moved, Filed))
+        return self.stored(s.table, seen, moved)

@@ -24,7 +24,7 @@ from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
 from ripplenest.plan.product import Product, Source, Step, sources_of
 from ripplenest.run import answers, keys
-from ripplenest.run.handing import Handing
+from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
@@ -40,8 +40,8 @@ Found = TypeVar("Found")
 
 @frozen
 class Run:
-    """One run over a program: the tables before it, and what is known to change; of groups and first rows what readers
-    have ``seen``.
+    """One run over a program: the tables before it, and what is known to change, as statements see it; where what is
+    stored changes otherwise, that (``moved``); of groups and first rows what readers have ``seen``.
 
     What it cost: stored rows that were ``read``, ``jobs``, and rows that were joined ``here`` in place of one. Tables
     may be read by tasks, as ``handing`` says, and who has these may do the ``steps`` of keys.
@@ -50,6 +50,7 @@ class Run:
     plan: Plan
     reader: Tables
     changes: dict[str, Rows]
+    moved: dict[str, Rows] = field(factory=dict)
     caused: dict[str, dict[str, Rows]] = field(factory=dict)
     seen: dict[str, Rows] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
@@ -67,8 +68,9 @@ class Run:
     def tasks(self, target: str, p: Product, part: str) -> Iterator[Task]:
         """A product of a statement for ``part`` with the rows of each source that can take part; none when the product
         is empty. One task, or one for each order that rows of the change choose: p(c₁ ⊎ c₂) = p(c₁) ⊎ p(c₂)."""
-        if self.handing is not None and self.handing.is_worth(p, self.plan, self.changes, self.caused):
-            rows = tuple(self._handed(self.handing, s) for s in p.sources)
+        came = Came(self.changes, self.moved, self.caused)
+        if self.handing is not None and self.handing.is_worth(p, self.plan, came):
+            rows = tuple(self._handed(self.handing, s, came) for s in p.sources)
             if not any(own.is_empty for own in rows):
                 yield Task(target, p, rows)
             return
@@ -77,16 +79,15 @@ class Run:
             if task is not None:
                 yield task
 
-    def _handed(self, handing: Handing, source: Source) -> Rows:
+    def _handed(self, handing: Handing, source: Source, came: Came) -> Rows:
         """The rows of a source, which nobody reads here."""
 
         def whole() -> Rows:
-            rows = handing.stored(source.table)
-            self.read.append(len(rows))
+            rows = handing.rows(source, self.plan, came)
+            self.read.append(0 if source.at is At.DELTA else len(rows))
             return rows
 
-        is_delta = source.at is At.DELTA
-        return self.changes[source.table] if is_delta else self._once((source.table, "handed"), None, whole)
+        return self._once((source.table, source.at, "handed"), None, whole)
 
     def _chosen(self, p: Product) -> Iterator[tuple[Product, Rows | None]]:
         """The orders in which ``p`` is read, each with the rows of the change that choose it: each row chooses the one

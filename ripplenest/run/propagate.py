@@ -157,6 +157,7 @@ def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:
     """What those who read the map see of its change."""
+    run.moved[m.name] = change
     if m.kind is MapKind.ORDERED:
         run.changes[m.name] = change
     elif m.answers is None:

@@ -17,6 +17,7 @@ from attrs import define, field
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
+from ripplenest.data.seen import ALL
 from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.joiner import Joined, Task
 from ripplenest.run.step import Stepped
@@ -34,7 +35,7 @@ from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, surroundings
 from ripplenest.tasks.jobs import SparkJobs
 from ripplenest.tasks.merging import merged_ranges
-from ripplenest.tasks.rows import Seen, stored
+from ripplenest.tasks.rows import stored
 from ripplenest.tasks.seeing import sees
 from ripplenest.tasks.steps import Steps
 
@@ -102,7 +103,7 @@ class TaskJoins:
             if few <= frames.SMALL_ROWS:
                 found[id(rows)] = frame(self.spark, rows)
             elif isinstance(rows, Filed):
-                found[id(rows)] = stored(self.spark, here, rows.ref, Seen())
+                found[id(rows)] = stored(self.spark, here, rows.ref, rows.seen)
             else:
                 found[id(rows)] = self._file(rows, number, staging, here)
         return found
@@ -112,7 +113,7 @@ class TaskJoins:
         spec = TableSpec(f"input {number}", rows.types, ())
         segments = written([Unwritten(rows, (), number)], here.disk, here.room, lasts=False)
         ref = TableRef(spec, tuple(segments)).under(f"{FOLDER}/{staging.token}")
-        return stored(self.spark, here, ref, Seen())
+        return stored(self.spark, here, ref, ALL)
 
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(self.state), str(staging.folder), self.memory)
@@ -122,9 +123,10 @@ def summing(t: Target, files: Files) -> TableSpec:
     """How the rows of a target are summed: as those of its map, where they are the change of what is stored of it; else
     in an order in which they can be."""
     spec = files.tables.tables.get(t.map)
-    if spec is not None and t.folded is None and same_columns(spec.types, t.types):
+    near = t.folded or t.near
+    if spec is not None and near is None and same_columns(spec.types, t.types):
         return spec
-    return TableSpec(t.name, t.types, (t.folded or tuple(range(len(t.types))),) if t.types else ())
+    return TableSpec(t.name, t.types, (near or tuple(range(len(t.types))),) if t.types else ())
 
 
 def _filed(spec: TableSpec, merged: Sequence[Merged], files: Files) -> Rows:
