@@ -26,14 +26,14 @@ from ripplenest.spark.frames import frame
 from ripplenest.spark.joiner import Prepared, evaluation
 from ripplenest.state.tasks import mapped
 from ripplenest.store.files import Filed, Files
-from ripplenest.store.ranges import Merged, Unwritten, divided, written
+from ripplenest.store.ranges import Merged, Range, Unwritten, divided, written
 from ripplenest.store.ref import Segments, TableRef
 from ripplenest.store.specs import TableSpec, same_columns
 from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.builds import runs_of, told
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, surroundings
-from ripplenest.tasks.jobs import SparkJobs
+from ripplenest.tasks.jobs import Jobs, SparkJobs
 from ripplenest.tasks.merging import merged_ranges
 from ripplenest.tasks.rows import stored
 from ripplenest.tasks.seeing import sees
@@ -71,7 +71,8 @@ class TaskJoins:
                 prepared.join(t).frame(self.spark, [read[id(rows)] for rows in t.inputs], False) for t in tasks
             ]
             runs = runs_of(reduce(DataFrame.unionAll, products), prepared.layout, specs, here)
-            large = {} if files is None else self._summed(specs, runs, here, files)
+            jobs = SparkJobs(self.spark.range(0))
+            large = {} if files is None else summed(specs, runs, jobs, here, files)
             rest = {name: mapped(spec, staging, runs[name]) for name, spec in specs.items() if name not in large}
             return Joined(rest | large, 1 + bool(large))
 
@@ -79,20 +80,6 @@ class TaskJoins:
         """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""
         with told(files.staging, files.tables):
             return Steps(SparkJobs(self.spark.range(0)), self._here(files.staging), files).stepped(m, made)
-
-    def _summed(
-        self, specs: Mapping[str, TableSpec], runs: Mapping[str, Segments], here: Surroundings, files: Files
-    ) -> dict[str, Rows]:
-        """The sums of targets of many rows, each in segments of its own. One job, if there are any."""
-        jobs, work = SparkJobs(self.spark.range(0)), {}
-        for name, spec in specs.items():
-            source = TableRef(spec, runs[name]).under(f"{FOLDER}/{files.staging.token}")
-            if source.size > frames.SMALL_ROWS and spec.types:
-                work[name] = divided(source, jobs.at_once, files.next, files.number(spec.name))
-                files.take(len(work[name]))
-        with evaluation():
-            merged = merged_ranges(jobs, here, list(work.values())) if work else []
-        return {name: _filed(specs[name], found, files) for name, found in zip(work, merged, strict=True)}
 
     def _frames(self, inputs: Iterable[Rows], staging: Staging, here: Surroundings) -> dict[int, DataFrame]:
         """By identity: those of few rows, which are not worth a file as long as they are few together, and the others.
@@ -117,6 +104,21 @@ class TaskJoins:
 
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(self.state), str(staging.folder), self.memory)
+
+
+def summed(
+    specs: Mapping[str, TableSpec], runs: Mapping[str, Segments], jobs: Jobs, here: Surroundings, files: Files
+) -> dict[str, Rows]:
+    """The sums of runs of many rows, by target, each in segments of its own. One job, if there are any."""
+    work: dict[str, list[Range]] = {}
+    for name, spec in specs.items():
+        source = TableRef(spec, runs[name]).under(f"{FOLDER}/{files.staging.token}")
+        if source.size > frames.SMALL_ROWS and spec.types:
+            work[name] = divided(source, jobs.at_once, files.next, files.number(spec.name))
+            files.take(len(work[name]))
+    with evaluation():
+        merged = merged_ranges(jobs, here, list(work.values())) if work else []
+    return {name: _filed(specs[name], found, files) for name, found in zip(work, merged, strict=True)}
 
 
 def summing(t: Target, files: Files) -> TableSpec:
