@@ -1,17 +1,19 @@
 """When tasks read the tables of a statement by themselves.
 
 To look rows up, this process reads the keys of a change, and holds what it finds until it is joined. A change in files
-was to stay there; so where the other tables are not much larger than the change, tasks read them whole, and no row of
-either comes here. What is looked up is a part of what is read then, and products ask for equal keys themselves, so they
-make the same rows.
+was to stay there. So where the other tables are not much larger than the change, tasks read them whole: what is looked
+up is a part of what is read then, and products ask for equal keys themselves, so they make the same rows. Where they
+are much larger, each task looks up what some rows of the change ask for. Neither way does a row come here.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Literal
 
 from attrs import frozen
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
+from ripplenest.data.seen import ALL as EVERYTHING
 from ripplenest.data.seen import Seen
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.planned import Index, Plan
@@ -21,7 +23,7 @@ from ripplenest.store.files import Filed
 
 LARGER = 8
 """Times as many rows as of the change are read sooner than some are looked up: to look one up costs several times what
-it costs to read one, and what is found is held."""
+it costs to read one."""
 
 
 @frozen
@@ -55,15 +57,31 @@ class Handing:
         else:
             yield rows
 
-    def is_worth(self, p: Product, plan: Plan, came: Came) -> bool:
-        """Whether tasks are to read what ``p`` reads beside a change: all of it is in files, and not much larger."""
+    def how(self, p: Product, plan: Plan, came: Came) -> Literal["whole", "looked up"] | None:
+        """How tasks are to read what ``p`` reads beside a change, all of which is in files: whole, if it is not much
+        larger; else looked up, if its keys lead to all of it. None where this process is to read it."""
         deltas, others = ([s for s in p.sources if (s.at is At.DELTA) == is_delta] for is_delta in (True, False))
         if len(deltas) != 1 or not others or any(step.place for step in p.steps):
-            return False
+            return None
         change = came.changes.get(deltas[0].table)
-        if not isinstance(change, Filed) or sum(map(self.size, {s.table for s in others})) > LARGER * len(change):
-            return False
-        return all(self._is_filed(s, plan, came) for s in others)
+        if not isinstance(change, Filed) or not all(self._is_filed(s, plan, came) for s in others):
+            return None
+        if sum(map(self.size, {s.table for s in others})) <= LARGER * len(change):
+            return "whole"
+        return "looked up" if self._leads(p) and change.types else None
+
+    def _leads(self, p: Product) -> bool:
+        """Whether the change leads to all other sources of ``p`` by access keys, in whichever order they are read."""
+        for order in p.orders:
+            first, *others = order.steps
+            if p.sources[first.source].at is not At.DELTA:
+                return False
+            for step in others:
+                keys = self.stored(p.sources[step.source].table, EVERYTHING, None).ref.spec.indexes
+                alone = step.alone or step
+                if not step.via or step.columns not in keys or alone.columns not in keys:
+                    return False
+        return True
 
     def _is_filed(self, s: Source, plan: Plan, came: Came) -> bool:
         """Whether all that is seen of a source is in files: what is stored, and what changed in that."""

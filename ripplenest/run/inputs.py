@@ -69,25 +69,27 @@ class Run:
         """A product of a statement for ``part`` with the rows of each source that can take part; none when the product
         is empty. One task, or one for each order that rows of the change choose: p(c₁ ⊎ c₂) = p(c₁) ⊎ p(c₂)."""
         came = Came(self.changes, self.moved, self.caused)
-        if self.handing is not None and self.handing.is_worth(p, self.plan, came):
-            rows = tuple(self._handed(self.handing, s, came) for s in p.sources)
+        how = None if self.handing is None else self.handing.how(p, self.plan, came)
+        if self.handing is not None and how is not None:
+            rows = tuple(self._handed(self.handing, s, came, how) for s in p.sources)
             if not any(own.is_empty for own in rows):
-                yield Task(target, p, rows)
+                yield Task(target, p, rows, how == "looked up")
             return
         for order, change in self._chosen(p):
             task = self._task(target, order, part, change)
             if task is not None:
                 yield task
 
-    def _handed(self, handing: Handing, source: Source, came: Came) -> Rows:
+    def _handed(self, handing: Handing, source: Source, came: Came, how: str) -> Rows:
         """The rows of a source, which nobody reads here."""
 
         def whole() -> Rows:
             rows = handing.rows(source, self.plan, came)
-            self.read.append(0 if source.at is At.DELTA else len(rows))
+            if source.at is not At.DELTA and how == "whole":
+                self.read.append(len(rows))
             return rows
 
-        return self._once((source.table, source.at, "handed"), None, whole)
+        return self._once((source.table, source.at, how), None, whole)
 
     def _chosen(self, p: Product) -> Iterator[tuple[Product, Rows | None]]:
         """The orders in which ``p`` is read, each with the rows of the change that choose it: each row chooses the one

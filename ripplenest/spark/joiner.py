@@ -18,6 +18,7 @@ from pyspark.errors import (
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.joiner import Joined, Joiner, Task
@@ -74,8 +75,8 @@ class SparkJoiner:
         finally:
             given = {id(rows): rows for t in tasks for rows in t.inputs if not isinstance(rows, Filed)}
             self._let_go(sum(rows.arrow().nbytes for rows in given.values()))
-        found = {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
-        return Joined(found, sum(group.jobs for group in (first, *rest)))
+        found = {name: _together([rows, *(more[name] for more in rest)]) for name, rows in first.items()}
+        return Joined(found, sum(own.jobs for own in (first, *rest)), sum(own.read for own in (first, *rest)))
 
     def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
         """The per-key step of rows that tasks have left in ``files``; None where they cannot."""
@@ -98,7 +99,7 @@ class SparkJoiner:
         if small and answer.num_rows > SMALL_ROWS:
             if self._large is not None and self._large.is_able:
                 more = self._large.joined(tasks, targets, prepared, files)
-                return Joined(more, 1 + more.jobs)
+                return Joined(more, 1 + more.jobs, more.read)
             with evaluation():
                 jobs, answer = 2, summed(products, prepared.layout).toArrow()
         return Joined({t.name: rows_of(answer, t, prepared.layout) for t in targets}, jobs)
@@ -120,6 +121,12 @@ class SparkJoiner:
             if key not in self._prepared:
                 self._prepared[key] = Prepared(layout(targets))
             return self._prepared[key]
+
+
+def _together(parts: Sequence[Rows]) -> Rows:
+    """The sum of what several jobs have made; what one of them alone has made stays where it is."""
+    some = [rows for rows in parts if not rows.is_empty]
+    return some[0].consolidated() if len(some) == 1 else parts[0].plus(*parts[1:]).consolidated()
 
 
 @frozen

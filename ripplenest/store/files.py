@@ -61,14 +61,21 @@ class Filed(Rows):
 
     def windows(self, room: Room) -> Iterator[Rows]:
         """The rows, some at a time; those of one value of the first access key come together."""
-        reader = Reader(Disk(self.state))
-        for low, high in ranges(0, RANGE, max(-(-len(self) // room.rows(self.types)), 1)):
-            rows = self.ref.between(reader, low, high)
-            if len(rows):
-                yield self.seen.of(rows)
+        yield from map(self.seen.of, windows(self.ref, Reader(Disk(self.state)), (0, RANGE), room))
 
     def _here(self) -> Rows:
         return Rows(self.types, table=self.arrow(), summed=self.is_sum)
+
+
+def windows(ref: TableRef, reader: Reader, within: tuple[int, int], room: Room) -> Iterator[Rows]:
+    """The rows of a table whose numbers are low ≤ n < high, some at a time; those of one value of the first access key
+    come together."""
+    low, high = within
+    share = ref.size * (high - low) // RANGE
+    for start, end in ranges(low, high, min(share // room.rows(ref.spec.types) + 1, high - low)):
+        rows = ref.between(reader, start, end)
+        if len(rows):
+            yield rows
 
 
 class Files:

@@ -34,6 +34,7 @@ from ripplenest.tasks.builds import runs_of, told
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, surroundings
 from ripplenest.tasks.jobs import Jobs, SparkJobs
+from ripplenest.tasks.lookups import looked_up
 from ripplenest.tasks.merging import merged_ranges
 from ripplenest.tasks.rows import stored
 from ripplenest.tasks.seeing import sees
@@ -60,21 +61,34 @@ class TaskJoins:
     def joined(
         self, tasks: Sequence[Task], targets: Sequence[Target], prepared: Prepared, files: Files | None = None
     ) -> Joined:
-        """By target, the rows of its tasks. One job, and one that sums many for ``files``. Raises EvaluationError."""
+        """By target, the rows of its tasks. One job, one for what is looked up, and one that sums many for ``files``.
+        Raises EvaluationError."""
         specs = {t.name: TableSpec(t.name, t.types, ()) if files is None else summing(t, files) for t in targets}
         with ExitStack() as held:
             staging = held.enter_context(Staging.begin(self.state)) if files is None else files.staging
             held.enter_context(raised(staging) if files is None else told(staging, files.tables))
             here = self._here(staging)
-            read = self._frames({id(rows): rows for t in tasks for rows in t.inputs}.values(), staging, here)
-            products = [
-                prepared.join(t).frame(self.spark, [read[id(rows)] for rows in t.inputs], False) for t in tasks
-            ]
-            runs = runs_of(reduce(DataFrame.unionAll, products), prepared.layout, specs, here)
-            jobs = SparkJobs(self.spark.range(0))
+            jobs, read = SparkJobs(self.spark.range(0)), 0
+            whole, looked = ([t for t in tasks if t.looked == is_looked] for is_looked in (False, True))
+            runs = dict[str, Segments].fromkeys(specs, ())
+            if whole:
+                runs = self._runs(whole, prepared, specs, here, staging)
+            if looked:
+                with evaluation():
+                    found, read = looked_up(looked, specs, jobs, here)
+                runs = {name: (*own, *found.get(name, ())) for name, own in runs.items()}
             large = {} if files is None else summed(specs, runs, jobs, here, files)
             rest = {name: mapped(spec, staging, runs[name]) for name, spec in specs.items() if name not in large}
-            return Joined(rest | large, 1 + bool(large))
+            return Joined(rest | large, bool(whole) + bool(looked) + bool(large), read)
+
+    def _runs(
+        self, tasks: Sequence[Task], prepared: Prepared, specs: Mapping[str, TableSpec], here: Surroundings,
+        staging: Staging,
+    ) -> dict[str, Segments]:  # fmt: skip
+        """By target the runs of what tasks make that read all of their inputs. One job."""
+        read = self._frames({id(rows): rows for t in tasks for rows in t.inputs}.values(), staging, here)
+        products = [prepared.join(t).frame(self.spark, [read[id(rows)] for rows in t.inputs], False) for t in tasks]
+        return runs_of(reduce(DataFrame.unionAll, products), prepared.layout, specs, here)
 
     def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
         """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""

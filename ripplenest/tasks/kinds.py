@@ -105,6 +105,16 @@ class Stepping(OnWork):
         return step_range(common, own)
 
 
+class Finding(OnWork):
+    """Rows of a range of a change, with what they find in other tables, become runs."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.lookups import find_range  # noqa: PLC0415 - in tasks alone
+
+        return find_range(common, own)
+
+
 class Seeing(OnWork):
     """Whether a folder is seen."""
 

@@ -6,7 +6,7 @@ are segments. Those of a map that is stored by other columns are runs, which are
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.serial import map_of_json, map_to_json
 from ripplenest.run.step import Stepped, stepped
 from ripplenest.store.detached import Detached
-from ripplenest.store.files import Filed, Files
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.files import Filed, Files, windows
 from ripplenest.store.ranges import Range, Unwritten, divided, written
-from ripplenest.store.ref import Segments, TableRef, ranges, segment_of_json, segment_to_json
+from ripplenest.store.ref import Segments, TableRef, segment_of_json, segment_to_json
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.store.staging import FOLDER
@@ -132,7 +131,8 @@ class _Piece:
         types = self.m.types if self.m.answers is None else self.m.answers.visible
         change, seen = (Sum(self.here.room, t, self._near, each_once=False) for t in (self.m.types, types))
         read = heaviest = 0
-        for rows in self._windows():
+        within = self.work.low, self.work.high
+        for rows in windows(self.work.source, self.here.reader, within, self.here.room):
             found = stepped(self.m, rows, self.before)
             seen.add(found.seen)
             if self.m.answers is not None:  # what changes in a domain is there already
@@ -145,15 +145,6 @@ class _Piece:
     @property
     def _near(self) -> Columns:
         return self.work.source.clustered
-
-    def _windows(self) -> Iterator[Rows]:
-        """Rows of the range, some at a time; those of one key come together."""
-        low, high, source = self.work.low, self.work.high, self.work.source
-        share = source.size * (high - low) // RANGE
-        for start, end in ranges(low, high, min(share // self.here.room.rows(source.spec.types) + 1, high - low)):
-            rows = source.between(self.here.reader, start, end)
-            if len(rows):
-                yield rows
 
     def _changed(self, rows: Rows) -> Segment | None:
         """The segment of what changes, as the map is stored; else a run of it."""

@@ -15,12 +15,16 @@ from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.handing import Handing
 from ripplenest.run.joiner import Joined, PythonJoiner, Task
 from ripplenest.run.step import Stepped
+from ripplenest.state.tasks import mapped
 from ripplenest.store.files import Filed, Files
 from ripplenest.store.ranges import Unwritten, written
+from ripplenest.store.ref import Segments
+from ripplenest.store.segments import Segment
 from ripplenest.store.specs import TableSpec
 from ripplenest.store.store import Store
 from ripplenest.tasks.handed import Surroundings, surroundings
 from ripplenest.tasks.joins import summed, summing
+from ripplenest.tasks.lookups import looked_up
 from ripplenest.tasks.steps import Steps
 from support.choices import Choices
 from support.sharing import Attempts, Partitions
@@ -56,8 +60,12 @@ class Filing:
         return Attempts(NO_ROWS, self.c)
 
     def filed(self, spec: TableSpec, rows: Rows) -> Rows:
-        """``rows`` in files, as many tasks would have left them; here where they have no columns."""
-        table, runs = rows.arrow(), []
+        """``rows`` in files, as tasks would have left them; here where they have no columns."""
+        return self._summed(spec, self._runs(spec, rows)) if spec.types else rows
+
+    def _runs(self, spec: TableSpec, rows: Rows) -> Segments:
+        """As many tasks would have left them."""
+        table, runs = rows.arrow(), list[Segment]()
         at = self.c.number(len(table) + 1)
         for own in (table.slice(0, at), table.slice(at)):
             some = Rows(rows.types, table=own).consolidated()
@@ -65,18 +73,27 @@ class Filing:
                 draft = Unwritten(some, spec.indexes[:1], self.files.next)
                 self.files.take(1)
                 runs += written([draft], self.here.disk, self.here.room, lasts=False)
-        found = summed({spec.name: spec}, {spec.name: tuple(runs)}, self.jobs, self.here, self.files)
-        return found.get(spec.name, rows)
+        return tuple(runs)
+
+    def _summed(self, spec: TableSpec, runs: Segments) -> Rows:
+        found = summed({spec.name: spec}, {spec.name: runs}, self.jobs, self.here, self.files)
+        return found[spec.name] if found else mapped(spec, self.files.staging, runs).consolidated()
 
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """See ``Joiner``."""
         self.met["read where they are"] += any(isinstance(r, Filed) and r.of is None for t in tasks for r in t.inputs)
         self.met["with a change"] += any(is_now(r) for t in tasks for r in t.inputs)
-        found = PythonJoiner().join(tasks, targets)
-        return Joined({t.name: self._left(t, found[t.name]) for t in targets}, 1)
+        found = PythonJoiner().join([t for t in tasks if not t.looked], targets)
+        specs, looked = {t.name: summing(t, self.files) for t in targets}, [t for t in tasks if t.looked]
+        runs, read = looked_up(looked, specs, self.jobs, self.here) if looked else ({}, 0)
+        self.met["looked up"] += any(map(len, runs.values()))
+        left = {t.name: self._left(specs[t.name], found[t.name], runs.get(t.name, ())) for t in targets}
+        return Joined(left, 1, read)
 
-    def _left(self, t: Target, rows: Rows) -> Rows:
-        return self.filed(summing(t, self.files), rows) if len(rows) and self.c.number(5) else rows
+    def _left(self, spec: TableSpec, rows: Rows, looked: Segments) -> Rows:
+        if looked:
+            return self._summed(spec, (*looked, *self._runs(spec, rows)))
+        return self.filed(spec, rows) if len(rows) and self.c.number(5) else rows
 
     def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:
         """See ``Stepping``."""

@@ -25,7 +25,7 @@ from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Plan
-from ripplenest.run import sizes
+from ripplenest.run import handing, sizes
 from ripplenest.run.build import build
 from ripplenest.run.joiner import PythonJoiner
 from ripplenest.run.propagate import Propagation, propagate
@@ -65,6 +65,7 @@ def test_steps_by_tasks_are_those_here(c: Choices) -> None:
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(sizes, "FEW", c.pick((0, sizes.FEW)))
+        patch.setattr(handing, "LARGER", c.pick((0, handing.LARGER)))
         stored(store, c, plan, tables)
         version, filing = store.snapshot(), Filing.beside(store, Path(parent), c, held)
         wanted = outcome(plan, version, changes)
@@ -125,4 +126,4 @@ def is_committed(store: Store, tables: dict[str, Rows], wanted: Propagation, fou
 
 def test_it_meets_all_of_it() -> None:
     kinds = ("group", "first rows", "domain", "auxiliary", "merged", "several ranges", "in files")
-    assert min(COUNTS[kind] for kind in (*kinds, "read where they are", "with a change")) > 0, COUNTS
+    assert min(COUNTS[kind] for kind in (*kinds, "read where they are", "with a change", "looked up")) > 0, COUNTS
