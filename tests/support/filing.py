@@ -114,3 +114,20 @@ def is_now(rows: Rows) -> bool:
     if not isinstance(rows, Filed) or rows.segments:
         return False
     return any("staging" in s.blob.file for s in rows.ref.segments)
+
+
+@frozen
+class Played:
+    """The engine beside the files of each commit; what it met in all of them is counted in ``met``."""
+
+    store: Store
+    c: Choices
+    met: Counter[str] = field(factory=Counter)
+
+    def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
+        """See ``Joiner``: what is in no files."""
+        return PythonJoiner().join(tasks, targets)
+
+    def writing(self, files: Files) -> Filing:
+        """See ``Writing``."""
+        return Filing(self.store, self.c, files, self.met)
