@@ -6,7 +6,7 @@ up is a part of what is read then, and products ask for equal keys themselves, s
 are much larger, each task looks up what some rows of the change ask for. Neither way does a row come here.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
 from attrs import frozen
@@ -59,16 +59,20 @@ class Handing:
 
     def how(self, p: Product, plan: Plan, came: Came) -> Literal["whole", "looked up"] | None:
         """How tasks are to read what ``p`` reads beside a change, all of which is in files: whole, if it is not much
-        larger; else looked up, if its keys lead to all of it. None where this process is to read it."""
+        larger; else looked up, if its keys lead to all of it. So are places, of which some have no row. None where this
+        process is to read it."""
         deltas, others = ([s for s in p.sources if (s.at is At.DELTA) == is_delta] for is_delta in (True, False))
-        if len(deltas) != 1 or not others or any(step.place for step in p.steps):
+        if len(deltas) != 1 or not others:
             return None
         change = came.changes.get(deltas[0].table)
         if not isinstance(change, Filed) or not all(self._is_filed(s, plan, came) for s in others):
             return None
-        if sum(map(self.size, {s.table for s in others})) <= LARGER * len(change):
+        if not any(step.place for step in p.steps) and self._is_small(others, change):
             return "whole"
         return "looked up" if self._leads(p) and change.types else None
+
+    def _is_small(self, others: Iterable[Source], change: Rows) -> bool:
+        return sum(map(self.size, {s.table for s in others})) <= LARGER * len(change)
 
     def _leads(self, p: Product) -> bool:
         """Whether the change leads to all other sources of ``p`` by access keys, in whichever order they are read."""
@@ -79,7 +83,9 @@ class Handing:
             for step in others:
                 keys = self.stored(p.sources[step.source].table, EVERYTHING, None).ref.spec.indexes
                 alone = step.alone or step
-                if not step.via or step.columns not in keys or alone.columns not in keys:
+                if step.place and not step.columns:
+                    continue  # one row
+                if not (step.via or step.place) or step.columns not in keys or alone.columns not in keys:
                     return False
         return True
 

@@ -21,7 +21,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product, Source, Step, sources_of
 from ripplenest.run import answers, keys
 from ripplenest.run.handing import Came, Handing
@@ -72,13 +72,18 @@ class Run:
         how = None if self.handing is None else self.handing.how(p, self.plan, came)
         if self.handing is not None and how is not None:
             rows = tuple(self._handed(self.handing, s, came, how) for s in p.sources)
-            if not any(own.is_empty for own in rows):
-                yield Task(target, p, rows, how == "looked up")
+            if not any(own.is_empty and self._total(s) is None for own, s in zip(rows, p.sources, strict=True)):
+                yield Task(target, p, rows, how == "looked up", tuple(map(self._total, p.sources)))
             return
         for order, change in self._chosen(p):
             task = self._task(target, order, part, change)
             if task is not None:
                 yield task
+
+    def _total(self, source: Source) -> PlannedMap | None:
+        """The map of a source that has a row for every place."""
+        m = self.plan.passing.get(source.table)
+        return None if m is None or m.answers is None or m.answers.nothing is None else m
 
     def _handed(self, handing: Handing, source: Source, came: Came, how: str) -> Rows:
         """The rows of a source, which nobody reads here."""

@@ -9,20 +9,28 @@ from attrs import evolve, frozen
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.evaluate import evaluate
-from ripplenest.plan.planned import Target
+from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.store.files import Files
 
 
 @frozen
 class Task:
-    """One product over its inputs, for the target of that name. Those that are in files whole are better ``looked`` up
-    by the rows of the change than read."""
+    """One product over its inputs, for the target of that name. Those that are in files whole may have to be ``looked``
+    up by the rows of the change: some of them are ``totals``, which have a row for every place."""
 
     target: str
     product: Product
     inputs: tuple[Rows, ...]
     looked: bool = False
+    totals: tuple[PlannedMap | None, ...] = ()
+
+    @property
+    def cautious(self) -> "Task":
+        """The same by keys that cannot fail: what is looked up by none is read, unless only who looks up knows what
+        stands for places without rows."""
+        product = self.product.cautious()
+        return evolve(self, product=product, looked=self.looked and any(step.place for step in product.steps))
 
 
 class Joined(dict[str, Rows]):
@@ -71,7 +79,7 @@ def summed(
     try:
         results = joiner.join(tasks, targets)
     except EvaluationError:  # perhaps of a key, for a row without a partner
-        again = [evolve(task, product=task.product.cautious(), looked=False) for task in tasks]
+        again = [task.cautious for task in tasks]
         if [task.product for task in again] == [task.product for task in tasks]:
             raise
         results = joiner.join(again, targets)

@@ -20,15 +20,15 @@ from ripplenest.version.version import Tables
 
 
 def seen_of(m: PlannedMap | None) -> Seen | None:
-    """The same of any rows of a table, without looking at others; None of a sum map, and of a fold that has a row for
-    every place, as its answers of nothing are in no table."""
+    """The same of any rows of a table, without looking at others; None of a sum map. Of a fold that has a row for every
+    place it is what is stored: the answers of nothing are in no table."""
     if m is None or m.kind is MapKind.ORDERED:
         return Seen()
     if not m.kind.passes_on:
         return None if m.folding is not None else Seen()
     if m.answers is None:
         return Seen(support=True)
-    return Seen(columns=len(m.answers.visible)) if m.answers.nothing is None else None
+    return Seen(columns=len(m.answers.visible))
 
 
 def visible(m: PlannedMap | None, rows: Rows) -> Rows:

@@ -70,7 +70,7 @@ class TaskJoins:
             here = self._here(staging)
             jobs, read = SparkJobs(self.spark.range(0)), 0
             whole, looked = ([t for t in tasks if t.looked == is_looked] for is_looked in (False, True))
-            runs = dict[str, Segments].fromkeys(specs, ())
+            runs: dict[str, Segments] = dict.fromkeys(specs, ())
             if whole:
                 runs = self._runs(whole, prepared, specs, here, staging)
             if looked:

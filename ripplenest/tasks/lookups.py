@@ -21,7 +21,7 @@ from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.planned import Plan, Target
 from ripplenest.plan.product import Product
-from ripplenest.plan.serial import product_of_json, product_to_json
+from ripplenest.plan.serial import map_of_json, map_to_json, product_of_json, product_to_json
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Task
 from ripplenest.run.local import LocalJoiner
@@ -45,7 +45,6 @@ from ripplenest.tasks.kinds import Finding
 from ripplenest.tasks.merging import Told
 
 SHARES = 1 << 20  # that rows of Spark come in at most: the numbers of runs are behind theirs
-NO_PLAN = Plan((), (), {})  # of tables that are what they seem
 
 
 def looked_up(
@@ -79,7 +78,8 @@ def _told(t: Task, spec: TableSpec) -> list[Any]:
     for rows in t.inputs:
         assert isinstance(rows, Filed)
         tables.append([ref_to_json(rows.ref), rows.seen.support, rows.seen.columns])
-    return [product_to_json(evolve(t.product, sources=own)), tables, spec_to_json(spec)]
+    totals = [map_to_json(evolve(m, name=str(i))) for i, m in enumerate(t.totals) if m is not None and i != delta]
+    return [product_to_json(evolve(t.product, sources=own)), tables, spec_to_json(spec), totals]
 
 
 # ---------------------------------------------------------------- in tasks
@@ -91,9 +91,10 @@ def find_range(common: str, own: str) -> str:
     if not Path(here.write).is_dir():
         return UNSEEN
     work = range_of(own, sources)
-    product, tables, spec = json.loads(more)[json.loads(own)[0]]
+    product, tables, spec, totals = json.loads(more)[json.loads(own)[0]]
     with here.messages():
-        found = _Found(product_of_json(product), _Looked.of_json(here.reader, tables), spec_of_json(spec), here)
+        plan, looked = Plan((), (), {}, tuple(map(map_of_json, totals))), _Looked.of_json(here.reader, tables)
+        found = _Found(product_of_json(product), plan, looked, spec_of_json(spec), here)
         return json.dumps(found.runs(work.source, (work.low, work.high), numbered(work.id)))
 
 
@@ -125,9 +126,11 @@ class _Looked:
 
 @frozen
 class _Found:
-    """What a product makes of some of its change, and of what that asks for in ``tables``, for a target ``spec``."""
+    """What a product makes of some of its change, and of what that asks for in ``tables``, for a target ``spec``.
+    ``plan`` has the maps among them that have a row for every place."""
 
     product: Product
+    plan: Plan
     tables: _Looked
     spec: TableSpec
     here: Surroundings
@@ -145,6 +148,6 @@ class _Found:
 
     def _made(self, change: Rows) -> tuple[Rows, int]:
         delta = str(self.product.steps[0].source)
-        run, target = Run(NO_PLAN, self.tables, {delta: change}), Target("", self.spec.types, "")
+        run, target = Run(self.plan, self.tables, {delta: change}), Target("", self.spec.types, "")
         made = LocalJoiner(self.here.room).join([*run.tasks("", self.product, delta)], [target])[""]
         return summed(made, self.here.room), sum(run.read)

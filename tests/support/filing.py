@@ -89,6 +89,7 @@ class Filing:
         self.met["looked up"] += any(map(len, runs.values()))
         self.met["support"] += any(isinstance(r, Filed) and r.seen.support for t in tasks for r in t.inputs)
         self.met["support looked up"] += any(isinstance(r, Filed) and r.seen.support for t in looked for r in t.inputs)
+        self.met["places"] += any(m is not None for t in looked for m in t.totals)
         self.met["columns"] += any(isinstance(r, Filed) and r.seen.columns is not None for t in tasks for r in t.inputs)
         left = {t.name: self._left(specs[t.name], found[t.name], runs.get(t.name, ())) for t in targets}
         return Joined(left, 1, read)

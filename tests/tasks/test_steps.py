@@ -126,4 +126,4 @@ def is_committed(store: Store, tables: dict[str, Rows], wanted: Propagation, fou
 
 def test_it_meets_all_of_it() -> None:
     kinds = ("group", "first rows", "domain", "auxiliary", "merged", "several ranges", "in files")
-    assert min(COUNTS[kind] for kind in (*kinds, "read where they are", "with a change", "looked up")) > 0, COUNTS
+    assert min(COUNTS[kind] for kind in (*kinds, "read where they are", "with a change", "looked up", "places")) > 0, COUNTS
