@@ -6,7 +6,7 @@ are segments. Those of a map that is stored by other columns are runs, which are
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ripplenest.plan.serial import map_of_json, map_to_json
 from ripplenest.run.step import Stepped, stepped
 from ripplenest.store.detached import Detached
 from ripplenest.store.files import Filed, Files, windows
+from ripplenest.store.indexes import RANGE
 from ripplenest.store.ranges import Range, Unwritten, divided, written
 from ripplenest.store.ref import Segments, TableRef, segment_of_json, segment_to_json
 from ripplenest.store.segments import Segment
@@ -42,25 +43,26 @@ class Steps:
         """See ``run.step.Stepping``: None where rows of one key are not together. One job; and one more, if the map is
         stored by other columns."""
         spec = self.files.tables.tables.get(m.name)
-        if spec is None or not made.ref.is_run or not made.ref.spec.indexes:
-            return None
-        if not {*made.ref.clustered} <= {*m.own_key}:
+        near = together(m, made.ref)
+        if spec is None or not made.ref.is_run or not {*near} <= {*m.own_key}:
             return None
         found = self._asked(m, made.ref)
         changes, seen = ([*filter(None, own)] for own in ([f.change for f in found], [f.seen for f in found]))
         types = m.types if m.answers is None else m.answers.visible
-        visible = self.files.filed(TableSpec(f"{m.name} seen", types, (made.ref.clustered,)), tuple(seen), most(found))
+        shown = TableSpec(f"{m.name} seen", types, (near,) if near else ())
+        visible = self.files.filed(shown, tuple(seen), most(found))
         read, jobs = sum(f.read for f in found), 1
         if m.answers is None:
             return Stepped(made, visible, read, jobs)
-        if spec.indexes[:1] != made.ref.spec.indexes[:1]:
+        if not is_stored_by(spec, near):
             changes, jobs = self._merged(spec, tuple(changes)), jobs + bool(changes)
         return Stepped(self.files.filed(spec, tuple(changes), most(found)), visible, read, jobs)
 
     def _asked(self, m: PlannedMap, made: TableRef) -> list["Found"]:
         tables = [m.name] if m.ranked is None else [m.name, m.ranked.kept]
         before = Detached(self.here.read, 0, {name: self.files.tables.table(name) for name in tables})
-        pieces = divided(made, self.jobs.at_once, self.files.next, self.files.number(m.name))
+        numbers = self.files.next, self.files.number(m.name)
+        pieces = divided(made, self.jobs.at_once, *numbers) if m.own_key else [Range(made, 0, RANGE, *numbers)]
         self.files.take(2 * len(pieces))
         told = Told.of([pieces])
         common = json.dumps([map_to_json(m), detached_to_json(before), len(pieces)])
@@ -98,6 +100,16 @@ class Found:
         return cls(change, seen, *found[2:])
 
 
+def together(m: PlannedMap, made: TableRef) -> Columns:
+    """The columns by whose hash rows of one key are together; none where all are of one key, which is one range."""
+    return made.clustered if m.own_key else ()
+
+
+def is_stored_by(spec: TableSpec, near: Columns) -> bool:
+    """Whether ranges of hashes of these columns are ranges of a map, too; a single one always is."""
+    return not near or spec.indexes[:1] == (near,)
+
+
 def most(found: Sequence[Found]) -> int:
     """How often some row is there."""
     return max((f.heaviest for f in found), default=0)
@@ -131,25 +143,32 @@ class _Piece:
         types = self.m.types if self.m.answers is None else self.m.answers.visible
         change, seen = (Sum(self.here.room, t, self._near, each_once=False) for t in (self.m.types, types))
         read = heaviest = 0
-        within = self.work.low, self.work.high
-        for rows in windows(self.work.source, self.here.reader, within, self.here.room):
+        for rows in self._windows():
             found = stepped(self.m, rows, self.before)
             seen.add(found.seen)
             if self.m.answers is not None:  # what changes in a domain is there already
                 change.add(found.change)
             read += found.read
             heaviest = max(heaviest, found.change.heaviest(), found.seen.heaviest())
-        shown = self._written(Unwritten(seen.rows().as_sum(), (self._near,), self.work.id + many), False)
+        keys = (self._near,) if self._near else ()
+        shown = self._written(Unwritten(seen.rows().as_sum(), keys, self.work.id + many), False)
         return Found(self._changed(change.rows().as_sum()), shown, heaviest, read)
 
     @property
     def _near(self) -> Columns:
-        return self.work.source.clustered
+        return together(self.m, self.work.source)
+
+    def _windows(self) -> Iterable[Rows]:
+        """Rows of the range, those of one key together."""
+        source, reader = self.work.source, self.here.reader
+        if not self.m.own_key:
+            return [source.scan(reader)]
+        return windows(source, reader, (self.work.low, self.work.high), self.here.room)
 
     def _changed(self, rows: Rows) -> Segment | None:
         """The segment of what changes, as the map is stored; else a run of it."""
         spec = self.before.refs[self.m.name].spec
-        if spec.indexes[:1] != (self._near,):
+        if not is_stored_by(spec, self._near):
             return self._written(Unwritten(rows, spec.indexes[:1], self.work.id), False)
         return self._written(Unwritten(rows, spec.access, self.work.id, self.work.table, is_delta=True), True)
 

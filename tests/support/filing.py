@@ -105,6 +105,7 @@ class Filing:
         if found is not None:
             self.met[m.kind.value] += 1
             self.met["first rows"] += m.ranked is not None
+            self.met["one key"] += not m.own_key
             self.met["merged"] += found.jobs > 1
             self.met["several ranges"] += isinstance(found.seen, Filed) and len(found.seen.segments) > 1
         return found

@@ -45,7 +45,7 @@ def _all_by_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "LEAST", 1 << 9)
 
 
-@law(examples=many(40, 1500))
+@law(examples=many(40, 800), tries=20)
 def test_steps_by_tasks_are_those_here(c: Choices) -> None:
     make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
@@ -125,5 +125,7 @@ def is_committed(store: Store, tables: dict[str, Rows], wanted: Propagation, fou
 
 
 def test_it_meets_all_of_it() -> None:
-    kinds = ("group", "first rows", "domain", "auxiliary", "merged", "several ranges", "in files")
-    assert min(COUNTS[kind] for kind in (*kinds, "read where they are", "with a change", "looked up", "places")) > 0, COUNTS
+    kinds = ("group", "first rows", "domain", "auxiliary", "merged", "several ranges", "in files", "one key")
+    assert min(COUNTS[kind] for kind in (*kinds, "read where they are", "with a change", "looked up", "places")) > 0, (
+        COUNTS
+    )
