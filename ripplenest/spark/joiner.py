@@ -78,7 +78,7 @@ class SparkJoiner:
         found = {name: _together([rows, *(more[name] for more in rest)]) for name, rows in first.items()}
         return Joined(found, sum(own.jobs for own in (first, *rest)), sum(own.read for own in (first, *rest)))
 
-    def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
+    def stepped_by_key(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
         """The per-key step of rows that tasks have left in ``files``; None where they cannot."""
         return None if self._large is None or not self._large.is_able else self._large.stepped(m, made, files)
 
@@ -142,7 +142,7 @@ class _Writing:
 
     def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:
         """See ``run.step.Stepping``."""
-        return self.of.stepped(m, made, self.files)
+        return self.of.stepped_by_key(m, made, self.files)
 
 
 @frozen
