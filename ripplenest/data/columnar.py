@@ -151,6 +151,11 @@ def positive(rows: Rows) -> Rows:
     return where(rows, pc.greater(weights(rows), 0))
 
 
+def support(rows: Rows) -> Rows:
+    """Those of consolidated ``rows`` that are there more than 0 times, each once."""
+    return each_once(positive(rows))
+
+
 def negative(rows: Rows) -> Rows:
     """Those of consolidated ``rows`` that are there less than 0 times."""
     return where(rows, pc.less(weights(rows), 0))

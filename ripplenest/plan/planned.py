@@ -25,13 +25,15 @@ Index = tuple[int, ...]
 @frozen
 class Target:
     """Where rows of statements are summed: a map, or what the change of one ``part`` does to it. Those that are
-    to be ``folded`` may come several times, and should come in the order of the hash of these columns."""
+    to be ``folded`` may come several times, and should come in the order of the hash of these columns; so should those
+    of a sum map in files, ``near`` each other by its key, each once."""
 
     name: str
     types: tuple[Base, ...]
     map: str
     part: str | None = None
     folded: Index | None = None
+    near: Index | None = None
 
 
 @frozen
@@ -100,7 +102,8 @@ class PlannedMap:
         if self.kind is not MapKind.AUXILIARY:
             whole = evolve(self.whole, types=self.made)
             return {part: whole for part, _ in self.triggers}
-        return {part: Target(f"{self.name} Δ{part}", self.made, self.name, part) for part, _ in self.triggers}
+        near = None if self.folding is None else self.near or self.own_key
+        return {p: Target(f"{self.name} Δ{p}", self.made, self.name, p, near=near) for p, _ in self.triggers}
 
     @cached_property
     def summed(self) -> tuple[Target, ...]:

@@ -21,13 +21,14 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
-from ripplenest.plan.planned import Plan
+from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product, Source, Step, sources_of
 from ripplenest.run import answers, keys
-from ripplenest.run.handing import Handing
+from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
+from ripplenest.run.step import Stepping
 from ripplenest.vector import join
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.version.version import Tables
@@ -39,16 +40,18 @@ Found = TypeVar("Found")
 
 @frozen
 class Run:
-    """One run over a program: the tables before it, and what is known to change; of groups and first rows what readers
-    have ``seen``.
+    """One run over a program: the tables before it, and what is known to change, as statements see it; where what is
+    stored changes otherwise, that (``moved``); of groups and first rows what readers have ``seen``.
 
     What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
-    and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says.
+    and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says, and who has
+    these may do the ``steps`` of keys.
     """
 
     plan: Plan
     reader: Tables
     changes: dict[str, Rows]
+    moved: dict[str, Rows] = field(factory=dict)
     caused: dict[str, dict[str, Rows]] = field(factory=dict)
     seen: dict[str, Rows] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
@@ -57,6 +60,7 @@ class Run:
     jobs: list[int] = field(factory=list)
     here: list[int] = field(factory=list)
     handing: Handing | None = None
+    steps: Stepping | None = None
     _known: dict[Hashable, tuple[object, Any]] = field(factory=dict)
 
     def next_level(self) -> None:
@@ -71,26 +75,33 @@ class Run:
     def tasks(self, target: str, p: Product, part: str) -> Iterator[Task]:
         """A product of a statement for ``part`` with the rows of each source that can take part; none when the product
         is empty. One task, or one for each order that rows of the change choose: p(c₁ ⊎ c₂) = p(c₁) ⊎ p(c₂)."""
-        if self.handing is not None and self.handing.is_worth(p, self.plan, self.changes, self.caused):
-            rows = tuple(self._handed(self.handing, s) for s in p.sources)
-            if not any(own.is_empty for own in rows):
-                yield Task(target, p, rows)
+        came = Came(self.changes, self.moved, self.caused)
+        how = None if self.handing is None else self.handing.how(p, self.plan, came)
+        if self.handing is not None and how is not None:
+            rows = tuple(self._handed(self.handing, s, came, how) for s in p.sources)
+            if not any(own.is_empty and self._total(s) is None for own, s in zip(rows, p.sources, strict=True)):
+                yield Task(target, p, rows, how == "looked up", tuple(map(self._total, p.sources)))
             return
         for order, change in self._chosen(p):
             task = self._task(target, order, part, change)
             if task is not None:
                 yield task
 
-    def _handed(self, handing: Handing, source: Source) -> Rows:
+    def _total(self, source: Source) -> PlannedMap | None:
+        """The map of a source that has a row for every place."""
+        m = self.plan.passing.get(source.table)
+        return None if m is None or m.answers is None or m.answers.nothing is None else m
+
+    def _handed(self, handing: Handing, source: Source, came: Came, how: str) -> Rows:
         """The rows of a source, which nobody reads here."""
 
         def whole() -> Rows:
-            rows = handing.stored(source.table)
-            self.read.append(len(rows))
+            rows = handing.rows(source, self.plan, came)
+            if source.at is not At.DELTA and how == "whole":
+                self.read.append(len(rows))
             return rows
 
-        is_delta = source.at is At.DELTA
-        return self.changes[source.table] if is_delta else self._once((source.table, "handed"), None, whole)
+        return self._once((source.table, source.at, how), None, whole)
 
     def _chosen(self, p: Product) -> Iterator[tuple[Product, Rows | None]]:
         """The orders in which ``p`` is read, each with the rows of the change that choose it: each row chooses the one

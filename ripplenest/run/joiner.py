@@ -9,26 +9,37 @@ from attrs import evolve, frozen
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.evaluate import evaluate
-from ripplenest.plan.planned import Target
+from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.store.files import Files
 
 
 @frozen
 class Task:
-    """One product over its inputs, for the target of that name."""
+    """One product over its inputs, for the target of that name. Those that are in files whole may have to be ``looked``
+    up by the rows of the change: some of them are ``totals``, which have a row for every place."""
 
     target: str
     product: Product
     inputs: tuple[Rows, ...]
+    looked: bool = False
+    totals: tuple[PlannedMap | None, ...] = ()
+
+    @property
+    def cautious(self) -> "Task":
+        """The same by keys that cannot fail: what is looked up by none is read, unless only who looks up knows what
+        stands for places without rows."""
+        product = self.product.cautious()
+        return evolve(self, product=product, looked=self.looked and any(step.place for step in product.steps))
 
 
 class Joined(dict[str, Rows]):
-    """Rows by target, and how many ``jobs`` of a cluster they took: none where they were joined in this process."""
+    """Rows by target, and how many ``jobs`` of a cluster they took: none where they were joined in this process. So
+    many stored rows were ``read`` that tasks looked up."""
 
-    def __init__(self, rows: Mapping[str, Rows], jobs: int = 0) -> None:
+    def __init__(self, rows: Mapping[str, Rows], jobs: int = 0, read: int = 0) -> None:
         super().__init__(rows)
-        self.jobs = jobs
+        self.jobs, self.read = jobs, read
 
 
 class Joiner(Protocol):
@@ -59,18 +70,19 @@ class PythonJoiner:
 
 
 def summed(
-    joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], jobs: list[int]
+    joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], jobs: list[int], read: list[int]
 ) -> Iterable[tuple[Target, Rows]]:
     """The rows of each of ``targets``; without tasks no engine is asked. How many jobs the answer took goes to
-    ``jobs``."""
+    ``jobs``, and how many rows tasks looked up to ``read``."""
     if not tasks:
         return [(t, Rows.empty(t.types)) for t in targets]
     try:
         results = joiner.join(tasks, targets)
     except EvaluationError:  # perhaps of a key, for a row without a partner
-        again = [evolve(task, product=task.product.cautious()) for task in tasks]
-        if again == tasks:
+        again = [task.cautious for task in tasks]
+        if [task.product for task in again] == [task.product for task in tasks]:
             raise
         results = joiner.join(again, targets)
     jobs.append(results.jobs)
+    read.append(results.read)
     return [(t, results[t.name]) for t in targets]

@@ -8,13 +8,27 @@ Law: visible(before ⊎ change) = visible(before) ⊎ visible_change(change).
 import numpy as np
 import pyarrow as pa
 
-from ripplenest.data.columnar import each_once, places_in, positive
+from ripplenest.data import columnar
+from ripplenest.data.columnar import places_in
 from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.data.seen import Seen
 from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.run import answers, marginals
 from ripplenest.run.sizes import are_few
 from ripplenest.version.version import Tables
+
+
+def seen_of(m: PlannedMap | None) -> Seen | None:
+    """The same of any rows of a table, without looking at others; None of a sum map. Of a fold that has a row for every
+    place it is what is stored: the answers of nothing are in no table."""
+    if m is None or m.kind is MapKind.ORDERED:
+        return Seen()
+    if not m.kind.passes_on:
+        return None if m.folding is not None else Seen()
+    if m.answers is None:
+        return Seen(support=True)
+    return Seen(columns=len(m.answers.visible))
 
 
 def visible(m: PlannedMap | None, rows: Rows) -> Rows:
@@ -30,7 +44,7 @@ def support(rows: Rows) -> Rows:
     """Each row with a count above 0, once."""
     if are_few([rows]):
         return Rows.of_pairs(rows.types, ((row, 1) for row, n in rows.counts().items() if n > 0))
-    return each_once(positive(rows.consolidated()))
+    return columnar.support(rows.consolidated())
 
 
 def visible_change(m: PlannedMap, change: Rows, before: Rows) -> Rows:

@@ -10,27 +10,22 @@ can be in the result. A map that passes on shows statements something else than 
 written here: the result is one signed bag per map, which the store commits together with the batch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
-from ripplenest.data.index import Places
-from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sum
 from ripplenest.delta.program import MapKind
-from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Plan, PlannedMap
-from ripplenest.plan.ranking import Ranked
-from ripplenest.run import answers, groups
 from ripplenest.run.counts import check_counts
 from ripplenest.run.handing import Handing
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
-from ripplenest.run.passing import stored_before, visible_change
 from ripplenest.run.policy import Trial
-from ripplenest.run.refill import refilled
 from ripplenest.run.schedule import HERE, awaited, rows_of
+from ripplenest.run.step import Stepped, Stepping, stepped
 from ripplenest.store.files import Filed
 from ripplenest.version.version import Tables
 
@@ -70,7 +65,9 @@ def propagate(
 
     Law 6: what a map holds plus its change is what its definition gives on the changed parts.
     """
-    run = Run(plan, reader, {table: rows for table, rows in changes.items() if not rows.is_empty}, handing=handing)
+    steps = joiner if isinstance(joiner, Stepping) else None
+    changed = {table: rows for table, rows in changes.items() if not rows.is_empty}
+    run = Run(plan, reader, changed, handing=handing, steps=steps)
     first = frozenset(m.name for m in plan.maps) if here is None else awaited(plan, run.changes)
     out: dict[str, Rows] = {}
     last: list[Task] = []
@@ -104,7 +101,7 @@ def _engine(run: Run, tasks: Sequence[Task], joiner: Joiner, here: Joiner | None
 def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> None:
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
     made: dict[str, Rows] = {}
-    for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs):
+    for target, rows in summed(joiner, tasks, [t for m in maps for t in m.summed], run.jobs, run.read):
         made[target.map] = _both(made[target.map], rows) if target.map in made else rows
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
@@ -121,65 +118,38 @@ def _both(a: Rows, b: Rows) -> Rows:
 
 def _kept(run: Run, m: PlannedMap, made: Rows) -> Rows:
     """What changes in the stored rows of a map of which statements have ``made`` rows."""
-    if m.folding is not None:
-        return _folded(run, m, made)
-    return made if m.ranked is None else _refilled(run, m, m.ranked, made)
+    if m.answers is None or made.is_empty:
+        return made if m.answers is None else Rows.empty(m.types)
+    found = _stepped(run, m, made)
+    run.seen[m.name] = found.seen
+    return found.change
 
 
-def _folded(run: Run, m: PlannedMap, made: Rows) -> Rows:
-    """What contributions change in the rows of a group, or of a sum map."""
-    return _by_key(run, m, made, m.adding.visible, lambda some: _fold(run, m, some))
-
-
-def _fold(run: Run, m: PlannedMap, made: Rows) -> tuple[Rows, Rows]:
-    """The change of the rows of some keys, and of what is seen of them."""
-    found = groups.folded(m, m.adding, made, _stored(run, m, made))
-    return found.change, found.seen
-
-
-def _refilled(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> Rows:
-    """How the first rows of the places change whose rows change by ``made``."""
-    return _by_key(run, m, made, r.visible, lambda some: _refill(run, m, r, some))
-
-
-def _refill(run: Run, m: PlannedMap, r: Ranked, made: Rows) -> tuple[Rows, Rows]:
-    """The same as ``_fold``, of places."""
-
-    def read_on(keys: Rows, limits: Places, start: Rows) -> First:
-        return run.reader.first(r.kept, Firsts(r.order, keys, limits, start, made))
-
-    found = refilled(m.name, r.order, r.limit, _stored(run, m, made), made, read_on)
+def _stepped(run: Run, m: PlannedMap, made: Rows) -> Stepped:
+    """The per-key step: by tasks of rows that are in their files, else here."""
+    found = run.steps.stepped(m, made) if run.steps is not None and isinstance(made, Filed) else None
+    if found is None:
+        found = _stepped_here(run, m, made)
     run.read.append(found.read)
-    run.in_vain(r.kept, found.read - len(found.change))
-    return found.change, answers.seen_change(r, found.change)
-
-
-def _by_key(
-    run: Run, m: PlannedMap, made: Rows, visible: tuple[Base, ...], work: Callable[[Rows], tuple[Rows, Rows]]
-) -> Rows:
-    """What ``work`` finds of the rows that are made, those of one key together: what changes, and what of it is seen.
-    Rows that are in files come some at a time, and what is found goes to files if it does not fit."""
-    if made.is_empty:
-        return Rows.empty(m.types)
-    if run.handing is None or not isinstance(made, Filed):
-        change, run.seen[m.name] = work(made)
-        return change
-    every, seen = (Sum(run.handing.room, types) for types in (m.types, visible))
-    for some in run.handing.by_key(made, m.own_key):
-        change, own = work(some)
-        every.add(change)
-        seen.add(own)
-    run.seen[m.name] = seen.rows()
-    return every.rows()
-
-
-def _stored(run: Run, m: PlannedMap, made: Rows) -> Rows:
-    """The stored rows of the keys that have contributions."""
-    key = m.own_key
-    found = run.reader.probe(m.name, key, made.select(key)) if key else run.reader.scan(m.name)
-    run.read.append(len(found))
-    run.in_vain(m.name, found.cancelled())
+    run.jobs.append(found.jobs)
+    for table, rows in found.cancelled.items():
+        run.in_vain(table, rows)
     return found
+
+
+def _stepped_here(run: Run, m: PlannedMap, made: Rows) -> Stepped:
+    """Rows that are in files come some at a time, and what is found goes to files if it does not fit."""
+    if m.answers is None or run.handing is None or not isinstance(made, Filed):
+        return stepped(m, made, run.reader)
+    every, seen = Sum(run.handing.room, m.types), Sum(run.handing.room, m.answers.visible)
+    read, cancelled = 0, Counter[str]()
+    for some in run.handing.by_key(made, m.own_key):
+        found = stepped(m, some, run.reader)
+        every.add(found.change)
+        seen.add(found.seen)
+        read += found.read
+        cancelled.update(found.cancelled)
+    return Stepped(every.rows(), seen.rows(), read, cancelled=cancelled)
 
 
 def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
@@ -194,11 +164,10 @@ def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:
     """What those who read the map see of its change."""
+    run.moved[m.name] = change
     if m.kind is MapKind.ORDERED:
         run.changes[m.name] = change
     elif m.answers is None:
-        before = stored_before(m, change, run.reader)
-        run.read.append(len(before))
-        run.changes[m.name] = visible_change(m, change, before)
+        run.changes[m.name] = _stepped(run, m, change).seen
     elif not run.seen[m.name].is_empty:
         run.changes[m.name] = run.seen[m.name]

@@ -18,9 +18,11 @@ from pyspark.errors import (
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.planned import Target
+from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.joiner import Joined, Joiner, Task
+from ripplenest.run.step import Stepped
 from ripplenest.spark.frames import SMALL_ROWS, Join, Layout, few, frame, join_of, layout, rows_of, summed, together
 from ripplenest.spark.session import PAGE_SIZE, SMALL_PAGES
 from ripplenest.store.files import Filed, Files
@@ -46,6 +48,9 @@ class Large(Protocol):
         """By target, the rows of its tasks, each once or more; those of many may be in ``files``. Raises
         EvaluationError."""
 
+    def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
+        """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""
+
 
 class SparkJoiner:
     """Products as DataFrame joins on flat tables: of few rows; and of many by ``large``, if that is able to."""
@@ -70,8 +75,12 @@ class SparkJoiner:
         finally:
             given = {id(rows): rows for t in tasks for rows in t.inputs if not isinstance(rows, Filed)}
             self._let_go(sum(rows.arrow().nbytes for rows in given.values()))
-        found = {name: rows.plus(*(more[name] for more in rest)).consolidated() for name, rows in first.items()}
-        return Joined(found, sum(group.jobs for group in (first, *rest)))
+        found = {name: _together([rows, *(more[name] for more in rest)]) for name, rows in first.items()}
+        return Joined(found, sum(own.jobs for own in (first, *rest)), sum(own.read for own in (first, *rest)))
+
+    def stepped_by_key(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
+        """The per-key step of rows that tasks have left in ``files``; None where they cannot."""
+        return None if self._large is None or not self._large.is_able else self._large.stepped(m, made, files)
 
     def _joined(self, tasks: Sequence[Task], targets: Sequence[Target], files: Files | None) -> Joined:
         """The same, not consolidated."""
@@ -90,7 +99,7 @@ class SparkJoiner:
         if small and answer.num_rows > SMALL_ROWS:
             if self._large is not None and self._large.is_able:
                 more = self._large.joined(tasks, targets, prepared, files)
-                return Joined(more, 1 + more.jobs)
+                return Joined(more, 1 + more.jobs, more.read)
             with evaluation():
                 jobs, answer = 2, summed(products, prepared.layout).toArrow()
         return Joined({t.name: rows_of(answer, t, prepared.layout) for t in targets}, jobs)
@@ -114,6 +123,12 @@ class SparkJoiner:
             return self._prepared[key]
 
 
+def _together(parts: Sequence[Rows]) -> Rows:
+    """The sum of what several jobs have made; what one of them alone has made stays where it is."""
+    some = [rows for rows in parts if not rows.is_empty]
+    return some[0].consolidated() if len(some) == 1 else parts[0].plus(*parts[1:]).consolidated()
+
+
 @frozen
 class _Writing:
     """An engine that leaves what tasks make in ``files``."""
@@ -124,6 +139,10 @@ class _Writing:
     def join(self, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
         """See ``Joiner``."""
         return self.of.join(tasks, targets, self.files)
+
+    def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:
+        """See ``run.step.Stepping``."""
+        return self.of.stepped_by_key(m, made, self.files)
 
 
 @frozen

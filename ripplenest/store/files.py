@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
+from ripplenest.data.seen import ALL as EVERYTHING
+from ripplenest.data.seen import Seen
 from ripplenest.store.disk import SEGMENTS, Disk
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import Segments, TableRef, ranges
@@ -21,23 +23,24 @@ ALL = 1 << 62  # times that a stored row is there at most (run/counts.py)
 
 
 class Filed(Rows):
-    """Rows in files below the folder of a ``state``, which ``ref`` names from there, each at most ``most`` times. They
-    are not read before somebody looks at them. Those ``of`` a table were made to change it: they are in ``segments`` of
-    a ``staging`` folder, which a commit may name."""
+    """What is ``seen`` of rows in files below the folder of a ``state``, which ``ref`` names from there, each at most
+    ``most`` times. They are not read before somebody looks at them. Those ``of`` a table were made to change it: they
+    are in ``segments`` of a ``staging`` folder, which a commit may name."""
 
-    __slots__ = ("_most", "of", "ref", "segments", "staging", "state")
+    __slots__ = ("_most", "of", "ref", "seen", "segments", "staging", "state")
 
     def __init__(
         self, state: Path, ref: TableRef, most: int, segments: Segments = (), staging: Path | None = None,
-        of: str | None = None,
+        of: str | None = None, seen: Seen = EVERYTHING,
     ) -> None:  # fmt: skip
-        super().__init__(ref.spec.types, summed=ref.is_run)
+        super().__init__(seen.types(ref.spec.types), summed=ref.is_run)
+        self.seen = seen
         self.state, self.ref, self.segments, self.staging, self.of = state, ref, segments, staging, of
         self._most = most
 
     def arrow(self) -> pa.Table:
         if self._table is None:
-            self._table = self.ref.scan(Reader(Disk(self.state))).arrow()
+            self._table = self.seen.of(self.ref.scan(Reader(Disk(self.state)))).arrow()
         return self._table
 
     def counts(self) -> dict[Row, int]:
@@ -58,14 +61,21 @@ class Filed(Rows):
 
     def windows(self, room: Room) -> Iterator[Rows]:
         """The rows, some at a time; those of one value of the first access key come together."""
-        reader = Reader(Disk(self.state))
-        for low, high in ranges(0, RANGE, max(-(-len(self) // room.rows(self.types)), 1)):
-            rows = self.ref.between(reader, low, high)
-            if len(rows):
-                yield rows
+        yield from map(self.seen.of, windows(self.ref, Reader(Disk(self.state)), (0, RANGE), room))
 
     def _here(self) -> Rows:
         return Rows(self.types, table=self.arrow(), summed=self.is_sum)
+
+
+def windows(ref: TableRef, reader: Reader, within: tuple[int, int], room: Room) -> Iterator[Rows]:
+    """The rows of a table whose numbers are low ≤ n < high, some at a time; those of one value of the first access key
+    come together."""
+    low, high = within
+    share = ref.size * (high - low) // RANGE
+    for start, end in ranges(low, high, min(share // room.rows(ref.spec.types) + 1, high - low)):
+        rows = ref.between(reader, start, end)
+        if len(rows):
+            yield rows
 
 
 class Files:
@@ -103,9 +113,12 @@ class Files:
         of = spec.name if self.tables.tables.get(spec.name) == spec else None
         return Filed(self._state, ref, most, segments, self.staging.folder, of)
 
-    def stored(self, table: str) -> Filed:
-        """All rows of a table, as it is stored."""
-        return Filed(self._state, self.tables.table(table).under(SEGMENTS), ALL)
+    def stored(self, table: str, seen: Seen = EVERYTHING, change: Filed | None = None) -> Filed:
+        """What is seen of all rows of a table, as it is stored, or with a ``change`` of it."""
+        ref = self.tables.table(table).under(SEGMENTS)
+        if change is not None:
+            ref = ref.with_change(change.ref.segments, self.tables.version + 1)
+        return Filed(self._state, ref, ALL, seen=seen)
 
 
 def divided_by_place(changes: Mapping[str, Rows]) -> tuple[dict[str, Rows], Written | None]:

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
 from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import CorruptState, EvaluationError
@@ -46,7 +47,7 @@ from ripplenest.tasks.handed import Surroundings, sources_text, surroundings
 from ripplenest.tasks.jobs import Jobs, SparkJobs, check_seen
 from ripplenest.tasks.kinds import Summing
 from ripplenest.tasks.merging import merge_ranges
-from ripplenest.tasks.rows import Seen, stored
+from ripplenest.tasks.rows import stored
 from ripplenest.version.folding import Fold
 
 JOINS = 24  # tables that the products of one job read, about

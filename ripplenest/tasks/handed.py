@@ -89,7 +89,7 @@ def loading_text(work: Loading, here: Surroundings) -> str:
     r = work.relation
     specs = [spec_to_json(spec) for spec in work.specs.values()]
     folds = [fold.root for fold in work.folds]
-    before = None if work.before is None else _detached_to_json(work.before)
+    before = None if work.before is None else detached_to_json(work.before)
     said = [work.version, work.where, work.given, before, work.lines, work.verb]
     return json.dumps([asdict(here), r.name, relation_text(r), folds, specs, said])
 
@@ -98,15 +98,16 @@ def loading_of(text: str) -> tuple[Loading, Surroundings]:
     here, name, relation, folds, specs, (version, where, given, before, *told) = json.loads(text)
     r = relation_of(name, relation)
     found = {spec.name: spec for spec in map(spec_of_json, specs)}
-    folded, stored = tuple(Fold(r, root) for root in folds), None if before is None else _detached_of_json(before)
+    folded, stored = tuple(Fold(r, root) for root in folds), None if before is None else detached_of_json(before)
     return Loading(r, folded, found, version, where, given, stored, *told), Surroundings(**here)
 
 
-def _detached_to_json(tables: Detached) -> list[Any]:
+def detached_to_json(tables: Detached) -> list[Any]:
+    """Law: detached_of_json(detached_to_json(t)) = t, of tables of one version."""
     return [tables.folder, tables.version, list(map(ref_to_json, tables.refs.values()))]
 
 
-def _detached_of_json(found: list[Any]) -> Detached:
+def detached_of_json(found: list[Any]) -> Detached:
     folder, version, refs = found
     return Detached(folder, version, {ref.spec.name: ref for ref in map(ref_of_json, refs)})
 

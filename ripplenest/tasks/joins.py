@@ -17,24 +17,28 @@ from attrs import define, field
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
-from ripplenest.plan.planned import Target
+from ripplenest.data.seen import ALL
+from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.joiner import Joined, Task
+from ripplenest.run.step import Stepped
 from ripplenest.spark import frames
 from ripplenest.spark.frames import frame
 from ripplenest.spark.joiner import Prepared, evaluation
 from ripplenest.state.tasks import mapped
 from ripplenest.store.files import Filed, Files
-from ripplenest.store.ranges import Merged, Unwritten, divided, written
+from ripplenest.store.ranges import Merged, Range, Unwritten, divided, written
 from ripplenest.store.ref import Segments, TableRef
 from ripplenest.store.specs import TableSpec, same_columns
 from ripplenest.store.staging import FOLDER, Staging
 from ripplenest.tasks.builds import runs_of, told
 from ripplenest.tasks.faulty import raised
 from ripplenest.tasks.handed import Surroundings, surroundings
-from ripplenest.tasks.jobs import SparkJobs
+from ripplenest.tasks.jobs import Jobs, SparkJobs
+from ripplenest.tasks.lookups import looked_up
 from ripplenest.tasks.merging import merged_ranges
-from ripplenest.tasks.rows import Seen, stored
+from ripplenest.tasks.rows import stored
 from ripplenest.tasks.seeing import sees
+from ripplenest.tasks.steps import Steps
 
 
 @define
@@ -57,34 +61,39 @@ class TaskJoins:
     def joined(
         self, tasks: Sequence[Task], targets: Sequence[Target], prepared: Prepared, files: Files | None = None
     ) -> Joined:
-        """By target, the rows of its tasks. One job, and one that sums many for ``files``. Raises EvaluationError."""
+        """By target, the rows of its tasks. One job, one for what is looked up, and one that sums many for ``files``.
+        Raises EvaluationError."""
         specs = {t.name: TableSpec(t.name, t.types, ()) if files is None else summing(t, files) for t in targets}
         with ExitStack() as held:
             staging = held.enter_context(Staging.begin(self.state)) if files is None else files.staging
             held.enter_context(raised(staging) if files is None else told(staging, files.tables))
             here = self._here(staging)
-            read = self._frames({id(rows): rows for t in tasks for rows in t.inputs}.values(), staging, here)
-            products = [
-                prepared.join(t).frame(self.spark, [read[id(rows)] for rows in t.inputs], False) for t in tasks
-            ]
-            runs = runs_of(reduce(DataFrame.unionAll, products), prepared.layout, specs, here)
-            large = {} if files is None else self._summed(specs, runs, here, files)
+            jobs, read = SparkJobs(self.spark.range(0)), 0
+            whole, looked = ([t for t in tasks if t.looked == is_looked] for is_looked in (False, True))
+            runs: dict[str, Segments] = dict.fromkeys(specs, ())
+            if whole:
+                runs = self._runs(whole, prepared, specs, here, staging)
+            if looked:
+                with evaluation():
+                    found, read = looked_up(looked, specs, jobs, here)
+                runs = {name: (*own, *found.get(name, ())) for name, own in runs.items()}
+            large = {} if files is None else summed(specs, runs, jobs, here, files)
             rest = {name: mapped(spec, staging, runs[name]) for name, spec in specs.items() if name not in large}
-            return Joined(rest | large, 1 + bool(large))
+            return Joined(rest | large, bool(whole) + bool(looked) + bool(large), read)
 
-    def _summed(
-        self, specs: Mapping[str, TableSpec], runs: Mapping[str, Segments], here: Surroundings, files: Files
-    ) -> dict[str, Rows]:
-        """The sums of targets of many rows, each in segments of its own. One job, if there are any."""
-        jobs, work = SparkJobs(self.spark.range(0)), {}
-        for name, spec in specs.items():
-            source = TableRef(spec, runs[name]).under(f"{FOLDER}/{files.staging.token}")
-            if source.size > frames.SMALL_ROWS and spec.types:
-                work[name] = divided(source, jobs.at_once, files.next, files.number(spec.name))
-                files.take(len(work[name]))
-        with evaluation():
-            merged = merged_ranges(jobs, here, list(work.values())) if work else []
-        return {name: _filed(specs[name], found, files) for name, found in zip(work, merged, strict=True)}
+    def _runs(
+        self, tasks: Sequence[Task], prepared: Prepared, specs: Mapping[str, TableSpec], here: Surroundings,
+        staging: Staging,
+    ) -> dict[str, Segments]:  # fmt: skip
+        """By target the runs of what tasks make that read all of their inputs. One job."""
+        read = self._frames({id(rows): rows for t in tasks for rows in t.inputs}.values(), staging, here)
+        products = [prepared.join(t).frame(self.spark, [read[id(rows)] for rows in t.inputs], False) for t in tasks]
+        return runs_of(reduce(DataFrame.unionAll, products), prepared.layout, specs, here)
+
+    def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
+        """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""
+        with told(files.staging, files.tables):
+            return Steps(SparkJobs(self.spark.range(0)), self._here(files.staging), files).stepped(m, made)
 
     def _frames(self, inputs: Iterable[Rows], staging: Staging, here: Surroundings) -> dict[int, DataFrame]:
         """By identity: those of few rows, which are not worth a file as long as they are few together, and the others.
@@ -95,7 +104,7 @@ class TaskJoins:
             if few <= frames.SMALL_ROWS:
                 found[id(rows)] = frame(self.spark, rows)
             elif isinstance(rows, Filed):
-                found[id(rows)] = stored(self.spark, here, rows.ref, Seen())
+                found[id(rows)] = stored(self.spark, here, rows.ref, rows.seen)
             else:
                 found[id(rows)] = self._file(rows, number, staging, here)
         return found
@@ -105,19 +114,35 @@ class TaskJoins:
         spec = TableSpec(f"input {number}", rows.types, ())
         segments = written([Unwritten(rows, (), number)], here.disk, here.room, lasts=False)
         ref = TableRef(spec, tuple(segments)).under(f"{FOLDER}/{staging.token}")
-        return stored(self.spark, here, ref, Seen())
+        return stored(self.spark, here, ref, ALL)
 
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(self.state), str(staging.folder), self.memory)
+
+
+def summed(
+    specs: Mapping[str, TableSpec], runs: Mapping[str, Segments], jobs: Jobs, here: Surroundings, files: Files
+) -> dict[str, Rows]:
+    """The sums of runs of many rows, by target, each in segments of its own. One job, if there are any."""
+    work: dict[str, list[Range]] = {}
+    for name, spec in specs.items():
+        source = TableRef(spec, runs[name]).under(f"{FOLDER}/{files.staging.token}")
+        if source.size > frames.SMALL_ROWS and spec.types:
+            work[name] = divided(source, jobs.at_once, files.next, files.number(spec.name))
+            files.take(len(work[name]))
+    with evaluation():
+        merged = merged_ranges(jobs, here, list(work.values())) if work else []
+    return {name: _filed(specs[name], found, files) for name, found in zip(work, merged, strict=True)}
 
 
 def summing(t: Target, files: Files) -> TableSpec:
     """How the rows of a target are summed: as those of its map, where they are the change of what is stored of it; else
     in an order in which they can be."""
     spec = files.tables.tables.get(t.map)
-    if spec is not None and t.folded is None and same_columns(spec.types, t.types):
+    near = t.folded or t.near
+    if spec is not None and near is None and same_columns(spec.types, t.types):
         return spec
-    return TableSpec(t.name, t.types, (t.folded or tuple(range(len(t.types))),) if t.types else ())
+    return TableSpec(t.name, t.types, (near or tuple(range(len(t.types))),) if t.types else ())
 
 
 def _filed(spec: TableSpec, merged: Sequence[Merged], files: Files) -> Rows:

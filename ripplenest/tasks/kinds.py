@@ -95,6 +95,26 @@ class Merging(OnWork):
         return merge_range(common, own)
 
 
+class Stepping(OnWork):
+    """Rows that statements have made of the keys of a range become changes of a map."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.steps import step_range  # noqa: PLC0415 - in tasks alone
+
+        return step_range(common, own)
+
+
+class Finding(OnWork):
+    """Rows of a range of a change, with what they find in other tables, become runs."""
+
+    @staticmethod
+    def do(common: str, own: str) -> str:
+        from ripplenest.tasks.lookups import find_range  # noqa: PLC0415 - in tasks alone
+
+        return find_range(common, own)
+
+
 class Seeing(OnWork):
     """Whether a folder is seen."""
 

@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterator, MutableMapping, Sequence
 
 import pyarrow as pa
-from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from ripplenest.data.rows import Rows, arrow_schema
+from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
@@ -20,21 +20,6 @@ from ripplenest.tasks.handed import Surroundings, sources_of, sources_text
 TOLD = "told"  # the option: where, and of which segments
 TASK = 1 << 19  # entries that a task reads, about
 WINDOW = 1 << 17  # entries at once, about
-
-
-@frozen
-class Seen:
-    """What statements see of stored rows: all; of those that are there each once, for their ``support``; or so many
-    ``columns``, of which no two rows agree in all."""
-
-    support: bool = False
-    columns: int | None = None
-
-    def of(self, rows: Rows) -> Rows:
-        """What is seen of ``rows``."""
-        if self.columns is not None:
-            return rows.select(range(self.columns))
-        return _support(rows) if self.support else rows
 
 
 def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
@@ -53,7 +38,7 @@ class Stored(DataSource):
 
     def schema(self) -> StructType:
         _, (ref,), shown = sources_of(self.options[TOLD])
-        types = ref.spec.types[: Seen(*json.loads(shown)).columns]
+        types = Seen(*json.loads(shown)).types(ref.spec.types)
         return from_arrow_schema(arrow_schema(types))
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is the one that we gave
@@ -86,12 +71,6 @@ def _is_in_order(ref: TableRef) -> bool:
     """Whether a part of the rows is read without looking at the others: those of several runs without an access key are
     only found by looking at all of them."""
     return bool(ref.spec.types) and (bool(ref.spec.indexes) or ref.is_run)
-
-
-def _support(rows: Rows) -> Rows:
-    from ripplenest.run.passing import support  # noqa: PLC0415 - imports plans, which few tasks want
-
-    return support(rows)
 
 
 def _whole(ref: TableRef, here: Surroundings) -> Rows:

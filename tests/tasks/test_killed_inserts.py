@@ -2,13 +2,16 @@
 is not; nothing is lost, nothing comes twice, and no file stays. The tasks are played here, so their steps are steps,
 too."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from attrs import evolve
 from support.choices import seeded
 from support.crashes import Full, frozen_at, stepping
+from support.filing import Played
 from support.sharing import Partitions, shared_inserts
 from support.sizes import many
 
@@ -16,6 +19,9 @@ import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.intake import operations
 from ripplenest.nrc.errors import StateError
+from ripplenest.run import propagate
+from ripplenest.run.engines import Engines
+from ripplenest.spark import frames
 from ripplenest.state import recomputing, tasks
 from ripplenest.store import ranges, staging
 from ripplenest.store.backend import FILE
@@ -111,6 +117,48 @@ def test_a_batch_that_is_killed_at_any_step(tmp_path: Path, key: str | None, wri
             assert write(db).applied != done and is_whole(db, image)
             assert not write(db, rows).applied and is_whole(db, image)
     assert before > many(6, 24) and staged > many(6, 24) and after > 0
+
+
+@rn.view
+def numbered(R: Bag[Order]):
+    """Groups, first rows, and places of both."""
+    return [{"k": k, "n": len(rs), "most": max(r.order for r in rs)} for k, rs in rn.group_by(R, lambda r: r.order % 7)]
+
+
+def stepping_by_tasks(folder: Path, met: Counter[str]) -> Database:
+    """Where per-key steps are played, too."""
+    db = declared(folder, "order")
+    db._commits = evolve(db._commits, engines=Engines("spark", lambda: Played(db._store, seeded(7), met)))
+    return db
+
+
+def test_steps_of_a_batch_that_is_killed_at_any_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tasks fold is there with the batch, or is not."""
+    monkeypatch.setattr(frames, "SMALL_ROWS", 0)
+    monkeypatch.setattr(propagate, "HERE", 0)
+    folder, met = tmp_path / "state", Counter[str]()
+    with declared(folder, "order") as db:
+        db.load("R", orders(0, FIRST))
+        db.create(coded)
+        db.create(numbered)
+
+    def body(_tell: Any) -> None:
+        with stepping_by_tasks(folder, met) as db:
+            insert(db)
+
+    images = [image for image, _ in frozen_at(body, folder, tmp_path / "copies")][:: many(12, 1)]
+    before = after = 0
+    for image in images:
+        with stepping_by_tasks(image, met) as db:
+            done = db.version == 5
+            before, after = before + (not done), after + done
+            with db.batch() as b:  # the next writer
+                b.insert("R", [])
+            assert is_whole(db, image) == done
+            assert insert(db).applied != done and is_whole(db, image)
+            wanted = Counter(k % 7 for k in range(FIRST + MORE))
+            assert {row["k"]: row["n"] for row in db.view("numbered").rows()} == wanted
+    assert before > many(6, 24) and after > 0 and met["group"] > after and met["first rows"] > after
 
 
 @pytest.mark.parametrize("what", ["create", "write", "sync", "link", "names"])

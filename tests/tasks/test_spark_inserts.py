@@ -23,7 +23,7 @@ from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
 from ripplenest.intake.operations import Verb
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.types import Base, Record
-from ripplenest.run import inputs, propagate
+from ripplenest.run import handing, inputs, propagate
 from ripplenest.store.files import Filed
 from ripplenest.tasks import jobs, joins
 
@@ -161,6 +161,26 @@ def namesakes(M: Bag[Movie]):
 def kinds(M: Bag[Movie]):
     """Groups whose keys come in several pieces."""
     return [{"g": g, "n": len(ms), "first": min(m.name for m in ms)} for g, ms in rn.group_by(M, lambda m: m.gen)]
+
+
+@pytest.mark.usefixtures("nobody")
+@pytest.mark.parametrize("larger", [handing.LARGER, 0], ids=["read", "looked up"])
+def test_groups_do_not_pass_the_driver(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, larger: int
+) -> None:
+    """Nor first rows, nor the places of both, whether what they join is read or looked up."""
+    monkeypatch.setattr(handing, "LARGER", larger)
+    with declared(tmp_path / "s", engine="spark", spark=spark) as db:
+        db.load("M", MORE)
+        db.create(kinds)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(inputs.Run, "_before", lambda *_: pytest.fail("the driver looks rows up"))
+            patch.setattr(propagate, "stepped", lambda *_: pytest.fail("the driver folds"))
+            with db.batch(policy="incremental") as b:
+                b.insert("M", frame(spark, db, "M", CAME))
+        assert b.report.rows_out["kinds"]
+    with rn.open(tmp_path / "s", engine="local") as here:
+        assert here.verify().ok and here.check_files() >= 0
 
 
 def test_views_are_those_of_an_insert_here(spark: SparkSession, tmp_path: Path) -> None:
