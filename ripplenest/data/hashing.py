@@ -24,6 +24,8 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, a
 FEW, SHORT = 16, 512  # texts and their bytes that are hashed one by one
 PIECE = 1 << 16  # texts that are hashed at once: what that takes does not grow with the column
 BLOCK = 1 << 14  # numbers that are mixed at once
+_ROUNDS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+_LAST = np.uint64(31)
 
 # How texts are hashed: by words, or by blake2b of each distinct value, as the indexes of format 4 have it.
 TextHash = Literal["words", "blake2b"]
@@ -54,7 +56,7 @@ def mixed(hashes: Iterable[U64], columns: int, rows: int) -> U64:
     for own in hashes:
         total *= GOLDEN
         total += own
-        total = mix(total)
+        _mix_in_place(total)
     return total
 
 
@@ -88,21 +90,22 @@ def _polynomials_of_texts(column: pa.Array) -> U64:
 
 
 def mix(x: U64) -> U64:
-    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that spreads every bit. Many
-    numbers are mixed a block at a time, which stays in the cache of a processor: they take a third of the time."""
-    if x.ndim != 1 or len(x) <= BLOCK:
-        return _mixed_block(x)
-    found = np.empty_like(x)
+    """The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection that spreads every bit."""
+    return _mix_in_place(x.copy())
+
+
+def _mix_in_place(x: U64) -> U64:
+    """``mix`` of numbers that nobody needs any more. Many are mixed a block at a time, which stays in the cache of a
+    processor, and no memory is asked for that the system has to clear first."""
+    shifted = np.empty_like(x[:BLOCK])
     for start in range(0, len(x), BLOCK):
-        found[start : start + BLOCK] = _mixed_block(x[start : start + BLOCK])
-    return found
-
-
-def _mixed_block(x: U64) -> U64:
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: U64 = x ^ (x >> np.uint64(31))
-    return result
+        block = x[start : start + BLOCK]
+        own = shifted[: len(block)]
+        for shift, factor in _ROUNDS:
+            block ^= np.right_shift(block, shift, out=own)
+            block *= factor
+        block ^= np.right_shift(block, _LAST, out=own)
+    return x
 
 
 def _word_hashes(column: pa.Array, seed: int = 0) -> U64:
@@ -182,11 +185,12 @@ def _distinct_digests(column: pa.Array) -> U64:
 
 def _hash_column(column: pa.Array, seed: int = 0) -> U64:
     words = bits(column)
-    hashes = np.full(len(column), seed, np.uint64)
-    for i in range(words.shape[1]):
+    hashes = words[:, 0] + np.uint64((seed + 1) & _ALL)
+    _mix_in_place(hashes)
+    for i in range(1, words.shape[1]):
         hashes += words[:, i]
         hashes += np.uint64(1)
-        hashes = mix(hashes)
+        _mix_in_place(hashes)
     if column.null_count:
         hashes = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), hashes)
     return hashes
