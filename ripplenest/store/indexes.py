@@ -15,18 +15,20 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.data.hashing import U64, TextHash
 from ripplenest.data.index import Index, Keys, Places
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.blocks import Blocks
+from ripplenest.store.filters import Filter
 from ripplenest.store.mapped import in_order, touch
 from ripplenest.store.specs import Access, columns_text
 
 STEP = 1 << 12  # entries between two fences: a block of them
 SHIFT = np.uint64(32)  # bits of a hash that are not stored
-NEAR = 1 << 16  # entries that are searched as they are
+NEAR = 1 << 16  # entries that are searched as they are, for however many hashes
+SPARSE, SOME = 1 << 7, 1 << 10  # hashes for which all entries are searched so, and sixteen times as many
 FEW = 16  # hashes that are searched for one by one
 NARROW = 1 << 32  # rows whose numbers have 32 bits
 RANGE = 1 << 32  # what the stored half of a hash can be
@@ -62,6 +64,7 @@ class KeyIndex:
     texts: TextHash = "words"
     blocks: Blocks | None = None
     arrays: tuple[pa.Array, ...] = ()  # what of it lies in blocks
+    _filter: Filter = field(factory=Filter, init=False)
 
     @classmethod
     def of(cls, entries: "Entries", columns: Access, segment: int) -> "KeyIndex":
@@ -107,6 +110,16 @@ class KeyIndex:
         """The hashes of ``keys`` as this index has them."""
         return keys.hashed(self.texts)
 
+    def possible(self, wanted: npt.NDArray[np.unsignedinteger]) -> Places | None:
+        """The places of the ``wanted`` halves of hashes that it may have; None where it is as well to look for all.
+        Raises CorruptState."""
+        have = self.hashes
+        if have.dtype != np.uint32 or self.texts != "words" or not self._filter.is_worth(len(wanted), len(have)):
+            return None
+        if self.blocks is not None:
+            self.blocks.all()
+        return self._filter.possible(have, wanted)
+
     def spans(self, hashes: U64) -> tuple[Places, Places]:
         """By hash, the first entry that has it, and how many have it. Raises CorruptState."""
         wanted = hashes if self.hashes.dtype == np.uint64 else (hashes >> SHIFT).astype(np.uint32)
@@ -138,11 +151,10 @@ class KeyIndex:
         self._touch(np.array([0, len(self.hashes) - 1]))
         return int(self.hashes[0]), int(self.hashes[-1])
 
-    @property
-    def is_near(self) -> bool:
-        """Whether it is searched as it is: its hashes are today's, and so few of them that nothing has to be checked or
-        passed over."""
-        return self._whole and len(self.hashes) <= NEAR and self.texts == "words"
+    def is_near(self, wanted: int) -> bool:
+        """Whether it is searched as it is for so many hashes: it has today's, and nothing has to be checked, or passed
+        over by fences to read less."""
+        return self._whole and self.texts == "words" and _are_near(len(self.hashes), wanted)
 
     @property
     def _whole(self) -> bool:
@@ -155,7 +167,7 @@ class KeyIndex:
         The search itself believes what it reads, and only the two entries that a hash comes in between are checked:
         because entries ascend, these prove where it does.
         """
-        if not len(self.fences) or (self._whole and len(self.hashes) <= NEAR):
+        if not len(self.fences) or (self._whole and _are_near(len(self.hashes), len(wanted))):
             return np.searchsorted(self.hashes, wanted, side)
         fence = np.searchsorted(self.fences, wanted, side)
         found = _between(self.hashes, fence, wanted, side)
@@ -197,6 +209,12 @@ class KeyIndex:
         if self.blocks is not None and not self.blocks.whole:
             touch(self.blocks, self.arrays[1], entries)
         return self.numbers[entries].astype(np.int64, copy=False)
+
+
+def _are_near(entries: int, wanted: int) -> bool:
+    """Whether ``np.searchsorted`` finds so many hashes faster than what fences tell: it knows no fences, and what it
+    reads of many entries is not in the cache of a processor the next time."""
+    return entries <= NEAR or wanted <= SPARSE or (wanted <= SOME and entries <= 16 * NEAR)
 
 
 def _between(hashes: Hashes, fence: Places, wanted: Hashes, side: Literal["left", "right"]) -> Places:

@@ -116,16 +116,25 @@ class Probe:
 
 def hits(index: KeyIndex, asked: Asked, first: int, end: int) -> Hits:
     """Which of the keys from number ``first`` on have entries by their hash, counted from it. Raises CorruptState."""
-    if not index.is_near:
-        begin, many = index.spans(index.asked(asked.keys.part(first, end)))
+    wanted = asked.uppers[first:end]
+    kept = index.possible(wanted)
+    some = wanted if kept is None else wanted[kept]
+    if not index.is_near(len(some)):
+        hashes = index.asked(asked.keys.part(first, end))
+        begin, many = index.spans(hashes if kept is None else hashes[kept])
         which = np.flatnonzero(many)
-        return which, begin[which], many[which]
-    have, wanted = index.hashes, asked.uppers[first:end]
-    if not len(have) or not len(wanted):
+        return _among(kept, which), begin[which], many[which]
+    have = index.hashes
+    if not len(have) or not len(some):
         return _NONE
-    if asked.are_different and SHORTER * len(have) < len(wanted):
-        return _of_entries(have, wanted)
-    return _of_keys(have, wanted)
+    by_entry = asked.are_different and SHORTER * len(have) < len(some)
+    which, begin, many = (_of_entries if by_entry else _of_keys)(have, some)
+    return _among(kept, which), begin, many
+
+
+def _among(kept: Places | None, which: Places) -> Places:
+    """The numbers of keys, of which only those that were ``kept`` were looked up."""
+    return which if kept is None else kept[which]
 
 
 def _of_keys(have: Uppers, wanted: Uppers) -> Hits:

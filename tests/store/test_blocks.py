@@ -22,10 +22,10 @@ from ripplenest.data.index import Keys, index_of, matched
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
-from ripplenest.store import Change, Store, TableSpec, blocks, indexes
+from ripplenest.store import Change, Store, TableSpec, blocks, filters, indexes
 from ripplenest.store.blocks import Blocks, root, trailer
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import KeyIndex, entries_of
+from ripplenest.store.indexes import KeyIndex, entries_of, upper
 from ripplenest.store.mapped import Mapped, lightened, touch
 
 KINDS = ("bool", "int", "long", "double", "string", "date", "timestamp", "binary")
@@ -205,6 +205,25 @@ def test_keys_are_looked_up_rightly_or_a_block_is_named(monkeypatch, step, few):
                 assert sorted(places) == wanted[asked]
                 seen["found" if len(places) else "not there"] += 1
     assert min(seen["named"], seen["found"], seen["not there"]) > 100, seen
+
+
+@pytest.mark.usefixtures("small")
+def test_a_filter_is_made_of_what_was_checked(monkeypatch):
+    """Whatever bit of the hashes is flipped: a key that is there is not passed over."""
+    monkeypatch.setattr(filters, "FEW", 0)
+    chance = random.Random(5)
+    hashes = np.sort(np.array([chance.randrange(1 << 64) for _ in range(40)], np.uint64))
+    index = KeyIndex.of(entries_of((hashes, np.arange(40))), (3,), 7)
+    data, known = blob(index.table)
+    named = 0
+    for start in range(len(data)):
+        try:
+            found = KeyIndex.read(*opened(damaged(data, start, chance), known), "file").possible(upper(hashes))
+        except CorruptState:
+            named += 1
+        else:
+            assert found is not None and found.tolist() == list(range(40))
+    assert named > 4 * len(hashes)
 
 
 @settings(max_examples=many(35, 200), deadline=None)

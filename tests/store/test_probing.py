@@ -17,7 +17,7 @@ from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Keys
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import LONG, STRING, nullable
-from ripplenest.store import probing, ref
+from ripplenest.store import filters, indexes, probing, ref
 from ripplenest.store.indexes import KeyIndex
 from ripplenest.store.probing import SHORTER, Asked, hits
 from ripplenest.store.segments import Reader
@@ -27,7 +27,7 @@ from ripplenest.store.store import Store
 COUNTS: Counter[str] = Counter()
 TYPES = (nullable(LONG), STRING)
 SPEC = TableSpec("T", TYPES, ((0,), (1, 0)))
-UNIT = 1 << 40  # between hashes that differ in what is stored of them
+UNIT = 1 << 56  # between hashes that differ in what is stored of them
 
 
 def hashed(c: Choices, values: int) -> list[int]:
@@ -49,7 +49,13 @@ def test_hits_are_spans_that_are_not_empty(c: Choices) -> None:
     keys.hashes = wanted
     first, end = (0, len(wanted)) if c.one_in(2) else sorted(c.number(len(wanted) + 1) for _ in range(2))
     asked = Asked.of(keys)
-    found = list(zip(*(part.tolist() for part in hits(known, asked, first, end)), strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filters, "FEW", c.pick((0, filters.FEW)))
+        patch.setattr(indexes, "NEAR", c.pick((0, indexes.NEAR)))
+        patch.setattr(indexes, "SPARSE", c.pick((0, indexes.SPARSE)))
+        found = list(zip(*(part.tolist() for part in hits(known, asked, first, end)), strict=True))
+        possible = known.possible(asked.uppers[first:end])
+    COUNTS["filtered"] += bool(found) and possible is not None and len(possible) < end - first
     begin, number = known.spans(wanted[first:end])
     assert found == [(i, int(begin[i]), int(n)) for i, n in enumerate(number) if n]
     COUNTS["several entries"] += any(n > 1 for _, _, n in found)
@@ -111,5 +117,14 @@ def test_a_probe_finds_the_rows_of_its_keys(c: Choices) -> None:
 
 
 def test_all_of_it_was_drawn() -> None:
-    kinds = ("several entries", "from the entries", "from the keys", "segments", "collisions", "crowded", "some")
+    kinds = (
+        "several entries",
+        "filtered",
+        "from the entries",
+        "from the keys",
+        "segments",
+        "collisions",
+        "crowded",
+        "some",
+    )
     assert not {kind for kind in kinds if COUNTS[kind] < 5}, COUNTS
