@@ -1,16 +1,20 @@
 """Stored rows as DataFrames of columns c0…, w: tasks read them, each a range of hashes; no row passes the driver.
 
 A table function of Python hands out Arrow. A data source could, too, but Spark starts processes to ask one for its
-schema and its ranges before anything is read, for each table.
+schema and its ranges before anything is read, for each table. pyspark calls table functions in the session that is
+active, so those that are not are given a data source.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.seen import Seen
@@ -20,38 +24,87 @@ from ripplenest.store.ref import TableRef, ranges
 from ripplenest.tasks.faulty import noted
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text
 
+TOLD = "told"  # the option: where, and of which segments
 TASK = 1 << 19  # entries that a task reads, about
 WINDOW = 1 << 17  # entries at once, about
+Piece = tuple[int, int]
 
 
 def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
     """The rows of ``ref``, each once, as statements see them."""
-    many = max(-(-ref.size // TASK), 1) if _is_in_order(ref) else 1
-    pieces = tuple(ranges(0, RANGE, many))
-    schema = from_arrow_schema(arrow_schema(seen.types(ref.spec.types)))
-    function: Any = F.arrow_udtf(_reading(sources_text(here, [ref]), seen, pieces), returnType=schema)
-    rows: DataFrame = function.asDeterministic()(spark.range(0, len(pieces), 1, len(pieces)).asTable())
-    return rows
+    told = sources_text(here, [ref], json.dumps([seen.support, seen.columns]))
+    found = _by_function(spark, told)
+    if found.sparkSession is spark:
+        return found
+    spark.dataSource.register(Stored)
+    return spark.read.format(Stored.name()).option(TOLD, told).load()
 
 
-def _reading(told: str, seen: Seen, pieces: Sequence[tuple[int, int]]) -> type:
+def _by_function(spark: SparkSession, told: str) -> DataFrame:
+    pieces = _pieces(told)
+    function: Any = F.arrow_udtf(_reading(told, pieces), returnType=_schema(told))
+    found: DataFrame = function.asDeterministic()(spark.range(0, len(pieces), 1, len(pieces)).asTable())
+    return found
+
+
+def _reading(told: str, pieces: Sequence[Piece]) -> type:
     """What reads pieces in tasks, which are asked for by their numbers; what it is told goes there with it."""
 
     class Reading:
         def eval(self, asked: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-            here, (ref,), _ = sources_of(told)
-            with noted(here):
-                for i in asked.column(0).to_pylist():
-                    yield from read(here, ref, seen, *pieces[i])
+            for i in asked.column(0).to_pylist():
+                yield from _read(told, pieces[i])
 
     return Reading
 
 
-def read(here: Surroundings, ref: TableRef, seen: Seen, low: int, high: int) -> Iterator[pa.RecordBatch]:
+class Stored(DataSource):
+    """The rows of one table."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ripplenest.stored"
+
+    def schema(self) -> StructType:
+        return _schema(self.options[TOLD])
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is the one that we gave
+        return _Reader(self.options)
+
+
+class _Reader(DataSourceReader):
+    """What is told stays text, which goes to tasks as it is."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        self.told = options[TOLD]
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(json.dumps(piece)) for piece in _pieces(self.told)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield from _read(self.told, tuple(json.loads(partition.value)))
+
+
+def _schema(told: str) -> StructType:
+    _, (ref,), shown = sources_of(told)
+    return from_arrow_schema(arrow_schema(Seen(*json.loads(shown)).types(ref.spec.types)))
+
+
+def _pieces(told: str) -> list[Piece]:
+    """The ranges of hashes that a task each reads."""
+    _, (ref,), _ = sources_of(told)
+    many = max(-(-ref.size // TASK), 1) if _is_in_order(ref) else 1
+    return list(ranges(0, RANGE, many))
+
+
+def _read(told: str, piece: Piece) -> Iterator[pa.RecordBatch]:
     """What is seen of the rows of a range, some at a time."""
-    windows = ref.windows(here.reader, low, high, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
-    for rows in windows:
-        yield from seen.of(rows).arrow().to_batches(max_chunksize=WINDOW)
+    here, (ref,), shown = sources_of(told)
+    seen = Seen(*json.loads(shown))
+    with noted(here):
+        windows = ref.windows(here.reader, *piece, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
+        for rows in windows:
+            yield from seen.of(rows).arrow().to_batches(max_chunksize=WINDOW)
 
 
 def _is_in_order(ref: TableRef) -> bool:
