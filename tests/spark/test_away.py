@@ -160,7 +160,7 @@ def check(said: list[str], folder: Path) -> dict[str, Any]:
     assert said, (folder / "stderr").read_text()[-3000:]
     assert said[:-1] == [f"{i}\n" for i in range(1, len(KINDS) + 1)], (folder / "stderr").read_text()[-3000:]
     found: dict[str, Any] = json.loads(said[-1])
-    assert found["differ"] == {"recomputed": [], "format": [], "nested": []}
+    assert found["differ"] == {"recomputed": [], "format": [], "nested": [], "frames": []}
     assert (found["batches"], found["engines"]) == (len(KINDS), ["spark"])
     assert set(found["jobs"]) == {1}
     return found

@@ -25,6 +25,7 @@ from ripplenest.examples import recompute
 from ripplenest.examples.films import Distributor, Movie, by_distributor, elsewhere, movie, read_films, related
 from ripplenest.examples.same import differing
 from ripplenest.source import frames
+from ripplenest.state import tasks
 
 VIEWS = (related, elsewhere)
 
@@ -55,6 +56,8 @@ def main(folder: Path, catalogue: str | None, program: str) -> None:
         }
         with read_by_tasks():
             differ["nested"] = [v.name for v in VIEWS if not same(there, there.view(v.name).nested(), v.name)]
+        with worked_by_tasks():
+            differ["frames"] = of_frames(spark, folder / "frames", here)
         say(json.dumps({**found, "differ": differ}))
 
 
@@ -105,6 +108,33 @@ def by_tasks(spark: SparkSession, folder: Path, catalogue: str | None, view: str
     rn.register(spark)
     reader = spark.read.format("ripplenest").option("view", view)
     return (reader.option("catalogue", catalogue) if catalogue else reader).load(str(folder / "there"))
+
+
+def of_frames(spark: SparkSession, folder: Path, here: rn.Database) -> list[str]:
+    """The views that differ where relations come as DataFrames: tasks load them, build the views, and keep them fresh
+    when the rest of the films comes."""
+    films, lists = (here.relation(name).to_arrow() for name in ("M", "D"))
+    few = films.num_rows // 3
+    with rn.open(folder, engine="spark", spark=spark) as db:
+        db.relation("M", Movie)
+        db.relation("D", Distributor, key="name")
+        db.load("M", spark.createDataFrame(films.slice(few)).repartition(2))
+        db.load("D", spark.createDataFrame(lists).repartition(2))
+        for view in VIEWS:
+            db.create(view)
+        with db.batch(policy="incremental") as b:
+            b.insert("M", spark.createDataFrame(films.slice(0, few)).repartition(2))
+        assert b.report.engine == "spark"
+        assert db.verify().ok
+        return [v.name for v in VIEWS if differing(*(own.view(v.name).to_arrow() for own in (here, db)))]
+
+
+@contextmanager
+def worked_by_tasks() -> Iterator[None]:
+    """As if all that Spark works on were large."""
+    before, tasks.ALONE = tasks.ALONE, 0
+    yield
+    tasks.ALONE = before
 
 
 @contextmanager
