@@ -26,4 +26,4 @@ class Seen:
         return stored[: self.columns]
 
 
-ALL = Seen()
+EVERYTHING = Seen()

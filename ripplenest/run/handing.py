@@ -13,8 +13,7 @@ from attrs import frozen
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
-from ripplenest.data.seen import ALL as EVERYTHING
-from ripplenest.data.seen import Seen
+from ripplenest.data.seen import EVERYTHING, Seen
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.planned import Index, Plan
 from ripplenest.plan.product import Product, Source

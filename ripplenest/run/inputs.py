@@ -28,7 +28,7 @@ from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
 from ripplenest.run.sizes import are_few
-from ripplenest.run.step import Stepping
+from ripplenest.run.step import Stepper
 from ripplenest.vector import join
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.version.version import Tables
@@ -60,7 +60,7 @@ class Run:
     jobs: list[int] = field(factory=list)
     here: list[int] = field(factory=list)
     handing: Handing | None = None
-    steps: Stepping | None = None
+    steps: Stepper | None = None
     _known: dict[Hashable, tuple[object, Any]] = field(factory=dict)
 
     def next_level(self) -> None:

@@ -25,7 +25,7 @@ from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.policy import Trial
 from ripplenest.run.schedule import HERE, awaited, rows_of
-from ripplenest.run.step import Stepped, Stepping, stepped
+from ripplenest.run.step import Stepped, Stepper, stepped
 from ripplenest.store.files import Filed
 from ripplenest.version.version import Tables
 
@@ -65,7 +65,7 @@ def propagate(
 
     Law 6: what a map holds plus its change is what its definition gives on the changed parts.
     """
-    steps = joiner if isinstance(joiner, Stepping) else None
+    steps = joiner if isinstance(joiner, Stepper) else None
     changed = {table: rows for table, rows in changes.items() if not rows.is_empty}
     run = Run(plan, reader, changed, handing=handing, steps=steps)
     first = frozenset(m.name for m in plan.maps) if here is None else awaited(plan, run.changes)

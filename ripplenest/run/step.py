@@ -34,7 +34,7 @@ class Stepped:
 
 
 @runtime_checkable
-class Stepping(Protocol):
+class Stepper(Protocol):
     """An engine whose tasks do the per-key step of rows that they have left in files."""
 
     def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:

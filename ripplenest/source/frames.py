@@ -10,9 +10,11 @@ from ripplenest.schema.shape import Dictionary
 from ripplenest.source.handed import handed
 from ripplenest.source.pinned import Layout, pinned
 from ripplenest.source.schema import named
-from ripplenest.source.source import FORMAT, HANDED, register
+from ripplenest.source.source import HANDED, Source
 from ripplenest.spark import nest
 from ripplenest.spark.frames import SMALL_ROWS
+from ripplenest.spark.session import check_session
+from ripplenest.spark.sources import known
 from ripplenest.state.state import Shown
 from ripplenest.store.snapshot import Snapshot
 
@@ -47,9 +49,9 @@ def changed(spark: SparkSession, batch: pa.RecordBatch) -> DataFrame:
 def _large(
     spark: SparkSession, folder: str, now: Shown, layout: Layout, site: str = "", since: int | None = None
 ) -> DataFrame:
-    register(spark)
+    check_session(spark)
     found = pinned(now, folder, layout, site, since)
-    return named(spark.read.format(FORMAT).option(HANDED, handed(found)).load(), found.schema)
+    return named(spark.read.format(known(spark, Source)).option(HANDED, handed(found)).load(), found.schema)
 
 
 def _is_large(entries: int) -> bool:

@@ -28,6 +28,7 @@ from ripplenest.source.parts import parts, read
 from ripplenest.source.pinned import Pinned
 from ripplenest.source.schema import check_names, spark_schema
 from ripplenest.source.stream import Stream
+from ripplenest.spark import sources
 from ripplenest.spark.session import check_session
 
 FORMAT = "ripplenest"
@@ -38,9 +39,9 @@ Options = MutableMapping[str, str]
 @bordered
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("ripplenest")`` known to a session; again is fine. Raises WrongValue and
-    EnvironmentProblem as ``open`` does for its session."""
+    EnvironmentProblem as ``open`` does for its session, and where another session of the application has it."""
     check_session(spark)
-    spark.dataSource.register(Source)
+    sources.register(spark, Source)
 
 
 class Source(DataSource):

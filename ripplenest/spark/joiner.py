@@ -49,7 +49,7 @@ class Large(Protocol):
         EvaluationError."""
 
     def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
-        """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""
+        """The per-key step of a map (``run.step.Stepper``). Raises EvaluationError."""
 
 
 class SparkJoiner:
@@ -141,7 +141,7 @@ class _Writing:
         return self.of.join(tasks, targets, self.files)
 
     def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:
-        """See ``run.step.Stepping``."""
+        """See ``run.step.Stepper``."""
         return self.of.stepped_by_key(m, made, self.files)
 
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
-from ripplenest.data.seen import ALL as EVERYTHING
-from ripplenest.data.seen import Seen
+from ripplenest.data.seen import EVERYTHING, Seen
 from ripplenest.store.disk import SEGMENTS, Disk
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import Segments, TableRef, ranges

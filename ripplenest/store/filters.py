@@ -3,7 +3,7 @@
 Most keys that a batch asks for are new, or are in one segment of many, and looking one up in the others costs a search
 in each. A filter has a bit for each value of some bits more than the index has entries, so that some fifteen of sixteen
 hashes that are not there are passed over after a look at one byte. It is made of the index in memory, once that was
-asked for so many hashes that searching for them took about as long as making it, and is stored nowhere.
+asked for an eighth as many hashes as it has entries, and is stored nowhere.
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from ripplenest.data.index import Places
 Uppers = npt.NDArray[np.unsignedinteger]  # halves of hashes, which 32 bits hold
 
 FEW = 256  # hashes that are searched for without it
-WORTH = 8  # entries that go into it in the time of a search for one hash
+WORTH = 8  # entries of which a filter is made, for each hash that was asked for
 MOST = 1 << 20  # entries of an index that may have one, which takes 2 to 4 bytes for each
 SPREAD = 16  # bits for each entry, at least
 HALF = 32  # bits of a hash that are stored
-_BITS = np.uint8(7)
+_IN_BYTE = np.uint8(7)
 
 
 @define(eq=False)
@@ -44,7 +44,7 @@ class Filter:
         if self._bits is None:
             self._bits = _bits_of(have)
         at = wanted >> _shift(len(have))
-        found = self._bits.take(at >> np.uint32(3)) >> (at.astype(np.uint8) & _BITS)
+        found = self._bits.take(at >> np.uint32(3)) >> (at.astype(np.uint8) & _IN_BYTE)
         return np.flatnonzero(found & np.uint8(1))
 
 

@@ -21,11 +21,11 @@ from pyspark.sql import functions as F
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
-from ripplenest.delta.program import MapKind
 from ripplenest.nrc.errors import CorruptState, EvaluationError
 from ripplenest.plan.answers import of_nothing
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Const, Product
+from ripplenest.run.passing import seen_of
 from ripplenest.schema.relation import Relation
 from ripplenest.spark.frames import Layout, join_of, layout, placed
 from ripplenest.spark.groups import folded
@@ -302,10 +302,9 @@ class _Build:
         return stored(self.of.spark, self.of.here, ref, self._seen(table))
 
     def _seen(self, table: str) -> Seen:
-        m = self.plan.passing.get(table)
-        if m is None or m.kind is MapKind.ORDERED:
-            return Seen()
-        return Seen(support=True) if m.answers is None else Seen(columns=len(m.answers.visible))
+        found = seen_of(self.plan.passing.get(table))
+        assert found is not None  # of a map that passes on
+        return found
 
 
 def _stored(m: PlannedMap) -> Target:

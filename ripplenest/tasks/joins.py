@@ -17,7 +17,7 @@ from attrs import define, field
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
-from ripplenest.data.seen import ALL
+from ripplenest.data.seen import EVERYTHING
 from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.run.joiner import Joined, Task
 from ripplenest.run.step import Stepped
@@ -36,9 +36,9 @@ from ripplenest.tasks.handed import Surroundings, surroundings
 from ripplenest.tasks.jobs import Jobs, SparkJobs
 from ripplenest.tasks.lookups import looked_up
 from ripplenest.tasks.merging import merged_ranges
-from ripplenest.tasks.rows import stored
+from ripplenest.tasks.rows import stored_by_source
 from ripplenest.tasks.seeing import sees
-from ripplenest.tasks.steps import Steps
+from ripplenest.tasks.steps import Steps, most
 
 
 @define
@@ -91,7 +91,7 @@ class TaskJoins:
         return runs_of(reduce(DataFrame.unionAll, products), prepared.layout, specs, here)
 
     def stepped(self, m: PlannedMap, made: Filed, files: Files) -> Stepped | None:
-        """The per-key step of a map (``run.step.Stepping``). Raises EvaluationError."""
+        """The per-key step of a map (``run.step.Stepper``). Raises EvaluationError."""
         with told(files.staging, files.tables):
             return Steps(SparkJobs(self.spark.range(0)), self._here(files.staging), files).stepped(m, made)
 
@@ -104,7 +104,7 @@ class TaskJoins:
             if few <= frames.SMALL_ROWS:
                 found[id(rows)] = frame(self.spark, rows)
             elif isinstance(rows, Filed):
-                found[id(rows)] = stored(self.spark, here, rows.ref, rows.seen)
+                found[id(rows)] = stored_by_source(self.spark, here, rows.ref, rows.seen)
             else:
                 found[id(rows)] = self._file(rows, number, staging, here)
         return found
@@ -114,7 +114,7 @@ class TaskJoins:
         spec = TableSpec(f"input {number}", rows.types, ())
         segments = written([Unwritten(rows, (), number)], here.disk, here.room, lasts=False)
         ref = TableRef(spec, tuple(segments)).under(f"{FOLDER}/{staging.token}")
-        return stored(self.spark, here, ref, ALL)
+        return stored_by_source(self.spark, here, ref, EVERYTHING)
 
     def _here(self, staging: Staging) -> Surroundings:
         return surroundings(str(self.state), str(staging.folder), self.memory)
@@ -147,5 +147,4 @@ def summing(t: Target, files: Files) -> TableSpec:
 
 def _filed(spec: TableSpec, merged: Sequence[Merged], files: Files) -> Rows:
     segments = tuple(m.segment for m in merged if m.segment is not None)
-    most = max((m.heaviest for m in merged), default=0)
-    return files.filed(spec, segments, most)
+    return files.filed(spec, segments, most(merged))

@@ -1,8 +1,9 @@
 """Stored rows as DataFrames of columns c0…, w: tasks read them, each a range of hashes; no row passes the driver.
 
-A table function of Python hands out Arrow. A data source could, too, but Spark starts processes to ask one for its
-schema and its ranges before anything is read, for each table. pyspark calls table functions in the session that is
-active, so those that are not are given a data source.
+A table function of Python hands out Arrow. A data source does, too, but Spark starts processes to ask one for its
+schema and its ranges before anything is read, for each table. Builds read by functions, where they can: pyspark calls
+them in the session that is active. Batches do not: Java keeps some tens of megabytes for a while after it has read of
+one (Spark 4.3; ``tests/tasks/test_joins.py``).
 """
 
 import json
@@ -19,6 +20,7 @@ from pyspark.sql.types import StructType
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
+from ripplenest.spark.sources import known
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.tasks.faulty import noted
@@ -32,19 +34,25 @@ Piece = tuple[int, int]
 
 def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
     """The rows of ``ref``, each once, as statements see them."""
-    told = sources_text(here, [ref], json.dumps([seen.support, seen.columns]))
-    found = _by_function(spark, told)
-    if found.sparkSession is spark:
-        return found
-    spark.dataSource.register(Stored)
-    return spark.read.format(Stored.name()).option(TOLD, told).load()
-
-
-def _by_function(spark: SparkSession, told: str) -> DataFrame:
-    pieces = _pieces(told)
-    function: Any = F.arrow_udtf(_reading(told, pieces), returnType=_schema(told))
+    pieces = _pieces(ref)
+    function: Any = F.arrow_udtf(_reading(_told(here, ref, seen), pieces), returnType=_schema(ref, seen))
     found: DataFrame = function.asDeterministic()(spark.range(0, len(pieces), 1, len(pieces)).asTable())
-    return found
+    return found if found.sparkSession is spark else stored_by_source(spark, here, ref, seen)
+
+
+def stored_by_source(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
+    """The same, of a data source."""
+    return spark.read.format(known(spark, Stored)).option(TOLD, _told(here, ref, seen)).load()
+
+
+def _told(here: Surroundings, ref: TableRef, seen: Seen) -> str:
+    return sources_text(here, [ref], json.dumps([seen.support, seen.columns]))
+
+
+def _heard(told: str) -> tuple[Surroundings, TableRef, Seen]:
+    """Law: _heard(_told(h, r, s)) = (h, r, s)."""
+    here, (ref,), shown = sources_of(told)
+    return here, ref, Seen(*json.loads(shown))
 
 
 def _reading(told: str, pieces: Sequence[Piece]) -> type:
@@ -66,7 +74,8 @@ class Stored(DataSource):
         return "ripplenest.stored"
 
     def schema(self) -> StructType:
-        return _schema(self.options[TOLD])
+        _, ref, seen = _heard(self.options[TOLD])
+        return _schema(ref, seen)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it is the one that we gave
         return _Reader(self.options)
@@ -79,28 +88,26 @@ class _Reader(DataSourceReader):
         self.told = options[TOLD]
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(json.dumps(piece)) for piece in _pieces(self.told)]
+        _, ref, _ = _heard(self.told)
+        return [InputPartition(json.dumps(piece)) for piece in _pieces(ref)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield from _read(self.told, tuple(json.loads(partition.value)))
 
 
-def _schema(told: str) -> StructType:
-    _, (ref,), shown = sources_of(told)
-    return from_arrow_schema(arrow_schema(Seen(*json.loads(shown)).types(ref.spec.types)))
+def _schema(ref: TableRef, seen: Seen) -> StructType:
+    return from_arrow_schema(arrow_schema(seen.types(ref.spec.types)))
 
 
-def _pieces(told: str) -> list[Piece]:
+def _pieces(ref: TableRef) -> list[Piece]:
     """The ranges of hashes that a task each reads."""
-    _, (ref,), _ = sources_of(told)
     many = max(-(-ref.size // TASK), 1) if _is_in_order(ref) else 1
     return list(ranges(0, RANGE, many))
 
 
 def _read(told: str, piece: Piece) -> Iterator[pa.RecordBatch]:
     """What is seen of the rows of a range, some at a time."""
-    here, (ref,), shown = sources_of(told)
-    seen = Seen(*json.loads(shown))
+    here, ref, seen = _heard(told)
     with noted(here):
         windows = ref.windows(here.reader, *piece, WINDOW) if _is_in_order(ref) else [_whole(ref, here)]
         for rows in windows:

@@ -6,7 +6,7 @@ are segments. Those of a map that is stored by other columns are runs, which are
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from ripplenest.run.step import Stepped, stepped
 from ripplenest.store.detached import Detached
 from ripplenest.store.files import Filed, Files, windows
 from ripplenest.store.indexes import RANGE
-from ripplenest.store.ranges import Range, Unwritten, divided, written
+from ripplenest.store.ranges import Merged, Range, Unwritten, divided, written
 from ripplenest.store.ref import Segments, TableRef, segment_of_json, segment_to_json
 from ripplenest.store.segments import Segment
 from ripplenest.store.specs import Columns, TableSpec
@@ -40,7 +40,7 @@ class Steps:
     files: Files
 
     def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:
-        """See ``run.step.Stepping``: None where rows of one key are not together. One job; and one more, if the map is
+        """See ``run.step.Stepper``: None where rows of one key are not together. One job; and one more, if the map is
         stored by other columns."""
         spec = self.files.tables.tables.get(m.name)
         near = together(m, made.ref)
@@ -110,7 +110,7 @@ def is_stored_by(spec: TableSpec, near: Columns) -> bool:
     return not near or spec.indexes[:1] == (near,)
 
 
-def most(found: Sequence[Found]) -> int:
+def most(found: Iterable[Found | Merged]) -> int:
     """How often some row is there."""
     return max((f.heaviest for f in found), default=0)
 

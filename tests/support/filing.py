@@ -100,7 +100,7 @@ class Filing:
         return self.filed(spec, rows) if len(rows) and self.c.number(5) else rows
 
     def stepped(self, m: PlannedMap, made: Filed) -> Stepped | None:
-        """See ``Stepping``."""
+        """See ``Stepper``."""
         found = Steps(self.jobs, self.here, self.files).stepped(m, made)
         if found is not None:
             self.met[m.kind.value] += 1

@@ -1,5 +1,6 @@
 """Stored rows as DataFrames, in whatever session asks."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def test_a_table_is_read_in_the_session_that_asks(
 ) -> None:
     """In the active one by a function, in others by a data source; a task for each range where rows have an order."""
     monkeypatch.setattr(rows, "TASK", 10)
-    other = spark.newSession()
+    others = [spark.newSession(), spark.newSession()]
     with Store.open(tmp_path / "s") as store:
         for specs, first, end in (((TableSpec("T", TYPES, columns),), 0, 30), ((), 30, 50)):
             some = Rows.of_counts(TYPES, {row: n for row, n in PAIRS.items() if first <= row[0] < end})
@@ -32,8 +33,8 @@ def test_a_table_is_read_in_the_session_that_asks(
         ref = store.snapshot().table("T")
         with Staging.begin(tmp_path / "s") as staging:
             here = surroundings(str(tmp_path / "s" / "segments"), str(staging.folder), 1 << 30)
-            for session in (spark, other):
-                frame = rows.stored(session, here, ref, Seen())
+            for session, read in product((spark, *others), (rows.stored, rows.stored_by_source)):
+                frame = read(session, here, ref, Seen())
                 assert frame.sparkSession is session and frame.columns == ["c0", "c1", WEIGHT]
                 found = frame.toArrow()
                 assert sorted(zip(*(c.to_pylist() for c in found.columns), strict=True)) == sorted(

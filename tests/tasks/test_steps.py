@@ -1,6 +1,6 @@
 """Law: what tasks do key by key is what is done here, for random views with groups, first rows and domains, wherever
 their rows are, and whatever becomes of attempts. The jobs are played here (``support/filing.py``);
-``test_spark_steps.py`` has Spark's."""
+``test_spark_inserts.py`` has Spark's."""
 
 import tempfile
 from collections import Counter
