@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -127,7 +128,8 @@ def catalogue(stack: ExitStack) -> str:
         from support.postgres import running  # noqa: PLC0415 - skips without psycopg
 
         return stack.enter_context(running()).create("away")
-    except pytest.skip.Exception:
+    except pytest.skip.Exception as skipped:
+        warnings.warn(f"the catalogue is in a file: {skipped}", stacklevel=1)
         return ""
 
 
