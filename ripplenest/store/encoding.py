@@ -19,25 +19,22 @@ from ripplenest.store.blocks import Blocks
 OPTIONS = pa.ipc.IpcWriteOptions()  # not from the environment, which Arrow would ask for each blob
 OLDER = b"ARROW1"  # how a blob of format 4 begins
 _PREFIX = 8  # bytes before a message: a mark, and the length of what follows before its body
-
-
+END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream: a message of nothing
 COPIED = 1 << 20  # bytes of a table that are copied into one buffer, which costs less than handing out many
 
 
 def encode(table: pa.Table) -> list[bytes | pa.Buffer]:
-    """The bytes of a blob that holds ``table``, in pieces; those of a large one are its own columns, not copied."""
+    """The bytes of a blob that holds ``table``, in pieces; those of a large one are its own columns, not copied.
+
+    Law: the pieces are those that a writer of streams writes. The messages of a small one are put together here: what
+    a writer costs is most of what a few rows cost."""
     if table.nbytes <= COPIED:
-        sink = pa.BufferOutputStream()
-        _write(sink, table)
-        return [sink.getvalue()]
+        messages = (batch.serialize() for batch in table.to_batches())
+        return [b"".join((table.schema.serialize(), *messages, END))]
     pieces = _Pieces()
-    _write(pa.PythonFile(pieces, mode="w"), table)
-    return pieces.found
-
-
-def _write(sink: pa.NativeFile, table: pa.Table) -> None:
-    with pa.ipc.new_stream(sink, table.schema, options=OPTIONS) as writer:
+    with pa.ipc.new_stream(pa.PythonFile(pieces, mode="w"), table.schema, options=OPTIONS) as writer:
         writer.write_table(table)
+    return pieces.found
 
 
 class _Pieces(io.RawIOBase):

@@ -24,9 +24,9 @@ def lightened(table: pa.Table) -> pa.Table:
         return table
     weights = table.column(last)
     values = (weights.chunk(0) if weights.num_chunks == 1 else weights).to_numpy()
+    if (values == values[0]).all():
+        return table.remove_column(last).replace_schema_metadata({WEIGH: str(values[0])})
     least, most = int(values.min()), int(values.max())
-    if least == most:
-        return table.remove_column(last).replace_schema_metadata({WEIGH: str(least)})
     narrow = next(t for t in _NARROW if _holds(t, least, most))
     return table.set_column(last, WEIGHT, weights.cast(narrow))
 
