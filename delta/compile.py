@@ -33,7 +33,8 @@ from ripplenest.nrc.typecheck import check, check_sorted, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, parts_of, stored_parts
-from ripplenest.shred.sites import KeptDictionary, defined, domain_row, keep, labels_made, must_be_held, places_asked
+from ripplenest.shred.domains import domain_row, labels_made, places_asked
+from ripplenest.shred.sites import KeptDictionary, defined, keep, must_be_held
 from ripplenest.shred.terms import Shredded, shred
 
 Sizes = tuple[tuple[str, int], ...]

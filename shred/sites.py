@@ -1,7 +1,8 @@
 """How the dictionary of a site is kept: key-bound, or with an explicit domain (the paper's "domain maintenance").
 
-*Key-bound*: every parameter is equated with a column in every product of e. The dictionary IS then a flat relation
-keyed by those columns, needs no domain, and entries for labels that nobody holds are harmless. *Domain*: otherwise
+*Key-bound*: every parameter is equated with a column in every product of e, a label perhaps by what it is made of, as
+the rows of a group are, which are asked for by the label of its key. The dictionary IS then a flat relation keyed by
+those columns, needs no domain, and entries for labels that nobody holds are harmless. *Domain*: otherwise
 ``Dom_ι`` holds the labels in use, and the dictionary is ``Dom_ι ⋈ e``. Both choices give the same view (a law). A
 parameter that is NULL equals no column, so a key-bound column is required to be not NULL.
 
@@ -19,17 +20,18 @@ is refused exactly where the view has no value afterwards; triggers also ask abo
 The sum of products of a definition is asked for several times, and can be long: it is made once, by ``defined``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.equations import EQUALITIES, equations, place_asked
-from ripplenest.nrc.normal import Comprehension, failing, is_total, normal, of_another_site
+from ripplenest.nrc.normal import Comprehension, failing, normal
 from ripplenest.nrc.simplify import simplify_elem
-from ripplenest.nrc.syntax import Call, DictLit, Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Base, Label, Record, Site, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, free_vars, rebuild_elem
+from ripplenest.nrc.types import Label, Site, Type, may_be_null
+from ripplenest.nrc.walk import Names, rebuild_elem
+from ripplenest.shred.bound import bindings
+from ripplenest.shred.domains import domain_row, label_leaves
 
 
 @frozen
@@ -72,7 +74,7 @@ def keep(
     can be NULL.
     """
     d, products = definition.d, definition.products
-    bound = [_bindings(c, d, groups) for c in products]
+    bound = [bindings(c, d, groups) for c in products]
     loose = sorted({p for p, _ in d.site.params if any(p not in b for b in bound)})
     if loose:
         held_only = held_only or f"not equated with a column in every product: {', '.join(loose)}"
@@ -117,63 +119,11 @@ def _types(c: Comprehension, d: DictLit) -> dict[str, Type]:
     return {**c.variables(), d.var: Label((d.site,))}
 
 
-def _bindings(c: Comprehension, d: DictLit, groups: frozenset[str] | None) -> dict[str, Elem]:
-    """parameter ↦ the column that the product equates it with; of a label, perhaps, what it is made of, one by one.
-    One of a fold that has a row for every place is none, nor one of a group with a domain: its place must be known
-    before, perhaps by this parameter."""
-    known: dict[Elem, Elem] = {}
-    types = c.variables()
-    read = ((var, rel) for var, rel in c.generators if isinstance(rel, Grouped) and rel.name not in (groups or ()))
-    unbound = {d.var, *(var for var, rel in read if place_asked(c, var, rel).args)}
-    for left, right in equations(c, EQUALITIES[:1] if groups is None else EQUALITIES):
-        if left not in known and not unbound & free_vars(right):
-            wanted = _wanted(left, d)
-            if wanted is not None and _same_kind(wanted, elem_type(right, types)):
-                known[left] = right
-    bound = ((p, _bound(OutL(Var(d.var), d.site, p), t, known)) for p, t in d.site.params)
-    return {p: column for p, column in bound if column is not None}
-
-
-def _wanted(t: Elem, d: DictLit) -> Type | None:
-    """The type of a parameter of the dictionary, or of one of a label that it is, at any depth; None for another ``t``.
-    """
-    match t:
-        case OutL(Var(name), _, param) if name == d.var:
-            return dict(d.site.params)[param]
-        case OutL(label, site, param):
-            made = _wanted(label, d)
-            return dict(site.params)[param] if isinstance(made, Label) and made.only(site.name) else None
-    return None
-
-
-def _bound(own: Elem, t: Type, known: Mapping[Elem, Elem]) -> Elem | None:
-    """What is known to be ``own``, a parameter; a label is known when all are that it is made of."""
-    if own in known:
-        return known[own]
-    if not (isinstance(t, Label) and len(t.sites) == 1 and t.only(t.sites[0].name)):
-        return None
-    site = t.sites[0]
-    parts = [(p, _bound(OutL(own, site, p), inner, known)) for p, inner in site.params]
-    args = tuple((p, part) for p, part in parts if part is not None)
-    return InL(site.name, args) if len(args) == len(parts) else None
-
-
 def _parameter(t: Elem, d: DictLit) -> str | None:
     match t:
         case OutL(Var(name), _, param) if name == d.var:
             return param
     return None
-
-
-def _same_kind(wanted: Type, got: Type) -> bool:
-    """True when a column of type ``got`` can stand for the parameter: same base kind, or the same one site."""
-    match wanted, got:
-        case Base(), Base():
-            return nullable(wanted) == nullable(got)
-        case Label(sites), Label(others):
-            return len(sites) == 1 and sites == others
-        case _:
-            return False
 
 
 def _key_bound(c: Comprehension, d: DictLit, columns: Mapping[str, Elem]) -> Comprehension:
@@ -220,67 +170,3 @@ def _read(t: Elem, d: DictLit, columns: Mapping[str, Elem]) -> Elem:
     if name is not None:
         return columns[name]
     return simplify_elem(rebuild_elem(t, lambda a: _read(a, d, columns)))
-
-
-def places_asked(c: Comprehension, site: Site) -> Iterator[Comprehension]:
-    """The places for which the product ``c`` reads the map of the group at ``site``, as rows of its domain.
-
-    What does not say which places these are is left out of the product, and what can fail: a place too many is
-    harmless, as a label is.
-    """
-    for var, rel in c.generators:
-        if isinstance(rel, Grouped) and rel.name == site.name:
-            place = place_asked(c, var, rel)
-            kept = _binding(c, free_vars(place))
-            types = {v: r.row for v, r in kept.items()}
-            asked = (t for t in c.conditions if free_vars(t) <= kept.keys() and is_total(t, types))
-            yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
-
-
-def _binding(c: Comprehension, needed: frozenset[str]) -> dict[str, Rel]:
-    """The generators ``needed``, and those that say for which places of a group these are read."""
-    rels, todo, found = dict(c.generators), [*needed], set(needed)
-    while todo:
-        var = todo.pop()
-        if isinstance(rel := rels[var], Total):
-            more = free_vars(place_asked(c, var, rel)) - found
-            found |= more
-            todo += more
-    return {var: rel for var, rel in c.generators if var in found}
-
-
-def domain_row(site: Site) -> Record:
-    """The rows of Dom_ι: the values of Π."""
-    return Record(site.params)
-
-
-def label_leaves(t: Elem, a: Type) -> Iterator[tuple[Elem, Label]]:
-    """The labels that a flat row ``t`` of type ``a`` holds: one for each inner bag."""
-    match a:
-        case Record(fields):
-            for name, inner in fields:
-                yield from label_leaves(simplify_elem(Proj(t, name)), inner)
-        case Label():
-            yield t, a
-        case _:
-            return
-
-
-def labels_made(c: Comprehension, row: Elem, row_type: Type, site: Site) -> Iterator[Comprehension]:
-    """The labels of ``site`` that the product ``c`` puts into ``row``, as rows of the domain.
-
-    Weights are taken positive, and times as 1, which conditions say are not 0: inputs have no negative rows, so the
-    count of a label is then above 0 wherever some row can hold it, even where a view's ⊎ and ⊖ cancel. A label too many
-    is harmless; one too few is a wrong answer.
-    """
-    c = evolve(c, weight=abs(c.weight), times=())
-    for label, kind in label_leaves(row, row_type):
-        made_there = IsSite(label, site.name)
-        if kind.site(site.name) is None or of_another_site(made_there, c.variables()):
-            continue
-        head = Tuple(tuple((p, simplify_elem(OutL(label, site, p))) for p, _ in site.params))
-        if isinstance(label, InL):
-            if label.site == site.name:
-                yield evolve(c, head=head)
-        else:
-            yield evolve(c, conditions=(*c.conditions, made_there), head=head)

@@ -43,7 +43,8 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.types import BOOL, INT, LONG, STRING, UNIT, Bag, Record
 from ripplenest.shred.contexts import dictionaries, stored_parts
-from ripplenest.shred.sites import defined, domain_row, keep
+from ripplenest.shred.domains import domain_row
+from ripplenest.shred.sites import defined, keep
 from ripplenest.shred.terms import shred
 
 ROW = Record((("k", LONG), ("x", LONG), ("kind", STRING), ("n", INT), ("flag", STRING), ("yes", BOOL)))

@@ -1,6 +1,7 @@
 """What the compiler asks of a query before it makes a program of it."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from support.choices import Choices
@@ -9,6 +10,7 @@ from support.laws import law
 from support.queries import random_query
 from support.schemas import random_schema
 
+import ripplenest as rn
 from ripplenest.delta.compile import Options, compile_view
 from ripplenest.delta.program import MapKind
 from ripplenest.delta.rules import derived
@@ -93,6 +95,50 @@ def test_a_stored_label_is_not_one_that_the_view_made() -> None:
     program = compile_view(Query("v", Plus(own, made), (("R", ROW),))).program
     (domain,) = program.of_kind(MapKind.DOMAIN)
     assert len(domain.products) == 1
+
+
+@rn.record
+class Film:
+    """A film with its cast."""
+
+    title: str
+    year: int | None
+    cast: list[str]
+
+
+@rn.view
+def by_year(M: rn.Bag[Film]) -> list[Any]:
+    return [{"year": y, "films": [{"title": m.title} for m in ms]} for y, ms in rn.group_by(M, lambda m: m.year)]
+
+
+@rn.view
+def best_by_year(M: rn.Bag[Film]) -> list[Any]:
+    return [
+        {"year": y, "best": rn.top(2, [{"title": m.title} for m in ms], key=lambda m: m["title"])}
+        for y, ms in rn.group_by(M, lambda m: m.year)
+    ]
+
+
+@rn.view
+def by_year_and_title(M: rn.Bag[Film]) -> list[Any]:
+    return [
+        {
+            "year": y,
+            "titles": [
+                {"title": t, "count": len(same), "films": [{"cast": m.cast} for m in same]}
+                for t, same in rn.group_by(ms, lambda m: m.title)
+            ],
+        }
+        for y, ms in rn.group_by(M, lambda m: m.year)
+    ]
+
+
+@pytest.mark.parametrize("view", [by_year, best_by_year, by_year_and_title], ids=lambda v: v.name)
+def test_rows_of_a_group_need_no_domain(view: rn.View) -> None:
+    """The label of a group is the label of the place that it is made of: it is known where that one's parts are."""
+    program = compile_view(view.query).program
+    assert not program.of_kind(MapKind.DOMAIN)
+    assert program.of_kind(MapKind.DICTIONARY)
 
 
 def test_coverage() -> None:

@@ -1,0 +1,76 @@
+"""Dom_ι, the labels of a site that are in use, and Dom_α, the places of a group that are asked for."""
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from ripplenest.nrc.equations import place_asked
+from ripplenest.nrc.normal import Comprehension, is_total, of_another_site
+from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.syntax import Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple
+from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.nrc.walk import free_vars
+
+
+def places_asked(c: Comprehension, site: Site) -> Iterator[Comprehension]:
+    """The places for which the product ``c`` reads the map of the group at ``site``, as rows of its domain.
+
+    What does not say which places these are is left out of the product, and what can fail: a place too many is
+    harmless, as a label is.
+    """
+    for var, rel in c.generators:
+        if isinstance(rel, Grouped) and rel.name == site.name:
+            place = place_asked(c, var, rel)
+            kept = _binding(c, free_vars(place))
+            types = {v: r.row for v, r in kept.items()}
+            asked = (t for t in c.conditions if free_vars(t) <= kept.keys() and is_total(t, types))
+            yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
+
+
+def _binding(c: Comprehension, needed: frozenset[str]) -> dict[str, Rel]:
+    """The generators ``needed``, and those that say for which places of a group these are read."""
+    rels, todo, found = dict(c.generators), [*needed], set(needed)
+    while todo:
+        var = todo.pop()
+        if isinstance(rel := rels[var], Total):
+            more = free_vars(place_asked(c, var, rel)) - found
+            found |= more
+            todo += more
+    return {var: rel for var, rel in c.generators if var in found}
+
+
+def domain_row(site: Site) -> Record:
+    """The rows of Dom_ι: the values of Π."""
+    return Record(site.params)
+
+
+def label_leaves(t: Elem, a: Type) -> Iterator[tuple[Elem, Label]]:
+    """The labels that a flat row ``t`` of type ``a`` holds: one for each inner bag."""
+    match a:
+        case Record(fields):
+            for name, inner in fields:
+                yield from label_leaves(simplify_elem(Proj(t, name)), inner)
+        case Label():
+            yield t, a
+        case _:
+            return
+
+
+def labels_made(c: Comprehension, row: Elem, row_type: Type, site: Site) -> Iterator[Comprehension]:
+    """The labels of ``site`` that the product ``c`` puts into ``row``, as rows of the domain.
+
+    Weights are taken positive, and times as 1, which conditions say are not 0: inputs have no negative rows, so the
+    count of a label is then above 0 wherever some row can hold it, even where a view's ⊎ and ⊖ cancel. A label too many
+    is harmless; one too few is a wrong answer.
+    """
+    c = evolve(c, weight=abs(c.weight), times=())
+    for label, kind in label_leaves(row, row_type):
+        made_there = IsSite(label, site.name)
+        if kind.site(site.name) is None or of_another_site(made_there, c.variables()):
+            continue
+        head = Tuple(tuple((p, simplify_elem(OutL(label, site, p))) for p, _ in site.params))
+        if isinstance(label, InL):
+            if label.site == site.name:
+                yield evolve(c, head=head)
+        else:
+            yield evolve(c, conditions=(*c.conditions, made_there), head=head)
