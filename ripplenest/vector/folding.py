@@ -206,9 +206,11 @@ def _answers(f: Folding, own: Sequence[Integers]) -> list[pa.Array]:
 
 
 def _differ(a: pa.Array, b: pa.Array) -> Bools:
-    """Which values are others; NULL is a value."""
-    nulls = pc.xor(a.is_null(), b.is_null())
-    found: Bools = pc.or_(nulls, pc.fill_null(pc.not_equal(a, b), False)).to_numpy(zero_copy_only=False)
+    """Which values are others; NULL is a value, and so is NaN, which Arrow finds unequal to itself."""
+    others = pc.or_(pc.xor(a.is_null(), b.is_null()), pc.fill_null(pc.not_equal(a, b), False))
+    if pa.types.is_floating(a.type):
+        others = pc.and_not(others, pc.fill_null(pc.and_(pc.is_nan(a), pc.is_nan(b)), False))
+    found: Bools = others.to_numpy(zero_copy_only=False)
     return found
 
 

@@ -90,8 +90,9 @@ class Pair:
 
 @rn.view
 def firsts(E: Bag[Pair]):
+    """Their places are in a domain, because what they are made of may be too large for its type."""
     return [
-        {"a": a, "first": rn.top(2, [{"b": e.b} for e in es], key=lambda e: e["b"])}
+        {"a": a, "first": rn.top(2, [{"b": e.b + 1} for e in es], key=lambda e: e["b"])}
         for a, es in rn.group_by(E, lambda e: e.a)
     ]
 

@@ -117,9 +117,9 @@ def test_auto_recomputes_what_replaces_nearly_everything(tmp_path, monkeypatch):
 
 @rn.view
 def firsts(E: Bag[Edge]):
-    """Of each a the greatest two, whose place is in a domain."""
+    """Of each a the greatest two, whose place is in a domain: what they are made of may be too large for its type."""
     return [
-        {"a": a, "first": rn.top(2, [{"b": e.b} for e in es], key=lambda e: e["b"], desc=True)}
+        {"a": a, "first": rn.top(2, [{"b": e.b + 1} for e in es], key=lambda e: e["b"], desc=True)}
         for a, es in rn.group_by(E, lambda e: e.a)
     ]
 
