@@ -71,7 +71,7 @@ def injected(body: Callable[[Tell], None], call: str, code: str, at: int) -> Inj
         command = [str(STRACE), "-f", "-y", "-e", f"trace={call}", "-e", rule, "-o", out.name, "-p", str(child.pid)]
         tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
-            attached(tracer, child)
+            attached(tracer)
         finally:
             child.go()
             ended = child.end()

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -52,7 +51,7 @@ def events_of(body: Callable[[Tell], None], root: Path, start: Image | None = No
         how = ["-f", "-y", "-xx", "-s", "100000000", "-e", f"trace={MODELLED},{OTHERS}", "-o", out.name]
         tracer = subprocess.Popen([str(STRACE), *how, "-p", str(child.pid)], stderr=subprocess.PIPE, text=True)
         try:
-            attached(tracer, child)
+            attached(tracer)
         finally:
             child.go()
             child.end()
@@ -61,12 +60,15 @@ def events_of(body: Callable[[Tell], None], root: Path, start: Image | None = No
         return list(Recorder(root, child.pipe, Volume(start)).events(out.read().splitlines()))
 
 
-def attached(tracer: "subprocess.Popen[str]", child: Child) -> None:
-    status = Path(f"/proc/{child.pid}/status")
-    while "TracerPid:\t0\n" in status.read_text():
-        if tracer.poll() is not None:
-            raise Untraceable(tracer.stderr.read().strip() if tracer.stderr else "")
-        time.sleep(0.002)
+def attached(tracer: "subprocess.Popen[str]") -> None:
+    """Wait until each call from now on is traced: that the system knows of a tracer is a moment before it."""
+    assert tracer.stderr is not None
+    said = ""
+    for line in tracer.stderr:
+        said += line
+        if line.rstrip().endswith(" attached"):
+            return
+    raise Untraceable(said.strip())
 
 
 @define
