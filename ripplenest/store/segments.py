@@ -30,7 +30,7 @@ from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.arranging import in_order_of
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
 from ripplenest.store.disk import Blob, Disk
-from ripplenest.store.encoding import COPIED, decode, encode
+from ripplenest.store.encoding import decode, encode
 from ripplenest.store.indexes import RANGE, SHIFT, KeyIndex, entries_of
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.mapped import Mapped
@@ -109,9 +109,9 @@ class Pack:
 
     def write(self, disk: Disk, lasts: bool = True) -> None:
         """Into one file, which is durable but for its name if it ``lasts``."""
-        disk.write_bytes(self.file, self._parts(_gathered(self._chunks)), lasts)
+        disk.write_bytes(self.file, self._parts(self._chunks), lasts)
 
-    def _parts(self, chunks: Iterable[bytes | pa.Buffer]) -> Iterator[memoryview]:
+    def _parts(self, chunks: Sequence[bytes | pa.Buffer]) -> Iterator[memoryview]:
         """``chunks``, large ones in parts, each of which is let go of when the next is wanted."""
         for chunk in chunks:
             view = memoryview(chunk)
@@ -119,24 +119,6 @@ class Pack:
                 yield view[at : at + PART]
                 if len(view) > PART:
                     self._room.release()
-
-
-def _gathered(chunks: Iterable[bytes | pa.Buffer]) -> Iterator[bytes | pa.Buffer]:
-    """The same bytes, neighbours that are small as one: a call of the system costs more than what it writes of them."""
-    some: list[bytes | pa.Buffer] = []
-    size = 0
-    for chunk in chunks:
-        if some and size + len(chunk) > COPIED:
-            yield _joined(some)
-            some, size = [], 0
-        some.append(chunk)
-        size += len(chunk)
-    if some:
-        yield _joined(some)
-
-
-def _joined(chunks: Sequence[bytes | pa.Buffer]) -> bytes | pa.Buffer:
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 # ---------------------------------------------------------------- reading

@@ -58,7 +58,7 @@ def test_definitions_are_whole_or_not_there_wherever_they_are_killed(memory):
     """A view replaced or dropped and a field added, killed at steps all over: copies of the folder at that moment."""
     life = RedefineLife()
     frozen = frozen_at(lambda tell: life.live(memory / "state", tell), memory / "state", memory)
-    assert len(frozen) > 100
+    assert len(frozen) > 150
     for state, said in frozen[:: len(frozen) // DEFINED]:
         life.recovers(state, said)
 

@@ -81,7 +81,7 @@ def test_a_load_that_is_killed_at_any_step(tmp_path: Path, key: str | None) -> N
                 b.insert("R", [])
             assert is_whole(db, image) == loaded
             assert db.load("R", given()) == db.load("R", rows()) == (2 if loaded else 3) and is_whole(db, image)
-    assert before > many(8, 16) and staged > many(8, 16) and after > 0
+    assert before > many(12, 24) and staged > many(12, 24) and after > 0
 
 
 class Meanwhile:
