@@ -68,6 +68,12 @@ class Keys:
         arrays = [column.combine_chunks() for column in keys.arrow().columns[:-1]]
         return np.searchsorted(self.hashes, hash_columns(arrays, len(keys)))
 
+    def places(self, keys: Rows) -> tuple[Places, Places]:
+        """(which, place): row number ``which`` of ``keys`` is the key number ``place`` here."""
+        arrays = [column.combine_chunks() for column in keys.arrow().columns[:-1]]
+        here, hashes = Sorted((self.hashes, np.arange(len(self)))), hash_columns(arrays, len(keys))
+        return matched(here, lambda own: [a.take(pa.array(own)) for a in self.arrays], hashes, arrays)
+
     @property
     def rows(self) -> Rows:
         """The keys, each once."""

@@ -5,10 +5,10 @@ Python face is pairs of (row tuple, weight). Tiny row sets never pay for Arrow, 
 hold canonical values only (one ``NAN``, no -0.0, timestamps in UTC), so that equal rows are equal on either face.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ WEIGHT = "w"
 MULTIPLICITY = "_multiplicity"  # what users call it
 SMALL = 512  # rows below which summing in Python beats Arrow's fixed cost
 SAFE_SUM = 2.0**62  # total |w| below which no partial sum can leave 64 bits
+KEPT = 1 << 16  # rows with which is kept what was made of them: of more there is nothing to gain, and memory to lose
+T = TypeVar("T")
 _MISFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
@@ -67,7 +69,7 @@ class Rows:
     Immutable. ``len`` counts stored entries, not distinct rows, until ``consolidated()``.
     """
 
-    __slots__ = ("_counts", "_pairs", "_summed", "_table", "types")
+    __slots__ = ("_counts", "_made", "_pairs", "_summed", "_table", "types")
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class Rows:
         self.types = types
         self._pairs, self._table, self._summed = pairs, table, summed
         self._counts: dict[Row, int] | None = None
+        self._made: dict[Hashable, Any] | None = None
 
     @classmethod
     def empty(cls, types: tuple[Base, ...]) -> "Rows":
@@ -156,8 +159,9 @@ class Rows:
 
     def consolidated(self) -> "Rows":
         """The same bag with each row once and no zero weights; raises EvaluationError beyond 64 bits."""
-        if self._summed:
-            return self
+        return self if self._summed else self.once("sum", self._sum_of_all)
+
+    def _sum_of_all(self) -> "Rows":
         table = None if self._counts is not None else self._grouped()
         if table is not None:
             return Rows(self.types, table=table, summed=True)
@@ -169,6 +173,18 @@ class Rows:
     def as_sum(self) -> "Rows":
         """The same rows, which the caller knows to be each there once, and not 0 times."""
         return Rows(self.types, table=self.arrow(), summed=True)
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` makes of these rows alone, which is kept with them, under the name ``what``; of many rows it is
+        made each time."""
+        if len(self) > KEPT:
+            return make()
+        if self._made is None:
+            self._made = {}
+        if what not in self._made:
+            self._made[what] = make()
+        found: T = self._made[what]
+        return found
 
     def plus(self, *others: "Rows") -> "Rows":
         """self ⊎ others, by concatenation; types must agree up to nullability."""

@@ -121,7 +121,7 @@ class Sums:
 
 def summed(rows: Rows, room: Room) -> Rows:
     """``rows`` consolidated; in a file where they do not fit ``room``."""
-    if rows.is_sum or len(rows) <= SMALL:
+    if rows.is_sum or len(rows) <= SMALL or held(rows.arrow()) <= room.chunk:
         return rows.consolidated()
     return sum_of(rows.types, [rows.arrow()], room)
 

@@ -87,7 +87,7 @@ def _labelled(group: Group, changes: ColumnChanges) -> _Bags | None:
     label = group.label(part.types[: len(part.label)])
     if label is None:
         return None
-    rows = Input(_held(changes, holder.part, holder.found_by, label))
+    rows = Input.of(_held(changes, holder.part, holder.found_by, label))
     which, _ = _found(rows, holder.columns, label)
     if len(which) != len(group) or not np.array_equal(np.sort(which), np.arange(len(group))):
         raise Culprit
@@ -120,7 +120,7 @@ def _where(columns: Columns, given: Arrays, bags: _Bags, changes: ColumnChanges)
     of |= dict(zip(part.label, bags.label, strict=True))
     wanted = part.key_columns if of.keys() >= set(part.key_columns or (-1,)) else tuple(sorted(of))
     asked = [of[c] for c in wanted]
-    rows = Input(_held(changes, part, wanted, asked))
+    rows = Input.of(_held(changes, part, wanted, asked))
     which, places = _found(rows, wanted, asked)
     for c in of.keys() - set(wanted):
         equal = same(rows.columns[c].take(pa.array(places)), of[c].take(pa.array(which)))

@@ -162,14 +162,17 @@ class ColumnChanges:
         return found.consolidated()
 
     def stored(self, part: Part, columns: Columns, keys: Keys) -> Rows:
-        """The rows of a part that had one of ``keys`` before the batch."""
-        found = self.lookups.probe(part.name, columns, keys)
+        """The rows of a part that had one of ``keys`` before the batch, each once."""
+        found = self.lookups.probe(part.name, columns, keys).consolidated()
         self._seen.setdefault(part.name, []).append(found)
         return found
 
     def seen(self, part: Part) -> Rows:
         """The rows of a part, as they were before the batch, that were read so far, each once."""
-        table = Rows.empty(part.types).plus(*self._seen.get(part.name, ())).arrow()
+        some = [rows for rows in self._seen.get(part.name, ()) if len(rows)]
+        if len(some) < 2:
+            return some[0] if some else Rows.empty(part.types)
+        table = pa.concat_tables([rows.arrow() for rows in some])
         *names, weight = table.column_names
         once = table.group_by(names, use_threads=False).aggregate([(weight, "max")])
         return Rows(part.types, table=once.rename_columns([*names, weight]).cast(table.schema), summed=True)
@@ -188,7 +191,7 @@ class ColumnChanges:
 
     def _input(self, name: str) -> Input:
         if name not in self._inputs:
-            self._inputs[name] = Input(self._pending[name])
+            self._inputs[name] = Input.of(self._pending[name])
         return self._inputs[name]
 
     def _add(self, rows: Mapping[str, Rows]) -> None:

@@ -33,7 +33,7 @@ class Held:
     def input(self, part: Part) -> Input:
         """The rows of a part, which may be none."""
         if part.name not in self._inputs:
-            self._inputs[part.name] = Input(self.rows.get(part.name, Rows.empty(part.types)))
+            self._inputs[part.name] = Input.of(self.rows.get(part.name, Rows.empty(part.types)))
         return self._inputs[part.name]
 
     def prints(self, part: Part) -> U64:

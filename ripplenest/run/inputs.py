@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.data import columnar
 from ripplenest.data.index import Places
-from ripplenest.data.rows import Rows
+from ripplenest.data.rows import KEPT, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
@@ -31,6 +31,7 @@ from ripplenest.run.sizes import are_few
 from ripplenest.run.step import Stepper
 from ripplenest.vector import join
 from ripplenest.vector.binding import Binding, Input
+from ripplenest.vector.combinations import Combinations
 from ripplenest.version.version import Tables
 
 NO_KEYS = Rows.empty(())
@@ -61,11 +62,16 @@ class Run:
     here: list[int] = field(factory=list)
     handing: Handing | None = None
     steps: Stepper | None = None
+    combinations: Combinations = field(factory=Combinations)
     _known: dict[Hashable, tuple[object, Any]] = field(factory=dict)
+    _lasting: set[Hashable] = field(factory=set)
 
     def next_level(self) -> None:
-        """What statements read from now on is not what those of the levels before have read."""
-        self._known.clear()
+        """What statements read of maps from now on is not what those of the levels before have read. What they read of
+        parts is, and what that asks for: unless it is much, it is read once."""
+        for asked in self._known.keys() - self._lasting:
+            del self._known[asked]
+        self.combinations.forget()
 
     def in_vain(self, table: str, rows: int) -> None:
         """So many more rows of a table were read that others of it cancel: exactly, or, of an order, those that were
@@ -80,7 +86,8 @@ class Run:
         if self.handing is not None and how is not None:
             rows = tuple(self._handed(self.handing, s, came, how) for s in p.sources)
             if not any(own.is_empty and self._total(s) is None for own, s in zip(rows, p.sources, strict=True)):
-                yield Task(target, p, rows, how == "looked up", tuple(map(self._total, p.sources)))
+                totals = tuple(map(self._total, p.sources))
+                yield Task(target, p, rows, how == "looked up", totals, self.combinations)
             return
         for order, change in self._chosen(p):
             task = self._task(target, order, part, change)
@@ -157,7 +164,8 @@ class Run:
                 found[step.source] = self._source(p, read, looked_up, part)
             if found[step.source].is_empty:
                 return None
-        return Task(target, product, tuple(found[i] for i in range(len(p.sources))))
+        rows = tuple(found[i] for i in range(len(p.sources)))
+        return Task(target, product, rows, combinations=self.combinations)
 
     def _asked(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> tuple[Step, Rows]:
         """What is looked up at ``step``, and by which of its keys: by none where one has no value, by those of one
@@ -198,12 +206,12 @@ class Run:
             before = self._completed(source.table, rows, keys)  # whose change says when it gets a row of its own
             return before.plus(change) if source.at is At.NEW and change is not None else before
 
-        return self._once(asked, keys, read)
+        return self._once(asked, keys, read, lasts=source.table not in self.plan.by_name)
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
         """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
         inputs = [self.indexed(found[own.source]) for own in read]
-        keys, asking = join.keys_of(join.combinations(p, read, inputs), step.keys)
+        keys, asking = join.keys_of(self.combinations.of(p, read, inputs), step.keys)
         if not keys:
             return NO_PLACE if len(asking) else NO_KEYS
         types = tuple(nullable_base(k.scalar.type) for k in step.keys)
@@ -223,7 +231,7 @@ class Run:
         own = tuple(c for c in p.conditions if sources_of(c) == {*step.via} and c not in p.partial)
         rows = found[step.via[0]] if step.via else None
         asked = (id(rows), step.via, step.keys, own)
-        return self._once(asked, rows, lambda: keys.keys_of(step, rows, own, self.indexed))
+        return self._once(asked, rows, lambda: keys.keys_of(step, rows, own, self.indexed), lasts=True)
 
     def _joined(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> keys.Asked:
         """The keys that combinations of rows of several sources ask for. What was read without its keys hangs together
@@ -235,21 +243,25 @@ class Run:
         steps = tuple(s for s, _ in behind)
         rows = {s.source: found[s.source] for s in steps}
         asked = (tuple(map(id, rows.values())), steps, step.keys, step.via)
-        return self._once(asked, rows, lambda: keys.joined(p, steps, step, rows, self.indexed))
+        joined = lambda: keys.joined(p, steps, step, rows, self.indexed, self.combinations)  # noqa: E731
+        return self._once(asked, rows, joined, lasts=True)
 
     def indexed(self, rows: Rows) -> Input:
         """``rows`` with their indexes, the same for all of a level who look them up."""
-        return self._once((id(rows), "input"), rows, lambda: Input(rows))
+        return self._once((id(rows), "input"), rows, lambda: Input.of(rows))
 
     def _possible(self, p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
         if are_few(found.values()):
             return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
-        return join.possible(p, steps, [self.indexed(found[step.source]) for step in steps])
+        return len(self.combinations.of(p, steps, [self.indexed(found[step.source]) for step in steps])) > 0
 
-    def _once(self, asked: Hashable, keeps: object, read: Callable[[], Found]) -> Found:
-        """What ``read`` gives, the same for all of a level who ask so; ``keeps`` is what ``asked`` has the id of."""
+    def _once(self, asked: Hashable, keeps: object, read: Callable[[], Found], lasts: bool = False) -> Found:
+        """What ``read`` gives, the same for all of a level who ask so, or of the batch if it ``lasts``; ``keeps`` is
+        what ``asked`` has the id of."""
         if asked not in self._known:
             self._known[asked] = (keeps, read())
+            if lasts and not any(isinstance(some, Rows) and len(some) > KEPT for some in self._known[asked]):
+                self._lasting.add(asked)
         found: Found = self._known[asked][1]
         return found
 

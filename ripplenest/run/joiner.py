@@ -4,7 +4,7 @@ is what these are compared with, and what joins very few rows."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
@@ -12,18 +12,21 @@ from ripplenest.plan.evaluate import evaluate
 from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.store.files import Files
+from ripplenest.vector.combinations import Combinations
 
 
 @frozen
 class Task:
     """One product over its inputs, for the target of that name. Those that are in files whole may have to be ``looked``
-    up by the rows of the change: some of them are ``totals``, which have a row for every place."""
+    up by the rows of the change: some of them are ``totals``, which have a row for every place. Whoever made the task
+    knows some ``combinations`` of these rows."""
 
     target: str
     product: Product
     inputs: tuple[Rows, ...]
     looked: bool = False
     totals: tuple[PlannedMap | None, ...] = ()
+    combinations: Combinations | None = field(default=None, eq=False, repr=False)
 
     @property
     def cautious(self) -> "Task":

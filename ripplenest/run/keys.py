@@ -17,6 +17,7 @@ from ripplenest.plan.product import Product, Scalar, Step
 from ripplenest.run.sizes import are_few
 from ripplenest.vector import join
 from ripplenest.vector.binding import Binding, Input
+from ripplenest.vector.combinations import Combinations
 
 Inputs = Callable[[Rows], Input]  # rows as they are looked up
 Asked = Rows | Literal["no value", "too many"]
@@ -30,14 +31,16 @@ def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar], inputs: Inputs
         return "no value"
 
 
-def joined(p: Product, read: Sequence[Step], step: Step, rows: Mapping[int, Rows], inputs: Inputs) -> Asked:
-    """Those of combinations of the ``rows`` of sources that the steps ``read``: not of more than MOST_KEYS, if keys of
-    one source alone could be asked for instead."""
+def joined(
+    p: Product, read: Sequence[Step], step: Step, rows: Mapping[int, Rows], inputs: Inputs, combinations: Combinations
+) -> Asked:
+    """Those of ``combinations`` of the ``rows`` of sources that the steps ``read``: not of more than MOST_KEYS, if keys
+    of one source alone could be asked for instead."""
     try:
         if are_few(rows[s.source] for s in read):
             return _asked(step, evaluate.combinations(p, read, {i: own.counts() for i, own in rows.items()}))
         most = MOST_KEYS if step.alone else None
-        binding = join.combinations_within(p, read, [inputs(rows[s.source]) for s in read], most)
+        binding = combinations.within(p, read, [inputs(rows[s.source]) for s in read], most)
         return "too many" if binding is None else Rows.of_columns(_types(step), join.keys_of(binding, step.keys)[0])
     except EvaluationError:
         return "no value"

@@ -30,7 +30,8 @@ class LocalJoiner:
         by_name, apart = {t.name: t for t in targets}, _apart(tasks)
         folded = {t.name: t.folded for t in targets if t.folded is not None}
         sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
-        for place, table in joined([(task.product, task.inputs) for task in tasks], self._room):
+        asked = [(task.product, task.inputs) for task in tasks]
+        for place, table in joined(asked, self._room, tasks[0].combinations):
             target = by_name[tasks[place].target]
             sums.add(target.name, _typed(target.types, table))
         found = {name: rows.as_sum() if name in apart else rows for name, rows in sums.rows().items()}

@@ -33,6 +33,13 @@ class Input:
         self._indexes: dict[tuple[int, ...], Index] = {}
         self._crowds: dict[tuple[int, ...], int] = {}
 
+    @classmethod
+    def of(cls, rows: Rows) -> "Input":
+        """The input that ``rows`` are, the same for whoever asks: who looks up which keys they ask for, and who joins
+        them then."""
+        once = rows.consolidated()
+        return once.once("input", lambda: cls(once))
+
     def __len__(self) -> int:
         return len(self.weights)
 

@@ -13,37 +13,10 @@ import pyarrow as pa
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, Sorted, matches
 from ripplenest.data.rows import WEIGHT
-from ripplenest.plan.evaluate import asked_of
 from ripplenest.plan.product import Key, Product, Scalar, Step
 from ripplenest.vector.binding import Binding, Input, times
 from ripplenest.vector.column import Column, either, mask, nulls
 from ripplenest.vector.numbers import longs
-
-
-def possible(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> bool:
-    """Whether some combination of the sources that ``steps`` read, whose rows ``inputs`` are, fulfils every condition
-    on these sources alone that cannot fail."""
-    return len(combinations(p, steps, inputs)) > 0
-
-
-def combinations(p: Product, steps: Sequence[Step], inputs: Sequence[Input]) -> Binding:
-    """Those of the sources that ``steps`` read, for which the conditions on these sources alone are true that cannot
-    fail. No key needs another source."""
-    found = combinations_within(p, steps, inputs, None)
-    assert found is not None
-    return found
-
-
-def combinations_within(
-    p: Product, steps: Sequence[Step], inputs: Sequence[Input], most: int | None
-) -> Binding | None:
-    """The same; None where there would be more than ``most`` at some step."""
-    binding = Binding.nothing_read()
-    for step, rows in zip(steps, inputs, strict=True):
-        if most is not None and many(binding, step, rows) > most:
-            return None
-        binding = fulfilling(extended(binding, step, rows), asked_of(p, steps, step))
-    return binding
 
 
 def many(binding: Binding, step: Step, rows: Input) -> int:

@@ -1,14 +1,14 @@
 """The products of a level together: what several of them read alike is joined once.
 
 Theory of operation. Combinations of rows are a function of the steps that made them: which inputs they read, by which
-keys and under which conditions. So steps that agree in these from the first one on are made once (``Joins``), for
-products of different views and of one. Products that differ in nothing but constants (``plan/families.py``) are one
-join with the table of their constants, which comes in where a scalar first reads it, so that what is before that is
-shared with other families; then combinations stay in the order of members, and the head is cut into theirs. All
-is told apart by the identity of inputs, and nothing outlives the object that keeps them.
+keys and under which conditions. So steps that agree in these from the first one on are made once
+(``combinations.py``), for products of different views and of one. Products that differ in nothing but constants
+(``plan/families.py``) are one join with the table of their constants, which comes in where a scalar first reads it, so
+that what is before that is shared with other families; then combinations stay in the order of members, and the head is
+cut into theirs.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -23,7 +23,8 @@ from ripplenest.nrc.types import LONG
 from ripplenest.plan.families import member
 from ripplenest.plan.product import CONSTANTS, Const, Product, Scalar, Step, sources_of
 from ripplenest.vector.binding import Binding, Input
-from ripplenest.vector.join import extended, fulfilling, head, parts
+from ripplenest.vector.combinations import Combinations
+from ripplenest.vector.join import head, parts
 
 TOGETHER = 2**17  # rows that members of a family join at once; where each has many, there is nothing to gain
 MANY = 2**21  # combinations at once: several columns of such numbers stay in the cache of a processor
@@ -32,13 +33,15 @@ NO_INPUTS: Mapping[int, tuple[Rows, Input]] = {}
 Asked = tuple[Product, Sequence[Rows]]  # a product, and the rows of its sources
 
 
-def joined(asked: Sequence[Asked], room: Room) -> Iterator[tuple[int, pa.Table]]:
+def joined(
+    asked: Sequence[Asked], room: Room, combinations: Combinations | None = None
+) -> Iterator[tuple[int, pa.Table]]:
     """The rows of products as they come, some at a time, each with the number of its product: the head's columns c0…,
-    and w.
+    and w. Some of their ``combinations`` may be known.
 
     Law: those that it has alone. Raises EvaluationError where a product has no value.
     """
-    joins = Joins(room)
+    joins = Joins(room, combinations=combinations)
     families: dict[Hashable, tuple[Product, Sequence[Rows], dict[tuple[Const, ...], list[int]]]] = {}
     for place, (p, sources) in enumerate(asked):
         own = member(p)
@@ -59,13 +62,17 @@ def joined(asked: Sequence[Asked], room: Room) -> Iterator[tuple[int, pa.Table]]
 
 
 class Joins:
-    """Bindings by what they are a function of, for the products of one level."""
+    """The products of one level, by inputs and ``combinations`` that they share."""
 
-    def __init__(self, room: Room, inputs: Mapping[int, tuple[Rows, Input]] = NO_INPUTS) -> None:
+    def __init__(
+        self,
+        room: Room,
+        inputs: Mapping[int, tuple[Rows, Input]] = NO_INPUTS,
+        combinations: Combinations | None = None,
+    ) -> None:
         self._room, self._most = room, min(MANY, room.memory // COMBINED)
         self._inputs: dict[int, tuple[Rows, Input]] = dict(inputs)
-        self._made: dict[Hashable, Binding] = {}
-        self._nothing = Binding.nothing_read()
+        self._combinations = Combinations() if combinations is None else combinations
 
     def alone(self, p: Product, sources: Sequence[Rows]) -> Iterator[pa.Table]:
         """The rows of one product; of one that reads many, those of a chunk of its first source at a time."""
@@ -120,13 +127,13 @@ class Joins:
         return self._ended(p, binding, constants)
 
     def _started(self, p: Product, constants: Input | None) -> Binding:
-        return self._fulfilling(self._nothing, p, [c for c in p.constant if c not in p.partial], constants)
+        return self._fulfilling(self._combinations.nothing, p, [c for c in p.constant if c not in p.partial], constants)
 
     def _read(
         self, p: Product, binding: Binding, step: Step, sources: Sequence[Rows], constants: Input | None
     ) -> Binding:
         binding = self._reading(binding, [k.scalar for k in step.keys], constants)
-        binding = self._extended(binding, step, self._input(sources[step.source]))
+        binding = self._combinations.extended(binding, step, self._input(sources[step.source]))
         return self._fulfilling(binding, p, step.ready, constants)
 
     def _ended(self, p: Product, binding: Binding, constants: Input | None) -> Binding:
@@ -135,12 +142,8 @@ class Joins:
 
     def _input(self, rows: Rows) -> Input:
         if id(rows) not in self._inputs:
-            self._inputs[id(rows)] = (rows, Input(summed(rows, self._room)))
+            self._inputs[id(rows)] = (rows, Input.of(summed(rows, self._room)))
         return self._inputs[id(rows)][1]
-
-    def _extended(self, binding: Binding, step: Step, rows: Input) -> Binding:
-        key = (id(binding), id(rows), step.source, step.keys)
-        return self._known(key, lambda: extended(binding, step, rows))
 
     def _fulfilling(
         self, binding: Binding, p: Product, conditions: Sequence[Scalar], constants: Input | None
@@ -149,14 +152,9 @@ class Joins:
         share, unless one of them can fail and so must be asked with all others."""
         others = list(conditions)
         if constants is not None and not any(c in p.partial for c in conditions):
-            binding = self._where(binding, [c for c in conditions if not _is_own(c)])
+            binding = self._combinations.where(binding, [c for c in conditions if not _is_own(c)])
             others = [c for c in conditions if _is_own(c)]
-        return self._where(self._reading(binding, others, constants), others)
-
-    def _where(self, binding: Binding, conditions: Sequence[Scalar]) -> Binding:
-        if not conditions or not len(binding):
-            return binding
-        return self._known((id(binding), *conditions), lambda: fulfilling(binding, conditions))
+        return self._combinations.where(self._reading(binding, others, constants), others)
 
     def _reading(self, binding: Binding, scalars: Sequence[Scalar], constants: Input | None) -> Binding:
         """``binding`` with the constants, if one of ``scalars`` reads them."""
@@ -170,13 +168,9 @@ class Joins:
             return binding
         n, members = len(binding), len(constants)
         every, each = np.tile(np.arange(n), members), np.repeat(np.arange(members), n)
-        return self._known((id(binding), id(constants)), lambda: binding.extended(every, CONSTANTS, constants, each))
-
-    def _known(self, key: Hashable, make: Callable[[], Binding]) -> Binding:
-        """What was made for ``key``, whose ids are those of bindings and inputs that are kept here."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
+        key = (id(binding), id(constants))
+        made = lambda: binding.extended(every, CONSTANTS, constants, each)  # noqa: E731
+        return self._combinations.once(key, (binding, constants), made)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -38,6 +38,7 @@ from ripplenest.errors import BatchConflict
 from ripplenest.intake import apply, held
 from ripplenest.intake.columns import ColumnChanges
 from ripplenest.intake.operations import FORMS, Form
+from ripplenest.intake.session import Session
 from ripplenest.intake.shredding import Anew
 from ripplenest.nrc.errors import LawBroken, RipplenestError
 from ripplenest.state import commits
@@ -218,6 +219,23 @@ def test_tiny_operations_are_run_by_rows(monkeypatch: pytest.MonkeyPatch) -> Non
             for row in many[:90]:
                 b.insert("R", [row])
         assert seen == ["insert R", "delete R"]
+
+
+@pytest.mark.parametrize("verb", ["insert", "upsert"])
+def test_documents_that_went_and_come_again_are_inserted_by_columns(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    """What segments have of them cancels: it holds no label any longer."""
+    info = {"city": "p", "seen": [{"b": 1.0, "c": "x"}]}
+    rows = [{"custkey": k, "info": info, "orders": None, "rests": [[k]]} for k in range(100)]
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
+        db.relation("R", Customer, key="custkey", keys=KEYS["outer"])
+        db.load("R", rows)
+        monkeypatch.setattr(Session, "run", None)
+        for _ in range(3):
+            with db.batch() as b:
+                b.delete("R", rows[:60])
+            with db.batch() as b:
+                getattr(b, verb)("R", rows[:60])
+        assert db.relation("R").rows() == db_rows(rows)
 
 
 def test_many_deep_operations_of_one_shape_are_one(monkeypatch: pytest.MonkeyPatch) -> None:

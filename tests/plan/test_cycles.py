@@ -29,7 +29,7 @@ from ripplenest.run.build import build
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
-from ripplenest.vector import joins
+from ripplenest.vector import combinations
 
 COUNTS: Counter[str] = Counter()
 
@@ -99,8 +99,8 @@ def test_a_build_makes_no_more_than_the_shorter_lists(monkeypatch: pytest.Monkey
     edges = {(0, i) for i in range(1, spokes)} | {(i, 0) for i in range(1, spokes)} | {(1, 2), (2, 3), (3, 1)}
     _, program = planned(triangles(), Options("none"))
     made: list[int] = []
-    extended = joins.extended
-    monkeypatch.setattr(joins, "extended", lambda *args: made.append(len(found := extended(*args))) or found)
+    extended = combinations.extended
+    monkeypatch.setattr(combinations, "extended", lambda *args: made.append(len(found := extended(*args))) or found)
     found = build(program, Memory(part_tables(program.program, {"E": bag(edges)}), {}), LocalJoiner())
     closed = {(x, y, z) for x, y in edges for u, z in edges if u == y and (x, z) in edges}
     assert found["V"].counts() == dict.fromkeys(closed, 1) and max(made) < 3 * len(edges), made
