@@ -53,12 +53,16 @@ def grouping(keys: pa.Table, near: Columns = ()) -> Grouping | None:
     places = hashes_of(keys, near) if near else None
     if places is not None and len(near) == keys.num_columns:
         own, order = places, argsort(places)
+    elif places is not None:
+        others = keys.select([i for i in range(keys.num_columns) if i not in near])
+        own = mixed((places, row_prints(others)), keys.num_columns, len(keys))
+        order = argsort_by(places, own)
     else:
         own = row_prints(keys)
-        order = argsort(own) if places is None else argsort_by(places, own)
+        order = argsort(own)
     ordered = own[order]
     again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    if not _are_equal(keys, order[again], order[again - 1]):
+    if len(again) and not _are_equal(keys, order[again], order[again - 1]):
         return None
     is_first = np.ones(len(order), np.bool_)
     is_first[again] = False

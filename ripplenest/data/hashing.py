@@ -138,34 +138,43 @@ def _word_hash(value: str | bytes | None, seed: int) -> int:
 def _words_of_texts(column: pa.Array, seed: int) -> U64:
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4).astype(np.int64)
-    starts, lengths = ends[:-1] - ends[0], np.diff(ends)
+    lengths = ends[1:] - ends[:-1]
     many = (lengths + 7) >> 3
     last = np.cumsum(many)
-    place = np.arange(last[-1]) - np.repeat(last - many, many)  # of each word in its text
-    words = loaded(data, ends, np.repeat(starts, many) + 8 * place)
+    first = last - many
+    place = np.arange(last[-1])
+    place -= np.repeat(first, many)  # of each word in its text
+    words = loaded(data, ends, np.repeat(ends[:-1] - ends[0], many) + (place << 3))
     rest = ((lengths & 7) << 3).astype(np.uint64)  # bits of the last word, if it is not whole
-    cut = rest > 0
+    cut = np.flatnonzero(rest)
     words[last[cut] - 1] &= (np.uint64(1) << rest[cut]) - np.uint64(1)
-    keys = _place_keys(int(many.max())) + np.uint64(seed)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mix(words + keys[place]))])
-    return mix(sums[last] - sums[last - many] + lengths.astype(np.uint64) * GOLDEN)
+    keys = _place_keys(int(many.max()))
+    words += (keys + np.uint64(seed) if seed else keys)[place]
+    sums = np.zeros(len(words) + 1, np.uint64)
+    np.cumsum(_mix_in_place(words), out=sums[1:])
+    found: U64 = sums[last]
+    found -= sums[first]
+    found += lengths.astype(np.uint64) * GOLDEN
+    return _mix_in_place(found)
 
 
 def _place_keys(many: int) -> U64:
     """k₀ … of that many places."""
+    return _FIRST_KEYS[:many] if many <= len(_FIRST_KEYS) else _keys_of(many)
+
+
+def _keys_of(many: int) -> U64:
     return mix(np.arange(1, many + 1, dtype=np.uint64) * GOLDEN)
 
 
 def loaded(data: pa.Buffer | None, ends: npt.NDArray[np.int64], at: npt.NDArray[np.int64]) -> U64:
     """The words that begin ``at`` bytes of texts, which are in ``data`` one after another."""
     size = int(ends[-1] - ends[0])
-    memory = np.zeros(size // 8 + 2, np.dtype("<u8"))
+    memory = np.zeros(size + 8, np.uint8)
     if data is not None and size:
-        memory.view(np.uint8)[:size] = np.frombuffer(data, np.uint8, size, int(ends[0]))
-    low, shift = at >> 3, ((at & 7) << 3).astype(np.uint64)
-    high = (memory[low + 1] << (np.uint64(63) - shift)) << np.uint64(1)  # 64 bits cannot be shifted out at once
-    words: U64 = ((memory[low] >> shift) | high).astype(np.uint64, copy=False)
-    return words
+        memory[:size] = np.frombuffer(data, np.uint8, size, int(ends[0]))
+    words: U64 = np.ndarray((size + 1,), np.dtype("<u8"), memory, strides=(1,))  # one that begins at each byte
+    return words[at].astype(np.uint64, copy=False)
 
 
 def _mix_one(x: int) -> int:
@@ -220,4 +229,5 @@ def bits(column: pa.Array) -> U64:
 
 _TEXTS: Mapping[TextHash, Callable[[pa.Array], U64]] = {"words": _word_hashes, "blake2b": _distinct_digests}
 _ALL = (1 << 64) - 1
-_KEYS: Sequence[int] = _place_keys(SHORT // 8).tolist()
+_FIRST_KEYS = _keys_of(SHORT // 8)
+_KEYS: Sequence[int] = _FIRST_KEYS.tolist()
