@@ -1,6 +1,6 @@
 """What is shown of a run, as tables: for the screen, and in the words of Markdown for a file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
@@ -75,11 +75,17 @@ def _batches(m: Measured) -> Section:
     rows = tuple(_point(p, phases, rivals) for p in sorted(m.points, key=lambda p: (_first(m, p), p.rows)))
     said = [_crossing(m, name) for name in rivals]
     title = f"{m.workload} at scale {m.scale:g}: {WORKLOADS[m.workload].title}, {_counted(m)}"
-    times = max((p.batch.rounds for p in m.points), default=0)
+    times = _range(p.batch.rounds for p in m.points)
     keep = " and ".join(name for name in rivals if name in MAINTAINERS)
     theirs = f"to compute the view again{keep and f' (of {keep}, to maintain it)'}"
     what = f"Milliseconds, medians of {times}; of rivals, {theirs}, and how many times ours that is."
     return Section(title, head, rows, (what, *said, *_own(m)))
+
+
+def _range(numbers: Iterable[int]) -> str:
+    found = sorted(numbers) or [0]
+    least, most = found[0], found[-1]
+    return str(most) if least == most else f"{least} to {most}"
 
 
 def _first(m: Measured, p: Point) -> int:

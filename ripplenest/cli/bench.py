@@ -38,7 +38,7 @@ def bench(
     workload: Annotated[str, typer.Option(metavar="A,B", help=_WORKLOADS)] = ",".join(asked.WORKLOADS),
     rows: Annotated[str | None, typer.Option(metavar="A,B", help=_ROWS)] = None,
     rivals: Annotated[str, typer.Option(metavar="A,B", help=_RIVALS)] = "duckdb,polars",
-    rounds: Annotated[int, typer.Option(min=1, help="How often each batch is measured.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="How often a batch is measured; quick ones more often.")] = 5,
     seconds: Annotated[float | None, typer.Option(min=0, help=_SECONDS)] = None,
     engine: Annotated[str, typer.Option(metavar="E", help=_ENGINE)] = "local",
     driver_memory: Annotated[str, typer.Option(metavar="M", help="Of the JVM, with --engine spark.")] = "1g",

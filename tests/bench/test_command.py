@@ -47,6 +47,7 @@ def test_a_small_run(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tempfile, "tempdir", str(folder))  # in memory
     monkeypatch.setattr(measure, "OPENINGS", 1)
     monkeypatch.setattr(measure, "WARM", 0)
+    monkeypatch.setattr(measure, "QUICK", 0)
     done = ripplenest(*SMALL, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
