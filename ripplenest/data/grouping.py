@@ -17,6 +17,7 @@ from attrs import frozen
 from ripplenest.data.argsort import argsort, argsort_by, ascends
 from ripplenest.data.hashing import U64, hash_columns, mixed, seeded
 
+TOGETHER = 1 << 16  # rows that are put together if they lie in pieces
 PRINTS = 1  # the seed of what tells rows apart; that of hashes of keys is 0
 Ints = npt.NDArray[np.int64]
 Columns = tuple[int, ...]
@@ -71,8 +72,7 @@ def grouping(keys: pa.Table, near: Columns = ()) -> Grouping | None:
 
 def row_prints(table: pa.Table) -> U64:
     """A number for each row, nearly always different for different rows; stored nowhere."""
-    found = [prints(batch.columns, len(batch)) for batch in table.to_batches()]
-    return np.concatenate(found) if found else np.empty(0, np.uint64)
+    return _joined([prints(batch.columns, len(batch)) for batch in _pieces(table)])
 
 
 def prints(columns: Sequence[pa.Array], rows: int) -> U64:
@@ -82,8 +82,20 @@ def prints(columns: Sequence[pa.Array], rows: int) -> U64:
 
 def hashes_of(table: pa.Table, columns: Columns) -> U64:
     """The hash of each row of ``table`` by ``columns``."""
-    parts = [hash_columns([b.column(i) for i in columns], b.num_rows) for b in table.to_batches()]
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+    return _joined([hash_columns(b.columns, b.num_rows) for b in _pieces(table.select(columns))])
+
+
+def _pieces(table: pa.Table) -> list[pa.RecordBatch]:
+    """``table`` as it lies in memory; what lies in small pieces is put together, which takes less than to hash each."""
+    whole = table.combine_chunks() if table.num_rows <= TOGETHER else table
+    found: list[pa.RecordBatch] = whole.to_batches()
+    return found
+
+
+def _joined(numbers: list[U64]) -> U64:
+    if len(numbers) == 1:
+        return numbers[0]
+    return np.concatenate(numbers) if numbers else np.empty(0, np.uint64)
 
 
 def stretches(keys: pa.Table, near: Columns, rows: int) -> list[tuple[int, int]]:
