@@ -63,6 +63,11 @@ class Keys:
     def __len__(self) -> int:
         return len(self.hashes)
 
+    def are(self, other: "Keys") -> bool:
+        """Whether these are the same keys; of those that share a hash it may say no."""
+        equal = np.array_equal(self.hashes, other.hashes)
+        return equal and all(same(a, b).all() for a, b in zip(self.arrays, other.arrays, strict=True))
+
     def numbers(self, keys: Rows) -> Places:
         """By row of ``keys``, all of which are here, the number of its key, or of the first of those of its hash."""
         arrays = [column.combine_chunks() for column in keys.arrow().columns[:-1]]

@@ -41,7 +41,7 @@ class ColumnChanges:
         self._anew = Anew(numbers) if anew is None else anew
         self._pending: dict[str, Rows] = {}
         self._inputs: dict[str, Input] = {}
-        self._seen: dict[str, list[Rows]] = {}
+        self._asked: dict[tuple[str, Columns], list[tuple[Keys, Rows]]] = {}  # by part and columns
 
     def write(self, verb: Verb, part: Part, label: Arrays, level: Level) -> None:
         """Apply one operation to rows of the bags whose labels are beside them. Raises Culprit when it cannot be
@@ -163,13 +163,16 @@ class ColumnChanges:
 
     def stored(self, part: Part, columns: Columns, keys: Keys) -> Rows:
         """The rows of a part that had one of ``keys`` before the batch, each once."""
-        found = self.lookups.probe(part.name, columns, keys).consolidated()
-        self._seen.setdefault(part.name, []).append(found)
-        return found
+        asked = self._asked.setdefault((part.name, columns), [])
+        known = next((rows for before, rows in asked if before.are(keys)), None)
+        if known is None:
+            known = self.lookups.probe(part.name, columns, keys).consolidated()
+            asked.append((keys, known))
+        return known
 
     def seen(self, part: Part) -> Rows:
         """The rows of a part, as they were before the batch, that were read so far, each once."""
-        some = [rows for rows in self._seen.get(part.name, ()) if len(rows)]
+        some = [rows for (name, _), asked in self._asked.items() if name == part.name for _, rows in asked if len(rows)]
         if len(some) < 2:
             return some[0] if some else Rows.empty(part.types)
         table = pa.concat_tables([rows.arrow() for rows in some])
