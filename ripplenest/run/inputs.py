@@ -1,9 +1,10 @@
 """The small inputs of a statement: the change itself, and what probes find in other tables at the keys of the change.
 
 A statement may read a table before or after the batch (``At``), and an auxiliary map as of its turn
-(``delta/program.py``); these must not be mixed up. Statements of a level that ask the same table for the same keys are
+(``delta/program.py``); these must not be mixed up. Statements of a batch that ask the same table for the same keys are
 given the same rows, which are read once: what is asked is a function of the rows that ask, of the step and of its
-conditions, and the engine sees by their identity that they are the same.
+conditions, and the engine sees by their identity that they are the same. What is read of maps is so for those of one
+level alone.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

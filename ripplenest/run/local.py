@@ -31,7 +31,8 @@ class LocalJoiner:
         folded = {t.name: t.folded for t in targets if t.folded is not None}
         sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
         asked = [(task.product, task.inputs) for task in tasks]
-        for place, table in joined(asked, self._room, tasks[0].combinations):
+        known = next((task.combinations for task in tasks), None)  # tasks that come together are of one run
+        for place, table in joined(asked, self._room, known):
             target = by_name[tasks[place].target]
             sums.add(target.name, _typed(target.types, table))
         found = {name: rows.as_sum() if name in apart else rows for name, rows in sums.rows().items()}
