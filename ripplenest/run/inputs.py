@@ -3,8 +3,8 @@
 A statement may read a table before or after the batch (``At``), and an auxiliary map as of its turn
 (``delta/program.py``); these must not be mixed up. Statements of a batch that ask the same table for the same keys are
 given the same rows, which are read once: what is asked is a function of the rows that ask, of the step and of its
-conditions, and the engine sees by their identity that they are the same. What is read of maps is so for those of one
-level alone.
+conditions, and the engine sees by their identity that they are the same. It says as of which moment of the batch a
+table is read, and no statement reads a map before that has its changes up to this moment.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -68,8 +68,7 @@ class Run:
     _lasting: set[Hashable] = field(factory=set)
 
     def next_level(self) -> None:
-        """What statements read of maps from now on is not what those of the levels before have read. What they read of
-        parts is, and what that asks for: unless it is much, it is read once."""
+        """What statements have read is there for those of the levels to come, unless it is much, or whole tables."""
         for asked in self._known.keys() - self._lasting:
             del self._known[asked]
         self.combinations.forget()
@@ -207,7 +206,7 @@ class Run:
             before = self._completed(source.table, rows, keys)  # whose change says when it gets a row of its own
             return before.plus(change) if source.at is At.NEW and change is not None else before
 
-        return self._once(asked, keys, read, lasts=source.table not in self.plan.by_name)
+        return self._once(asked, keys, read, lasts=True)
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
         """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
