@@ -24,12 +24,13 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import Call, Elem, Query, Rel, Sng, Tuple
 from ripplenest.nrc.types import LONG, Record
 from ripplenest.plan.planned import Plan
-from ripplenest.run import inputs, keys, lists, sizes
+from ripplenest.run import inputs, keys, lists, local, sizes
 from ripplenest.run.build import build
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
 from ripplenest.vector import combinations
+from ripplenest.vector import joins as joins_of
 
 COUNTS: Counter[str] = Counter()
 
@@ -104,6 +105,28 @@ def test_a_build_makes_no_more_than_the_shorter_lists(monkeypatch: pytest.Monkey
     found = build(program, Memory(part_tables(program.program, {"E": bag(edges)}), {}), LocalJoiner())
     closed = {(x, y, z) for x, y in edges for u, z in edges if u == y and (x, z) in edges}
     assert found["V"].counts() == dict.fromkeys(closed, 1) and max(made) < 3 * len(edges), made
+
+
+def test_what_keys_were_asked_for_is_not_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the three steps of a statement only the last is left to who joins: the rows that were found by joined keys."""
+    monkeypatch.setattr(sizes, "FEW", 0)
+    edges = {(i, (i * 7 + j) % 40) for i in range(40) for j in range(1, 5)}
+    _, plan = planned(triangles(), Options("none"))
+    running = Running.start(plan, {"E": bag(edges)}, LocalJoiner())
+    made: list[object] = []
+    extended = combinations.extended
+    monkeypatch.setattr(combinations, "extended", lambda *args: made.append(args) or extended(*args))
+
+    def joins() -> int:
+        made.clear()
+        propagate(plan, Memory(running.tables, plan.indexes), new, LocalJoiner())
+        return len(made)
+
+    new = changed_tables(plan.program, {"E": bag({(1, 2), (2, 3), (1, 3)})})
+    shared = joins()
+    monkeypatch.setattr(local, "joined", lambda asked, room, _known: joins_of.joined(asked, room))
+    alone = joins()
+    assert 0 < 3 * shared <= 2 * alone, (shared, alone)
 
 
 def watch(patch: pytest.MonkeyPatch) -> None:
