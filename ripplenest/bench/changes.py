@@ -92,6 +92,11 @@ class Changes:
         if self.deep is not None and rows <= DEEPEST:
             yield self.deep.delete(rows)
 
+    def round(self, rows: int) -> Iterator[Change]:
+        """Batches of ``rows`` items, and those that take back what they left."""
+        yield from self.there(rows)
+        yield from self.back(rows)
+
     def _change(self, kind: Kind, rows: int, *writes: tuple[Verb, Rows]) -> Change:
         return Change(kind, rows, tuple(w for verb, tables in writes for w in written(verb, tables)))
 

@@ -12,7 +12,7 @@ import os
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -176,7 +176,7 @@ def measure(
         _rounds(turns, changes, sizes, asked, data.scale)
         prices = tuple(fan_outs(turns.apply, data, asked.rounds)) if workload.fans_out else ()
         gone = drained(turns.apply, data, workload.limit) if workload.limit else None
-        _leave_and_compare(turns, changes, sizes)
+        leave_and_compare(turns, changes, sizes)
         crossover = _crossover(turns, changes, data.items.num_rows) if workload is F2 else None
     found = Measured(
         workload=workload.name,
@@ -226,20 +226,20 @@ def _rounds(turns: Turns, changes: Changes, sizes: Sequence[int], asked: Asked, 
     os.sync()
     seconds = asked.seconds_at(scale) / len(sizes)
     for rows in sizes:
-        for change in _round(changes, rows):
+        for change in changes.round(rows):
             turns.apply(change)
         started, done, ours = time.perf_counter(), 0, 0.0
         while done < WARM_ROUNDS and time.perf_counter() - started < WARM:
-            for change in _round(changes, rows):
+            for change in changes.round(rows):
                 apply(turns.db, change, "auto")
             done += 1
         done = 0
         while not done or (is_next(done, ours, asked.rounds) and ours * (done + 1) / done <= seconds):
-            ours += sum(map(turns.ours, _round(changes, rows)))
+            ours += sum(map(turns.ours, changes.round(rows)))
             done += 1
         started, done = time.perf_counter(), 0
         while turns.rivals and (not done or (done < RIVAL_ROUNDS and time.perf_counter() - started <= seconds)):
-            for change in _round(changes, rows):
+            for change in changes.round(rows):
                 turns.theirs(change)
             done += 1
 
@@ -249,17 +249,12 @@ def is_next(done: int, seconds: float, rounds: int) -> bool:
     return done < rounds or (seconds < QUICK and done < MORE * rounds)
 
 
-def _leave_and_compare(turns: Turns, changes: Changes, sizes: Sequence[int]) -> None:
+def leave_and_compare(turns: Turns, changes: Changes, sizes: Sequence[int]) -> None:
     """Batches of all sizes there, and not back."""
     for rows in sizes:
         for change in changes.there(rows):
             turns.apply(change)
     turns.compare(AFTER)
-
-
-def _round(changes: Changes, rows: int) -> Iterator[Change]:
-    yield from changes.there(rows)
-    yield from changes.back(rows)
 
 
 def _crossover(turns: Turns, changes: Changes, items: int) -> Crossover:

@@ -31,14 +31,9 @@ def write_plots(run: Run, folder: Path) -> list[Path]:
 def _figures(run: Run) -> Iterator[tuple[str, Figure]]:
     for workload in run.workloads():
         found = run.of(workload)
-        yield f"{workload}-change", _against_change(_largest_with_rivals(found))
+        yield f"{workload}-change", _against_change(found[-1])
         if len(found) > 1:
             yield f"{workload}-state", _against_state(found)
-
-
-def _largest_with_rivals(found: list[Measured]) -> Measured:
-    """Or the largest, where there are none at any scale."""
-    return next((m for m in reversed(found) if any(p.rivals for p in m.points)), found[-1])
 
 
 def _against_change(m: Measured) -> Figure:

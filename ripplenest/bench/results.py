@@ -127,6 +127,35 @@ class Measured:
 
 
 @frozen
+class Grown:
+    """Batches that insert so many ``rows``, on a ``small`` state and on a ``large`` one, which took turns."""
+
+    rows: int
+    small: Timing
+    large: Timing
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it takes on the large one."""
+        return self.large.median / self.small.median
+
+
+@frozen
+class Growing:
+    """A workload at a small scale and at a large one, with so many ``items``."""
+
+    workload: str
+    scales: tuple[float, float]
+    items: tuple[int, int]
+    grown: tuple[Grown, ...]
+
+    @property
+    def worst(self) -> float:
+        """The worst ratio of all sizes of batches."""
+        return max(g.ratio for g in self.grown)
+
+
+@frozen
 class Memory:
     """A load in a process of its own."""
 
@@ -196,6 +225,7 @@ class Run:
     left_out: tuple[Left, ...]
     refused: tuple[Left, ...]
     published: Publication | None = None
+    growing: tuple[Growing, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

@@ -3,7 +3,7 @@
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -16,12 +16,13 @@ from ripplenest.bench.asked import REFERENCE, Asked
 from ripplenest.bench.child import ask
 from ripplenest.bench.data import CUSTOMERS, MOST, ORDERS, Data
 from ripplenest.bench.goals import MEMORY_ROWS
+from ripplenest.bench.growing import measure_growing
 from ripplenest.bench.library import check_installed, versions
 from ripplenest.bench.many import LARGEST, measure_many
 from ripplenest.bench.measure import AFTER, Differs, batch_sizes, measure
 from ripplenest.bench.process import ProcessFailed
 from ripplenest.bench.published import measure_published
-from ripplenest.bench.results import Left, Many, Measured, Memory, Point, Publication, Run
+from ripplenest.bench.results import Growing, Left, Many, Measured, Memory, Point, Publication, Run
 from ripplenest.bench.rivals.duck import Duck
 from ripplenest.bench.rivals.maintaining import MAINTAINERS, Maintainer
 from ripplenest.bench.rivals.pole import Pole
@@ -44,23 +45,30 @@ class _Runner:
     left_out: list[Left] = field(factory=list)
     refused: list[Left] = field(factory=list)
 
-    def states(self, workload: Workload) -> None:
-        """A workload at the scales that are its own, without rivals."""
-        alone = evolve(self.asked, rivals=())
+    def growing(self, workload: Workload) -> Iterator[Growing]:
+        """A workload that is compared at two states of its own."""
         largest = min(max(self.asked.scales), 1.0)
-        for scale in (times * largest for times in workload.states):
-            if scale not in self.asked.scales:
-                self.one(workload, scale, alone)
+        scales = [times * largest for times in workload.states or ()]
+        if not scales:
+            return
+        small, large = (Data(scale, self.asked.seed) for scale in scales)
+        what = f"{workload.name} at scales {small.scale:g} and {large.scale:g}, in turns"
+        self.say(what)
+        with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
+            try:
+                yield measure_growing(workload, small, large, self.asked, Path(folder))
+            except Differs as differs:
+                self.refused.append(Left(what, str(differs)))
 
-    def one(self, workload: Workload, scale: float, asked: Asked) -> None:
+    def one(self, workload: Workload, scale: float) -> None:
         """A workload at a scale; an answer that differs is refused, and the rest goes on."""
         where = f"{workload.name} at scale {scale:g}"
         self.say(where)
         reference = Duck(workload.name)
-        rivals = self.rivals(workload, reference, where, asked)
+        rivals, data = self.rivals(workload, reference, where), Data(scale, self.asked.seed)
         with tempfile.TemporaryDirectory(prefix="ripplenest-bench-") as folder:
             try:
-                found, wrong = measure(workload, Data(scale, asked.seed), asked, Path(folder), reference, rivals)
+                found, wrong = measure(workload, data, self.asked, Path(folder), reference, rivals)
             except Differs as differs:
                 self.refused.append(Left(where, str(differs)))
                 return
@@ -68,7 +76,7 @@ class _Runner:
                 for rival in {REFERENCE: reference, **rivals}.values():
                     rival.close()
         self.refused += [Left(f"{name}, {where}", why) for name, why in wrong.items()]
-        for name in (name for name in MAINTAINERS if name in asked.rivals):
+        for name in (name for name in MAINTAINERS if name in self.asked.rivals):
             found = self.maintained_by(name, workload, found, where)
         self.measured.append(found)
 
@@ -91,7 +99,7 @@ class _Runner:
             return found
         return evolve(found, points=tuple(_joined(p, name, times) for p in found.points))
 
-    def rivals(self, workload: Workload, reference: Reference, where: str, asked: Asked) -> dict[str, Rival]:
+    def rivals(self, workload: Workload, reference: Reference, where: str) -> dict[str, Rival]:
         """Those that are timed beside it and can answer it."""
         makers: dict[str, Callable[[], Rival]] = {
             REFERENCE: lambda: reference,
@@ -101,7 +109,7 @@ class _Runner:
         found = {}
         for name, make in makers.items():
             try:
-                if name in asked.rivals:
+                if name in self.asked.rivals:
                     found[name] = make()
             except RipplenestError as error:  # no Java
                 self.left_out.append(Left(f"{name}, {where}", str(error)))
@@ -169,9 +177,8 @@ def run(asked: Asked, say: Say) -> Run:
     runner = _Runner(asked, say)
     for scale in sorted(asked.scales):
         for name in asked.workloads:
-            runner.one(WORKLOADS[name], scale, asked)
-    for name in asked.workloads:
-        runner.states(WORKLOADS[name])
+            runner.one(WORKLOADS[name], scale)
+    growing = [found for name in asked.workloads for found in runner.growing(WORKLOADS[name])]
     memory, many, published = runner.memory(), runner.many(), runner.published()
     return Run(
         command=asked.command,
@@ -185,6 +192,7 @@ def run(asked: Asked, say: Say) -> Run:
         left_out=tuple(runner.left_out),
         refused=tuple(runner.refused),
         published=published,
+        growing=tuple(growing),
     )
 
 

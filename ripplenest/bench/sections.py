@@ -8,7 +8,7 @@ from ripplenest.bench.asked import shown
 from ripplenest.bench.crossings import crossing
 from ripplenest.bench.goals import Judged, judged
 from ripplenest.bench.goals_of_totals import judged as of_totals
-from ripplenest.bench.results import FanOut, Followed, Measured, Point, Run
+from ripplenest.bench.results import FanOut, Followed, Growing, Grown, Measured, Point, Run
 from ripplenest.bench.rivals.maintaining import MAINTAINERS
 from ripplenest.bench.timing import Timing
 from ripplenest.bench.workloads import WORKLOADS
@@ -44,8 +44,8 @@ def _escaped(cell: str) -> str:
 def sections(run: Run) -> list[Section]:
     """All of a run, the goals first."""
     found = [goals(judged(run)), goals(of_totals(run), "Goals of totals"), *map(_batches, run.measured)]
-    found += [*_against_state(run), *_fan_outs(run), *_drained(run), _whole(run.measured), _processes(run)]
-    return [*found, *_published(run), *_missing(run), _setting(run)]
+    found += [*_against_state(run), *_growing(run), *_fan_outs(run), *_drained(run)]
+    return [*found, _whole(run.measured), _processes(run), *_published(run), *_missing(run), _setting(run)]
 
 
 # ---------------------------------------------------------------- the goals
@@ -160,6 +160,19 @@ def _row(found: Sequence[Measured], rows: int) -> Cells:
     first, last = times[0], times[-1]
     ratio = f"{last / first:.2f}x" if first and last else ""
     return (shown(rows), *map(ms, times), ratio)
+
+
+def _growing(run: Run) -> Iterator[Section]:
+    rows = tuple(_grown(found, g) for found in run.growing for g in found.grown)
+    if rows:
+        head = ("workload", "rows inserted", "small state", "ms", "large state", "ms", "large against small")
+        note = "Medians of batches that take turns, so that a moment in which the machine is slow meets both."
+        yield Section("The same batches on a small state and on a large one", head, rows, (note,))
+
+
+def _grown(found: Growing, g: Grown) -> Cells:
+    small, large = (f"{items:,} {WORKLOADS[found.workload].unit}" for items in found.items)
+    return found.workload, shown(g.rows), small, ms(g.small.median), large, ms(g.large.median), f"{g.ratio:.2f}x"
 
 
 def _fan_outs(run: Run) -> Iterator[Section]:

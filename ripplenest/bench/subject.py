@@ -9,7 +9,7 @@ import pyarrow as pa
 from attrs import frozen
 
 import ripplenest as rn
-from ripplenest.bench.changes import Change, Inner
+from ripplenest.bench.changes import Change, Changes, Inner
 from ripplenest.bench.workloads import Relation, Workload
 
 ENGINE: Literal["auto"] = "auto"  # as users have it who say nothing: Spark for what is estimated beyond this process
@@ -52,6 +52,12 @@ def apply(db: rn.Database, change: Change, policy: Policy = "incremental") -> Ap
     seconds = time.perf_counter() - started
     found = b.report
     return Applied(seconds, {"read": read, **found.phases}, found.verdict, found.engine, found.rows_read)
+
+
+def inserted(db: rn.Database, changes: Changes, rows: int) -> float:
+    """The seconds of a batch that inserts ``rows`` items, which later ones of its round take back."""
+    found = [(change.kind, apply(db, change, "auto").seconds) for change in changes.round(rows)]
+    return next(seconds for kind, seconds in found if kind == "insert")
 
 
 def _deep(b: Any, change: Inner) -> None:

@@ -1,4 +1,5 @@
-"""What is measured: seconds of work, medians of several, and the most memory that a process held."""
+"""What is measured: seconds of work, medians of several, of works that take turns, too, and the most memory that a
+process held."""
 
 import resource
 import statistics
@@ -12,6 +13,7 @@ from attrs import frozen
 
 T = TypeVar("T")
 STATUS = Path("/proc/self/status")
+WARM, MORE = 2, 3
 
 
 @frozen
@@ -33,6 +35,16 @@ def timed(work: Callable[[], T]) -> tuple[T, float]:
     started = time.perf_counter()
     found = work()
     return found, time.perf_counter() - started
+
+
+def in_turns(rounds: int, *works: Callable[[], float]) -> list[Timing]:
+    """The seconds that each of ``works`` says, of so many turns of each. In a turn it is done WARM times, to find what
+    it left itself, and then MORE times that count."""
+    found: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for work, seconds in zip(works, found, strict=True):
+            seconds.extend([work() for _ in range(WARM + MORE)][WARM:])
+    return [Timing.of(seconds) for seconds in found]
 
 
 def peak_bytes() -> int:

@@ -26,9 +26,9 @@ class Relation:
 @frozen
 class Workload:
     """A view, what it reads, and batches that change it: ``counted`` of its rows, called ``unit``, so many at a time
-    as ``sizes`` says, but at most one of ``share``. It is also measured without rivals at ``states``, which are times
-    the largest scale that is asked for. ``fans_out``: it has prices of parts, whose change reaches many rows.
-    ``limit``: how many first rows it shows of each group."""
+    as ``sizes`` says, but at most one of ``share``. Batches on a small state and on a large one are compared at
+    ``states``, which are times the largest scale that is asked for, up to 1. ``fans_out``: it has prices of parts,
+    whose change reaches many rows. ``limit``: how many first rows it shows of each group."""
 
     name: str
     title: str
@@ -40,7 +40,7 @@ class Workload:
     unit: str = "items"
     sizes: tuple[int, ...] = USUAL
     share: int = TENTH
-    states: tuple[float, ...] = ()
+    states: tuple[float, float] | None = None
     fans_out: bool = False
     limit: int = 0
 
@@ -81,7 +81,9 @@ FLAT = (
 )
 DOCUMENTS = (Relation("D", views.Document, ("custkey",)), Relation("P", views.Part, ("partkey",)))
 
-F2 = Workload("f2", "flat to nested, three levels", views.f2, FLAT, _flat_tables, _item_changes)
+F2 = Workload(
+    "f2", "flat to nested, three levels", views.f2, FLAT, _flat_tables, _item_changes, states=(0.02, 1.0)
+)
 OF_DOCUMENTS = (1, 100, 1_000, 10_000, 60_000)  # the last is one percent of scale 1
 
 NESTED = Workload(
@@ -99,7 +101,7 @@ NF2 = Workload(
 )  # fmt: skip
 GROUPBY = Workload(
     "groupby", "the average of each group of pairs", totals.groupby, (Relation("S", totals.Pair, ("id",)),),
-    _pair_tables, lambda data: Changes.of("S", Pairs(data)), lambda data: data.pair_count, "pairs", states=(0.1, 10),
+    _pair_tables, lambda data: Changes.of("S", Pairs(data)), lambda data: data.pair_count, "pairs", states=(0.1, 10.0),
 )  # fmt: skip
 JOINGROUP = Workload(
     "joingroup", "the average of each group of a join of pairs", totals.joingroup,

@@ -30,7 +30,7 @@ TITLES = [
     "groupby at scale 0.0001: the average of each group of pairs, 100 pairs",
     "triangles at scale 0.0001: how many triangles a skewed graph has, 100 edges",
     "top10 at scale 0.0001: the ten greatest pairs of each group, 100 pairs",
-    "groupby: time against state",
+    "The same batches on a small state and on a large one",
     "First rows that go, batch after batch",
     "Load, create, read, size",
     "Processes of their own, and many views",
@@ -59,10 +59,11 @@ def test_a_small_run(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
     text = (tmp_path / "out" / "RESULTS.md").read_text("utf-8")
     assert [title for title in TITLES if f"## {title}" not in text] == []
     data = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
-    assert [m["workload"] for m in data["measured"]] == [*ASKED, "groupby", "groupby"]
+    assert [m["workload"] for m in data["measured"]] == list(ASKED)
+    assert [m["workload"] for m in data["growing"]] == ["f2", "groupby"]
     assert (data["seed"], data["refused"], data["left_out"]) == (1, [], [])
     drawn = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert sorted(drawn) == sorted([*(f"{w}-change.svg" for w in ASKED), "groupby-state.svg"])
+    assert sorted(drawn) == sorted(f"{w}-change.svg" for w in ASKED)
     for name in drawn:
         assert ElementTree.parse(tmp_path / "out" / name).getroot().tag.endswith("svg")  # noqa: S314 - it is ours
 
@@ -184,6 +185,15 @@ def test_time_against_state() -> None:
     assert shown.rows == (("1", "4", "5", "1.25x"), ("10", "", "1", ""), ("1k", "10", "", ""))
 
 
+def test_states_in_turns() -> None:
+    shown = table(whole(), "The same batches")
+    assert shown.head[-1] == "large against small"
+    assert shown.rows == (
+        ("f2", "1", "120,000 items", "4", "6,000,000 items", "4.4", "1.10x"),
+        ("f2", "10", "120,000 items", "10", "6,000,000 items", "12", "1.20x"),
+    )
+
+
 def test_where_it_was_done_is_told() -> None:
     """Of what engine auto did in this process nothing is said."""
     found = run(measured("groupby", 1.0, point(1, 4.0), evolve(point(10, 4.0), engine="spark"), created_by="spark"))
@@ -247,11 +257,3 @@ def test_the_drawing_has_the_crossover() -> None:
     (axes,) = crossing.axes
     assert axes.lines[-1].get_xdata() == pytest.approx([10, 10])
     assert [text.get_text() for text in crossing.legends[0].get_texts()] == ["ripplenest", "duckdb"]
-
-
-def test_the_drawing_is_of_the_largest_scale_that_has_rivals() -> None:
-    """Pairs have larger ones, to be compared with themselves."""
-    found = [measured("groupby", 0.1, point(1, 1, 10)), measured("groupby", 1.0, point(1, 1, 10))]
-    assert plots._largest_with_rivals([*found, measured("groupby", 10.0, point(1, 1))]) is found[1]
-    alone = [measured("groupby", 1.0, point(1, 1)), measured("groupby", 10.0, point(1, 1))]
-    assert plots._largest_with_rivals(alone) is alone[1]

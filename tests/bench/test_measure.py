@@ -196,6 +196,7 @@ def alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is measured but batches."""
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(measure, "OPENINGS", 1)
+    monkeypatch.setattr(run._Runner, "growing", lambda *_: ())
     for name in ("memory", "many", "published"):
         monkeypatch.setattr(run._Runner, name, lambda _: None)
 
@@ -258,8 +259,9 @@ def test_a_run_tells_what_it_refuses(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(run, "ask", failed)
     asked = Asked((DATA.scale,), ("f2", "flat"), (1,), ("polars",), 1, 60.0, 2, 3, "")
     found = run.run(asked, lambda _: None)
-    assert [left.what for left in found.refused] == ["f2 at scale 0.0001", "the memory of a load", "many views"]
+    turns = "f2 at scales 2e-06 and 0.0001, in turns"
+    assert [left.what for left in found.refused] == ["f2 at scale 0.0001", turns, "the memory of a load", "many views"]
     assert "rows differ from" in found.refused[0].why and found.many is None
     assert [m.workload for m in found.measured] == ["flat"]
     assert {name for p in found.measured[0].points for name in p.rivals} == {"polars"}
-    assert (found.memory, found.refused[1].why) == (None, "failed: killed")
+    assert (found.memory, found.refused[2].why) == (None, "failed: killed")

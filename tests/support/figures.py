@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ripplenest.bench.results import Crossover, Many, Measured, Memory, Point, Reading, Run, Tried
+from ripplenest.bench.results import Crossover, Growing, Grown, Many, Measured, Memory, Point, Reading, Run, Tried
 from ripplenest.bench.timing import Timing
 
 PHASES = {"read": 0.0001, "snapshot": 0.0002, "intake": 0.0003, "views": 0.0004, "commit": 0.001}
@@ -34,16 +34,22 @@ def run(*found: Measured, **more: Any) -> Run:
     return Run("ripplenest bench", "2026-01-01", 1, "a machine", versions, found, **{**usual, **more})
 
 
+def growing(workload: str, scales: tuple[float, float], *pairs: tuple[float, float]) -> Growing:
+    """By ms on the small state and on the large one, of batches of 1, 10, … rows."""
+    grown = tuple(Grown(10**i, timing(small), timing(large)) for i, (small, large) in enumerate(pairs))
+    return Growing(workload, scales, (round(6_000_000 * scales[0]), round(6_000_000 * scales[1])), grown)
+
+
 def whole() -> Run:
     """A run that measured everything, all of it good."""
     crossover = Crossover(1_000_000, (Tried(60_000, 0.1, 9.0, "incremental"), Tried(3_000_000, 20.0, 9.0, "full")))
     points = [point(rows, ms, 7_500.0, ms / 2) for rows, ms in TIMES.items()]
-    small = [point(rows, ms / 1.2) for rows, ms in TIMES.items()]
     return run(
-        measured("f2", 0.02, *small),
+        measured("f2", 0.02, *points),
         measured("f2", 1.0, *points, crossover=crossover, opening=timing(100),
                  state_bytes=1_500_000_000, input_bytes=1_000_000_000, create=15.0),
         measured("nested", 1.0, *points),
         memory=Memory(10_000_000, 12.0, 1_500_000_000),
+        growing=(growing("f2", (0.02, 1.0), (4.0, 4.4), (10.0, 12.0)),),
         many=Many(100, 100, 0.002, 0.01, timing(10), timing(40)),
     )  # fmt: skip
