@@ -6,16 +6,22 @@
         ⟶ for s in φ_α(x ∈ e; f, g) union C[sng(⟨s.g⟩)]
 
 A key of a group has rows, and they are those that φ folds: so both have one map, whose rows are read once. It is what a
-fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are one map, too.
+fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are one map, too. Where φ asks
+for t(y) = k.t, it folds nothing for the key that is NULL, and so reads
+
+    union C[sng(⟨if k.t is NULL then g of nothing else k.g⟩)]
 
 Law (fuse): ⟦fuse h⟧ = ⟦h⟧.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.nrc import folds
 from ripplenest.nrc.folds import EXTREME
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
@@ -28,12 +34,15 @@ from ripplenest.nrc.syntax import (
     For,
     Group,
     Let,
+    Lit,
     Proj,
     Sng,
     Top,
     Tuple,
     Var,
 )
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Label, Type, may_be_null
 from ripplenest.nrc.walk import (
     canonical,
     free_vars,
@@ -49,15 +58,23 @@ from ripplenest.nrc.walk import (
 ROW = "row"
 
 
+@frozen
+class _Folded:
+    """Folds over the rows of a key, and the values of the key that were asked for by = and not <=>."""
+
+    folds: tuple[Fold, ...]
+    equal: tuple[Elem, ...]
+
+
 def fuse(e: Expr) -> Expr:
     """A shredded term whose groups fold what is folded of their keys. Its variables are named apart, so that none that
     stands between a group and a fold is taken for one of the group."""
-    return _fuse(unique_binders(simplify(_inlined(unique_binders(e)))))
+    return _fuse(unique_binders(simplify(_inlined(unique_binders(e)))), Around())
 
 
 def fuse_dict(d: DictExpr) -> DictExpr:
     """The same of a definition."""
-    return _fuse_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d)))))
+    return _fuse_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d)))), Around())
 
 
 def _inlined(e: Expr) -> Expr:
@@ -73,29 +90,38 @@ def _inlined_dict(d: DictExpr) -> DictExpr:
     return evolve(d, body=_inlined(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, _inlined, _inlined_dict)
 
 
-def _fuse(e: Expr) -> Expr:
+def _fuse(e: Expr, around: Around) -> Expr:
     match e:
         case For(k, Group() as g, body) if not (g.keys is None and _is_answered_by_a_row(g)):
-            return _fused(k, evolve(g, of=_fuse(g.of)), _fuse(body))
+            group = evolve(g, of=_fuse(g.of, around))
+            row = around.row_of(g)
+            return _fused(k, group, row, _fuse(body, around.where(k, row)))
+        case For(var, source, body):
+            return For(var, _fuse(source, around), _fuse(body, around.where(var, around.row_of(source))))
+        case Let(name, bound, body):
+            return Let(name, _fuse(bound, around), _fuse(body, around.let(name, bound)))
         case _:
-            return rebuild(e, _fuse, lambda t: t, _fuse_dict)
+            return rebuild(e, lambda c: _fuse(c, around), lambda t: t, lambda d: _fuse_dict(d, around))
 
 
-def _fuse_dict(d: DictExpr) -> DictExpr:
-    return evolve(d, body=_fuse(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, _fuse, _fuse_dict)
+def _fuse_dict(d: DictExpr, around: Around) -> DictExpr:
+    if isinstance(d, DictLit):
+        return evolve(d, body=_fuse(d.body, around.where(d.var, Label((d.site,)))))
+    return rebuild_dict(d, lambda c: _fuse(c, around), lambda c: _fuse_dict(c, around))
 
 
-def _fused(k: str, g: Group, body: Expr) -> Expr:
-    """for k in g union body"""
+def _fused(k: str, g: Group, row: Type, body: Expr) -> Expr:
+    """for k in g union body, where rows of g are of type ``row``"""
     rows = chain(g.of, g.var)
     found: list[Fold] = []
 
     def inside(e: Expr) -> Expr:
         match e:
-            case Group(_, _, _, None) if not _is_answered_by_a_row(e) and (args := _folded(e, g, k, rows)) is not None:
-                wanted = (evolve(f, args=a) for f, a in zip(e.folds, args, strict=True))
-                own = [(f.name, _column(f, e.site, g, rows, found)) for f in wanted]
-                return Sng(Tuple(tuple((name, Proj(Var(k), column)) for name, column in own)))
+            case Group(_, _, _, None) if not _is_answered_by_a_row(e) and (own := _folded(e, g, k, rows)) is not None:
+                nulls = _nulls(own.equal, {k: row})
+                columns = [Proj(Var(k), _column(f, e.site, g, rows, found)) for f in own.folds]
+                answers = zip(own.folds, columns, strict=True)
+                return Sng(Tuple(tuple((f.name, _unless(nulls, f, column)) for f, column in answers)))
             case _:
                 return rebuild(e, inside, lambda t: t, lambda d: d)  # definitions are closed
 
@@ -108,8 +134,8 @@ def _is_answered_by_a_row(e: Group) -> bool:
     return any(f.fn in EXTREME for f in e.folds)
 
 
-def _folded(e: Group, g: Group, k: str, rows: Chain) -> list[tuple[Elem, ...]] | None:
-    """The arguments of the folds of ``e`` over the variables of ``rows``, if it folds those of the row ``k`` of g."""
+def _folded(e: Group, g: Group, k: str, rows: Chain) -> _Folded | None:
+    """The folds of ``e`` over the variables of ``rows``, if it folds those of the row ``k`` of g."""
     other = chain(e.of, e.var)
     if len(other.generators) != len(rows.generators):
         return None
@@ -119,17 +145,32 @@ def _folded(e: Group, g: Group, k: str, rows: Chain) -> list[tuple[Elem, ...]] |
             return None
         env[var] = Var(own)
     conditions = [read(t, env) for t in other.conditions]
+    equal: list[Elem] = []
     for key, value in _keys(g, k, rows):
         same = next((c for c in conditions if _equates(c, key, value)), None)
         if same is None:
             return None
         conditions.remove(same)
+        equal += [value] if isinstance(same, Call) and same.fn == "eq" else []
     if sorted(map(repr, conditions)) != sorted(map(repr, rows.conditions)):
         return None
     head = read(other.head, env)
-    args = [tuple(read(a, {e.var: head}) for a in f.args) for f in e.folds]
+    found = tuple(evolve(f, args=tuple(read(a, {e.var: head}) for a in f.args)) for f in e.folds)
     known = free_vars(g.of) | {var for var, _ in rows.generators}
-    return args if all(free_vars(a) <= known for own in args for a in own) else None
+    return _Folded(found, tuple(equal)) if all(free_vars(a) <= known for f in found for a in f.args) else None
+
+
+def _nulls(values: Iterable[Elem], pi: Mapping[str, Type]) -> list[Elem]:
+    """Whether one of ``values`` is NULL, of each that may be."""
+    return [Call("is_null", (t,)) for t in values if may_be_null(elem_type(t, pi))]
+
+
+def _unless(nulls: Sequence[Elem], f: Fold, answer: Elem) -> Elem:
+    """The ``answer`` of a fold, or what it is of nothing where a key is NULL that was asked for by =."""
+    if not nulls:
+        return answer
+    some = reduce(lambda a, b: Call("or", (a, b)), nulls)
+    return Call("if", (some, Lit(folds.answer(f.fn, (), f.type), f.type), answer))
 
 
 def _keys(g: Group, k: str, rows: Chain) -> Iterator[tuple[Elem, Elem]]:

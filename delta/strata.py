@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
+from ripplenest.delta.around import Around
 from ripplenest.delta.chain import chain, read
 from ripplenest.delta.fuse import fuse, fuse_dict
 from ripplenest.delta.pull import FOLDED, Pulled, pull
@@ -45,7 +46,7 @@ from ripplenest.nrc.syntax import (
     dict_row,
 )
 from ripplenest.nrc.text import part, show_type
-from ripplenest.nrc.typecheck import dict_type, elem_type, expr_type
+from ripplenest.nrc.typecheck import dict_type, elem_type
 from ripplenest.nrc.types import Base, Record, Site, Type
 from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_dict, rebuild_elem, unique_binders
 from ripplenest.shred.close import close, made_of, opened
@@ -153,15 +154,6 @@ class Cut:
 
 
 @frozen
-class _Around:
-    """The types of the variables, and the lets with their types, at one place of a term."""
-
-    pi: Mapping[str, Type] = field(factory=dict)
-    lets: Mapping[str, Expr] = field(factory=dict)
-    gamma: Mapping[str, Type] = field(factory=dict)
-
-
-@frozen
 class Cutter:
     """Cuts the terms of one ``view``; ``found`` are the groups, inner ones first. Those that are ``repeated`` stand in
     several places, whose readers see all of them. One that is made of other things around it in another place is a
@@ -183,7 +175,7 @@ class Cutter:
 
     def term(self, e: Expr) -> Expr:
         """A closed term without groups; they are the same in a term that is met again."""
-        return simplify(self._expr(simplify(fuse(e)), _Around())) if _has_groups(e) else e
+        return simplify(self._expr(simplify(fuse(e)), Around())) if _has_groups(e) else e
 
     def definition(self, d: DictLit) -> DictLit:
         """A closed definition without groups."""
@@ -192,7 +184,7 @@ class Cutter:
         cut = simplify_dict(self._opened(_literal(simplify_dict(fuse_dict(d)))))
         return _literal(cut)
 
-    def _expr(self, e: Expr, around: _Around) -> Expr:
+    def _expr(self, e: Expr, around: Around) -> Expr:
         match e:
             case For(var, Group(keys=None), body) if var not in free_vars(body):
                 return self._expr(body, around)
@@ -201,19 +193,16 @@ class Cutter:
                     inner, body = self._read(var, source, body, around)
                 else:
                     inner = self._expr(source, around)
-                row = expr_type(inner, around.gamma, around.pi).row
-                return For(var, inner, self._expr(body, evolve(around, pi={**around.pi, var: row})))
+                return For(var, inner, self._expr(body, around.where(var, around.row_of(inner))))
             case Let(name, bound, body):
                 inner = self._expr(bound, around)
-                lets = {**around.lets, name: inner}
-                gamma = {**around.gamma, name: expr_type(inner, around.gamma, around.pi)}
-                return Let(name, inner, self._expr(body, evolve(around, lets=lets, gamma=gamma)))
+                return Let(name, inner, self._expr(body, around.let(name, inner)))
             case Top():
                 return self._top(evolve(e, of=self._expr(e.of, around)), around)
             case Group() if is_extreme(e):
                 return self._extreme(evolve(e, of=self._expr(e.of, around)), around)
             case Group() if has_extremes(e):
-                types = {**around.pi, e.var: expr_type(e.of, around.gamma, around.pi).row}
+                types = {**around.pi, e.var: around.row_of(e.of)}
                 return self._expr(split(e, types, self._copied), around)
             case Group():
                 return self._group(evolve(e, of=self._expr(e.of, around)), _all(e), around)
@@ -236,18 +225,18 @@ class Cutter:
         taken = Names(frozenset(n.name for n in nodes(d.body) if isinstance(n, Var)) | _binders(d.body))
         names = {p: taken.fresh(p) for p, _ in d.site.params}
         types = {names[p]: t for p, t in d.site.params}
-        body = self._expr(opened(d.body, d, {p: Var(name) for p, name in names.items()}), _Around(types))
+        body = self._expr(opened(d.body, d, {p: Var(name) for p, name in names.items()}), Around(types))
         return evolve(d, body=_closed(d, {name: p for p, name in names.items()}, body))
 
-    def _read(self, var: str, g: Group, body: Expr, around: _Around) -> tuple[Expr, Expr]:
+    def _read(self, var: str, g: Group, body: Expr, around: Around) -> tuple[Expr, Expr]:
         """α⟨Π⟩ and ``body``, which reads its rows."""
         inner = evolve(g, of=self._expr(g.of, around))
-        row = expr_type(inner, around.gamma, around.pi).row
+        row = around.row_of(inner)
         assert isinstance(row, Record)
         found = Pulled(_all(g), body) if g.site in self.repeated else pull(var, inner, row, body)
         return self._group(inner, found.answers, around), found.body
 
-    def _group(self, g: Group, shown: tuple[tuple[str, Elem], ...], around: _Around) -> Expr:
+    def _group(self, g: Group, shown: tuple[tuple[str, Elem], ...], around: Around) -> Expr:
         """α⟨Π⟩"""
         rows = chain(g.of, g.var)
         args = [_factors(f, [read(a, {g.var: rows.head}) for a in f.args]) for f in g.folds]
@@ -256,7 +245,7 @@ class Cutter:
         folded = zip(g.folds, args, strict=True)
         answers = tuple(Answer(f.name, f.fn, tuple(map(values.index, own)), f.type) for f, own in folded)
         types = {FOLDED: Record(tuple((a.name, a.type) for a in answers))}
-        whole = expr_type(g, around.gamma, around.pi).row
+        whole = around.row_of(g)
         assert isinstance(whole, Record)
         row = Record((*whole.fields[: len(g.keys or ())], *((n, elem_type(t, types)) for n, t in shown)))
 
@@ -268,15 +257,15 @@ class Cutter:
         return self._read_at(g.site, make)
 
 
-    def _top(self, t: Top, around: _Around) -> Expr:
+    def _top(self, t: Top, around: Around) -> Expr:
         """T⟨Π⟩"""
-        return self._ranked(t, expr_type(t, around.gamma, around.pi).row, around, total=False)
+        return self._ranked(t, around.row_of(t), around, total=False)
 
-    def _extreme(self, g: Group, around: _Around) -> Expr:
+    def _extreme(self, g: Group, around: Around) -> Expr:
         """T⟨Π⟩ of the first of what is folded, or NULL"""
-        return self._ranked(as_top(g), expr_type(g, around.gamma, around.pi).row, around, total=True)
+        return self._ranked(as_top(g), around.row_of(g), around, total=True)
 
-    def _ranked(self, t: Top, row: Type, around: _Around, total: bool) -> Expr:
+    def _ranked(self, t: Top, row: Type, around: Around, total: bool) -> Expr:
         rows, order = ordered_rows(t)
 
         def make(site: str) -> tuple[InL, Ranking]:

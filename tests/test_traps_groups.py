@@ -81,7 +81,33 @@ def large(A: Bag[Part]):
     return [a.x for a in A if sum(other.n for other in A if other.k == a.k) > 2]
 
 
-VIEWS = (whole, correlated, keyed, once, joined, left, large)
+@rn.view
+def own(A: Bag[Part]):
+    """Of each key of theirs the rows that = finds, which are none of NULL."""
+    return [
+        {
+            "k": k,
+            "n": len([a for a in A if a.k == k]),
+            "s": sum(a.n for a in A if a.k == k),
+            "d": rn.avg(a.d for a in A if k == a.k),
+            "some": any(a.n > 1 for a in A if a.k == k),
+            "all": all(a.n > 1 for a in A if a.k == k),
+        }
+        for k in {a.k for a in A}
+    ]
+
+
+@rn.view
+def several(A: Bag[Part]):
+    """The same of a key with several fields, and in a condition."""
+    return [
+        {"key": key, "n": len([a for a in A if a.k == key["k"] and a.n == key["n"]])}
+        for key, rows in rn.group_by(A, lambda a: {"k": a.k, "n": a.n})
+        if len(rows) > len([a for a in A if a.k == key["k"] and a.n == key["n"]]) - 1
+    ]
+
+
+VIEWS = (whole, correlated, keyed, once, joined, left, large, own, several)
 
 
 @pytest.fixture
@@ -157,6 +183,19 @@ def test_null_and_nan_are_keys(kept: Kept) -> None:
     assert of(kept, None)["n"] == 0
     kept.batch(delete={"A": [part(None), part(None)]})
     assert kept.answer(keyed) == [] == kept.answer(once)
+
+
+def test_a_key_that_is_null_has_no_rows_by_equal(kept: Kept) -> None:
+    """What is folded of the rows of a key is folded with the group of that key, whose rows are equal by <=>."""
+    kept.batch({"A": [part(None), part(None, n=5), part(1, n=3)]})
+    rows = {row["k"]: row for row in kept.answer(own)}
+    assert rows[None] == {"k": None, "n": 0, "s": None, "d": None, "some": False, "all": True}
+    assert (rows[1]["n"], rows[1]["s"], rows[1]["some"]) == (1, 3, True)
+    kept.batch({"A": [part(None, n=None), part(1, n=None)]}, delete={"A": [part(None, n=5)]})
+    found = {(row["key"]["k"], row["key"]["n"]): row["n"] for row in kept.answer(several)}
+    assert found == {(None, 1): 0, (None, None): 0, (1, 3): 1, (1, None): 0}
+    kept.batch(delete={"A": [part(None), part(None, n=None)]})
+    assert {row["k"] for row in kept.answer(own)} == {1}
 
 
 def test_doubles_do_not_drift(kept: Kept) -> None:

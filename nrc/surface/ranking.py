@@ -14,7 +14,7 @@ from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.aggregates import grouped
 from ripplenest.nrc.surface.readings import BagTerm, Element, guard, wrap
-from ripplenest.nrc.syntax import Elem, Expr, For, Let, Order, Proj, Sng, Sorting, Top, Tuple, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Let, Order, Proj, Sng, Sorting, Top, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Label, Record, Type, is_plain
 from ripplenest.nrc.walk import Names
 
@@ -37,7 +37,7 @@ def top_of(site: str, var: str, bag: BagTerm, rank: Rank, limit: int, names: Nam
     """The first ``limit`` rows of ``bag`` in the order ``rank``. Raises TypeMismatch for what has no order."""
     if limit < 1:
         raise TypeMismatch("how many rows are wanted is above 0", wanted="1 or more", got=limit)
-    orders = rank(Element(Var(var), bag.type.row))
+    orders = _turned(rank(Element(Var(var), bag.type.row)))
     for o in orders:
         if not isinstance(o.by.type, Base):
             raise TypeMismatch("rows are ordered by base values", wanted="a base value", got=o.by.type)
@@ -50,12 +50,26 @@ def top_of(site: str, var: str, bag: BagTerm, rank: Rank, limit: int, names: Nam
 
 def sorted_by(var: str, bag: BagTerm, rank: Rank) -> BagTerm:
     """``bag``, whose rows are shown in the order ``rank``. Raises TypeMismatch for one that they do not show."""
-    orders = rank(Element(Var(var), bag.type.row))
+    orders = _turned(rank(Element(Var(var), bag.type.row)))
     shown = _sortings(orders, var)
     if shown is None:
         what, possible = "rows are sorted by what they show", ["a field that has it, and the field as the key"]
         raise TypeMismatch(what, wanted="fields of the rows", possible=possible)
     return evolve(bag, sorted=shown)
+
+
+def _turned(orders: Sequence[Ranked]) -> list[Ranked]:
+    """By -x is by x, from the last one on, which rows can show: of numbers that are exact. Of doubles NaN is the last
+    either way, where descending ones begin with it."""
+    return [_as_descending(o) for o in orders]
+
+
+def _as_descending(o: Ranked) -> Ranked:
+    match o.by.elem:
+        case Call("neg_int" | "neg_long" | "neg_decimal", (x,)):
+            return _as_descending(evolve(o, by=evolve(o.by, elem=x), descending=not o.descending))
+        case _:
+            return o
 
 
 def carried(order: Sequence[Sorting], var: str, body: Expr) -> tuple[Sorting, ...] | None:

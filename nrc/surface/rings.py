@@ -94,7 +94,8 @@ class Ring:
 @frozen(eq=False)
 class Moments:
     """The ring of degree 2 over variables: how many rows there are, the sum of each variable, and of each product of
-    two (F-IVM, section 5.2). Its factors are the variables, in their order."""
+    two (F-IVM, section 5.2). Its factors are the variables, in their order. A row of which one is NULL adds nothing, so
+    that all sums are over the same n rows, as means and regressions of them need it."""
 
     variables: tuple[str, ...]
 
@@ -107,12 +108,12 @@ class Moments:
         return (("n", "count", ()), *sums, *((f"{names[i]}_{names[j]}", "sum", (i, j)) for i, j in pairs))
 
     def of(self, rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """The columns of ``rows`` of factors; those of which one is NULL are in no sum that has it."""
+        """The columns of ``rows`` of factors."""
+        whole = [row for row in rows if None not in row]
         found: dict[str, Any] = {}
         for name, _, which in self.columns:
-            values = [[row[i] for i in which] for row in rows]
-            there = [reduce(lambda a, b: a * b, own, 1) for own in values if None not in own]
-            found[name] = len(rows) if not which else sum(there) if there else None
+            values = [reduce(lambda a, b: a * b, (row[i] for i in which), 1) for row in whole]
+            found[name] = len(whole) if not which else sum(values) if whole else None
         return found
 
 

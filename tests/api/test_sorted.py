@@ -129,6 +129,26 @@ def test_a_call_shows_the_orders_that_a_database_shows(
         assert repr(db.create(made).rows()) == repr(made(c))
 
 
+def by_the_opposite(C: Bag[Customer]):
+    rows = [{"name": c.name, "key": o.key} for c in C for o in c.orders]
+    return [
+        {"two": sorted(rows, key=lambda r: -r["key"])[:2], "all": sorted(rows, key=lambda r: (-r["key"], r["name"]))}
+    ]
+
+
+def test_by_minus_a_number_is_by_the_number_from_the_last_one_on(tmp_path: Path) -> None:
+    """As everybody writes it, who has several fields to sort by: it was cut so, and shown in another order."""
+    c = [Customer(n, [Order(k, []) for k in keys]) for n, keys in (("b", (1, 3, 2)), ("a", (3, 4)))]
+    (wanted,) = by_the_opposite(c)
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("C", Customer, key="name")
+        db.load("C", c)
+        handle = db.create(view(by_the_opposite))
+        assert [r["key"] for r in wanted["all"]] == [4, 3, 3, 2, 1]
+        for (found,) in (handle.rows(), handle.to_arrow().to_pylist(), view(by_the_opposite)(c)):
+            assert found["all"] == wanted["all"] and [r["key"] for r in found["two"]] == [4, 3]
+
+
 def test_the_first_rows_are_those_that_are_shown_first(tmp_path: Path) -> None:
     """With copies, with rows that agree in what they are sorted by, and with those that differ in their bags alone."""
     c = [Customer(n, [Order(o, TIES[o:]) for o in (2, 3, 1)]) for n in "bca"]

@@ -67,7 +67,9 @@ class GroupBys(Queries):
         for i, t in enumerate(keys[: len(keys) - self.c.one_in(5)]):
             own: Elem = Proj(Var("k"), "key")
             same = (replace_elem(t, {"x": Var("y")}), Proj(own, f"_{i}") if len(keys) > 1 else own)
-            members = For("_", Pred(Call("same", same if self.c.number(2) else same[::-1])), members)
+            equal = self.c.pick(("same", "eq"))
+            COUNTS[equal] += 1
+            members = For("_", Pred(Call(equal, same if self.c.number(2) else same[::-1])), members)
         found = self.of_key(row)
         site, groups = self.site(), self.folds(inside.base_paths(), 0) if self.c.one_in(3) else ()
         bag = SngBag(self.site(), For("y", rows, members))

@@ -71,6 +71,25 @@ def test_a_view_gives_what_the_same_python_gives(a: list[Arc], b: list[Arc]) -> 
     assert sorted(made(a, b), key=repr) == sorted(folded(a, b), key=repr)
 
 
+@rn.record
+class Film:
+    budget: float | None
+    gross: int | None
+
+
+def test_moments_are_of_rows_without_a_gap() -> None:
+    """All of them of the same rows: a mean is x / n, and a regression needs the products of the rows that it counts."""
+
+    def of_films(A: Bag[Film]):
+        return [rn.fold(rn.moments("x", "y"), ((a.budget, a.gross) for a in A))]
+
+    films = [Film(budget=1.0, gross=2), Film(budget=3.0, gross=None), Film(budget=None, gross=7)]
+    for rows, n in ((films, 1), (films[1:], 0)):
+        (found,) = view(of_films)(rows)
+        assert found == of_films(rows)[0] and found["n"] == n
+    assert found == {"n": 0, "x": None, "y": None, "x_x": None, "x_y": None, "y_y": None}
+
+
 @pytest.mark.parametrize("ring", RINGS, ids=lambda r: r.name)
 def test_ring_laws(ring: Any) -> None:
     """⊗ is associative and distributes over ⊕, of numbers that are not below 0.

@@ -15,8 +15,8 @@ from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, Sta
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.surface.rings import Column, Moments, Ring, RingVariable, moments
 from ripplenest.nrc.surface.rings import fold as fold_function
-from ripplenest.nrc.syntax import Fold, Proj, Tuple, Var
-from ripplenest.nrc.types import Base, Record, Type, join, nullable
+from ripplenest.nrc.syntax import Call, Expr, Fold, For, Pred, Proj, Sng, Tuple, Var
+from ripplenest.nrc.types import Base, Record, Type, join, may_be_null, nullable
 
 HINT = "rn.fold(rn.MaxProduct, ((a.p, b.p) for a in A for b in B if a.j == b.j))"
 
@@ -117,7 +117,17 @@ def _moments(m: Moments, bag: BagTerm, var: str, factors: Sequence[Element], sco
     if odd:
         raise TypeMismatch("a variable is a number", where=odd[0], wanted="a base value")
     folds = [folded(name, fn, _summed([factors[i] for i in which])) for name, fn, which in m.columns]
-    return _folded(folds, bag, var, scope)
+    return _folded(folds, _whole(bag, scope), var, scope)
+
+
+def _whole(bag: BagTerm, scope: Scope) -> BagTerm:
+    """Rows of which no factor is NULL."""
+    var = scope.fresh("x")
+    rows: Expr = Sng(Var(var))
+    for x in _factors(Element(Var(var), bag.type.row)):
+        if may_be_null(x.type):
+            rows = For("_", Pred(Call("not", (Call("is_null", (x.elem,)),))), rows)
+    return bag if rows == Sng(Var(var)) else BagTerm(For(var, bag.expr, rows), bag.type)
 
 
 def _summed(factors: Sequence[Element]) -> Sequence[Element]:
