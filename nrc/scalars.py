@@ -203,11 +203,12 @@ Spelling = Callable[[Sequence[Typed]], tuple[str, Sequence[Typed]]]  # the entry
 _RANK = ("int", "long", "decimal", "double")
 
 
-def coerce(op: str, args: Sequence[Typed]) -> Typed:
+def coerce(op: str, args: Sequence[Typed], written: str | None = None) -> Typed:
     """The generic operator ``op`` on typed elements as a Call of the table, with the promotions written as casts.
 
     int → long → decimal → double where kinds differ (an int is a decimal(10,0), a long a decimal(20,0)). Constants are
-    rewritten instead of cast, and the constant NULL takes the type of its neighbours. Raises UnknownName, TypeMismatch.
+    rewritten instead of cast, and the constant NULL takes the type of its neighbours. Raises UnknownName, TypeMismatch,
+    which calls the operator as it was ``written``.
     """
     if op not in OPERATORS:
         raise UnknownName("there is no such operator", got=ascii(op), possible=OPERATORS)
@@ -218,7 +219,7 @@ def coerce(op: str, args: Sequence[Typed]) -> Typed:
     names = [name for name in SCALARS if name == op or name.rpartition("_")[0] == op]
     got = f"({', '.join(str(t) for _, t in args)})"
     possible = [f"({t})" for name in names for t in SCALARS[name].takes]
-    raise TypeMismatch(f"{op} does not take these types", got=got, possible=possible)
+    raise TypeMismatch(f"{written or op} does not take these types", got=got, possible=possible)
 
 
 def _promote(arg: Typed, target: Base) -> Typed:

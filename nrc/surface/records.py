@@ -74,6 +74,9 @@ def record(cls: type[C]) -> type[C]:
             what = "not a class"
             raise Unsupported(what, where="record", wanted="a class with annotated fields", got=type(cls).__name__)
         _check_names(cls)
+        if "__dataclass_fields__" in vars(cls) or ("__attrs_attrs__" in vars(cls) and not is_record(cls)):
+            what, possible = "another decorator has made this class", ["@record alone, which makes an attrs class"]
+            raise Unsupported(what, where=cls.__qualname__, possible=possible)
         made = attrs.frozen(cls)
         if not attrs.fields(typing.cast(Any, made)):
             raise Unsupported("a record needs annotated fields", where=cls.__qualname__, possible=["name: str"])

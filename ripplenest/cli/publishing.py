@@ -41,9 +41,11 @@ def publish(
         raise typer.BadParameter("of a view that is published at a path", param_hint="--layout")
     with open_state(state, catalogue) as db:
         with changing(NOTHING):
-            if view is not None and path is not None:
-                db.publish(view, path, _layout(db, view, path, layout))
-            done = db.catch_up()
+            if view is None or path is None:
+                done = db.catch_up()
+            else:
+                first = db.publish(view, path, _layout(db, view, path, layout))
+                done = (first, *(p for p in db.catch_up() if p.changed))  # it has nothing left to be caught up with
         _print(done, as_json)
 
 

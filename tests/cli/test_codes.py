@@ -158,7 +158,9 @@ def test_what_is_published_and_no_longer(state: Path, run: Any, tmp_path: Path) 
     for half in (("big",), ("--layout", "nested")):
         assert run("publish", state, *half).exit_code == REFUSED
     done = run("publish", state, "skus", table, "--layout", "shredded")
-    assert done.exit_code == DONE and "skus: version 10 is published" in done.stdout
+    with rn.open(state, engine="local", catch_up=False) as db:
+        rows = sum(map(len, (db.view("skus").flat_to_arrow(), *db.view("skus").dictionaries_to_arrow().values())))
+    assert done.exit_code == DONE and f"skus: version 10 is published, {rows} rows written" in done.stdout
     for again in (("publish",), ("publish", state, "skus", table), ("adopt", state, "skus", table)):
         assert run(*(again if len(again) > 1 else (*again, state))).exit_code == DONE  # its layout is known
     assert run("unpublish", state, "skus", wrong).exit_code == REFUSED

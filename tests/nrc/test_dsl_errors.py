@@ -18,7 +18,7 @@ from ripplenest.nrc.surface.python import Bag, view
 from ripplenest.nrc.syntax import Empty, Expr, Neg, Plus
 
 HEAD = """\
-import datetime, random, time, uuid
+import datetime, random, re, statistics, time, uuid
 from ripplenest.nrc.surface.python import *
 
 @record
@@ -92,7 +92,17 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[1 for m in M if m.name is m.gen]", "m.name is m.gen", Unsupported, "`==`"),
     ("[1 for m in M if m.gen in ('a', None)]", "m.gen in ('a', None)", Unsupported, "is None or x in"),
     ("[1 for m in M if m.name]", "m.name", TypeMismatch, "a condition must be a boolean"),
-    ("[1 for m in M if m.tags]", "m.tags", TypeMismatch, "base values only"),
+    ("[1 for m in M if m.gen not in ('a', None)]", "m.gen not in ('a', None)", Unsupported, "is not None and x not in"),
+    ("[1 for m in M if m.tags]", "m.tags", TypeMismatch, "`rn.exists(xs)`"),
+    ("[m.gen or 'a' for m in M]", "m.gen", TypeMismatch, "`rn.coalesce(x, y)`"),
+    ("[1 for m in M if m.name.startswith(('a', 'b'))]", "m.name.startswith(('a', 'b'))", Unsupported, " or s.starts"),
+    ("[m.year - m.name.upper() for m in M]", "m.year - m.name.upper()", TypeMismatch, "+` between strings"),
+    ("[m.year - m.made for m in M]", "m.year - m.made", TypeMismatch, "- does not take these types"),
+    ("[f'{m.year / 2}' for m in M]", "f'{m.year / 2}'", TypeMismatch, "{str(int(x))}"),
+    ("[sum([m.year], 0) for m in M]", "sum([m.year], 0)", Unsupported, "rn.coalesce(sum("),
+    ("[datetime.timedelta(1) for m in M]", "datetime.timedelta(1)", Unsupported, "days in a field"),
+    ("[re.sub('a', 'b', m.name) for m in M]", "re.sub('a', 'b', m.name)", Unsupported, "`s in t`"),
+    ("[statistics.mean([m.year]) for m in M]", "statistics.mean([m.year])", Unsupported, "rn.avg"),
     ("[1 for m in M if m.tags == m.tags]", "m.tags == m.tags", TypeMismatch, "base values only"),
     ("[1 for m in M if m == m]", "m == m", TypeMismatch, "`.name`"),
     ("[1 for m in M if m.name in m.tags]", "m.name in m.tags", TypeMismatch, "rn.exists(y for y in ys if y == x)"),

@@ -53,12 +53,13 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
     name = getattr(function, "__name__", "")
     if function is min or function is max:
         return _extreme(node, name, scope)
-    if node.keywords:
-        raise hints.unsupported(f"{name} with the keyword {node.keywords[0].arg}", "arguments without keywords")
     if function is functions.group_by:
         return _group_by(node, scope, apply)
     if any(function is join for join in JOINS):
         return _join(node, name, scope, apply)
+    if node.keywords:
+        hint = f"`rn.coalesce({name}(x.n for x in xs), 0)`, where there are none"
+        raise hints.unsupported(f"{name} with the keyword {node.keywords[0].arg}", hint)
     given = listed(_one(node, name), scope)
     if any(function is known for known in DISTINCT):
         return distinct(given, scope)
@@ -103,7 +104,8 @@ def _one(node: ast.Call, name: str) -> ast.expr:
         case [arg]:
             return arg
         case _:
-            raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{name}(x.n for x in xs)`")
+            start = "; `rn.coalesce(sum(x.n for x in xs), 0)`, where there are none" * (name == "sum")
+            raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{name}(x.n for x in xs)`{start}")
 
 
 def listed(node: ast.expr, scope: Scope) -> Reading:
@@ -116,25 +118,33 @@ def listed(node: ast.expr, scope: Scope) -> Reading:
 
 
 def _group_by(node: ast.Call, scope: Scope, apply: Apply) -> BagTerm:
-    if len(node.args) != 2:
-        raise hints.unsupported(f"group_by with {len(node.args)} arguments", f"`{GROUPED}`")
-    rows, key = node.args
-    bag, of = as_bag(scope.read(rows)), function_of(key, 1, GROUPED, scope, apply)
+    rows, key = _given(node, "group_by", ("rows", "key"), GROUPED)
+    bag, of = as_bag(listed(rows, scope)), function_of(key, 1, GROUPED, scope, apply)
     with scope.located(key):
         return aggregates.group_by(bag, lambda x: value_of(of([x]), GROUPED), scope.site, scope.session.names)
 
 
 def _join(node: ast.Call, name: str, scope: Scope, apply: Apply) -> BagTerm:
     hint = JOINED.format(name)
-    if len(node.args) != 3:
-        raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{hint}`")
-    left, right = (as_bag(scope.read(arg)) for arg in node.args[:2])
-    on = function_of(node.args[2], 2, hint, scope, apply)
-    with scope.located(node.args[2]):
+    *bags, condition = _given(node, name, ("left", "right", "on"), hint)
+    left, right = (as_bag(listed(bag, scope)) for bag in bags)
+    on = function_of(condition, 2, hint, scope, apply)
+    with scope.located(condition):
         made = getattr(aggregates, name)
         found = made(left, right, lambda x, y: scalars.condition(on([x, y])), scope.site, scope.session.names)
     assert isinstance(found, BagTerm)
     return found
+
+
+def _given(node: ast.Call, name: str, parameters: Sequence[str], hint: str) -> list[ast.expr]:
+    """The arguments for ``parameters``, in their order, by place or by name."""
+    by_name = {str(word.arg): word.value for word in node.keywords}
+    given = dict(zip(parameters, node.args, strict=False)) | by_name
+    if len(node.args) + len(by_name) != len(parameters) or given.keys() != {*parameters}:
+        odd = [word for word in by_name if word not in parameters]
+        what = f"the keyword {odd[0]}" if odd else f"{len(node.args) + len(by_name)} arguments"
+        raise hints.unsupported(f"{name} with {what}", f"`{hint}`")
+    return [given[word] for word in parameters]
 
 
 def function_of(

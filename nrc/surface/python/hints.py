@@ -3,6 +3,7 @@
 import ast
 import builtins
 import datetime
+import sys
 
 from ripplenest.nrc.errors import Unsupported
 
@@ -13,9 +14,12 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.DictComp: ("a dict comprehension", "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`"),
     ast.Set: ("a set", "`[a, b]`; after `in`, a tuple `(a, b)`"),
     ast.Lambda: ("a lambda here", "a function written with def, outside of the view"),
-    ast.NamedExpr: ("an assignment expression", "an assignment before the return, or a helper function"),
+    ast.NamedExpr: ("an assignment expression", "`for t in [f(x)]` in the comprehension, or a helper function"),
     ast.Slice: ("a slice", "`sorted(xs, key=...)[:3]`; for strings `.startswith(...)` or `.endswith(...)`"),
-    ast.Subscript: ("a subscript", "a field, `x.name`, or `for x in xs` for the rows of a bag"),
+    ast.Subscript: (
+        "a subscript",
+        "a field, `x.name`; `for x in xs` for the rows of a bag; for constants by key a relation, or `a if c else b`",
+    ),
     ast.Starred: ("a starred expression", "`+` between bags"),
     ast.Await: ("await", "a plain expression"),
     ast.Yield: ("yield", "`return [... for x in xs]`"),
@@ -53,13 +57,13 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 CALLS: dict[object, str] = {
-    reversed: "the bag itself; bags have no order",
+    reversed: "`sorted(xs, key=..., reverse=True)`, how it is shown; bags have no order",
     enumerate: "the bag itself; bags have no order",
     list: "`[]`, or a bag",
     tuple: "the bag itself, or `[x for x in xs]`",
     dict: "`{'name': ...}`",
-    bool: "a comparison, as in `x != 0`",
-    round: "the number itself",
+    bool: "a comparison, as in `x != 0`; of a bag `rn.exists(xs)`",
+    round: "`int(x * 100 + 0.5) / 100`, of what is not negative",
     range: "a relation that holds the numbers",
     zip: "`A * B`, or two `for`s with a condition; bags have no order",
     map: "`[f(x) for x in xs]`",
@@ -69,6 +73,22 @@ CALLS: dict[object, str] = {
     pow: "`x * x`",
     divmod: "`int(a / b)` and `a % b`",
     getattr: "`x.name`",
+}
+
+LIBRARIES: dict[str, str] = {
+    "collections.Counter": "`rn.group_by(xs, lambda x: x.key)`, and `len(rows)` of each",
+    "collections.defaultdict": "`rn.group_by(xs, lambda x: x.key)`",
+    "itertools.groupby": "`rn.group_by(xs, lambda x: x.key)`",
+    "itertools.chain": "`xs + ys`, or `rn.flatten(xs)`",
+    "itertools": "two `for`s with a condition",
+    "functools.reduce": "`sum(...)`, or `rn.fold(R, ...)` over a ring of your own",
+    "operator": "a lambda, `lambda x: x.name`",
+    "statistics": "`rn.avg(x.n for x in xs)`, or what `rn.fold(rn.moments(\"x\"), ...)` sums up",
+    "re": "`s in t`, `.startswith(s)`, `.endswith(s)`",
+    "json": "fields of records, as `rn.json(...)` loads them",
+    "decimal.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
+    "ripplenest.nrc.surface.markers.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
+    "datetime.timedelta": "days in a field of their own; dates are compared, and have .year, .month and .day",
 }
 
 METHODS = {
@@ -116,10 +136,30 @@ def of_call(function: object) -> Unsupported:
         if known is function:
             return unsupported(f"{name}(...)", hint)
     if is_chance(function):
-        return unsupported(f"{name}(...), which is non-deterministic,", NOT_DETERMINISTIC)
+        return unsupported(f"{name}(...), which is non-deterministic", NOT_DETERMINISTIC)
+    if (known := _of_library(function, name)) is not None:
+        return unsupported(f"a call of {name}", known)
     if isinstance(function, type):
         return unsupported(f"a new {name}", "a dict, `{'name': ...}`, for the rows of the result")
     return unsupported(f"a call of {name}", "operators, other views, and helper functions written with def")
+
+
+def is_of_library(function: object) -> bool:
+    """True for what comes with Python, whose code no view follows."""
+    return _module(function).partition(".")[0] in sys.stdlib_module_names
+
+
+def _of_library(function: object, name: str) -> str | None:
+    module = _module(function)
+    for known in (f"{module}.{name}", module, module.partition(".")[0]):
+        if known in LIBRARIES:
+            return LIBRARIES[known]
+    return None
+
+
+def _module(function: object) -> str:
+    module = getattr(function, "__module__", None)
+    return (module if isinstance(module, str) else type(function).__module__).removeprefix("_")
 
 
 def is_chance(function: object) -> bool:

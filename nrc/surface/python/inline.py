@@ -65,7 +65,7 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
             return scalars.construct(constructor, *_arguments(node, scope))
     if isinstance(function, Definition):
         return _view(node, function, scope)
-    if isinstance(function, FunctionType) and not hints.is_chance(function):
+    if isinstance(function, FunctionType) and not (hints.is_chance(function) or hints.is_of_library(function)):
         return _helper(node, function, scope)
     raise hints.of_call(function)
 

@@ -64,7 +64,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.UnaryOp(op, operand):
             return _unary(op, scope.read(operand))
         case ast.BoolOp(op, values):
-            return scalars.logic(op, [_condition(v, scope) for v in values])
+            hint = scalars.OR_ELSE if isinstance(op, ast.Or) else scalars.COMPARED
+            return scalars.logic(op, [_condition(v, scope, hint) for v in values])
         case ast.Compare(left, ops, comparators):
             rights = [_right(op, c, scope) for op, c in zip(ops, comparators, strict=True)]
             return scalars.compare(scope.read(left), ops, rights)
@@ -143,10 +144,10 @@ def _targets(target: ast.expr, value: Element) -> list[tuple[str, Reading]]:
             raise hints.unsupported("this as the target of a for", "one name, `for x in xs`")
 
 
-def _condition(test: ast.expr, scope: Scope) -> Element:
+def _condition(test: ast.expr, scope: Scope, hint: str = scalars.COMPARED) -> Element:
     reading = scope.read(test)
     with scope.located(test):
-        return scalars.condition(reading)
+        return scalars.condition(reading, hint)
 
 
 def _single(elt: ast.expr, scope: Scope) -> BagTerm:

@@ -52,6 +52,12 @@ DATE_PARTS = ("year", "month", "day")
 PARTS = {"date": DATE_PARTS, "timestamp": (*DATE_PARTS, "hour", "minute", "second")}
 FUNCTIONS = ((abs, "abs"), (int, "to_long"), (float, "to_double"), (str, "to_string"), (len, "length"))
 
+WRITTEN = {
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "add": "+", "sub": "-", "mul": "*",
+    "div": "/", "mod": "%", "neg": "-", "contains": "in", "if": "a if c else b",
+    **{op: f.__name__ for f, op in FUNCTIONS},
+}  # fmt: skip
+
 
 def literal(value: object) -> Element | Untyped:
     """A constant of a base type. Raises Unsupported for other objects, TypeMismatch beyond a type's range."""
@@ -78,10 +84,11 @@ def null(base: Base) -> Element:
     return Element(Lit(None, type_), type_)
 
 
-def apply(op: str, args: Sequence[Reading]) -> Element:
-    """op(args) with implicit promotions. Raises TypeMismatch when an argument is no base value or does not fit."""
+def apply(op: str, args: Sequence[Reading], written: str | None = None) -> Element:
+    """op(args) with implicit promotions; errors call it as it was ``written``, in Python unless given. Raises
+    TypeMismatch when an argument is no base value or does not fit."""
     elements = _settled(args)
-    elem, base = coerce(op, [(e.elem, _base(e)) for e in elements])
+    elem, base = coerce(op, [(e.elem, _base(e)) for e in elements], written or WRITTEN.get(op))
     return Element(elem, base, merge(elements))
 
 
@@ -166,7 +173,7 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
         case ast.In():
             return _member(left, right)
         case ast.NotIn():
-            return apply("not", [_member(left, right)])
+            return apply("not", [_member(left, right, negated=True)])
     assert isinstance(right, Reading)
     is_null = settle(right) == Untyped("None")
     match op:
@@ -182,16 +189,17 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
             return apply(COMPARISONS[type(op)], [left, right])
 
 
-def _member(left: Reading, right: Reading | Sequence[Reading]) -> Element:
-    """x in (a, b); s in t for strings."""
+def _member(left: Reading, right: Reading | Sequence[Reading], negated: bool = False) -> Element:
+    """x in (a, b); s in t for strings. ``negated``: it is asked whether it is none."""
     if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset):
         right = [Static(v) for v in _ordered(right.value)]
     if isinstance(right, Reading):
         if is_bag(right):
-            raise _no_base(describe(right), "`rn.exists(y for y in ys if y == x)`")  # and `not` before it for `not in`
+            raise _no_base(describe(right), f"`{'not ' * negated}rn.exists(y for y in ys if y == x)`")
         return apply("contains", [right, left])
     if any(settle(r) == Untyped("None") for r in right):
-        raise Unsupported("a value is never equal to NULL", possible=["`x is None or x in (...)`"])
+        hint = "`x is not None and x not in (...)`" if negated else "`x is None or x in (...)`"
+        raise Unsupported("a value is never equal to NULL", possible=[hint])
     tests = [apply("eq", [left, r]) for r in right]
     return fold("or", tests) if tests else FALSE
 
@@ -236,9 +244,21 @@ def strings(parts: Sequence[Reading]) -> Element:
     """The parts of an f-string, joined. Raises TypeMismatch for a part that is no string."""
     for part in parts:
         if not is_string(part):
-            what = "the parts of an f-string must be strings"
-            raise TypeMismatch(what, wanted="string", got=describe(part), possible=["`{str(x)}`"])
+            what, has_text = "the parts of an f-string must be strings", _has_text(part)
+            hint = "`{str(x)}`" if has_text else "`{str(int(x))}`, or a field of its own, made text by who reads it"
+            raise TypeMismatch(what, wanted="string", got=describe(part), possible=[hint])
     return fold("concat", parts) if parts else Element(Lit("", STRING), STRING)
+
+
+def _is_sequence(reading: Reading) -> bool:
+    if isinstance(reading, Static):
+        return isinstance(reading.value, tuple | list)
+    return isinstance(reading, Element) and isinstance(reading.type, Record)
+
+
+def _has_text(part: Reading) -> bool:
+    found = settle(part)
+    return isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind not in ("double", "decimal")
 
 
 def method(of: Element, name: str, args: Sequence[Reading]) -> Element:
@@ -246,6 +266,8 @@ def method(of: Element, name: str, args: Sequence[Reading]) -> Element:
     if isinstance(of.type, Base) and of.type.kind == "timestamp" and name == "date" and not args:
         return apply("date_of", [of])
     if is_string(of):
+        if name in ("startswith", "endswith") and len(args) == 1 and _is_sequence(args[0]):
+            raise hints.unsupported(f".{name} of several strings", f"`s.{name}(a) or s.{name}(b)`")
         if name in METHODS and METHODS[name][1] == len(args):
             return apply(METHODS[name][0], [of, *args])
         if name == "strip" and len(args) == 1 and settle(args[0]) == literal(" "):
@@ -313,18 +335,24 @@ def _plain(reading: Reading) -> object:
             raise Unsupported("a date or a Decimal is made of constants", got=describe(reading), possible=possible)
 
 
-def condition(reading: Reading) -> Element:
+COMPARED = "a comparison, as in `x != 0` or `x is not None`"
+OR_ELSE = f"{COMPARED}; `rn.coalesce(x, y)` is y where x is None"
+
+
+def condition(reading: Reading, hint: str = COMPARED) -> Element:
     """An element that is a boolean. Raises TypeMismatch: there is no truth of strings, numbers and bags."""
+    if is_bag(reading):
+        possible = ["`rn.exists(xs)`: whether it has a row"]
+        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=describe(reading), possible=possible)
     cond = _settled([reading])[0]
     if _base(cond).kind != "bool":
-        hint = "a comparison, as in `x != 0` or `x is not None`"
         raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[hint])
     return cond
 
 
-def logic(op: ast.boolop, operands: Sequence[Reading]) -> Element:
+def logic(op: ast.boolop, operands: Sequence[Element]) -> Element:
     """``and`` and ``or`` of conditions, three-valued."""
-    return fold("and" if isinstance(op, ast.And) else "or", [condition(o) for o in operands])
+    return fold("and" if isinstance(op, ast.And) else "or", operands)
 
 
 def choose(cond: Element, yes: Reading, no: Reading) -> Element:

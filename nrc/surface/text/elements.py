@@ -111,7 +111,7 @@ def operate(op: str, args: Sequence[Reading], sign: str = "") -> Element:
     if op == "add" and all(_kind(e) == "string" for e in typed):
         return operate("concat", args)
     try:
-        return apply(op, args)
+        return apply(op, args, op)
     except TypeMismatch as error:
         if sign:
             raise _misfit(op, args, sign, error.possible or ()) from None
