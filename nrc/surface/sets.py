@@ -3,18 +3,22 @@
 A row that a has n times and b m times is there max(n - m, 0) times in their difference, and min(n, m) times in what
 they have in common. Neither is linear, so a group counts both: γ over a and b, each tagged, by the whole row; its row
 is there as often as the function of the two counts says.
+
+Where a depends on what is around it, each place would have all rows of b in a group of its own, most of which are in no
+a. There only rows of a are grouped, and those of b are counted for each: φ over the rows of b that are equal.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 from ripplenest.nrc import folds
+from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch
-from ripplenest.nrc.surface.readings import BagTerm, Element, plus, wrap
+from ripplenest.nrc.surface.readings import BagTerm, Element, guard, plus, wrap
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Proj, Sng, Tuple, Var, Weigh
-from ripplenest.nrc.types import INT, LONG, UNIT, Bag, Base, Record, Type, nullable
+from ripplenest.nrc.types import BOOL, INT, LONG, UNIT, Bag, Base, Record, Type, nullable
 from ripplenest.nrc.values import INT_BITS
-from ripplenest.nrc.walk import Names
+from ripplenest.nrc.walk import Names, free_vars
 
 Side = Literal["left", "right"]
 ROW = "row"
@@ -28,7 +32,8 @@ def weighed(count: Element) -> BagTerm:
 
 
 def combined(word: str, left: BagTerm, right: BagTerm, site: str, names: Names) -> BagTerm:
-    """for g in γ(x ∈ left ⊎ right; row; counts) union for _ in w(counted) union sng(g.row)
+    """for g in γ(x ∈ left ⊎ right; row; counts) union for _ in w(counted) union sng(g.row); where left is not closed
+    for g in γ(x ∈ left; row; left) union for s in φ(y ∈ right where y <=> g.row; right) union …
 
     Law: for each row, ``_COUNTED[word]`` of its two multiplicities. Raises TypeMismatch for bags of different rows, and
     for rows that hold a bag.
@@ -37,13 +42,33 @@ def combined(word: str, left: BagTerm, right: BagTerm, site: str, names: Names) 
     for field in _bags(both.row, ""):
         what = f"{word} tells rows apart by all that they hold, and {field} is a bag"
         raise TypeMismatch(what, wanted="rows without bags", got=both.row, possible=["[... for x in xs] without it"])
+    if free_vars(left.expr):
+        return BagTerm(_counted_for_each(word, left, right, both.row, site, names), left.type)
     x, g = names.fresh("x"), names.fresh("g")
     tagged = plus([_tagged(left, "left", names), _tagged(right, "right", names)], word)
-    counts = tuple(Fold(side, "count", (Proj(Var(x), side),), folds.result_type("count", [INT])) for side in _SIDES)
+    counts = tuple(_count(side, (Proj(Var(x), side),)) for side in _SIDES)
     group = Group(site, x, tagged.expr, ((ROW, Proj(Var(x), ROW)),), counts)
-    often = _COUNTED[word](*(Proj(Var(g), side) for side in _SIDES))
-    body: Expr = For(names.fresh("_"), Weigh(often), Sng(Proj(Var(g), ROW)))
-    return BagTerm(For(g, group, body), both)
+    return BagTerm(For(g, group, _times(word, g, g, names)), both)
+
+
+def _counted_for_each(word: str, left: BagTerm, right: BagTerm, row: Type, site: str, names: Names) -> Expr:
+    x, y, g, s = (names.fresh(name) for name in ("x", "y", "g", "s"))
+    equal: Expr = Sng(Var(y))
+    for cond in same_values(Var(y), Proj(Var(g), ROW), row):
+        equal = guard(Element(cond, BOOL), equal, names)
+    group = Group(site, x, left.expr, ((ROW, Var(x)),), (_count("left", ()),))
+    others = Group(f"{site}.{_SIDES[1]}", y, For(y, right.expr, equal), None, (_count("right", ()),))
+    return For(g, group, For(s, others, _times(word, g, s, names)))
+
+
+def _count(side: Side, args: tuple[Elem, ...]) -> Fold:
+    return Fold(side, "count", args, folds.result_type("count", [INT] * len(args)))
+
+
+def _times(word: str, left: str, right: str, names: Names) -> Expr:
+    """The row of ``left`` as often as the counts of both say."""
+    often = _COUNTED[word](Proj(Var(left), "left"), Proj(Var(right), "right"))
+    return For(names.fresh("_"), Weigh(often), Sng(Proj(Var(left), ROW)))
 
 
 _SIDES: tuple[Side, Side] = ("left", "right")
