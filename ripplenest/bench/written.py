@@ -18,8 +18,8 @@ like changes, in rounds of its own each: who computes the view again empties the
 answer that a figure rests on was compared with DuckDB's, before the batches and after them, and what differed is
 refused. A batch lasts from its first row until it is committed to disk; rivals keep all in
 memory, and what they do to apply the change is not counted. Where a large state is compared with a small one, or many
-views with one, both take turns, so that a moment in which the machine is slow meets both. `ripplenest bench --engine spark` measures data that Spark
-carries, and writes SPARK.md beside this.
+views with one, both take turns, so that a moment in which the machine is slow meets both. `ripplenest bench --engine
+spark` measures data that Spark carries, and writes SPARK.md beside this.
 
 Structured Streaming and Pathway maintain the view instead, each in a process of its own, and are asked for inserts
 only. A batch of Pathway lasts until the last changed row has come out, in memory. One of Structured Streaming is what

@@ -26,7 +26,7 @@ Index = tuple[int, ...]
 class Target:
     """Where rows of statements are summed: a map, or what the change of one ``part`` does to it. Those that are
     to be ``folded`` may come several times, and should come in the order of the hash of these columns; so should those
-    of a sum map in files, ``near`` each other by its key, each once."""
+    of a sum map in files, ``near`` each other by its key, each once. Messages name the ``view``."""
 
     name: str
     types: tuple[Base, ...]
@@ -34,6 +34,7 @@ class Target:
     part: str | None = None
     folded: Index | None = None
     near: Index | None = None
+    view: str = field(default="", eq=False)
 
 
 @frozen
@@ -54,7 +55,8 @@ class PlannedMap:
     map are folded: stored rows lie in the order of the hash of the columns ``near`` of the key, and those that products
     for changed parts make, of types ``made``, may hold sums where those of a build hold values, and are folded as
     ``told``. ``keys`` columns are the place of a row, of a map of first rows and of that in which all are. A build may
-    take one of the ``trees`` of each product, which make what statements make."""
+    take one of the ``trees`` of each product, which make what statements make. It is of a ``view``, perhaps of others,
+    too."""
 
     name: str
     kind: MapKind
@@ -69,6 +71,7 @@ class PlannedMap:
     told: Folding | None = None
     called: Called | None = field(default=None, eq=False)
     trees: Trees = field(default=(), eq=False)
+    view: str = field(default="", eq=False)
 
     @property
     def answers(self) -> Folding | Ranked | None:
@@ -79,9 +82,9 @@ class PlannedMap:
     def whole(self) -> Target:
         """The map as one target of a build; of what is folded the rows that are."""
         if self.answers is None:
-            return Target(self.name, self.types, self.name)
+            return Target(self.name, self.types, self.name, view=self.view)
         made = self.types if self.folding is None else self.folding.made
-        return Target(self.name, made, self.name, folded=self.near or self.own_key)
+        return Target(self.name, made, self.name, folded=self.near or self.own_key, view=self.view)
 
     @property
     def adding(self) -> Folding:
@@ -103,7 +106,8 @@ class PlannedMap:
             whole = evolve(self.whole, types=self.made)
             return {part: whole for part, _ in self.triggers}
         near = None if self.folding is None else self.near or self.own_key
-        return {p: Target(f"{self.name} Δ{p}", self.made, self.name, p, near=near) for p, _ in self.triggers}
+        name, made, view = self.name, self.made, self.view
+        return {p: Target(f"{name} Δ{p}", made, name, p, near=near, view=view) for p, _ in self.triggers}
 
     @cached_property
     def summed(self) -> tuple[Target, ...]:
@@ -257,7 +261,8 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     told = None if own is None else of_statements(own, m, made)
     called = _called(m, program)
     trees = tuple(tuple(_products([c], row) for c in splits) for splits in m.trees)
-    return PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called, trees)
+    known = PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called, trees)
+    return evolve(known, view=program.view)
 
 
 def _called(m: Map, program: TriggerProgram) -> Called | None:

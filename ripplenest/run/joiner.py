@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from attrs import evolve, field, frozen
 
 from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.errors import EvaluationError, RipplenestError
 from ripplenest.plan.evaluate import evaluate
 from ripplenest.plan.planned import PlannedMap, Target
 from ripplenest.plan.product import Product
@@ -80,12 +80,35 @@ def summed(
     if not tasks:
         return [(t, Rows.empty(t.types)) for t in targets]
     try:
-        results = joiner.join(tasks, targets)
+        results = _joined(joiner, tasks, targets)
+    except EvaluationError as error:
+        raise _placed(error, joiner, tasks, targets) from None
+    jobs.append(results.jobs)
+    read.append(results.read)
+    return [(t, results[t.name]) for t in targets]
+
+
+def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:
+    try:
+        return joiner.join(tasks, targets)
     except EvaluationError:  # perhaps of a key, for a row without a partner
         again = [task.cautious for task in tasks]
         if [task.product for task in again] == [task.product for task in tasks]:
             raise
-        results = joiner.join(again, targets)
-    jobs.append(results.jobs)
-    read.append(results.read)
-    return [(t, results[t.name]) for t in targets]
+        return joiner.join(again, targets)
+
+
+def _placed(
+    error: EvaluationError, joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]
+) -> RipplenestError:
+    """``error`` with the view that has no value: the first one whose own tasks fail alone."""
+    if error.where:
+        return error
+    for view in dict.fromkeys(t.view for t in targets):
+        own = [t for t in targets if t.view == view]
+        names = {t.name for t in own}
+        try:
+            _joined(joiner, [task for task in tasks if task.target in names], own)
+        except EvaluationError:
+            return error.at(f"view {view}")
+    return error

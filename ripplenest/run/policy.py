@@ -98,7 +98,7 @@ def after_failure(policy: Policy, error: EvaluationError, work: "Work") -> Decis
     """
     if policy == "auto":
         return _again(work, f"the triggers met rows for which the view has no value: {error}")
-    error.possible = ('policy="auto", which recomputes where triggers fail',)
+    error.possible = ('policy="auto", which recomputes: triggers also meet rows that no state holds together',)
     raise error
 
 

@@ -340,6 +340,18 @@ def test_rows_that_no_state_holds_together_do_not_refuse_a_batch(tmp_path):
                 b.insert("B", [zero])
 
 
+@pytest.mark.parametrize("how", ["auto", "incremental", "full"])
+@pytest.mark.parametrize("many", [1, 1_000])
+def test_the_view_that_has_no_value_is_named(tmp_path, how, many):
+    """Of several views of one batch, by rows and by columns."""
+    with two(tmp_path / "state", guarded, [], []) as db:
+        db.create(remainders)
+        rows = [{"a": n, "b": n % 3} for n in range(many)]
+        with refused(db, errors.EvaluationError, "view remainders: "), db.batch(policy=how) as b:
+            b.insert("A", [{"a": 1, "b": 1}])
+            b.insert("B", rows)
+
+
 @pytest.mark.parametrize("how", ["auto", "incremental", "strict", "full"])
 def test_a_rollback_is_never_refused_for_such_rows(tmp_path, how):
     """Going back asks about what came and what went since, whatever the policy."""
