@@ -118,7 +118,12 @@ def publish_version(shape, at, to, seed):
             publish(shape, at, to, "test")
         MET["negative"] += 1
         return
-    publish(shape, at, to, "test")
+    try:
+        publish(shape, at, to, "test")
+    except EvaluationError:  # a row that is less than not there hides behind one of another label that is nested alike
+        assert to.layout == "nested" and any(n < 0 for t in shape.tables for n in at.history[-1][t].counts().values())
+        MET["hidden"] += 1
+        return
     MET[to.layout] += 1
     for read in READERS:
         if to.layout == "nested":

@@ -142,13 +142,15 @@ def on_spark() -> Callable[[Database], dict[str, Any]]:
     from ripplenest.spark import joiner  # noqa: PLC0415 - the other engine's process must not hold it
 
     last: list[Any] = []  # the frame of the last job
-    plain = joiner.summed
 
-    def watched(*args: Any) -> Any:
-        last[:] = [plain(*args)]
-        return last[0]
+    def watched(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def frame(*args: Any) -> Any:
+            last[:] = [plain(*args)]
+            return last[0]
 
-    joiner.summed = watched
+        return frame
+
+    joiner.summed, joiner.together = watched(joiner.summed), watched(joiner.together)  # of many rows, and of few
 
     def also(db: Database) -> dict[str, Any]:
         plan = io.StringIO()
@@ -174,11 +176,13 @@ def _of_jvm(pid: int) -> dict[str, int]:
     def ask(what: str) -> str:
         return subprocess.run([jcmd, str(pid), what], check=True, stdout=subprocess.PIPE, text=True).stdout
 
-    ask("GC.run")
+    for _ in range(3):  # Spark drops what belongs to a frame when it hears that this is gone, and so after a collection
+        ask("GC.run")
+        time.sleep(1)
     heap, classes = ask("GC.heap_info"), ask("VM.classloader_stats")
     loaded = re.search(r"^Total = \d+ +(\d+)", classes, re.MULTILINE)
     return {
-        "heap": 1024 * int(re.search(r"\bheap .*?used (\d+)K", heap)[1]),
+        "heap": 1024 * sum(map(int, re.findall(r"total .*?used (\d+)K", heap))),  # whole, or by generation
         "classes": int(loaded[1]) if loaded else 0,
         "threads": len(os.listdir(f"/proc/{pid}/task")),
         "descriptors of the JVM": len(os.listdir(f"/proc/{pid}/fd")),
