@@ -61,6 +61,9 @@ class Publications:
             if other != target and _meet(other.path, target.path):
                 shown = [f"{t.view}, {t.layout}, at {t.path}" for t in (other, target)]
                 raise StateError("something else is published there", where=target.path, wanted=shown[0], got=shown[1])
+        if _meet(str(self.state.store.path), target.path):
+            what = "a table and the state cannot lie in each other: whoever tidies one up removes the other"
+            raise StateError(what, where=target.path, got=self.state.store.path, possible=["a folder beside the state"])
         shape = declared.views[view].shape
         known = target in self.targets
         store = self.state.store

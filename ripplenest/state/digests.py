@@ -52,5 +52,7 @@ def repeated(
         what = "this batch was applied with other content"
         raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
     if applied is None and last is not None and seq != last + 1:
-        raise BatchGap("batches of a source come one after another", where=where, wanted=last + 1, got=seq)
+        possible = [f"db.sources[{source!r}] + 1"]
+        what = "batches of a source come one after another"
+        raise BatchGap(what, where=where, wanted=last + 1, got=seq, possible=possible)
     return None if applied is None else Report(applied.version, source, seq, applied=False)

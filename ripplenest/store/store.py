@@ -23,7 +23,7 @@ from ripplenest.nrc.errors import CorruptState
 from ripplenest.store.catalogue import FORMATS, Catalogue
 from ripplenest.store.disk import SEGMENTS, Disk, is_pack
 from ripplenest.store.folder import backend_of
-from ripplenest.store.upkeep import Upkeep
+from ripplenest.store.upkeep import Upkeep, check_keep
 
 
 class Store(Upkeep):
@@ -47,6 +47,8 @@ class Store(Upkeep):
         in bytes. Raises StateError for a folder of something else, a state of another format or with its catalogue
         elsewhere, CorruptState for a damaged one, and EnvironmentProblem when the driver is missing.
         """
+        if retain is not None:
+            check_keep(retain, 1)
         folder = Path(path).absolute()
         root, files = disk(folder), disk(folder / SEGMENTS)
         found = Catalogue(backend_of(folder, root, catalogue))

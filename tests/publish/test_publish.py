@@ -543,6 +543,9 @@ def test_parts_of_a_view_are_not_taken_for_each_other(folder):
             with pytest.raises(StateError, match="something else is published there"):
                 db.publish("customers", folder / path)
         db.unpublish("customers", folder / "t")
+        for path in ("state", "state/t", "."):
+            with pytest.raises(StateError, match="cannot lie in each other"):
+                db.publish("customers", folder / path)
         with pytest.raises(StateError, match="another part of the view"):
             db.publish("customers", folder / "t" / "flat", rebuild=True)
         assert db.publications == ()
@@ -557,6 +560,9 @@ def test_a_state_keeps_what_publications_read(folder):
         with db.batch() as b:
             b.delete("C", [BOB])
         assert DeltaTable(str(folder / "t")).history(1)[0]["operation"] == "MERGE"
+    with pytest.raises(StateError, match="1 or more"):
+        rn.open(folder / "new", retain=0)
+    assert not (folder / "new").exists()
     with pytest.raises(StateError, match="1 or more"):
         opened(folder / "state", retain=0)
 
