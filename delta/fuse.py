@@ -21,6 +21,7 @@ from attrs import evolve, frozen
 
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.delta.semijoin import joined, joined_dict
 from ripplenest.nrc import folds
 from ripplenest.nrc.folds import EXTREME
 from ripplenest.nrc.simplify import simplify, simplify_dict
@@ -69,12 +70,12 @@ class _Folded:
 def fuse(e: Expr) -> Expr:
     """A shredded term whose groups fold what is folded of their keys. Its variables are named apart, so that none that
     stands between a group and a fold is taken for one of the group."""
-    return _fuse(unique_binders(simplify(_inlined(unique_binders(e)))), Around())
+    return _fuse(joined(unique_binders(simplify(_inlined(unique_binders(e))))), Around())
 
 
 def fuse_dict(d: DictExpr) -> DictExpr:
     """The same of a definition."""
-    return _fuse_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d)))), Around())
+    return _fuse_dict(joined_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d))))), Around())
 
 
 def _inlined(e: Expr) -> Expr:
