@@ -28,7 +28,7 @@ def encode(table: pa.Table) -> list[bytes | pa.Buffer]:
 
     Law: the pieces are those that a writer of streams writes. The messages of a small one are put together here: what
     a writer costs is most of what a few rows cost."""
-    if table.nbytes <= COPIED:
+    if table.get_total_buffer_size() <= COPIED or table.nbytes <= COPIED:  # the former costs next to nothing
         messages = (batch.serialize() for batch in table.to_batches())
         return [b"".join((table.schema.serialize(), *messages, END))]
     pieces = _Pieces()
