@@ -19,7 +19,7 @@ from functools import reduce
 
 from attrs import evolve, frozen
 
-from ripplenest.delta.around import Around
+from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.delta.semijoin import joined, joined_dict
 from ripplenest.nrc import folds
@@ -43,7 +43,7 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Type, may_be_null
+from ripplenest.nrc.types import Type, may_be_null
 from ripplenest.nrc.walk import (
     canonical,
     free_vars,
@@ -75,7 +75,8 @@ def fuse(e: Expr) -> Expr:
 
 def fuse_dict(d: DictExpr) -> DictExpr:
     """The same of a definition."""
-    return _fuse_dict(joined_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d))))), Around())
+    apart = joined_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d)))))
+    return rebuilt_dict(apart, Around(), _fuse)
 
 
 def _inlined(e: Expr) -> Expr:
@@ -97,18 +98,8 @@ def _fuse(e: Expr, around: Around) -> Expr:
             group = evolve(g, of=_fuse(g.of, around))
             row = around.row_of(g)
             return _fused(k, group, row, _fuse(body, around.where(k, row)))
-        case For(var, source, body):
-            return For(var, _fuse(source, around), _fuse(body, around.where(var, around.row_of(source))))
-        case Let(name, bound, body):
-            return Let(name, _fuse(bound, around), _fuse(body, around.let(name, bound)))
         case _:
-            return rebuild(e, lambda c: _fuse(c, around), lambda t: t, lambda d: _fuse_dict(d, around))
-
-
-def _fuse_dict(d: DictExpr, around: Around) -> DictExpr:
-    if isinstance(d, DictLit):
-        return evolve(d, body=_fuse(d.body, around.where(d.var, Label((d.site,)))))
-    return rebuild_dict(d, lambda c: _fuse(c, around), lambda c: _fuse_dict(c, around))
+            return rebuilt(e, around, _fuse)
 
 
 def _fused(k: str, g: Group, row: Type, body: Expr) -> Expr:

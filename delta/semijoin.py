@@ -3,8 +3,9 @@
     for s in φ_α(y ∈ (for y in e where k(y) = v … union …); any()) union for _ in p(s) union C
         ⟶ for g in γ_α(y ∈ e; k(y)) union for _ in p(g.k = v) union C
 
-where e depends on rows around it, v on others of them, and C does not read s. A key of γ is there once, so C is there
-as often. φ is read for each combination of what e and v depend on, which nothing else may join; γ is looked up by v.
+where e depends on rows around it, v on others of them, C does not read s, and neither k nor … can fail. A key of γ is
+there once, so C is there as often. φ is read for each combination of what e and v depend on, which nothing else may
+join; γ is looked up by v.
 
 Law (semijoin): ⟦joined e⟧ = ⟦e⟧.
 """
@@ -13,33 +14,38 @@ from collections.abc import Iterator, Set
 
 from attrs import evolve
 
+from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain
-from ripplenest.nrc.normal import conjuncts
-from ripplenest.nrc.syntax import Call, DictExpr, DictLit, Elem, Expr, Fold, For, Group, Pred, Proj, Tuple, Var
-from ripplenest.nrc.walk import free_vars, rebuild, rebuild_dict
+from ripplenest.nrc.normal import conjuncts, is_total
+from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Pred, Proj, Tuple, Var
+from ripplenest.nrc.walk import free_vars
 
 Key = tuple[str, Elem, Elem]  # a function, the value of a row that it compares, and what with
 
 
 def joined(e: Expr) -> Expr:
-    """``e``, whose variables are named apart, with such conditions as joins."""
-    match e:
-        case For(s, Group(_, _, _, None, (Fold(name, "any", ()),)) as g, For(_, Pred(cond), body)):
-            found = _join(s, g, Proj(Var(s), name), cond)
-            if found is not None and s not in free_vars(body):
-                source, conditions = found
-                return For(s, source, _where(conditions, joined(body)))
-    return rebuild(e, joined, lambda t: t, joined_dict)
+    """``e``, a closed term whose variables are named apart, with such conditions as joins."""
+    return _joined(e, Around())
 
 
 def joined_dict(d: DictExpr) -> DictExpr:
     """The same of a definition."""
-    return evolve(d, body=joined(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, joined, joined_dict)
+    return rebuilt_dict(d, Around(), _joined)
 
 
-def _join(s: str, g: Group, asked: Elem, cond: Elem) -> tuple[Group, list[Elem]] | None:
+def _joined(e: Expr, around: Around) -> Expr:
+    match e:
+        case For(s, Group(_, _, _, None, (Fold(name, "any", ()),)) as g, For(_, Pred(cond), body)):
+            found = _join(s, g, Proj(Var(s), name), cond, around)
+            if found is not None and s not in free_vars(body):
+                source, conditions = found
+                return For(s, source, _where(conditions, _joined(body, around.where(s, around.row_of(source)))))
+    return rebuilt(e, around, _joined)
+
+
+def _join(s: str, g: Group, asked: Elem, cond: Elem, place: Around) -> tuple[Group, list[Elem]] | None:
     """The keys ``s`` of what ``g`` asks for a row of, and the conditions on them and on what is around, where one of
-    these is ``asked``, that there is one."""
+    these is ``asked``, that there is one. None where what γ is made of can fail, for rows that nobody asks for."""
     others = [t for t in conjuncts(cond) if t != asked]
     if asked not in conjuncts(cond) or any(s in free_vars(t) for t in others):
         return None
@@ -56,6 +62,10 @@ def _join(s: str, g: Group, asked: Elem, cond: Elem) -> tuple[Group, list[Elem]]
             return None
         keys.append(key)
     if not around or all(free_vars(value) <= around for _, _, value in keys):
+        return None
+    for var, source in rows.generators:
+        place = place.where(var, place.row_of(source))
+    if not all(is_total(t, place.pi) for t in (*inside, *(own_value for _, own_value, _ in keys))):
         return None
     kept = evolve(rows, conditions=tuple(inside))
     names = [f"k{i}" for i in range(len(keys))]

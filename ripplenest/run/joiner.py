@@ -101,10 +101,14 @@ def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) ->
 def _placed(
     error: EvaluationError, joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]
 ) -> RipplenestError:
-    """``error`` with the view that has no value: the first one whose own tasks fail alone."""
+    """``error`` with the view that has no value: the only one, or the first whose own tasks fail alone."""
     if error.where:
         return error
-    for view in dict.fromkeys(t.view for t in targets):
+    made = {task.target for task in tasks}
+    views = list(dict.fromkeys(t.view for t in targets if t.name in made))
+    if len(views) == 1:
+        return error.at(f"view {views[0]}")
+    for view in views:
         own = [t for t in targets if t.view == view]
         names = {t.name for t in own}
         try:

@@ -4,9 +4,9 @@ from collections import Counter
 
 from support.choices import Choices
 from support.laws import law
-from support.programs import Running, planned, query_of
+from support.programs import check_law_6
 from support.queries import Queries, Scope
-from support.schemas import Schema, random_schema
+from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
@@ -125,12 +125,7 @@ def test_fused_is_what_it_was(case: Case) -> None:
 
 @law(made, examples=many(60, 1500))
 def test_law_6_of_group_bys(case: Case) -> None:
-    query = query_of(Schema(case.schema.relations), case.query)
-    running = Running.start(planned(query)[1], case.parts)
-    assert running.nested() == evaluate(query.body, case.db)
-    for parts, batch in case.steps():
-        running = running.apply(batch.delta)
-        assert running.nested() == evaluate(query.body, batch.nested_after(case.schema, parts))
+    check_law_6(case)
 
 
 def test_a_name_that_is_bound_twice_is_two_variables() -> None:

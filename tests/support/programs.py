@@ -17,6 +17,7 @@ from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.syntax import Expr, Query
 from ripplenest.nrc.types import NUMBERED, Bag, Label, Record, Site, Type
 from ripplenest.nrc.values import to_value
@@ -32,6 +33,7 @@ from ripplenest.shred.contexts import stored_rows
 from ripplenest.shred.values import Parts, nest
 from ripplenest.store.first import Asked, read_first
 from support.schemas import Schema
+from support.strategies import Case
 
 T = TypeVar("T")
 Tables = dict[str, Rows]
@@ -231,3 +233,13 @@ def nested_of(shape: OutputShape, tables: Tables) -> BagValue:
 
 def _values(rows: Rows, t: Type) -> list[tuple[Value, int]]:
     return [(from_leaves(row, t), n) for row, n in rows.counts().items()]
+
+
+def check_law_6(case: Case) -> None:
+    """After each batch the view is its query on what is there then."""
+    query = query_of(Schema(case.schema.relations), case.query)
+    running = Running.start(planned(query)[1], case.parts)
+    assert running.nested() == evaluate(query.body, case.db)
+    for parts, batch in case.steps():
+        running = running.apply(batch.delta)
+        assert running.nested() == evaluate(query.body, batch.nested_after(case.schema, parts))

@@ -4,9 +4,11 @@ import ast
 import builtins
 import datetime
 import sys
+import sysconfig
 
 from ripplenest.nrc.errors import Unsupported
 
+STANDARD = sysconfig.get_path("stdlib")
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
 
 NODES: dict[type[ast.AST], tuple[str, str]] = {
@@ -145,8 +147,10 @@ def of_call(function: object) -> Unsupported:
 
 
 def is_of_library(function: object) -> bool:
-    """True for what comes with Python, whose code no view follows."""
-    return _module(function).partition(".")[0] in sys.stdlib_module_names
+    """True for what comes with Python, whose code no view follows; not for a module of a user's that is called so."""
+    code = getattr(function, "__code__", None)
+    own = code is not None and not code.co_filename.startswith(STANDARD)
+    return not own and _module(function).partition(".")[0] in sys.stdlib_module_names
 
 
 def _of_library(function: object, name: str) -> str | None:

@@ -145,7 +145,7 @@ def test_a_new_state_killed_at_some_steps(tmp_path, server):
 @pytest.mark.long
 @pytest.mark.usefixtures("merging_always")
 def test_a_commit_killed_at_every_step(tmp_path):
-    assert check_killed_commits(tmp_path / "state", None) > 50
+    assert check_killed_commits(tmp_path / "state", None) > 53
 
 
 @pytest.mark.long
