@@ -1,21 +1,16 @@
 """``ripplenest migrate`` on the state of the first release, and on what it cannot migrate."""
 
 import json
-import tarfile
-from pathlib import Path
 
 import pytest
+from support.archived import unpacked
 
 import ripplenest as rn
-
-STATE = Path(__file__).parent.parent / "data" / "states" / "0.1.0.tar.gz"
 
 
 @pytest.fixture
 def old(tmp_path):
-    with tarfile.open(STATE) as tar:
-        tar.extractall(tmp_path / "first", filter="data")
-    return tmp_path / "first" / "state"
+    return unpacked("0.1.0", tmp_path / "first")
 
 
 def test_what_became_of_a_state(old, tmp_path, run):

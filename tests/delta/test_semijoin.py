@@ -151,10 +151,7 @@ def test_a_tag_is_looked_up_and_not_asked_of_each_pair(tmp_path: Path) -> None:
 @rn.view
 def inverses(P: Bag[Post], U: Bag[User]):
     return [
-        {"tag": u.tag, "post": p.id}
-        for u in U
-        for p in P
-        if rn.exists(t for t in p.tags if t == u.tag and 10 / t > 1)
+        {"tag": u.tag, "post": p.id} for u in U for p in P if rn.exists(t for t in p.tags if t == u.tag and 10 / t > 1)
     ]
 
 

@@ -1,16 +1,15 @@
 """Hashes of access keys: the same everywhere, of texts by words, and by which of two ways a stored index has them."""
 
 import random
-import tarfile
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.archived import unpacked
 
 from ripplenest.data import hashing
 from ripplenest.data.hashing import fingerprints, hash_columns
@@ -20,7 +19,6 @@ from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, indexes
 
 BYTES = 1 << 64
-STATES = Path(__file__).parent.parent / "data" / "states"
 
 
 def columns() -> list[pa.Array]:
@@ -130,9 +128,7 @@ def test_many_texts_are_hashed_without_a_loop_over_them(monkeypatch):
 @pytest.fixture
 def older(tmp_path):
     """A state of format 4: its indexes have texts by blake2b."""
-    with tarfile.open(STATES / "0.2.0.tar.gz") as tar:
-        tar.extractall(tmp_path, filter="data")
-    return tmp_path / "state"
+    return unpacked("0.2.0", tmp_path)
 
 
 def probed(store: Store, everything: bool) -> int:

@@ -9,16 +9,15 @@ import importlib.metadata
 import json
 import os
 import tarfile
-from pathlib import Path
 
 import pytest
+from support.archived import RELEASES, STATES, unpacked
 from support.shop import ANN, BOB, FILMS, VIEWS, customer, item, movie, opened, order
 
 import ripplenest as rn
 from ripplenest import errors
 from ripplenest.store.catalogue import FORMAT, ORDERED
 
-STATES = Path(__file__).parent.parent / "data" / "states"
 CURRENT = importlib.metadata.version("ripplenest")
 
 
@@ -47,12 +46,6 @@ def answers(db):
     return json.loads(json.dumps({"version": db.version, "rows": rows, "old": old}))
 
 
-def unpacked(archive, folder):
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
-    return folder / "state"
-
-
 def test_there_is_a_state_of_this_release(tmp_path, golden_update):
     archive = STATES / f"{CURRENT}.tar.gz"
     if golden_update:
@@ -64,9 +57,9 @@ def test_there_is_a_state_of_this_release(tmp_path, golden_update):
 
 
 # A state of another format is refused; that of this release must open.
-@pytest.mark.parametrize("name", sorted(p.name.removesuffix(".tar.gz") for p in STATES.glob("*.tar.gz")))
+@pytest.mark.parametrize("name", RELEASES)
 def test_a_state_of_another_time_opens_or_is_refused(tmp_path, name):
-    state = unpacked(STATES / f"{name}.tar.gz", tmp_path)
+    state = unpacked(name, tmp_path)
     try:
         db = rn.open(state, engine="local")
     except (errors.StateError, errors.ViewChanged) as refusal:
@@ -90,7 +83,7 @@ def test_a_state_of_another_time_opens_or_is_refused(tmp_path, name):
 
 def test_the_state_of_the_first_release_is_migrated(tmp_path):
     """Relations and views are what they were, batches that were applied stay so, and the old state is untouched."""
-    state, wanted = unpacked(STATES / "0.1.0.tar.gz", tmp_path), json.loads((STATES / "0.1.0.json").read_text())
+    state, wanted = unpacked("0.1.0", tmp_path), json.loads((STATES / "0.1.0.json").read_text())
     before = {p.name: p.read_bytes() for p in (state / "segments").iterdir()}
     with pytest.raises(errors.StateError, match="another format") as caught:
         rn.open(state, engine="local")

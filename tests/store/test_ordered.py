@@ -5,7 +5,6 @@ import json
 import random
 import shutil
 import sqlite3
-import tarfile
 import tempfile
 from collections import Counter
 from contextlib import closing
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.archived import unpacked
 from support.choices import Choices
 from support.laws import law
 from support.ordering import KINDS, first_copies, in_order, key_of, ordering, row_of, shown
@@ -40,7 +40,6 @@ from ripplenest.store.staging import Staging
 
 COUNTS: Counter[str] = Counter()
 T = "t"
-STATES = Path(__file__).parent.parent / "data" / "states"
 
 
 # ---------------------------------------------------------------- the law
@@ -304,9 +303,7 @@ def test_a_state_has_the_format_that_its_tables_need(tmp_path: Path) -> None:
 @pytest.mark.parametrize("release", ["0.2.0", "0.3.0"])
 def test_states_of_other_times_can_be_ordered(tmp_path: Path, release: str) -> None:
     """Also those of format 4, whose indexes are other ones: before and after their segments become one."""
-    with tarfile.open(STATES / f"{release}.tar.gz") as tar:
-        tar.extractall(tmp_path, filter="data")
-    with Store.open(tmp_path / "state") as store:
+    with Store.open(unpacked(release, tmp_path)) as store:
         assert told(store.path) == [("4" if release == "0.2.0" else "5",)]
         tables = {name: spec for name, spec in store.tables().items() if len(spec.types) > 1}
         given = {name: (Ordering((len(t.types) - 1,), (By(0, descending=True),)),) for name, t in tables.items()}
