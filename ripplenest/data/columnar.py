@@ -7,12 +7,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.argsort import argsort, argsort_by
-from ripplenest.data.grouping import row_prints
+from ripplenest.data.argsort import argsort
+from ripplenest.data.grouping import grouping, row_prints
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Keys, Places, index_of, matches
-from ripplenest.data.rows import WEIGHT, Rows, arrow_schema
+from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, sums_fit
 from ripplenest.nrc.types import Base
+
+OWNER = "owner"
 
 
 def without_gaps(table: pa.Table) -> pa.Table:
@@ -44,35 +46,41 @@ def project(rows: Rows, columns: Sequence[int], types: tuple[Base, ...]) -> Rows
 
 
 def consolidated(found: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Each of ``found`` consolidated; several of equal types are looked at together.
-
-    Rows of different fingerprints are different, so what has no two equal ones, and no weight of 0, is a sum already;
-    only the others are summed.
-    """
-    summed: dict[str, Rows] = {}
+    """Each of ``found`` consolidated; several of equal types are looked at together."""
+    summed = {name: rows for name, rows in found.items() if rows.is_sum}
     by_types: defaultdict[tuple[Base, ...], list[str]] = defaultdict(list)
-    for name in found:
+    for name in (name for name in found if name not in summed):
         by_types[found[name].types].append(name)
     for types, names in by_types.items():
         if len(names) == 1:
             summed[names[0]] = found[names[0]].consolidated()
-            continue
-        tables = [found[name].arrow() for name in names]
-        unsure = _unsure(tables)
-        for i, (name, table) in enumerate(zip(names, tables, strict=True)):
-            rows = Rows(types, table=table, summed=i not in unsure)
-            summed[name] = rows.consolidated()
-    return summed
+        else:
+            summed.update(zip(names, _each_consolidated(types, [found[name].arrow() for name in names]), strict=True))
+    return {name: summed[name] for name in found}
 
 
-def _unsure(tables: Sequence[pa.Table]) -> set[int]:
-    """The numbers of those of ``tables``, which have one schema, that may have a row twice, or 0 times."""
+def _each_consolidated(types: tuple[Base, ...], tables: Sequence[pa.Table]) -> Iterator[Rows]:
+    """Each of ``tables`` consolidated, by one grouping of the rows of all by whose they are and what they are. What has
+    no two equal ones, and no weight of 0, is a sum already, and stays as it is."""
     together = pa.concat_tables(tables).combine_chunks()
-    owners = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
-    prints = _prints(together)
-    order = argsort_by(owners, prints)
-    again = (np.diff(prints[order]) == 0) & (np.diff(owners[order]) == 0)
-    return {*owners[order[1:][again]].tolist(), *owners[together.column(WEIGHT).to_numpy() == 0].tolist()}
+    width = together.num_columns - 1
+    sizes = [len(t) for t in tables]
+    owners, weights = np.repeat(np.arange(len(tables)), sizes), together.column(width).to_numpy()
+    found = grouping(together.set_column(width, OWNER, pa.array(owners)))
+    if found is None or not sums_fit(weights):
+        yield from (Rows(types, table=t).consolidated() for t in tables)
+        return
+    sums, firsts = found.sums(weights), found.firsts
+    many = np.bincount(owners[firsts], minlength=len(tables))
+    is_sum = (many == sizes) & (np.bincount(owners[weights == 0], minlength=len(tables)) == 0)
+    kept = np.flatnonzero((sums != 0) & ~is_sum[owners[firsts]])
+    kept = kept[argsort(owners[firsts[kept]])]
+    rows = together.take(pa.array(firsts[kept]))
+    rows = rows.set_column(width, together.schema.field(width), pa.array(sums[kept]))
+    ends = np.cumsum(np.bincount(owners[firsts[kept]], minlength=len(tables))).tolist()
+    for i, table in enumerate(tables):
+        start = ends[i - 1] if i else 0
+        yield Rows(types, table=table if is_sum[i] else rows.slice(start, ends[i] - start), summed=True)
 
 
 def chunks(rows: Rows, count: int) -> Iterator[Rows]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from attrs import frozen
 
 from ripplenest.data.argsort import argsort, argsort_by, ascends
-from ripplenest.data.hashing import U64, hash_columns, mixed, seeded
+from ripplenest.data.hashing import U64, hash_columns, mixed, unmixed, whole_numbers
 
 TOGETHER = 1 << 16  # rows that are put together if they lie in pieces
 PRINTS = 1  # the seed of what tells rows apart; that of hashes of keys is 0
@@ -51,6 +51,7 @@ class Grouping:
 def grouping(keys: pa.Table, near: Columns = ()) -> Grouping | None:
     """The rows of ``keys``, canonical columns, by what they are; None where two of one hash differ. Keys come in the
     order of the hash of their columns ``near``."""
+    keys = _together(keys)
     places = hashes_of(keys, near) if near else None
     if places is not None and len(near) == keys.num_columns:
         own, order = places, argsort(places)
@@ -77,7 +78,7 @@ def row_prints(table: pa.Table) -> U64:
 
 def prints(columns: Sequence[pa.Array], rows: int) -> U64:
     """A number for each row, which has nothing in common with the hash of a key of it."""
-    return mixed(seeded(columns, PRINTS), len(columns), rows)
+    return mixed((unmixed(column, PRINTS) for column in columns), len(columns), rows)
 
 
 def hashes_of(table: pa.Table, columns: Columns) -> U64:
@@ -87,9 +88,12 @@ def hashes_of(table: pa.Table, columns: Columns) -> U64:
 
 def _pieces(table: pa.Table) -> list[pa.RecordBatch]:
     """``table`` as it lies in memory; what lies in small pieces is put together, which takes less than to hash each."""
-    whole = table.combine_chunks() if table.num_rows <= TOGETHER else table
-    found: list[pa.RecordBatch] = whole.to_batches()
+    found: list[pa.RecordBatch] = _together(table).to_batches()
     return found
+
+
+def _together(table: pa.Table) -> pa.Table:
+    return table.combine_chunks() if table.num_rows <= TOGETHER else table
 
 
 def _joined(numbers: list[U64]) -> U64:
@@ -112,14 +116,23 @@ def stretches(keys: pa.Table, near: Columns, rows: int) -> list[tuple[int, int]]
 
 
 def _are_equal(keys: pa.Table, these: Ints, those: Ints) -> bool:
-    return all(
-        same(*(column.take(pa.array(places)).combine_chunks() for places in (these, those))).all()
-        for column in keys.columns
-    )
+    return all(_alike(column, these, those) for column in keys.columns)
+
+
+def _alike(column: pa.ChunkedArray, these: Ints, those: Ints) -> bool:
+    """Whether the values of ``column`` at ``these`` places are those at ``those``."""
+    known = whole_numbers(column.chunk(0)) if column.num_chunks == 1 else None
+    if known is not None:
+        return bool((known[these] == known[those]).all())
+    return bool(same(*(column.take(pa.array(places)).combine_chunks() for places in (these, those))).all())
 
 
 def same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
     """a <=> b by element: NULL equals NULL, and NaN NaN, because canonical doubles are equal when their bits are."""
+    of_a, of_b = whole_numbers(a), whole_numbers(b)
+    if of_a is not None and of_b is not None and a.type == b.type:
+        alike: npt.NDArray[np.bool_] = of_a == of_b
+        return alike
     if pa.types.is_floating(a.type):
         a, b = a.view(pa.int64()), b.view(pa.int64())
     equal = pc.equal(a, b)

@@ -43,6 +43,17 @@ def seeded(columns: Sequence[pa.Array], seed: int) -> Iterator[U64]:
     return (_word_hashes(c, seed) if is_text(c.type) else _hash_column(c, seed) for c in columns)
 
 
+def unmixed(column: pa.Array, seed: int) -> U64:
+    """The same of one column for ``mixed`` and for nothing else, which mixes anyway: numbers of 64 bits are hashed by
+    being what they are."""
+    if is_text(column.type):
+        return _word_hashes(column, seed)
+    words = bits(column)
+    if words.shape[1] > 1:
+        return _hash_column(column, seed)
+    return np.where(_nulls(column), NOTHING, words[:, 0]) if column.null_count else words[:, 0]
+
+
 def fingerprints(columns: Sequence[pa.Array], rows: int) -> U64:
     """One number per row, nearly always different for different rows; stored nowhere. Texts are read as polynomials of
     their bytes, which needs no loop over them."""
@@ -85,7 +96,7 @@ def _polynomials_of_texts(column: pa.Array) -> U64:
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms)])
     found = mix(sums[ends[1:] - ends[0]] - sums[ends[:-1] - ends[0]] + lengths.astype(np.uint64))
     if column.null_count:
-        found = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), found)
+        found = np.where(_nulls(column), np.uint64(NULL), found)
     return found
 
 
@@ -114,7 +125,7 @@ def _word_hashes(column: pa.Array, seed: int = 0) -> U64:
         return np.fromiter((_word_hash(text, seed) for text in column.to_pylist()), np.uint64, len(column))
     found = np.concatenate([_words_of_texts(column.slice(n, PIECE), seed) for n in range(0, len(column), PIECE)])
     if column.null_count:
-        found = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), found)
+        found = np.where(_nulls(column), np.uint64(NULL), found)
     return found
 
 
@@ -201,8 +212,13 @@ def _hash_column(column: pa.Array, seed: int = 0) -> U64:
         hashes += np.uint64(1)
         _mix_in_place(hashes)
     if column.null_count:
-        hashes = np.where(column.is_null().to_numpy(zero_copy_only=False), np.uint64(NULL), hashes)
+        hashes = np.where(_nulls(column), np.uint64(NULL), hashes)
     return hashes
+
+
+def _nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
+    missing: npt.NDArray[np.bool_] = column.is_null().to_numpy(zero_copy_only=False)
+    return missing
 
 
 def _digest(value: str | bytes | None) -> int:
@@ -215,11 +231,11 @@ def _digest(value: str | bytes | None) -> int:
 def bits(column: pa.Array) -> U64:
     """The bits of a fixed-width column as rows of 64-bit words; what NULL rows hold does not matter."""
     t = column.type
-    if pa.types.is_boolean(t) or pa.types.is_date(t) or pa.types.is_int32(t):
-        narrow = column.cast(pa.int32())
-        filled = narrow.fill_null(0) if narrow.null_count else narrow
-        signed: npt.NDArray[np.int64] = filled.to_numpy().astype(np.int64)
-        return signed.view(np.uint64).reshape(-1, 1)
+    known = whole_numbers(column)
+    if known is None and (pa.types.is_boolean(t) or t.bit_width == 32):
+        known = column.cast(pa.int32()).fill_null(0).to_numpy()
+    if known is not None:
+        return known.astype(np.int64, copy=False).view(np.uint64).reshape(-1, 1)
     width = t.bit_width // 64
     data = column.buffers()[1]
     words = np.frombuffer(data, dtype="<u8", count=(column.offset + len(column)) * width) if data else np.empty(0)
@@ -227,7 +243,22 @@ def bits(column: pa.Array) -> U64:
     return result
 
 
+def whole_numbers(column: pa.Array) -> npt.NDArray[np.signedinteger] | None:
+    """The bits of ``column`` as numbers, which numpy compares several times faster than Arrow does; None where they
+    are not 32 or 64, or some values are NULL."""
+    whole = _WHOLE.get(column.type.id)
+    if whole is None or column.null_count:
+        return None
+    numbers: npt.NDArray[np.signedinteger] = (column if column.type == whole else column.view(whole)).to_numpy()
+    return numbers
+
+
+_WHOLE = {
+    t.id: pa.int32() if t.bit_width == 32 else pa.int64()
+    for t in (pa.int32(), pa.date32(), pa.int64(), pa.float64(), pa.timestamp("us"))
+}
 _TEXTS: Mapping[TextHash, Callable[[pa.Array], U64]] = {"words": _word_hashes, "blake2b": _distinct_digests}
 _ALL = (1 << 64) - 1
+NOTHING = np.uint64(_mix_one(NULL))  # for NULL, where numbers are not mixed
 _FIRST_KEYS = _keys_of(SHORT // 8)
 _KEYS: Sequence[int] = _FIRST_KEYS.tolist()

@@ -22,7 +22,7 @@ from ripplenest.data.argsort import argsort_by
 from ripplenest.data.columns import column_at
 from ripplenest.data.hashing import U64, bits, is_text, loaded
 from ripplenest.data.index import Places
-from ripplenest.data.rows import SAFE_SUM, WEIGHT, Rows
+from ripplenest.data.rows import WEIGHT, Rows, sums_fit
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Type
@@ -249,7 +249,7 @@ class Copies:
 
 def wide(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """``numbers``, as integers without an end where their sums may not fit into 64 bits."""
-    return numbers if float(np.abs(numbers.astype(np.float64)).sum()) < SAFE_SUM else numbers.astype(object)
+    return numbers if sums_fit(numbers) else numbers.astype(object)
 
 
 def weighed(table: pa.Table, places: Places, weights: Places) -> pa.Table:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeVar, assert_never
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -255,24 +256,36 @@ class Rows:
         """The table summed by Arrow, or None where Python must do it: few rows, Python rows, or sums near 64 bits."""
         if self._summed or self._table is None or self._pairs is not None or len(self) < SMALL:
             return None
-        weights = self._table.column(WEIGHT)
-        if float(np.abs(weights.to_numpy().astype(np.float64)).sum()) >= SAFE_SUM:
-            return None
-        table = _each_once(self._table)
-        return table if pc.all(column := pc.not_equal(table.column(WEIGHT), 0)).as_py() else table.filter(column)
+        weights = self._table.column(WEIGHT).to_numpy()
+        return _each_once(self._table, weights) if sums_fit(weights) else None
 
 
-def _each_once(table: pa.Table) -> pa.Table:
-    """Each row once, with the sum of its weights, which does not leave 64 bits."""
+def sums_fit(weights: npt.NDArray[Any]) -> bool:
+    """Whether no sum of some of ``weights``, in whatever order they are added, leaves 64 bits."""
+    return float(np.abs(weights.astype(np.float64)).sum()) < SAFE_SUM
+
+
+def _each_once(table: pa.Table, weights: npt.NDArray[np.int64]) -> pa.Table:
+    """Each row once, with the sum of its ``weights``, which does not leave 64 bits, where that is not 0."""
     names = table.column_names[:-1]
-    found = grouping(table.select(names)) if names else None
+    if not names:
+        total = int(weights.sum())
+        return pa.Table.from_arrays([pa.array([total] * (total != 0), pa.int64())], schema=table.schema)
+    found = grouping(table.select(names))
     if found is None:
         sums = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-        return sums.rename_columns([*names, WEIGHT]).cast(table.schema)
+        table = sums.rename_columns([*names, WEIGHT]).cast(table.schema)
+        return _without(table, table.column(WEIGHT).to_numpy() == 0)
     if found.are_all_apart:
-        return table
-    summed = found.sums(table.column(WEIGHT).to_numpy())
-    return table.select(names).take(pa.array(found.firsts)).append_column(table.schema.field(WEIGHT), [summed])
+        return _without(table, weights == 0)
+    summed = found.sums(weights)
+    kept = np.flatnonzero(summed)
+    rows = table.select(names).take(pa.array(found.firsts[kept]))
+    return rows.append_column(table.schema.field(WEIGHT), [summed[kept]])
+
+
+def _without(table: pa.Table, gone: npt.NDArray[np.bool_]) -> pa.Table:
+    return table.filter(pa.array(~gone)) if gone.any() else table
 
 
 def arrow_columns(types: tuple[Base, ...], rows: list[Row]) -> list[pa.Array]:

@@ -4,19 +4,17 @@ A delta segment is also the changelog of its version: it stays when a merge has 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
-from typing import Literal
 
 import pyarrow as pa
-from attrs import evolve, frozen
+from attrs import evolve
 
 from ripplenest.data.order import Ordering, orderings
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
-from ripplenest.data.sums import sum_of
 from ripplenest.nrc.errors import LawBroken, StateError, WrongColumns
 from ripplenest.store.catalogue import Born, now
 from ripplenest.store.chain import (
@@ -35,9 +33,10 @@ from ripplenest.store.disk import Blob
 from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.making import Made, index_on, made_of
 from ripplenest.store.mapped import Mapped, lightened
-from ripplenest.store.merging import BUDGET, LITTLE, due, tier, worn
+from ripplenest.store.merging import LITTLE, tier
+from ripplenest.store.parts import Merge, Merger, Part, Parts
 from ripplenest.store.records import RESERVED, grouped
-from ripplenest.store.ref import Segments, sorted_runs
+from ripplenest.store.ref import Segments
 from ripplenest.store.segments import Pack, Reader, Segment, Stored
 from ripplenest.store.specs import (
     Access,
@@ -49,19 +48,7 @@ from ripplenest.store.specs import (
     unknown_table,
 )
 
-Merge = Literal["due", "all"]
 REMEMBERED = 1 << 15  # bytes of a blob that stays in memory when it was written; larger ones are mapped when asked for
-
-
-@frozen(eq=False)
-class _Part:
-    """Live segments in the making of a version: a sorted run that is ``stored`` already, or ``rows`` that are not yet
-    written, which become one."""
-
-    size: int
-    stored: Segments = ()
-    rows: Rows | None = None
-    is_delta: bool = False
 
 
 class Draft:
@@ -83,7 +70,7 @@ class Draft:
         merge: Merge | None = None,
         oldest: int = 0,
     ) -> None:
-        self._reader, self._merge = reader, merge
+        self._reader = reader
         self._n = head.version.n + 1
         self._next, self.rewritten = next_segment, 0
         name = f"{self._n:010d}-{token_hex(8)}"
@@ -102,14 +89,10 @@ class Draft:
         for table in change.dropped:
             self._dead += [segment.id for segment in live.pop(head.schema.ids[table], ())]
         changed = {*change.deltas, *change.indexes, *change.ordered, *written, *change.replaced}
-        for table in sorted(schema.tables if merge else changed):
-            if table not in schema.tables:
-                raise unknown_table(table, schema.tables)
-            delta = _delta(change, schema.tables[table])
-            if delta is not None and table in written:
-                raise LawBroken("rows of a table that come in two ways", where=table)
-            before = self._kept(change, schema, table, live)
-            live[schema.ids[table]] = (*self._advanced(schema, table, before, delta, change), *written.get(table, ()))
+        tables = [self._parts(change, schema, t, live, written) for t in sorted(schema.tables if merge else changed)]
+        self.rewritten += Merger(self._scan, room, merge, change.merged).run(tables, self.rewritten)
+        for parts in tables:
+            live[parts.id] = (*self._stored(parts), *written.get(parts.spec.name, ()))
         sealed = head.version.schema if schema is head.schema else schema.digest
         self.head = Head(self._version(head.version, change, sealed, live), schema, live)
 
@@ -180,53 +163,33 @@ class Draft:
         sealed = (changes, live_digest(live), schema, old.state)
         return Version(self._n, now(), change.source, change.seq, change.digest, note, *sealed)
 
-    def _advanced(
-        self, schema: Schema, table: str, live: tuple[Segment, ...], delta: Rows | None, change: Change
-    ) -> tuple[Segment, ...]:
-        """The live segments of ``table`` after ``delta`` was added and they were merged, each with every index."""
-        spec, table_id = schema.tables[table], schema.ids[table]
-        before = [_Part(sum(s.rows for s in run), stored=run) for run in sorted_runs(live)]
-        fresh = [] if delta is None else [_Part(len(delta), rows=delta, is_delta=True)]
-        after = self._merged(spec, before + fresh, change)
-        self._dead += [s.id for p in before if p not in after for s in p.stored]
-        for part in fresh:
+    def _parts(
+        self, change: Change, schema: Schema, table: str, live: Live, written: Mapping[str, Segments]
+    ) -> Parts:
+        """What ``table`` has with its delta. Raises StateError for one that is not there."""
+        if table not in schema.tables:
+            raise unknown_table(table, schema.tables)
+        spec = schema.tables[table]
+        delta = _delta(change, spec)
+        if delta is not None and table in written:
+            raise LawBroken("rows of a table that come in two ways", where=table)
+        before = self._kept(change, schema, table, live)
+        return Parts.of(spec, schema.ids[table], before, delta, change.cancelled.get(table, 0))
+
+    def _stored(self, parts: Parts) -> Segments:
+        """The live segments of a table once its ``parts`` are in packs, each with every index."""
+        spec, after = parts.spec, parts.after
+        self._dead += parts.gone
+        for part in parts.fresh:
             if part not in after:
-                self._write(part, spec, table_id, died=self._n)
-        kept = ([self._indexed(s, spec) for s in p.stored] or [self._write(p, spec, table_id)] for p in after)
+                self._write(part, spec, parts.id, died=self._n)
+        kept = ([self._indexed(s, spec) for s in p.stored] or [self._write(p, spec, parts.id)] for p in after)
         return tuple(s for segments in kept for s in segments)
-
-    def _merged(self, spec: TableSpec, parts: list[_Part], change: Change) -> list[_Part]:
-        cancelled = change.cancelled.get(spec.name, 0)
-        while places := self._due([p.size for p in parts], spec.name, change, cancelled):
-            cancelled = 0
-            full = [parts[i] for i in places]
-            tables = (table for p in full for table in self._tables(p))
-            rows = sum_of(spec.types, tables, self._room, spec.indexes[0] if spec.indexes else ())
-            parts = [p for p in parts if p not in full]
-            self.rewritten += len(rows)
-            if len(rows):
-                parts.append(_Part(len(rows), rows=rows))
-        return parts
-
-    def _due(self, sizes: list[int], table: str, change: Change, cancelled: int) -> list[int]:
-        """Which segments of a table to merge next, of which so many rows were ``cancelled``."""
-        if table in change.merged and len(sizes) > 1:
-            return list(range(len(sizes)))
-        if self._merge is None:
-            return worn(sizes, cancelled) or due(sizes, BUDGET - self.rewritten)
-        if self.rewritten >= BUDGET:
-            return []
-        return due(sizes, None) if self._merge == "due" else list(range(len(sizes))) * (len(sizes) > 1)
 
     def _scan(self, segment: Segment) -> pa.Table:
         return self._reader.scan(segment, self._layouts.get(segment.table, ()))
 
-    def _tables(self, part: _Part) -> Iterator[pa.Table]:
-        yield from map(self._scan, part.stored)
-        if part.rows is not None:
-            yield part.rows.arrow()
-
-    def _write(self, part: _Part, spec: TableSpec, table_id: int, died: int | None = None) -> Segment:
+    def _write(self, part: Part, spec: TableSpec, table_id: int, died: int | None = None) -> Segment:
         """Put ``part`` into its pack; one that is dead at birth is never probed and needs no index."""
         pack = self._deltas if part.is_delta or part.size <= LITTLE else self._merges  # a file less is a sync less
         assert part.rows is not None

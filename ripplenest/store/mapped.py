@@ -24,19 +24,14 @@ def lightened(table: pa.Table) -> pa.Table:
         return table
     weights = table.column(last)
     values = (weights.chunk(0) if weights.num_chunks == 1 else weights).to_numpy()
-    if (values == values[0]).all():
-        return table.remove_column(last).replace_schema_metadata({WEIGH: str(values[0])})
     least, most = int(values.min()), int(values.max())
-    narrow = next(t for t in _NARROW if _holds(t, least, most))
-    return table.set_column(last, WEIGHT, weights.cast(narrow))
+    if least == most:
+        return table.remove_column(last).replace_schema_metadata({WEIGH: str(least)})
+    narrow = next(t for t, (low, high) in _NARROW.items() if low <= least and most <= high)
+    return table.set_column(last, WEIGHT, pa.array(values.astype(narrow)))
 
 
-_NARROW = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-
-
-def _holds(t: pa.DataType, least: int, most: int) -> bool:
-    end: int = 1 << (t.bit_width - 1)
-    return -end <= least and most < end
+_NARROW = {t: (int(np.iinfo(t).min), int(np.iinfo(t).max)) for t in (np.int8, np.int16, np.int32, np.int64)}
 
 
 class Mapped:

@@ -11,8 +11,9 @@ from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import RipplenestError, StateError
 from ripplenest.store.catalogue import Catalogue
 from ripplenest.store.chain import Head
-from ripplenest.store.commit import Draft, Merge
+from ripplenest.store.commit import Draft
 from ripplenest.store.disk import Disk
+from ripplenest.store.parts import Merge
 from ripplenest.store.readable import Newest, Readable, check_batch, stale
 from ripplenest.store.specs import Change
 from ripplenest.store.staging import sweep

@@ -23,7 +23,7 @@ from support.states import MEMORY
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
-from ripplenest.store import Change, Disk, Snapshot, Store, TableSpec, commit, merging
+from ripplenest.store import Change, Disk, Snapshot, Store, TableSpec, merging, parts
 from ripplenest.store.chain import NO_SCHEMA, Head, first_version
 from ripplenest.store.commit import Draft
 from ripplenest.store.segments import Reader
@@ -172,7 +172,7 @@ def in_tier_0():
 
 def without_budget(monkeypatch, tier_rows):
     monkeypatch.setattr(merging, "TIER_ROWS", tier_rows)
-    monkeypatch.setattr(commit, "BUDGET", 10**9)
+    monkeypatch.setattr(parts, "BUDGET", 10**9)
 
 
 def test_the_tiers_that_are_used_are_rewritten_as_often_as_promised():
@@ -277,7 +277,7 @@ def test_few_rows_that_were_merged_lie_in_the_file_of_the_change():
 )
 def test_a_batch_rewrites_what_its_budget_pays_for_or_what_cannot_wait(monkeypatch, shape):
     monkeypatch.setattr(merging, "TIER_ROWS", 8)
-    monkeypatch.setattr(commit, "BUDGET", 100)
+    monkeypatch.setattr(parts, "BUDGET", 100)
     waited, forced = [], []
 
     def watched(sizes, budget):
@@ -289,13 +289,13 @@ def test_a_batch_rewrites_what_its_budget_pays_for_or_what_cannot_wait(monkeypat
         waited.append(not places and bool(merging.due(sizes, None)))
         return places
 
-    monkeypatch.setattr(commit, "due", watched)
+    monkeypatch.setattr(parts, "due", watched)
     table = Table()
     for batch in (INSERTS | UPDATES)[shape]():
         before = len(forced), table.rewritten
         table.apply(batch)
         if len(forced) == before[0]:
-            assert table.rewritten - before[1] <= commit.BUDGET
+            assert table.rewritten - before[1] <= parts.BUDGET
         table.check_segments(waiting=2)
     assert sum(waited) > 20 and len(forced) > 2, (sum(waited), forced)
     table.check_rows()
@@ -313,7 +313,7 @@ def left_to_merge(store):
 def filled(monkeypatch):
     """A store whose batches left much to merge, and by version the rows that "t" had then."""
     monkeypatch.setattr(merging, "TIER_ROWS", 8)
-    monkeypatch.setattr(commit, "BUDGET", 60)
+    monkeypatch.setattr(parts, "BUDGET", 60)
     chance, rows, seen = random.Random(3), Counter(), {}
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Store.open(folder) as store:
         store.commit(Change(tables=(SPEC, TableSpec("u", TYPES, ((1,),)), TableSpec("empty", TYPES))), 0)
@@ -336,7 +336,7 @@ def test_compaction_finishes_what_batches_left_and_disturbs_no_reader(filled, ev
     pinned = [store.snapshot(n) for n in range(2, last + 1, 10)]
     with Store.open(store.path) as other:
         elsewhere = other.snapshot()
-        assert store.compact(everything) == store.rewritten - before > commit.BUDGET
+        assert store.compact(everything) == store.rewritten - before > parts.BUDGET
         check_rows(elsewhere, seen[last])
         check_rows(other.snapshot(), seen[last])
     assert not left_to_merge(store)
