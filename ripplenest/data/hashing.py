@@ -244,8 +244,7 @@ def bits(column: pa.Array) -> U64:
 
 
 def whole_numbers(column: pa.Array) -> npt.NDArray[np.signedinteger] | None:
-    """The bits of ``column`` as numbers, which numpy compares several times faster than Arrow does; None where they
-    are not 32 or 64, or some values are NULL."""
+    """The values of ``column`` as numbers of as many bits, 32 or 64; None where they have others, or some are NULL."""
     whole = _WHOLE.get(column.type.id)
     if whole is None or column.null_count:
         return None

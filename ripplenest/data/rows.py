@@ -25,7 +25,8 @@ Row = tuple[object, ...]
 Pair = tuple[Row, int]
 WEIGHT = "w"
 MULTIPLICITY = "_multiplicity"  # what users call it
-SMALL = 512  # rows below which summing in Python beats Arrow's fixed cost
+SMALL = 256  # rows below which summing in Python beats Arrow's fixed cost
+DECIMAL = 6  # columns of numbers or texts take as long to become values of Python as one of decimals
 SAFE_SUM = 2.0**62  # total |w| below which no partial sum can leave 64 bits
 KEPT = 1 << 16  # rows with which is kept what was made of them: of more there is nothing to gain, and memory to lose
 T = TypeVar("T")
@@ -254,10 +255,16 @@ class Rows:
 
     def _grouped(self) -> pa.Table | None:
         """The table summed by Arrow, or None where Python must do it: few rows, Python rows, or sums near 64 bits."""
-        if self._summed or self._table is None or self._pairs is not None or len(self) < SMALL:
+        if self._summed or self._table is None or self._pairs is not None or len(self) * _cost(self.types) < SMALL:
             return None
         weights = self._table.column(WEIGHT).to_numpy()
         return _each_once(self._table, weights) if sums_fit(weights) else None
+
+
+@lru_cache(maxsize=4096)
+def _cost(types: tuple[Base, ...]) -> float:
+    """What a column of ``types`` costs in Python, on the average; one of numbers is 1."""
+    return sum(DECIMAL if t.kind == "decimal" else 1 for t in types) / max(len(types), 1)
 
 
 def sums_fit(weights: npt.NDArray[Any]) -> bool:

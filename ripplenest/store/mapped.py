@@ -50,8 +50,8 @@ class Mapped:
 
     @cached_property
     def _schema(self) -> pa.Schema:
-        stored = self._table.schema
-        return pa.schema([*(f for f in stored if f.name != WEIGHT), (WEIGHT, pa.int64())])
+        stored, weight = self._table.schema.remove_metadata(), pa.field(WEIGHT, pa.int64())
+        return stored.append(weight) if self._weight is not None else stored.set(len(stored) - 1, weight)
 
     def whole(self) -> pa.Table:
         """All rows, not copied. Raises CorruptState."""
