@@ -132,7 +132,9 @@ def same(a: pa.Array, b: pa.Array) -> npt.NDArray[np.bool_]:
     """a <=> b by element: NULL equals NULL, and NaN NaN, because canonical doubles are equal when their bits are."""
     of_a, of_b = _words(a), _words(b)
     if of_a is not None and of_b is not None and a.type == b.type:
-        alike: npt.NDArray[np.bool_] = np.logical_and.reduce([x == y for x, y in zip(of_a, of_b, strict=True)])
+        alike: npt.NDArray[np.bool_] = of_a[0] == of_b[0]
+        for x, y in zip(of_a[1:], of_b[1:], strict=True):
+            alike &= x == y
         return alike
     if pa.types.is_floating(a.type):
         a, b = a.view(pa.int64()), b.view(pa.int64())
