@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from ripplenest.store import Change, Disk, Store, commit, merging
+from ripplenest.store import Change, Disk, Store, commit, merging, parts
 
 
 class Death(BaseException):
@@ -65,7 +65,8 @@ def one_fate() -> Iterator[Fate]:
         patch.setattr(Store, "commit", committed)
         patch.setattr(merging, "FANOUT", 3)
         patch.setattr(merging, "TIER_ROWS", 4)
-        patch.setattr(commit, "BUDGET", 4)
+        patch.setattr(parts, "BUDGET", 4)
+        patch.setattr(parts, "LITTLE", 4)  # some are sums of their own
         patch.setattr(commit, "LITTLE", 2)  # some merges lie in a file of their own
         events = ("before_cursor_execute", "commit")
         for event in events:
