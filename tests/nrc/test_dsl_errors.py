@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+import ripplenest as rn
 from ripplenest import explain
 from ripplenest.nrc import types as t
 from ripplenest.nrc.errors import QueryError, TooBig, TooDeep, TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits, check_source
-from ripplenest.nrc.surface.python import Bag, view
+from ripplenest.nrc.surface.python import Bag, hints, view
 from ripplenest.nrc.syntax import Empty, Expr, Neg, Plus
 
 HEAD = """\
-import datetime, random, re, statistics, time, uuid
+import datetime, random, re, statistics, time, uuid, ripplenest as rn
 from ripplenest.nrc.surface.python import *
 
 @record
@@ -129,6 +130,9 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     # calls and names
     ("[m.nam for m in M]", "m.nam", UnknownName, "name, year, made, gen, tags"),
     ("[datetime.dat for m in M]", "datetime.dat", UnknownName, "has no 'dat'"),
+    ("[datetime.dat for m in M]", "datetime.dat", UnknownName, "possible date"),
+    ("rn.distinct(M)", "rn.distinct(M)", UnknownName, "possible `set(xs)`"),
+    ("[rn.coalese(m.gen, '') for m in M]", "rn.coalese(m.gen, '')", UnknownName, "possible coalesce"),
     ("[loop(m) for m in M]", "loop(x)", Unsupported, "calls itself"),
     ("[lazy(m) for m in M]", "lazy(m)", Unsupported, "takes *args"),
     ("[loop(m, 1) for m in M]", "loop(m, 1)", Unsupported, "does not fit loop(x)"),
@@ -372,3 +376,7 @@ def test_limits_of_helpers(load: Callable[[str], Any]) -> None:
         load(HEAD + f"def big(x):\n{lets}    return x\n\n" + VIEW.removeprefix(HEAD) + "[big(m.year) for m in M]\n")
     assert "    x = x + x\n" in str(caught.value)
     assert sys.getrecursionlimit() <= 1000
+
+
+def test_names_that_are_ours_need_no_hint() -> None:
+    assert not [name for name in hints.OURS if hasattr(rn, name)]

@@ -5,8 +5,10 @@ import builtins
 import datetime
 import sys
 import sysconfig
+from difflib import get_close_matches
+from types import ModuleType
 
-from ripplenest.nrc.errors import Unsupported
+from ripplenest.nrc.errors import UnknownName, Unsupported
 
 STANDARD = sysconfig.get_path("stdlib")
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
@@ -93,6 +95,39 @@ LIBRARIES: dict[str, str] = {
     "datetime.timedelta": "days in a field of their own; dates are compared, and have .year, .month and .day",
 }
 
+OURS = {  # what SQL and Spark call it: rn.…
+    "distinct": "`set(xs)`",
+    "unique": "`set(xs)`",
+    "count_distinct": "`len(set(xs))`",
+    "union": "`xs + ys`",
+    "union_all": "`xs + ys`",
+    "minus": "`rn.difference(xs, ys)`",
+    "join": "`[... for x in xs for y in ys if x.key == y.key]`",
+    "inner_join": "`[... for x in xs for y in ys if x.key == y.key]`",
+    "outer_join": "`rn.full_join(xs, ys, lambda x, y: ...)`",
+    "not_exists": "`not rn.exists(...)`",
+    "where": "`[x for x in xs if ...]`",
+    "filter": "`[x for x in xs if ...]`",
+    "select": "`[{'name': x.name} for x in xs]`",
+    "map": "`[f(x) for x in xs]`",
+    "len": "`len(xs)`",
+    "sum": "`sum(x.n for x in xs)`",
+    "min": "`min(x.n for x in xs)`",
+    "max": "`max(x.n for x in xs)`",
+    "any": "`any(... for x in xs)`",
+    "all": "`all(... for x in xs)`",
+    "mean": "`rn.avg(x.n for x in xs)`",
+    "groupby": "`rn.group_by(xs, lambda x: x.key)`",
+    "order_by": "`sorted(xs, key=...)`",
+    "sort": "`sorted(xs, key=...)`",
+    "limit": "`rn.top(n, xs, key=...)`",
+    "explode": "`for x in xs`, or `rn.flatten(xs)`",
+    "unnest": "`for x in xs`, or `rn.flatten(xs)`",
+    "collect_list": "the bag itself, as of `for key, rows in rn.group_by(...)`",
+    "if_null": "`rn.coalesce(a, b)`",
+    "nvl": "`rn.coalesce(a, b)`",
+}
+
 METHODS = {
     "strip": "`.strip(' ')`; without an argument Python strips all kinds of white space, the calculus spaces only",
     "lstrip": "`.strip(' ')`",
@@ -124,6 +159,13 @@ def unsupported(what: str, hint: str) -> Unsupported:
 def of_node(node: ast.AST) -> Unsupported:
     what, hint = NODES.get(type(node), (type(node).__name__, "comprehensions, dicts, tuples, fields and operators"))
     return unsupported(what, hint)
+
+
+def no_name(owner: ModuleType | type, name: str) -> UnknownName:
+    """The error for a ``name`` that a module or class does not hold, with what it may have been meant for."""
+    ours = owner.__name__ == __name__.partition(".")[0]
+    possible = [OURS[name]] if ours and name in OURS else get_close_matches(name, dir(owner))
+    return UnknownName(f"{owner.__name__} has no {name!r}", got=name, possible=possible or None)
 
 
 def of_operator(op: ast.AST) -> Unsupported:

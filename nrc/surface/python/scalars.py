@@ -11,7 +11,7 @@ import decimal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 
-from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported, WrongValue
+from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
 from ripplenest.nrc.scalars import coerce
 from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.readings import (
@@ -288,7 +288,7 @@ def attribute(of: Reading, name: str) -> Reading:
             raise TypeMismatch(f"a bag has no fields, its rows have: .{name}", got=describe(of), possible=[hint])
         case Static(ModuleType() | type() as owner):
             if not hasattr(owner, name):
-                raise UnknownName(f"{owner.__name__} has no {name!r}", got=name)
+                raise hints.no_name(owner, name)
             return settle(Static(getattr(owner, name)))
         case Untyped():
             raise untyped(of)
