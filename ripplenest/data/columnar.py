@@ -75,12 +75,14 @@ def _each_consolidated(types: tuple[Base, ...], tables: Sequence[pa.Table]) -> I
     is_sum = (many == sizes) & (np.bincount(owners[weights == 0], minlength=len(tables)) == 0)
     kept = np.flatnonzero((sums != 0) & ~is_sum[owners[firsts]])
     kept = kept[argsort(owners[firsts[kept]])]
-    rows = together.take(pa.array(firsts[kept]))
-    rows = rows.set_column(width, together.schema.field(width), pa.array(sums[kept]))
     ends = np.cumsum(np.bincount(owners[firsts[kept]], minlength=len(tables))).tolist()
-    for i, table in enumerate(tables):
-        start = ends[i - 1] if i else 0
-        yield Rows(types, table=table if is_sum[i] else rows.slice(start, ends[i] - start), summed=True)
+    for i, (table, start, end) in enumerate(zip(tables, [0, *ends], ends, strict=False)):
+        if is_sum[i]:
+            yield Rows(types, table=table, summed=True)
+            continue
+        own = kept[start:end]
+        rows = together.take(pa.array(firsts[own]))  # no slice of a table of all: who keeps one would keep them all
+        yield Rows(types, table=rows.set_column(width, together.schema.field(width), pa.array(sums[own])), summed=True)
 
 
 def chunks(rows: Rows, count: int) -> Iterator[Rows]:
