@@ -21,6 +21,7 @@ from attrs import evolve, frozen
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.delta.exists import asked, asked_dict
 from ripplenest.delta.semijoin import joined, joined_dict
 from ripplenest.nrc import folds
 from ripplenest.nrc.folds import EXTREME
@@ -70,12 +71,12 @@ class _Folded:
 def fuse(e: Expr) -> Expr:
     """A shredded term whose groups fold what is folded of their keys. Its variables are named apart, so that none that
     stands between a group and a fold is taken for one of the group."""
-    return _fuse(joined(unique_binders(simplify(_inlined(unique_binders(e))))), Around())
+    return _fuse(joined(asked(unique_binders(simplify(_inlined(unique_binders(e)))))), Around())
 
 
 def fuse_dict(d: DictExpr) -> DictExpr:
     """The same of a definition."""
-    apart = joined_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d)))))
+    apart = joined_dict(asked_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d))))))
     return rebuilt_dict(apart, Around(), _fuse)
 
 

@@ -3,24 +3,26 @@
     for s in φ_α(y ∈ (for y in e where k(y) = v … union …); any()) union for _ in p(s) union C
         ⟶ for g in γ_α(y ∈ e; k(y)) union for _ in p(g.k = v) union C
 
-where e depends on rows around it, v on others of them, C does not read s, and neither k nor … can fail. A key of γ is
-there once, so C is there as often. φ is read for each combination of what e and v depend on, which nothing else may
-join; γ is looked up by v.
+where e and v depend on several rows around them, C does not read s, and neither k nor … can fail. A key of γ is there
+once, so C is there as often; without a k it has one key, that a row is there. φ is read for each combination of what e
+and v depend on, which nothing else may join; γ is looked up by each of these. The fold may be ``count()`` that is asked
+to be more than 0, and other folds, which do not read s, may stand before p, as where two of them are asked together.
 
 Law (semijoin): ⟦joined e⟧ = ⟦e⟧.
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Sequence
 
 from attrs import evolve
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain
+from ripplenest.delta.exists import Equated, equated, is_presence
 from ripplenest.nrc.normal import conjuncts, is_total
-from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Pred, Proj, Tuple, Var
+from ripplenest.nrc.syntax import TRUE, Call, DictExpr, Elem, Expr, Fold, For, Group, Pred, Proj, Tuple, Var
 from ripplenest.nrc.walk import free_vars
 
-Key = tuple[str, Elem, Elem]  # a function, the value of a row that it compares, and what with
+Total = tuple[str, Group]  # a fold, and what its row is called
 
 
 def joined(e: Expr) -> Expr:
@@ -35,33 +37,59 @@ def joined_dict(d: DictExpr) -> DictExpr:
 
 def _joined(e: Expr, around: Around) -> Expr:
     match e:
-        case For(s, Group(_, _, _, None, (Fold(name, "any", ()),)) as g, For(_, Pred(cond), body)):
-            found = _join(s, g, Proj(Var(s), name), cond, around)
-            if found is not None and s not in free_vars(body):
-                source, conditions = found
-                return For(s, source, _where(conditions, _joined(body, around.where(s, around.row_of(source)))))
+        case For(s, Group(_, _, _, None, (Fold(name, "any" | "count" as fn, ()),)) as g, body):
+            between, below = _folds(body)
+            match below:
+                case For(_, Pred(cond), rest) if s not in free_vars(rest) | _read(between):
+                    found = _join(g, [*conjuncts(cond)], s, Proj(Var(s), name), fn, around)
+                    if found is not None:
+                        source, equal, others = found
+                        inner = _where(equal, _after(between, _where(others, rest)))
+                        return For(s, source, _joined(inner, around.where(s, around.row_of(source))))
     return rebuilt(e, around, _joined)
 
 
-def _join(s: str, g: Group, asked: Elem, cond: Elem, place: Around) -> tuple[Group, list[Elem]] | None:
-    """The keys ``s`` of what ``g`` asks for a row of, and the conditions on them and on what is around, where one of
-    these is ``asked``, that there is one. None where what γ is made of can fail, for rows that nobody asks for."""
-    others = [t for t in conjuncts(cond) if t != asked]
-    if asked not in conjuncts(cond) or any(s in free_vars(t) for t in others):
+def _folds(e: Expr) -> tuple[list[Total], Expr]:
+    """The folds, of one row each, that ``e`` begins with, and what is below them."""
+    found: list[Total] = []
+    while isinstance(e, For) and isinstance(e.source, Group) and e.source.keys is None:
+        found.append((e.var, e.source))
+        e = e.body
+    return found, e
+
+
+def _read(between: Sequence[Total]) -> frozenset[str]:
+    return frozenset[str]().union(*(free_vars(g) for _, g in between))
+
+
+def _after(between: Sequence[Total], e: Expr) -> Expr:
+    for s, g in reversed(between):
+        e = For(s, g, e)
+    return e
+
+
+def _join(
+    g: Group, conditions: list[Elem], s: str, answer: Elem, fn: str, place: Around
+) -> tuple[Group, list[Elem], list[Elem]] | None:
+    """The keys ``s`` of what ``g`` asks for a row of, the conditions on them, and those on what is around, where one of
+    ``conditions`` asks that the ``answer`` of ``fn`` says there is one. None where one row is all that is around, and
+    where what γ is made of can fail, for rows that nobody asks for."""
+    others = [t for t in conditions if not is_presence(t, answer, fn)]
+    if len(others) == len(conditions) or any(s in free_vars(t) for t in others):
         return None
     rows = chain(g.of, g.var)
-    inside, keys = [], list[Key]()
+    inside, keys = [], list[Equated]()
     own = frozenset(var for var, _ in rows.generators)
     around = frozenset[str]().union(*(free_vars(source) for _, source in rows.generators)) - own
     for t in (t for cond in rows.conditions for t in conjuncts(cond)):
         if free_vars(t) <= own | around:
             inside.append(t)
             continue
-        key = next(_keys(t, own), None)
+        key = next(equated(t, own), None)
         if key is None:
             return None
         keys.append(key)
-    if not around or all(free_vars(value) <= around for _, _, value in keys):
+    if len(around.union(*(free_vars(value) for _, _, value in keys))) < 2:
         return None
     for var, source in rows.generators:
         place = place.where(var, place.row_of(source))
@@ -69,9 +97,12 @@ def _join(s: str, g: Group, asked: Elem, cond: Elem, place: Around) -> tuple[Gro
         return None
     kept = evolve(rows, conditions=tuple(inside))
     names = [f"k{i}" for i in range(len(keys))]
-    head = Tuple(tuple((name, own_value) for name, (_, own_value, _) in zip(names, keys, strict=True)))
-    equal = (Call(fn, (Proj(Var(s), name), value)) for name, (fn, _, value) in zip(names, keys, strict=True))
-    return _grouped(g, kept, head), [*others, *equal]
+    fields = tuple((name, own_value) for name, (_, own_value, _) in zip(names, keys, strict=True))
+    head = Tuple(fields or (("there", TRUE),))
+    equal: list[Elem] = [
+        Call(op, (Proj(Var(s), name), value)) for name, (op, _, value) in zip(names, keys, strict=True)
+    ]
+    return _grouped(g, kept, head), equal, others
 
 
 def _grouped(g: Group, rows: Chain, head: Tuple) -> Group:
@@ -79,16 +110,7 @@ def _grouped(g: Group, rows: Chain, head: Tuple) -> Group:
     return Group(g.site, g.var, rows.term(head), keys, ())
 
 
-def _keys(t: Elem, own: Set[str]) -> Iterator[Key]:
-    """``t`` as an equality of a value of a row with something else."""
-    match t:
-        case Call("eq" | "same" as fn, (a, b)):
-            for value, other in ((a, b), (b, a)):
-                if free_vars(value) & own and free_vars(value) <= own and not free_vars(other) & own:
-                    yield fn, value, other
-
-
-def _where(conditions: list[Elem], body: Expr) -> Expr:
+def _where(conditions: Sequence[Elem], body: Expr) -> Expr:
     for cond in reversed(conditions):
         body = For("_", Pred(cond), body)
     return body

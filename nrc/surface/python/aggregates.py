@@ -19,8 +19,10 @@ from ripplenest.nrc.surface.readings import (
     Untyped,
     as_bag,
     describe,
+    guard,
     is_bag,
 )
+from ripplenest.nrc.syntax import For, Sng, Var
 
 Apply = Callable[[Static, Sequence[Element]], Reading]
 """A function that is known, on these arguments."""
@@ -74,6 +76,15 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
 def distinct(rows: Reading, scope: Scope) -> BagTerm:
     """{t for x in xs}"""
     return aggregates.distinct(as_bag(rows), scope.site, scope.session.names)
+
+
+def among(x: Reading, ys: BagTerm, scope: Scope) -> Element:
+    """``x in ys``: any(y == x for y in ys)"""
+    names = scope.session.names
+    y = names.fresh("y")
+    equal = scalars.apply("eq", [Element(Var(y), ys.type.row), x])
+    found = BagTerm(For(y, ys.expr, guard(equal, Sng(Var(y)), names)), ys.type)
+    return aggregates.folded("any", found, False, scope.site, names)
 
 
 def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> Element:

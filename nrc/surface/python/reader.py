@@ -68,7 +68,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.logic(op, [_condition(v, scope, hint) for v in values])
         case ast.Compare(left, ops, comparators):
             rights = [_right(op, c, scope) for op, c in zip(ops, comparators, strict=True)]
-            return scalars.compare(scope.read(left), ops, rights)
+            return scalars.compare(scope.read(left), ops, rights, lambda x, bag: aggregates.among(x, bag, scope))
         case ast.IfExp(test, body, orelse):
             return _conditional(_condition(test, scope), scope.read(body), scope.read(orelse), scope)
         case ast.JoinedStr(values):

@@ -20,6 +20,7 @@ from ripplenest.nrc.surface.readings import (
     Reading,
     Static,
     Untyped,
+    as_bag,
     describe,
     is_bag,
     merge,
@@ -154,26 +155,32 @@ def is_string(reading: Reading) -> bool:
     return isinstance(reading, Element) and isinstance(reading.type, Base) and reading.type.kind == "string"
 
 
-def compare(left: Reading, ops: Sequence[ast.cmpop], rights: Sequence[Reading | Sequence[Reading]]) -> Element:
+Among = Callable[[Reading, BagTerm], Element]
+"""Whether a value is one of the rows of a bag."""
+
+
+def compare(
+    left: Reading, ops: Sequence[ast.cmpop], rights: Sequence[Reading | Sequence[Reading]], among: Among
+) -> Element:
     """A chain of comparisons. A right side after ``in`` may be a sequence of its members."""
     results: list[Reading] = []
     before: Reading | Sequence[Reading] = left
     for op, right in zip(ops, rights, strict=True):
         if not isinstance(before, Reading):
             raise hints.unsupported("a comparison after `in (...)`", "two comparisons, joined by `and`")
-        results.append(_comparison(before, op, right))
+        results.append(_comparison(before, op, right, among))
         before = right
     first = results[0]
     assert isinstance(first, Element)
     return first if len(results) == 1 else fold("and", results)
 
 
-def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]) -> Element:
+def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading], among: Among) -> Element:
     match op:
         case ast.In():
-            return _member(left, right)
+            return _member(left, right, among)
         case ast.NotIn():
-            return apply("not", [_member(left, right, negated=True)])
+            return apply("not", [_member(left, right, among, negated=True)])
     assert isinstance(right, Reading)
     is_null = settle(right) == Untyped("None")
     match op:
@@ -189,13 +196,20 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
             return apply(COMPARISONS[type(op)], [left, right])
 
 
-def _member(left: Reading, right: Reading | Sequence[Reading], negated: bool = False) -> Element:
-    """x in (a, b); s in t for strings. ``negated``: it is asked whether it is none."""
+def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, negated: bool = False) -> Element:
+    """x in (a, b); x in ys for bags; s in t for strings. ``negated``: it is asked whether it is none."""
     if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset):
         right = [Static(v) for v in _ordered(right.value)]
     if isinstance(right, Reading):
         if is_bag(right):
-            raise _no_base(describe(right), f"`{'not ' * negated}rn.exists(y for y in ys if y == x)`")
+            bag = as_bag(right)
+            if settle(left) == Untyped("None"):
+                hint = f"`{'not ' * negated}rn.exists(y for y in ys if y is None)`"
+                raise Unsupported("a value is never equal to NULL", possible=[hint])
+            if isinstance(bag.type.row, Record) and bag.type.row.names:
+                of_values = f"`x {'not ' * negated}in [y.{bag.type.row.names[0]} for y in ys]`"
+                raise _no_base(describe(right), of_values)
+            return among(left, bag)
         return apply("contains", [right, left])
     if any(settle(r) == Untyped("None") for r in right):
         hint = "`x is not None and x not in (...)`" if negated else "`x is None or x in (...)`"

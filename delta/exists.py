@@ -1,0 +1,162 @@
+"""What asks whether a row fulfils a condition folds the rows that do, where the condition says how to find them.
+
+    for s in φ_α(x ∈ e; f: any(t)) union C[s.f]
+        ⟶  for s in φ_α(x ∈ (for x in e where t union sng⟨⟩); f: any()) union C[s.f]
+    for s in φ_α(x ∈ e; f: all(t)) union C[s.f]
+        ⟶  for s in φ_α(x ∈ (for x in e where not t union sng⟨⟩); f: any()) union C[not s.f]
+    φ_α(x ∈ (for x in e, s in φ_β(y ∈ e′; f: any()) where s.f union sng⟨⟩); any())
+        ⟶  φ_α(x ∈ (for x in e, y in e′ union sng⟨⟩); any())
+
+where t (of ``all``: not t, if t is never NULL) equates values of different rows, and e′ depends on something around x.
+As a condition it is a key by which rows are looked up; as what a fold is of it would be asked of every row for every
+place. ``any`` is true if t is true of some row, ``all`` false if t is not true of some, so NULL is as in a condition.
+What can fail stays where it is, since a condition is not asked of rows that others exclude.
+
+Law (exists): ⟦asked e⟧ = ⟦e⟧.
+"""
+
+from collections.abc import Iterator, Sequence, Set
+
+from attrs import evolve
+
+from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
+from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.nrc.normal import conjuncts, is_total
+from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Lit, Proj, Tuple, Var
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import may_be_null
+from ripplenest.nrc.walk import free_vars, rebuild, rebuild_elem
+
+Equated = tuple[str, Elem, Elem]  # a function, the value of a row that it compares, and what with
+
+
+def asked(e: Expr) -> Expr:
+    """``e``, a closed term whose variables are named apart, with such conditions where rows are looked up."""
+    return _asked(e, Around())
+
+
+def asked_dict(d: DictExpr) -> DictExpr:
+    """The same of a definition."""
+    return rebuilt_dict(d, Around(), _asked)
+
+
+def equated(t: Elem, own: Set[str]) -> Iterator[Equated]:
+    """``t`` as an equality of a value of the variables ``own`` with something else."""
+    match t:
+        case Call("eq" | "same" as fn, (a, b)):
+            for value, other in ((a, b), (b, a)):
+                if free_vars(value) & own and free_vars(value) <= own and not free_vars(other) & own:
+                    yield fn, value, other
+
+
+def is_presence(t: Elem, answer: Elem, fn: str) -> bool:
+    """Whether ``t`` is true where a row is there: the ``answer`` of any(), or that of count() being more than 0."""
+    if fn == "any":
+        return t == answer
+    match t:
+        case Call("not", (Call("eq", args),)):
+            return is_presence(Call("ne", args), answer, fn)
+        case Call("gt" | "ne", (a, Lit(0))) | Call("lt" | "ne", (Lit(0), a)):
+            return a == answer
+        case Call("ge", (a, Lit(1))) | Call("le", (Lit(1), a)):
+            return a == answer
+    return False
+
+
+def _asked(e: Expr, around: Around) -> Expr:
+    match e:
+        case For(s, Group(_, _, _, None, (Fold(name, "any" | "all" as fn, args),)) as g, body):
+            own = evolve(g, of=_asked(g.of, around))
+            found = _looked_up(own, args, fn == "all", around) or own
+            below = _negated(body, s, name) if found.folds[0].fn != fn else body
+            return For(s, found, _asked(below, around.where(s, around.row_of(found))))
+    return rebuilt(e, around, _asked)
+
+
+def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> Group | None:
+    """``g`` as a fold of the rows of which what it asks is true, or not true; None where that does not find them."""
+    rows = chain(g.of, g.var)
+    place = _inside(rows, around)
+    wanted: list[Elem] = []
+    for arg in args:
+        t = read(arg, {g.var: rows.head})
+        told = _not(t, place) if is_all else t
+        if told is None or not is_total(t, place.pi):
+            return None
+        wanted += conjuncts(told)
+    found = opened(evolve(rows, conditions=(*rows.conditions, *wanted), head=Tuple(())), around)
+    if not any(_finds(t, _own(found)) for t in found.conditions if t not in rows.conditions):
+        return None
+    return evolve(g, of=found.term(found.head), folds=(evolve(g.folds[0], fn="any", args=()),))
+
+
+def _finds(t: Elem, own: Set[str]) -> bool:
+    """Whether ``t`` equates a value of rows ``own`` with one of other rows."""
+    match t:
+        case Call("eq" | "same", (a, b)):
+            left, right = free_vars(a), free_vars(b)
+            return bool(left and right and not left & right and (left | right) & own)
+    return False
+
+
+def opened(rows: Chain, around: Around) -> Chain:
+    """``rows`` of which it is asked whether there are some, with the rows that they ask for as rows of the chain."""
+    for i, (s, source) in enumerate(rows.generators):
+        match source:
+            case Group(_, _, _, None, (Fold(name, "any" | "count" as fn, ()),)) as g if free_vars(g) - _own(rows):
+                inner = chain(g.of, g.var)
+                others = tuple(t for t in rows.conditions if not is_presence(t, Proj(Var(s), name), fn))
+                read_by = (*(e for _, e in rows.generators), *others, rows.head)
+                if len(others) == len(rows.conditions) or any(s in free_vars(t) for t in read_by):
+                    continue
+                generators = (*rows.generators[:i], *inner.generators, *rows.generators[i + 1 :])
+                found = evolve(rows, generators=generators, conditions=(*others, *_conditions(inner)))
+                if all(is_total(t, _inside(found, around).pi) for t in inner.conditions):
+                    return opened(found, around)
+    return rows
+
+
+def _conditions(rows: Chain) -> Iterator[Elem]:
+    return (t for cond in rows.conditions for t in conjuncts(cond))
+
+
+def _own(rows: Chain) -> frozenset[str]:
+    return frozenset(var for var, _ in rows.generators)
+
+
+def _inside(rows: Chain, place: Around) -> Around:
+    """Where the conditions of ``rows`` are."""
+    for var, source in rows.generators:
+        place = place.where(var, place.row_of(source))
+    return place
+
+
+def _not(t: Elem, place: Around) -> Elem | None:
+    """True where ``t`` is not, as what has conjuncts; None where ``t`` may be NULL."""
+    if may_be_null(elem_type(t, place.pi)):
+        return None
+    match t:
+        case Call("ne", args):
+            return Call("eq", args)
+        case Call("not", (inner,)):
+            return inner
+        case Call("or", args):
+            return Call("and", tuple(found for a in args if (found := _not(a, place)) is not None))
+        case _:
+            return Call("not", (t,))
+
+
+def _negated(e: Expr, s: str, name: str) -> Expr:
+    """``e`` with what ``s`` does not answer as the answer of it."""
+    answer = Proj(Var(s), name)
+    negated = Call("not", (answer,))
+
+    def elem(t: Elem) -> Elem:
+        if t in (answer, negated):
+            return negated if t == answer else answer
+        return Tuple(((name, negated),)) if t == Var(s) else rebuild_elem(t, elem)
+
+    def expr(e: Expr) -> Expr:
+        return rebuild(e, expr, elem, lambda d: d)  # definitions are closed
+
+    return expr(e)
