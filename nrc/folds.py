@@ -211,7 +211,7 @@ def unscaled(n: int, t: Base) -> int | Decimal:
     if t.kind == "long":
         return within(n, t)
     if abs(n) >= 10**t.precision:
-        raise EvaluationError("a sum beyond its type", wanted=f"at most {t.precision} digits: {t}")
+        raise EvaluationError("a sum or an average beyond its type", wanted=f"at most {t.precision} digits: {t}")
     return Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -t.scale))
 
 

@@ -229,6 +229,8 @@ def _to_decimal(obj: object, type: Base) -> Decimal | None:
     number = obj if isinstance(obj, Decimal) else Decimal(obj if obj.bit_length() <= 200 else "Infinity")
     if number.is_nan():
         raise _Misfit("a decimal has no NaN")
+    if isinstance(obj, Decimal) and number.is_infinite():
+        raise _Misfit("a decimal has no infinity")
     if number.is_infinite() or (number and number.adjusted() + 1 > type.precision - type.scale):
         raise _Misfit(f"more than {type.precision - type.scale} digits before the point")
     scaled = _scaled(number, type.scale)

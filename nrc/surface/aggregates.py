@@ -164,5 +164,6 @@ def _flat(e: Element, what: str) -> Element:
 def _plain(e: Element) -> Element:
     """A key or an argument, which is worked out for each row by itself."""
     if e.binds:
-        raise Unsupported("a key or an argument of a fold holds no bag", possible=["a bag of rows that have it"])
+        what, possible = "a key or an argument of a fold holds no bag", "a field of rows, `[{..., 'n': len(x.ys)} for x in xs]`"
+        raise Unsupported(what, possible=[possible])
     return e

@@ -98,7 +98,10 @@ def after_failure(policy: Policy, error: EvaluationError, work: "Work") -> Decis
     """
     if policy == "auto":
         return _again(work, f"the triggers met rows for which the view has no value: {error}")
-    error.possible = ('policy="auto", which recomputes: triggers also meet rows that no state holds together',)
+    error.possible = (
+        'policy="auto", which recomputes, and goes on if what the batch leads to has a value: '
+        "triggers also meet rows that no state holds together",
+    )
     raise error
 
 

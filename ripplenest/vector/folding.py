@@ -291,7 +291,8 @@ def _nearest(a: Answered, kept: Sequence[Integers]) -> pa.Array:
 
 def _sum(a: Answered, total: Ints, nothing: Bools) -> pa.Array:
     if a.type.kind == "decimal" and a.type.precision <= NARROW and (np.abs(total) >= 10**a.type.precision).any():
-        raise EvaluationError("a sum beyond its type", wanted=f"at most {a.type.precision} digits: {a.type}")
+        wanted = f"at most {a.type.precision} digits: {a.type}"
+        raise EvaluationError("a sum or an average beyond its type", wanted=wanted)
     return _column(total, a.type, nothing)
 
 

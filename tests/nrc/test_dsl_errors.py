@@ -98,6 +98,8 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[m.gen or 'a' for m in M]", "m.gen", TypeMismatch, "`rn.coalesce(x, y)`"),
     ("[1 for m in M if m.name.startswith(('a', 'b'))]", "m.name.startswith(('a', 'b'))", Unsupported, " or s.starts"),
     ("[m.year - m.name.upper() for m in M]", "m.year - m.name.upper()", TypeMismatch, "+` between strings"),
+    ("[m.name * m.name for m in M]", "m.name * m.name", TypeMismatch, "`*` is not between strings"),
+    ("[m.name % m.name for m in M]", "m.name % m.name", Unsupported, "`%` after a string"),
     ("[m.year - m.made for m in M]", "m.year - m.made", TypeMismatch, "- does not take these types"),
     ("[f'{m.year / 2}' for m in M]", "f'{m.year / 2}'", TypeMismatch, "{str(int(x))}"),
     ("[sum([m.year], 0) for m in M]", "sum([m.year], 0)", Unsupported, "rn.coalesce(sum("),

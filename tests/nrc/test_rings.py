@@ -90,6 +90,34 @@ def test_moments_are_of_rows_without_a_gap() -> None:
     assert found == {"n": 0, "x": None, "y": None, "x_x": None, "x_y": None, "y_y": None}
 
 
+@rn.ring
+class Every:
+    ok: bool = rn.combine(all)
+    some: bool = rn.combine(any)
+
+    @staticmethod
+    def lift(x):
+        return {"ok": x, "some": x}
+
+    @staticmethod
+    def times(a, b):
+        return {"ok": a.ok and b.ok, "some": a.some and b.some}
+
+
+@rn.record
+class Answer:
+    yes: bool | None
+
+
+@pytest.mark.parametrize("answers", [[True, None], [None], [None, False], [], [True, True]])
+def test_null_adds_nothing_to_truth(answers: list[bool | None]) -> None:
+    def agreed(A: Bag[Answer]):
+        return [rn.fold(Every, (a.yes for a in A))]
+
+    given = [Answer(yes=answer) for answer in answers]
+    assert view(agreed)(given) == agreed(given)
+
+
 @pytest.mark.parametrize("ring", RINGS, ids=lambda r: r.name)
 def test_ring_laws(ring: Any) -> None:
     """⊗ is associative and distributes over ⊕, of numbers that are not below 0.

@@ -60,6 +60,8 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Invert: ("~", "`not` before a condition"),
 }
 
+ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
+
 CALLS: dict[object, str] = {
     reversed: "`sorted(xs, key=..., reverse=True)`, how it is shown; bags have no order",
     enumerate: "the bag itself; bags have no order",
@@ -166,6 +168,11 @@ def no_name(owner: ModuleType | type, name: str) -> UnknownName:
     ours = owner.__name__ == __name__.partition(".")[0]
     possible = [OURS[name]] if ours and name in OURS else get_close_matches(name, dir(owner))
     return UnknownName(f"{owner.__name__} has no {name!r}", got=name, possible=possible or None)
+
+
+def symbol(op: ast.operator | ast.unaryop) -> str:
+    """An operator as it is written."""
+    return ARITHMETIC[type(op)] if type(op) in ARITHMETIC else OPERATORS[type(op)][0]
 
 
 def of_operator(op: ast.AST) -> Unsupported:

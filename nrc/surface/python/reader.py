@@ -255,8 +255,7 @@ def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
             a, b = as_bag(left), as_bag(right)
             return BagTerm(Product(a.expr, b.expr), Bag(Record((("_1", a.type.row), ("_2", b.type.row)))))
         case _:
-            symbol = hints.OPERATORS.get(type(op), ({ast.Div: "/", ast.Mod: "%"}.get(type(op), "?"), ""))[0]
-            raise hints.unsupported(f"the operator {symbol} between bags", "`+`, `-` and `*`")
+            raise hints.unsupported(f"the operator {hints.symbol(op)} between bags", "`+`, `-` and `*`")
 
 
 def _unary(op: ast.unaryop, operand: Reading) -> Reading:

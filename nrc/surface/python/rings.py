@@ -75,7 +75,8 @@ def _over(r: Ring, bag: BagTerm, var: str, factors: Sequence[Element], scope: Sc
     lifted = [_value(r, apply(Static(r.lift), [x])) for x in factors]
     made = reduce(lambda a, b: _value(r, apply(Static(r.times), [a, b])), lifted)
     columns = [_typed(r, c, project(made, c.name)) for c in r.columns]
-    total = _folded([folded(c.name, c.fold, [x]) for c, x in zip(r.columns, columns, strict=True)], bag, var, scope)
+    folds = [folded(c.name, c.fold, [_adding(c, x)]) for c, x in zip(r.columns, columns, strict=True)]
+    total = _folded(folds, bag, var, scope)
     if r.answer is not None:
         return apply(Static(r.answer), [total])
     return project(total, r.names[0]) if len(r.names) == 1 else total
@@ -96,6 +97,11 @@ def _value(r: Ring, made: Reading) -> Element:
         what = f"lift and times of the ring {r.name} make a dict of its columns"
         raise TypeMismatch(what, wanted=", ".join(r.names), got=describe(found))
     return found
+
+
+def _adding(c: Column, x: Element) -> Element:
+    """What is NULL adds nothing: to ``all`` what is true."""
+    return scalars.apply("coalesce", [x, Static(True)]) if c.fold == "all" and may_be_null(x.type) else x
 
 
 def _typed(r: Ring, c: Column, x: Element) -> Element:

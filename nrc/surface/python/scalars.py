@@ -234,9 +234,12 @@ def binary(op: ast.operator, left: Reading, right: Reading) -> Element:
         raise hints.unsupported("`%` after a string", "an f-string, `f'{a} {b}'`")
     if isinstance(op, ast.Add) and all(text):
         return apply("concat", [left, right])
-    hint = "`a + str(b)`, or an f-string" if isinstance(op, ast.Add) else "`+` between strings"
-    raise TypeMismatch("a string beside something else", wanted="strings", possible=[hint],
-                       got=f"{describe(settle(left))} and {describe(settle(right))}")
+    got = f"{describe(settle(left))} and {describe(settle(right))}"
+    if not isinstance(op, ast.Add):
+        what = f"`{hints.symbol(op)}` is not between strings"
+        raise TypeMismatch(what, wanted="numbers", got=got, possible=["`+` between strings"])
+    possible = ["`a + str(b)`, or an f-string"]
+    raise TypeMismatch("a string beside something else", wanted="strings", got=got, possible=possible)
 
 
 def unary(op: ast.unaryop, operand: Reading) -> Element:
