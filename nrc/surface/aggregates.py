@@ -164,6 +164,6 @@ def _flat(e: Element, what: str) -> Element:
 def _plain(e: Element) -> Element:
     """A key or an argument, which is worked out for each row by itself."""
     if e.binds:
-        what, possible = "a key or an argument of a fold holds no bag", "a field of rows, `[{..., 'n': len(x.ys)} for x in xs]`"
-        raise Unsupported(what, possible=[possible])
+        possible = ["a field of the rows, `[{..., 'n': len(x.ys)} for x in xs]`"]
+        raise Unsupported("a key or an argument of a fold holds no bag", possible=possible)
     return e

@@ -81,6 +81,16 @@ class PublishedTable:
     removed: int = 0
 
 
+@frozen
+class Seen:
+    """A table that shows version ``there``, our last commit, which says so, and those of others since, newest first."""
+
+    table: Any
+    there: int
+    own: Commit
+    later: list[Commit]
+
+
 @frozen(slots=False)
 class Publisher:
     """Brings the table at ``uri`` to ``version`` of ``source``. The changes since ``oldest`` are known; ``rebuild``
@@ -106,19 +116,18 @@ class Publisher:
                     return self._once()
                 except self.library.exceptions.CommitFailedError:
                     continue  # somebody committed after the handle was opened: look at the table again
-        raise StateError("others keep committing to the Delta table", where=self._where, wanted="one publisher")
+        raise self._crowded
 
     def look(self) -> int | None:
         """The version that the table shows, None when there is none. Raises what ``publish`` raises because of what is
         there, and touches nothing."""
         with storage(self._where):
-            table = self._table()
-            if table is None:
+            seen = self._seen()
+            if seen is None:
                 check_folder(self.uri, self._where)
                 return None
-            there: int = table.transaction_version(self.app_id)
-            self._fault(there, *self._last(table))
-            return there
+            self._fault(seen.there, seen.own, seen.later)
+            return seen.there
 
     @property
     def _where(self) -> str:
@@ -138,14 +147,30 @@ class Publisher:
             raise StateError(what, where=self._where, wanted=self.source.part, got=part, possible=["another path"])
         return table
 
+    def _seen(self) -> Seen | None:
+        """Our table with the commit that made what the handle shows, None when there is none. The log that commits are
+        read from may have later ones than the handle, which is opened again then."""
+        for _ in range(ATTEMPTS):
+            table = self._table()
+            if table is None:
+                return None
+            there: int = table.transaction_version(self.app_id)
+            own, later = self._last(table)
+            if own.get(VERSION, there) == there:
+                return Seen(table, there, own, later)
+        raise self._crowded
+
+    @property
+    def _crowded(self) -> StateError:
+        return StateError("others keep committing to the Delta table", where=self._where, wanted="one publisher")
+
     def _once(self) -> PublishedTable:
-        table = self._table()
-        if table is None:
+        seen = self._seen()
+        if seen is None:
             return self._create()
-        there = table.transaction_version(self.app_id)
-        own, later = self._last(table)
-        fault = self._fault(there, own, later)
-        shown = there > self.version or (there == self.version and not fault and self._wrote(own))
+        table, there = seen.table, seen.there
+        fault = self._fault(there, seen.own, seen.later)
+        shown = there > self.version or (there == self.version and not fault and self._wrote(seen.own))
         if not self.rebuild and shown:
             return self._done("nothing", table.version(), version=there)
         why = self._why_whole(table, there, fault)

@@ -33,7 +33,7 @@ def listed(values: pa.Array, counts: Places, shape: OutputShape, most: int | Non
 def first_copies(counts: Places, most: int) -> Places:
     """Of rows that are there so often, how many of each are among the first ``most``."""
     before = np.cumsum(wide(counts)) - counts
-    return np.minimum(np.maximum(most - before, 0), counts).astype(np.int64)
+    return np.minimum(np.maximum(min(most, np.iinfo(np.int64).max) - before, 0), counts).astype(np.int64)
 
 
 def plain(values: pa.Array, t: Type) -> list[Any]:

@@ -102,5 +102,5 @@ class Upkeep(Writable):
 def check_keep(versions: int, least: int = 0) -> int:
     """A number of versions to keep. Raises StateError for one that is none."""
     if isinstance(versions, bool) or not isinstance(versions, int) or not least <= versions < 2**63:
-        raise StateError("not a number of versions to keep", wanted=f"{least} or more", got=versions)
+        raise StateError("not a number of versions to keep", wanted=f"{least} or more, of 64 bits", got=versions)
     return versions

@@ -76,6 +76,8 @@ TEXT = "relation R : Bag(⟨k: long⟩)\nview v = [x.k | x in R]"
 # By parameter: a call with it, and what is accepted. None stands for what the parameter has without a value.
 PARAMETERS: dict[str, tuple[Callable[[rn.Database, Any], object], Callable[[Any], bool]]] = {
     "history(limit)": (lambda db, x: db.history(x), lambda x: x is None or whole(x, 1)),
+    "limit of a view": (lambda db, x: db.view("related").limit(x), lambda x: whole(x, 0)),
+    "limit of a relation": (lambda db, x: db.relation("M").limit(x), lambda x: whole(x, 0)),
     "version_of": (lambda db, x: db.version_of(x), only(0)),
     "rollback": (lambda db, x: db.rollback(x), none),
     "compact(everything)": (lambda db, x: db.compact(x), only(True)),

@@ -503,6 +503,28 @@ def failing(_: object) -> None:
     raise StateError("no space")
 
 
+def test_who_publishes_at_the_same_time_is_no_copy(folder, monkeypatch):
+    """The log may have a later commit than the table that was opened: it is no version of another history."""
+    with opened(folder / "state") as db, opened(folder / "state") as other:
+        db.load("C", [ANN])
+        db.create(customers)
+        db.publish("customers", folder / "table")
+        table, races = Publisher._table, [other.catch_up]
+
+        def overtaken(self):
+            found = table(self)
+            while races:
+                races.pop()()
+            return found
+
+        monkeypatch.setattr(Publisher, "_table", overtaken)
+        with db.batch("s", 1) as b:
+            b.insert("C", [BOB])
+        assert not races and db.behind() == ()
+        races.append(other.catch_up)
+        assert db.behind() == ()
+
+
 def test_a_table_of_another_history_is_refused(folder, to):
     """A state that was restored, or copied, does not go on with what another one published under the same numbers."""
     path, rows = folder / "shop", [movie("lost", "Drama"), movie("found", "Drama")]
