@@ -10,7 +10,8 @@
 where t (of ``all``: not t, if t is never NULL) equates values of different rows, and e′ depends on something around x.
 As a condition it is a key by which rows are looked up; as what a fold is of it would be asked of every row for every
 place. ``any`` is true if t is true of some row, ``all`` false if t is not true of some, so NULL is as in a condition.
-What can fail stays where it is, since a condition is not asked of rows that others exclude.
+What can fail is asked then as conditions that can fail are, of rows that the others let through, as ``and`` of Python
+asks it; an equality that can fail finds nothing.
 
 Law (exists): ⟦asked e⟧ = ⟦e⟧.
 """
@@ -81,11 +82,13 @@ def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> 
     for arg in args:
         t = read(arg, {g.var: rows.head})
         told = _not(t, place) if is_all else t
-        if told is None or not is_total(t, place.pi):
+        if told is None:
             return None
         wanted += conjuncts(told)
-    found = opened(evolve(rows, conditions=(*rows.conditions, *wanted), head=Tuple(())), around)
-    if not any(_finds(t, _own(found)) for t in found.conditions if t not in rows.conditions):
+    found = opened(evolve(rows, conditions=(*rows.conditions, *wanted), head=Tuple(())))
+    own, inside = _own(found), _inside(found, around)
+    new = [t for t in found.conditions if t not in rows.conditions]
+    if not any(_finds(t, own) and is_total(t, inside.pi) for t in new):
         return None
     return evolve(g, of=found.term(found.head), folds=(evolve(g.folds[0], fn="any", args=()),))
 
@@ -99,7 +102,7 @@ def _finds(t: Elem, own: Set[str]) -> bool:
     return False
 
 
-def opened(rows: Chain, around: Around) -> Chain:
+def opened(rows: Chain) -> Chain:
     """``rows`` of which it is asked whether there are some, with the rows that they ask for as rows of the chain."""
     for i, (s, source) in enumerate(rows.generators):
         match source:
@@ -110,9 +113,7 @@ def opened(rows: Chain, around: Around) -> Chain:
                 if len(others) == len(rows.conditions) or any(s in free_vars(t) for t in read_by):
                     continue
                 generators = (*rows.generators[:i], *inner.generators, *rows.generators[i + 1 :])
-                found = evolve(rows, generators=generators, conditions=(*others, *_conditions(inner)))
-                if all(is_total(t, _inside(found, around).pi) for t in inner.conditions):
-                    return opened(found, around)
+                return opened(evolve(rows, generators=generators, conditions=(*others, *_conditions(inner))))
     return rows
 
 

@@ -11,7 +11,7 @@ to be more than 0, and other folds, which do not read s, may stand before p, as 
 Law (semijoin): ⟦joined e⟧ = ⟦e⟧.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from attrs import evolve
 
@@ -78,17 +78,12 @@ def _join(
     if len(others) == len(conditions) or any(s in free_vars(t) for t in others):
         return None
     rows = chain(g.of, g.var)
-    inside, keys = [], list[Equated]()
     own = frozenset(var for var, _ in rows.generators)
     around = frozenset[str]().union(*(free_vars(source) for _, source in rows.generators)) - own
-    for t in (t for cond in rows.conditions for t in conjuncts(cond)):
-        if free_vars(t) <= own | around:
-            inside.append(t)
-            continue
-        key = next(equated(t, own), None)
-        if key is None:
-            return None
-        keys.append(key)
+    divided = _divided(rows, own, around)
+    if divided is None:
+        return None
+    inside, keys = divided
     if len(around.union(*(free_vars(value) for _, _, value in keys))) < 2:
         return None
     for var, source in rows.generators:
@@ -103,6 +98,21 @@ def _join(
         Call(op, (Proj(Var(s), name), value)) for name, (op, _, value) in zip(names, keys, strict=True)
     ]
     return _grouped(g, kept, head), equal, others
+
+
+def _divided(rows: Chain, own: Set[str], around: Set[str]) -> tuple[list[Elem], list[Equated]] | None:
+    """The conditions of ``rows`` on themselves and on what is ``around`` their sources, and those that equate them with
+    something else; None where one is neither."""
+    inside, keys = list[Elem](), list[Equated]()
+    for t in (t for cond in rows.conditions for t in conjuncts(cond)):
+        key = next(equated(t, own), None)
+        if free_vars(t) <= own | around:
+            inside.append(t)
+        elif key is not None:
+            keys.append(key)
+        else:
+            return None
+    return inside, keys
 
 
 def _grouped(g: Group, rows: Chain, head: Tuple) -> Group:
