@@ -1,6 +1,6 @@
 """What is bound around a place of a term, with the types of it: passes that make new terms ask what they are of."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import evolve, field, frozen
 
@@ -25,6 +25,13 @@ class Around:
     def where(self, var: str, t: Type) -> "Around":
         """Below a binder of ``var``, which is a ``t``."""
         return evolve(self, pi={**self.pi, var: t})
+
+    def inside(self, generators: Iterable[tuple[str, Expr]]) -> "Around":
+        """Below ``for x₁ in e₁ …``."""
+        place = self
+        for var, source in generators:
+            place = place.where(var, place.row_of(source))
+        return place
 
     def let(self, name: str, bound: Expr) -> "Around":
         """Below ``let name := bound in``."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from attrs import evolve, frozen
 
+from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Expr, For, Pred, Sng, Var
 from ripplenest.nrc.walk import replace_elem
@@ -16,6 +17,16 @@ class Chain:
     generators: tuple[tuple[str, Expr], ...]
     conditions: tuple[Elem, ...]
     head: Elem
+
+    @property
+    def own(self) -> frozenset[str]:
+        """x₁, …"""
+        return frozenset(var for var, _ in self.generators)
+
+    @property
+    def conjuncts(self) -> tuple[Elem, ...]:
+        """Its conditions, of which each is no ``and``."""
+        return tuple(t for cond in self.conditions for t in conjuncts(cond))
 
     def term(self, head: Elem) -> Expr:
         """The same with another head."""

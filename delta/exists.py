@@ -77,7 +77,7 @@ def _asked(e: Expr, around: Around) -> Expr:
 def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> Group | None:
     """``g`` as a fold of the rows of which what it asks is true, or not true; None where that does not find them."""
     rows = chain(g.of, g.var)
-    place = _inside(rows, around)
+    place = around.inside(rows.generators)
     wanted: list[Elem] = []
     for arg in args:
         t = read(arg, {g.var: rows.head})
@@ -85,10 +85,10 @@ def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> 
         if told is None:
             return None
         wanted += conjuncts(told)
-    found = opened(evolve(rows, conditions=(*rows.conditions, *wanted), head=Tuple(())))
-    own, inside = _own(found), _inside(found, around)
-    new = [t for t in found.conditions if t not in rows.conditions]
-    if not any(_finds(t, own) and is_total(t, inside.pi) for t in new):
+    found = opened(evolve(rows, conditions=(*rows.conjuncts, *wanted), head=Tuple(())))
+    inside = around.inside(found.generators)
+    new = [t for t in found.conditions if t not in rows.conjuncts]
+    if not any(_finds(t, found.own) and is_total(t, inside.pi) for t in new):
         return None
     return evolve(g, of=found.term(found.head), folds=(evolve(g.folds[0], fn="any", args=()),))
 
@@ -103,33 +103,19 @@ def _finds(t: Elem, own: Set[str]) -> bool:
 
 
 def opened(rows: Chain) -> Chain:
-    """``rows`` of which it is asked whether there are some, with the rows that they ask for as rows of the chain."""
+    """``rows`` of which it is asked whether there are some, on conditions of which none is an ``and``, with the rows that
+    they ask for as rows of the chain."""
     for i, (s, source) in enumerate(rows.generators):
         match source:
-            case Group(_, _, _, None, (Fold(name, "any" | "count" as fn, ()),)) as g if free_vars(g) - _own(rows):
+            case Group(_, _, _, None, (Fold(name, "any" | "count" as fn, ()),)) as g if free_vars(g) - rows.own:
                 inner = chain(g.of, g.var)
                 others = tuple(t for t in rows.conditions if not is_presence(t, Proj(Var(s), name), fn))
                 read_by = (*(e for _, e in rows.generators), *others, rows.head)
                 if len(others) == len(rows.conditions) or any(s in free_vars(t) for t in read_by):
                     continue
                 generators = (*rows.generators[:i], *inner.generators, *rows.generators[i + 1 :])
-                return opened(evolve(rows, generators=generators, conditions=(*others, *_conditions(inner))))
+                return opened(evolve(rows, generators=generators, conditions=(*others, *inner.conjuncts)))
     return rows
-
-
-def _conditions(rows: Chain) -> Iterator[Elem]:
-    return (t for cond in rows.conditions for t in conjuncts(cond))
-
-
-def _own(rows: Chain) -> frozenset[str]:
-    return frozenset(var for var, _ in rows.generators)
-
-
-def _inside(rows: Chain, place: Around) -> Around:
-    """Where the conditions of ``rows`` are."""
-    for var, source in rows.generators:
-        place = place.where(var, place.row_of(source))
-    return place
 
 
 def _not(t: Elem, place: Around) -> Elem | None:

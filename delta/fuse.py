@@ -149,7 +149,7 @@ def _folded(e: Group, g: Group, k: str, rows: Chain) -> _Folded | None:
         return None
     head = read(other.head, env)
     found = tuple(evolve(f, args=tuple(read(a, {e.var: head}) for a in f.args)) for f in e.folds)
-    known = free_vars(g.of) | {var for var, _ in rows.generators}
+    known = free_vars(g.of) | rows.own
     return _Folded(found, tuple(equal)) if all(free_vars(a) <= known for f in found for a in f.args) else None
 
 

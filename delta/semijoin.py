@@ -78,7 +78,7 @@ def _join(
     if len(others) == len(conditions) or any(s in free_vars(t) for t in others):
         return None
     rows = chain(g.of, g.var)
-    own = frozenset(var for var, _ in rows.generators)
+    own = rows.own
     around = frozenset[str]().union(*(free_vars(source) for _, source in rows.generators)) - own
     divided = _divided(rows, own, around)
     if divided is None:
@@ -86,9 +86,8 @@ def _join(
     inside, keys = divided
     if len(around.union(*(free_vars(value) for _, _, value in keys))) < 2:
         return None
-    for var, source in rows.generators:
-        place = place.where(var, place.row_of(source))
-    if not all(is_total(t, place.pi) for t in (*inside, *(own_value for _, own_value, _ in keys))):
+    inner = place.inside(rows.generators)
+    if not all(is_total(t, inner.pi) for t in (*inside, *(own_value for _, own_value, _ in keys))):
         return None
     kept = evolve(rows, conditions=tuple(inside))
     names = [f"k{i}" for i in range(len(keys))]
@@ -104,7 +103,7 @@ def _divided(rows: Chain, own: Set[str], around: Set[str]) -> tuple[list[Elem], 
     """The conditions of ``rows`` on themselves and on what is ``around`` their sources, and those that equate them with
     something else; None where one is neither."""
     inside, keys = list[Elem](), list[Equated]()
-    for t in (t for cond in rows.conditions for t in conjuncts(cond)):
+    for t in rows.conjuncts:
         key = next(equated(t, own), None)
         if free_vars(t) <= own | around:
             inside.append(t)
