@@ -103,8 +103,8 @@ def _finds(t: Elem, own: Set[str]) -> bool:
 
 
 def opened(rows: Chain) -> Chain:
-    """``rows`` of which it is asked whether there are some, on conditions of which none is an ``and``, with the rows that
-    they ask for as rows of the chain."""
+    """``rows`` of which it is asked whether there are some, with those that they ask for as rows of the chain. None of
+    their conditions is an ``and``."""
     for i, (s, source) in enumerate(rows.generators):
         match source:
             case Group(_, _, _, None, (Fold(name, "any" | "count" as fn, ()),)) as g if free_vars(g) - rows.own:
