@@ -19,11 +19,11 @@ from datetime import UTC, date, datetime
 from decimal import Context, Decimal
 from typing import Any, assert_never
 
-import attrs
 import numpy as np
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Row, Value
 from ripplenest.nrc.errors import EvaluationError, WrongColumns, WrongValue
+from ripplenest.nrc.instances import fields_of
 from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown, in_order
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
@@ -103,8 +103,9 @@ def _decimal_type(value: Decimal) -> Base | None:
 def to_value(obj: object, type: Type, where: str) -> Value:
     """``obj`` as a canonical value of ``type``; ``where`` is its place, such as ``rows[17]``.
 
-    Records come as mappings, attrs instances or (field, value) pairs; bags as iterables (a ``BagValue`` keeps its
-    multiplicities). Raises WrongColumns for missing or extra fields, WrongValue for anything else that does not fit.
+    Records come as mappings, as instances that name their fields (``instances.py``) or as (field, value) pairs; bags as
+    iterables (a ``BagValue`` keeps its multiplicities). Raises WrongColumns for missing or extra fields, WrongValue for
+    anything else that does not fit.
     """
     match type:
         case Base():
@@ -135,8 +136,9 @@ def _record(obj: object, type: Record, where: str) -> Row:
 def _fields(obj: object, type: Record, where: str) -> Mapping[Any, object]:
     if isinstance(obj, Mapping):
         return obj
-    if attrs.has(obj.__class__):
-        return {a.name: getattr(obj, a.name) for a in attrs.fields(obj.__class__)}
+    named = fields_of(obj)
+    if named is not None:
+        return named
     if isinstance(obj, tuple) and all(isinstance(p, tuple) and len(p) == 2 and isinstance(p[0], str) for p in obj):
         fields = dict(obj)
         if len(fields) == len(obj):
@@ -213,12 +215,16 @@ def _to_integer(obj: object, type: Base) -> int | None:
 
 
 def _to_double(obj: object, _: Base) -> float | None:
+    """Of integers those that stay what they are."""
     if isinstance(obj, bool) or not isinstance(obj, int | float):
         return None
     try:
-        return canonical_float(float(obj))
+        found = float(obj)
     except OverflowError:
         raise _Misfit("an integer beyond the range of doubles") from None
+    if isinstance(obj, int) and found != obj:
+        raise _Misfit("an integer that no double is equal to, which float(x) rounds")
+    return canonical_float(found)
 
 
 def _to_decimal(obj: object, type: Base) -> Decimal | None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TypeAlias
 
-import attrs
 import pyarrow as pa
 
 from ripplenest.data.columnar import without_gaps
@@ -21,6 +20,7 @@ from ripplenest.intake.messages import Json
 from ripplenest.intake.plain import from_arrow, from_python, named_fields
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first, shown
+from ripplenest.nrc.instances import field_names, fields_of
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.nrc.values import to_value
 
@@ -222,6 +222,8 @@ def _table(rows: object, where: str) -> pa.Table | None:
 
 
 def _python_rows(rows: object, where: str) -> Sequence[object]:
+    if fields_of(rows) is not None:
+        raise WrongValue("one row, not a collection of them", where=where, wanted=WANTED, possible=["[row]"])
     if isinstance(rows, str | bytes | dict | BagValue) or not isinstance(rows, Iterable):
         raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__)
     return rows if isinstance(rows, list | tuple) else list(rows)
@@ -235,7 +237,7 @@ def _is_tiny(given: object) -> bool:
         case dict():
             return all(map(_is_tiny, given.values()))
         case _:
-            return not attrs.has(type(given))
+            return field_names(type(given)) is None
 
 
 def _has_columns(table: pa.Table, row: Type) -> bool:

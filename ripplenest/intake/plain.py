@@ -13,20 +13,20 @@ from operator import attrgetter, itemgetter
 from types import NoneType
 from typing import assert_never
 
-import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ripplenest.data.levels import Bags, Level
 from ripplenest.data.rows import arrow_type, canonical_doubles
+from ripplenest.nrc.instances import field_names
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
 PLAIN: dict[str, frozenset[type]] = {
     "bool": frozenset({bool}),
     "int": frozenset({int}),
     "long": frozenset({int}),
-    "double": frozenset({float}),
+    "double": frozenset({float, int}),  # Arrow refuses integers that no double is equal to
     "decimal": frozenset({Decimal}),
     "string": frozenset({str}),
     "date": frozenset({date}),
@@ -53,15 +53,10 @@ def from_python(rows: Sequence[object], t: Type) -> Level | None:
 
 def named_fields(rows: Sequence[object]) -> dict[str, Sequence[object]] | None:
     """The values of each field of dicts with the same keys, or of records of one class; None of other rows."""
-    first, kind = (rows[0], type(rows[0])) if rows else ({}, dict)
-    if isinstance(first, dict):
-        names = list(first)
-    elif attrs.has(kind):
-        names = [a.name for a in attrs.fields(kind)]
-    else:
-        return None
+    first = rows[0] if rows else {}
+    names = tuple(first) if isinstance(first, dict) else field_names(type(first))
     try:
-        return dict(zip(names, _fields(rows, names), strict=True))
+        return None if names is None else dict(zip(names, _fields(rows, names), strict=True))
     except NotPlain:
         return None
 
@@ -135,7 +130,8 @@ def _fields(rows: Sequence[object], names: Sequence[str]) -> list[Sequence[objec
             return [list(map(itemgetter(name), rows)) for name in names]  # type: ignore[arg-type]
         except KeyError:
             raise NotPlain from None
-    if len(kinds) == 1 and attrs.has(kind := kinds.pop()) and {a.name for a in attrs.fields(kind)} == set(names):
+    own = field_names(kinds.pop()) if len(kinds) == 1 else None
+    if own is not None and set(own) == set(names):
         return [list(map(attrgetter(name), rows)) for name in names]
     raise NotPlain
 
@@ -225,7 +221,7 @@ def _alike(arrow: pa.DataType, t: Base) -> bool:
         case "int" | "long":
             return bool(pa.types.is_integer(arrow))
         case "double":
-            return bool(pa.types.is_floating(arrow))
+            return bool(pa.types.is_floating(arrow) or pa.types.is_integer(arrow))
         case "decimal":
             return bool(pa.types.is_decimal(arrow))
         case "string":

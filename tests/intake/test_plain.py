@@ -1,16 +1,20 @@
 """What columns take is what is read row by row; what they do not take is read, or refused, row by row."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import product
 from struct import pack
-from typing import Any
+from typing import Any, NamedTuple
 
+import attrs
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from pydantic import BaseModel
+from pyspark.sql import Row as SparkRow
 from support.edges import EDGES
 
 from ripplenest.data.columns import base_types
@@ -20,7 +24,7 @@ from ripplenest.data.rows import arrow_type
 from ripplenest.intake import ingest
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.plain import from_arrow, from_python
-from ripplenest.nrc.errors import RipplenestError
+from ripplenest.nrc.errors import RipplenestError, WrongValue
 from ripplenest.nrc.types import LONG, STRING, Bag, Base, Record, Type, nullable
 from ripplenest.nrc.values import NAN, to_value
 
@@ -129,6 +133,91 @@ def test_lists_of_one_size_are_taken_by_columns() -> None:
 
 ROW = Record((("a", Base("long")), ("r", Record((("b", Base("string", True)), ("c", Base("double")))))))
 ROWS = [{"a": i, "r": {"b": None if i % 3 == 0 else f"é{i}", "c": [0.5, -0.0, NAN][i % 3]}} for i in range(10)]
+
+
+@dataclass
+class DataInner:
+    b: str | None
+    c: float
+
+
+@dataclass
+class DataOuter:
+    a: int
+    r: DataInner
+    bag: list[DataInner]
+
+
+class TupleInner(NamedTuple):
+    b: str | None
+    c: float
+
+
+class TupleOuter(NamedTuple):
+    a: int
+    r: TupleInner
+    bag: list[TupleInner]
+
+
+class ModelInner(BaseModel):
+    b: str | None
+    c: float
+
+
+class ModelOuter(BaseModel):
+    a: int
+    r: ModelInner
+    bag: list[ModelInner]
+
+
+@attrs.define
+class AttrsInner:
+    b: str | None
+    c: float
+
+
+@attrs.define
+class AttrsOuter:
+    a: int
+    r: AttrsInner
+    bag: list[AttrsInner]
+
+
+CLASSES = [(DataOuter, DataInner), (TupleOuter, TupleInner), (ModelOuter, ModelInner), (AttrsOuter, AttrsInner)]
+DEEP = Record((*ROW.fields, ("bag", Bag(Record((("b", Base("string", True)), ("c", Base("double"))))))))
+DICTS = [{**row, "bag": [{"b": str(j), "c": j / 2} for j in range(i % 3)]} for i, row in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize(("outer", "inner"), [*CLASSES, (SparkRow, SparkRow)], ids=lambda cls: cls.__name__)
+def test_records_of_every_kind_are_the_rows_that_dicts_are(outer: Any, inner: Any) -> None:
+    def made(row: Any) -> Any:
+        return outer(a=row["a"], r=inner(**row["r"]), bag=[inner(**item) for item in row["bag"]])
+
+    rows = [made(row) for row in DICTS]
+    assert (from_python(rows, DEEP) is None) == (outer is SparkRow)
+    for some, same in ((rows, DICTS), (rows[:1], DICTS[:1]), ([rows[0], DICTS[1]], DICTS[:2])):
+        assert read_rows(some, DEEP, "rows").values == read_rows(same, DEEP, "rows").values
+    with pytest.raises(WrongValue, match=r"(?s)one row, not a collection of them.*\[row\]"):
+        read_rows(rows[0], DEEP, "rows")
+    strange = [outer(a=1, r=inner(b="x", c=0.5), bag=[inner(b="x", c=10**400)])] if inner is not ModelInner else []
+    for row in strange:
+        with pytest.raises(WrongValue, match=r"rows\[0\]\.bag\[0\]\.c"):
+            read_rows([row], DEEP, "rows")
+
+
+def test_integers_are_doubles_where_one_is_equal_to_them() -> None:
+    """By columns and one by one; what would be another number is refused."""
+    row = Record((("x", Base("double", True)),))
+    for good in (3, -(2**53), 2**60, 10**22):
+        for rows in ([{"x": good}] * 9, [{"x": good}], [{"x": good}, {"x": 0.5}, {"x": None}] * 3):
+            assert read(rows, row, True) == read(rows, row, False)
+            assert dict(read_rows(rows, row, "rows").values[0])["x"] == good  # type: ignore[call-overload]
+    assert from_python([{"x": 1}, {"x": 1.5}] * 9, row) is not None
+    assert from_arrow(pa.table({"x": pa.array([1, None], pa.int64())}), row) is not None
+    for bad in (2**53 + 1, -(2**62) - 1):
+        for given in ([{"x": bad}] * 9, [{"x": bad}], pa.table({"x": pa.array([bad] * 9, pa.int64())})):
+            with pytest.raises(WrongValue, match=r"rows\[0\]\.x: an integer that no double is equal to"):
+                read_rows(given, row, "rows")
 
 
 @pytest.mark.parametrize("kind", ["bool", "int", "long", "double", "string", "binary", "date", "timestamp"])

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
-import attrs
-
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
 from ripplenest.nrc.folds import MEAN, answer, halves_up
+from ripplenest.nrc.instances import fields_of
 from ripplenest.nrc.meanings import EXACT
 from ripplenest.nrc.ordering import Direction
 from ripplenest.nrc.types import DOUBLE
@@ -99,8 +98,9 @@ def rows_sorted(
 
 
 def _several(key: Any) -> tuple[Any, ...]:
-    if attrs.has(type(key)):
-        return tuple(v for v in attrs.astuple(key, recurse=False) if not isinstance(v, list))
+    named = fields_of(key)
+    if named is not None:
+        return tuple(v for v in named.values() if not isinstance(v, list))
     return key if isinstance(key, tuple) else (key,)
 
 
@@ -152,8 +152,9 @@ def _compared(rows: Iterable[T] | None, others: Iterable[T] | None, where: str) 
 
 def _told_apart(value: Any, where: str) -> Any:
     """What is the same of equal values: of one NaN and another, of a record and a dict with its fields."""
-    if attrs.has(type(value)):
-        value = {a.name: getattr(value, a.name) for a in attrs.fields(type(value))}
+    named = fields_of(value)
+    if named is not None:
+        value = named
     match value:
         case Mapping():
             return tuple(sorted((name, _told_apart(v, where)) for name, v in value.items()))
