@@ -7,7 +7,8 @@
     φ_α(x ∈ (for x in e, s in φ_β(y ∈ e′; f: any()) where s.f union sng⟨⟩); any())
         ⟶  φ_α(x ∈ (for x in e, y in e′ union sng⟨⟩); any())
 
-where t (of ``all``: not t, if t is never NULL) equates values of different rows, and e′ depends on something around x.
+where t (of ``all``: not t, if t is never NULL) equates values of different rows, or each of its alternatives does, and
+e′ depends on something around x.
 As a condition it is a key by which rows are looked up; as what a fold is of it would be asked of every row for every
 place. ``any`` is true if t is true of some row, ``all`` false if t is not true of some, so NULL is as in a condition.
 What can fail is asked then as conditions that can fail are, of rows that the others let through, as ``and`` of Python
@@ -94,11 +95,13 @@ def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> 
 
 
 def _finds(t: Elem, own: Set[str]) -> bool:
-    """Whether ``t`` equates a value of rows ``own`` with one of other rows."""
+    """Whether ``t`` equates a value of rows ``own`` with one of other rows, or each of its alternatives does."""
     match t:
         case Call("eq" | "same", (a, b)):
             left, right = free_vars(a), free_vars(b)
             return bool(left and right and not left & right and (left | right) & own)
+        case Call("or", args):
+            return all(any(_finds(c, own) for c in conjuncts(a)) for a in args)
     return False
 
 
@@ -127,8 +130,9 @@ def _not(t: Elem, place: Around) -> Elem | None:
             return Call("eq", args)
         case Call("not", (inner,)):
             return inner
-        case Call("or", args):
-            return Call("and", tuple(found for a in args if (found := _not(a, place)) is not None))
+        case Call("or" | "and" as fn, args):
+            parts = tuple(found for a in args if (found := _not(a, place)) is not None)
+            return Call("and" if fn == "or" else "or", parts)
         case _:
             return Call("not", (t,))
 

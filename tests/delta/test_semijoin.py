@@ -94,7 +94,7 @@ class SemiJoins(Queries):
         rows: Expr = Sng(Var(y))
         if fold.args:
             told = conjunction(conditions)
-            rows = Sng(Call("not", (told,)) if fold.fn == "all" else told)
+            rows = Sng(denied(told) if fold.fn == "all" else told)
         else:
             for cond in conditions:
                 rows = For("_", Pred(cond), rows)
@@ -128,12 +128,31 @@ class SemiJoins(Queries):
             if self.c.one_in(8):
                 b = Call("coalesce", (b, a))  # of both
             found.append(Call(self.c.pick(("eq", "eq", "same")), (a, b) if self.c.number(2) else (b, a)))
+        if len(found) > 1 and self.c.one_in(3):
+            first, second, *others = found
+            return [Call("or", (first, second)), *others]
         return found
 
 
 def conjunction(conditions: Iterable[Elem]) -> Elem:
     """All of them, or true."""
     return reduce(lambda a, b: Call("and", (b, a)), conditions, TRUE)
+
+
+def denied(t: Elem) -> Elem:
+    """Not true where ``t`` is true, as people write it."""
+    match t:
+        case Call("and" | "or" as fn, (a, b)):
+            return Call("or" if fn == "and" else "and", (denied(a), denied(b)))
+        case Call("eq", args):
+            return Call("ne", args)
+        case _:
+            return Call("not", (t,))
+
+
+def alternatives(e: Expr) -> int:
+    """Conditions of rows that are one of several."""
+    return sum(isinstance(n, Pred) and isinstance(n.cond, Call) and n.cond.fn == "or" for n in nodes(e))
 
 
 def names(t: Elem) -> set[str]:
@@ -178,6 +197,7 @@ def test_asked_is_what_it_was(case: Case) -> None:
     COUNTS["asked terms"] += 1
     COUNTS["asked"] += asked(flat) != flat
     COUNTS["of fewer groups"] += groups(asked(flat)) < groups(flat)
+    COUNTS["alternatives"] += alternatives(asked(flat)) > alternatives(flat)
 
 
 @law(made, examples=many(200, 3000))
@@ -249,6 +269,9 @@ def test_what_finds_nothing_stays_what_is_folded() -> None:
         of("any", Call("lt", (a, u))),
     ):
         assert asked(term) == term
+    equal, less = Call("eq", (a, u)), Call("lt", (a, u))
+    for t in (Call("or", (equal, less)), Call("or", (equal, fails)), Call("and", (less, Call("or", (less, equal))))):
+        assert asked(of("any", t)) == of("any", t)
     found_so = Call("and", (fails, Call("eq", (a, u))))
     for term in (of("any", found_so), of("any", Call("eq", (b, u))), of("all", Call("ne", (a, u)))):
         assert [n.folds[0].args for n in nodes(asked(term)) if isinstance(n, Group)] == [()]
@@ -358,7 +381,15 @@ def sought(P: Bag[Post], U: Bag[User]):
     return [u.tag for u in U if any(any(any(t == u.tag for t in q.tags) for q in P if q.id == p.id) for p in P)]
 
 
-@pytest.mark.parametrize("view", [unused, without, tagged, akin, sought])
+def either(P: Bag[Post], U: Bag[User]):
+    return [u.tag for u in U if any((t == u.tag and p.id > 60) or p.id == u.tag for p in P for t in p.tags)]
+
+
+def neither(P: Bag[Post]):
+    return [p.id for p in P if all((t != p.id or q.id == t) and (q.id != p.id or t != 7) for q in P for t in q.tags)]
+
+
+@pytest.mark.parametrize("view", [unused, without, tagged, akin, sought, either, neither])
 def test_what_any_and_all_ask_is_a_key(view: Callable[..., list[object]], tmp_path: Path) -> None:
     """What is equated is looked up, wherever it is said, and is what Python says of the same rows."""
     posts = [Post(n, [n, n + 2, n]) for n in range(100)]
@@ -384,3 +415,4 @@ def test_coverage() -> None:
         terms = COUNTS["terms"]
         assert COUNTS["joined"] > terms / 8 and COUNTS["inside"] > terms / 30 and COUNTS["there"] > terms / 3, COUNTS
         assert COUNTS["asked"] > terms / 8 and COUNTS["of fewer groups"] > terms / 30, COUNTS
+        assert COUNTS["alternatives"] > terms / 50, COUNTS
