@@ -41,7 +41,8 @@ def test_declaring_views_needs_no_database() -> None:
 
 def test_a_database_needs_no_spark() -> None:
     program = "import tempfile, ripplenest as rn\nwith rn.open(tempfile.mkdtemp(), engine='local') as db: db.version"
-    assert "sqlalchemy" in loaded(program) and not loaded(program) & {"pyspark", "deltalake", "typer"}
+    found = loaded(f"{program}\nimport sys; assert 'sqlalchemy.dialects.postgresql' not in sys.modules")
+    assert "sqlalchemy" in found and not found & {"pyspark", "deltalake", "typer"}
 
 
 def test_tasks_that_load_need_no_catalogue_and_no_compiler() -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.dialects.postgresql import OID
 from sqlalchemy.engine import URL, Connection, Dialect, Engine
 from sqlalchemy.pool import QueuePool
 
@@ -199,6 +198,8 @@ class Postgres(Backend):
     def place(self, c: Connection) -> Place:
         """The catalogue is the state, whatever folders and hosts there are: two folders with one schema have one
         history, and a schema that was dumped and restored has numbers of its own, unless at the same URL."""
+        from sqlalchemy.dialects.postgresql import OID  # noqa: PLC0415 - nobody else waits for its dialects
+
         allowed = sa.func.has_function_privilege("pg_control_system()", "execute")
         system = sa.func.pg_control_system().table_valued("system_identifier").c.system_identifier
         databases = sa.table("pg_database", sa.column("oid"), sa.column("datname")).c
