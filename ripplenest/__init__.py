@@ -13,6 +13,7 @@
 Each name is imported when it is first used: a program that only declares views loads no database.
 """
 
+import gc
 from pkgutil import resolve_name  # noqa: TID251 - of names in the table below
 from typing import TYPE_CHECKING
 
@@ -168,8 +169,18 @@ else:
     def __getattr__(name):
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = resolve_name(_HOMES[name])
+        found = globals()[name] = _imported(_HOMES[name])
         return found
+
+    def _imported(home):
+        """Modules are no garbage: to look for some, again and again while they are made, is a fifth of an import."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return resolve_name(home)
+        finally:
+            if collects:
+                gc.enable()
 
     def __dir__():
         return [*__all__]

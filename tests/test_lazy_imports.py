@@ -73,6 +73,25 @@ except SystemExit as end:
 # ---------------------------------------------------------------- the names
 
 
+@pytest.mark.parametrize("collects", [True, False])
+def test_whether_garbage_is_looked_for_stays_as_it_was(collects: bool) -> None:
+    """Also where an import fails."""
+    done = subprocess.run([sys.executable, "-P", "-c", f"""
+import gc, sys, ripplenest
+(gc.enable if {collects} else gc.disable)()
+ripplenest.record
+assert gc.isenabled() is {collects}
+sys.modules["ripplenest.state.report"] = None
+try:
+    ripplenest.Report
+except ImportError:
+    assert gc.isenabled() is {collects}
+else:
+    raise AssertionError
+"""], capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 def test_dir_shows_the_public_names() -> None:
     assert dir(ripplenest) == sorted(ripplenest.__all__)
 
