@@ -245,8 +245,13 @@ def test_a_file_of_bytes(tmp_path: Path) -> None:
 
 
 def test_a_python_file_that_ends_the_program(tmp_path: Path) -> None:
-    (tmp_path / "ends.py").write_text("raise SystemExit(7)")
-    assert ripplenest("check", tmp_path / "ends.py").exit_code == 7
+    """It was not read to its end, whatever it says; none of its codes is one of ours."""
+    file = tmp_path / "ends.py"
+    for ends, said in (("sys.exit(7)", "SystemExit: 7"), ("sys.exit()", "SystemExit")):
+        file.write_text(f"import sys\n{ends}")
+        done = ripplenest("check", file)
+        wanted = f"{file}:2: the file raised {said}; what runs and ends stands under if __name__"
+        assert (done.exit_code, done.stdout) == (2, "") and done.stderr.startswith(wanted)
 
 
 TEXT = """

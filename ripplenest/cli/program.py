@@ -18,6 +18,7 @@ import ripplenest as rn
 from ripplenest.cli.output import ended, escaped
 
 FILE = "FILE[:VIEW]"
+MAIN = 'if __name__ == "__main__":'
 GUARD = "__ripplenest_guard__"  # what the definition of a view is put under so that the file is read on
 
 
@@ -112,7 +113,7 @@ def _execute(path: Path, module: ModuleType) -> None:
         module.__loader__.exec_module(module)
     except rn.RipplenestError:
         raise
-    except Exception as error:  # a program of somebody else's may raise anything
+    except (Exception, SystemExit) as error:  # a program of somebody else's may raise anything, and may end
         raise Failed(escaped(_mistake(path, error))) from error
 
 
@@ -123,12 +124,13 @@ def _view_of(path: Path, error: rn.RipplenestError) -> str | None:
     return next((f.name for f in functions if any(d.lineno in lines for d in f.decorator_list)), None)
 
 
-def _mistake(path: Path, error: Exception) -> str:
+def _mistake(path: Path, error: BaseException) -> str:
     """Where a Python file is wrong, how, and its line: the last that ran, or the one that cannot be read."""
     match _frames(path, error), error:
         case [*_, frame], _:
             what = f"{path}:{frame.lineno}: the file raised {type(error).__name__}: {error}".rstrip(": ")
-            return f"{what}\n    {frame.line}"
+            ends = f"; what runs and ends stands under {MAIN}" if isinstance(error, SystemExit) else ""
+            return f"{what}{ends}\n    {frame.line}"
         case _, SyntaxError(lineno=int() as line):
             _, *shown, _ = "".join(traceback.format_exception_only(error)).splitlines()
             what = f"{path}:{line}:{error.offset or 1}: Python cannot read this file: {error.msg}"
@@ -136,6 +138,6 @@ def _mistake(path: Path, error: Exception) -> str:
     return f"{path}: Python cannot read this file: {error}"
 
 
-def _frames(path: Path, error: Exception) -> list[traceback.FrameSummary]:
+def _frames(path: Path, error: BaseException) -> list[traceback.FrameSummary]:
     """Those of the file itself, outermost first; none when it did not run."""
     return [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path.resolve())]
