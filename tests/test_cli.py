@@ -154,8 +154,8 @@ def test_a_file_that_fails_without_its_wrong_view(after: str, views: Path) -> No
 
 def test_a_file_is_run_once_and_leaves_nothing(views: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """As Python runs a script: nothing compiled is kept beside it, least of all what check makes of it."""
-    views.write_text(VIEWS.replace("m.gen ==", "m.genre ==") + "import os\nos.write(1, b'ran ')\n")
-    ripplenest("check", views)
+    views.write_text(VIEWS.replace("m.gen ==", "m.genre ==") + "import os\nos.write(1, b'ran ')\nprint('said')\n")
+    assert "said" not in ripplenest("check", views).stdout
     assert capfd.readouterr().out == "ran "
     views.write_text(VIEWS)
     ripplenest("explain", views)

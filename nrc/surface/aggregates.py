@@ -51,6 +51,14 @@ def distinct(bag: BagTerm, site: str, names: Names) -> BagTerm:
     return BagTerm(For(k, rows.expr, Sng(Proj(Var(k), "row"))), bag.type)
 
 
+def is_distinct(bag: BagTerm) -> bool:
+    """Whether ``distinct`` made it."""
+    match bag.expr:
+        case For(k, Group(_, _, _, (("row", _),), ()), Sng(Proj(Var(row), "row"))):
+            return k == row
+    return False
+
+
 def group_by(bag: BagTerm, key: Callable[[Element], Element], site: str, names: Names) -> BagTerm:
     """for k in γ_α(x ∈ e; key: k(x)) union for b in sng_ι(for x in e where k(x) ~ k.key union sng(x)) union
     sng(⟨_1: k.key, _2: b⟩): only which keys there are is not linear."""

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import StateError
-from ripplenest.nrc.text import show_type
+from ripplenest.nrc.text import part, show_type
 from ripplenest.reading.changed import Changed
 from ripplenest.reading.shown import dictionary_tables, flat_table
 from ripplenest.reading.touched import touched
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCANNED = 10_000  # stored rows that are read whole without a word
 
 
-@frozen(eq=False, slots=False)
+@frozen(eq=False, slots=False, repr=False)
 @public
 class Changes:
     """What changed in the versions (since, version]: signed rows of the flat part and of each dictionary by site, and
@@ -38,6 +38,9 @@ class Changes:
     _now: Shown
     _spark: "Callable[[], SparkSession]"
     _folder: str
+
+    def __repr__(self) -> str:
+        return f"<changes of {part(self._name)}, from version {self.since} to {self.version}>"
 
     @property
     def since(self) -> int:

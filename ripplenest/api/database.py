@@ -227,6 +227,8 @@ class Database:
         found = self._declared.view(text(name, "view: name"))
         if found is None and as_of is None:
             possible = [view.name for view in self._declared.every]
+            if name in self._declared.relations:
+                possible.insert(0, f"relation({name!r})")
             raise UnknownView("there is no such view", got=name, possible=possible)
         pieces = Pieces(self._declared, self._engines, self._policy)
         handle = ViewHandle(name, found, pieces, self._state.shown, lambda: self.spark, self._folder)

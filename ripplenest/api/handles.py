@@ -16,14 +16,14 @@ from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, UnknownView
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.text import show_type
-from ripplenest.nrc.types import Bag
+from ripplenest.nrc.types import Bag, Base, Record
 from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.plain import rows_of
 from ripplenest.reading.shown import dictionary_tables, flat_table
 from ripplenest.reading.some import row_with, rows_with, some_rows
 from ripplenest.schema.altered import Altered, added, renamed, widened
 from ripplenest.schema.relation import Relation
-from ripplenest.schema.shape import OutputShape, shapes
+from ripplenest.schema.shape import VALUE, OutputShape, shapes
 from ripplenest.state.pieces import Pieces
 from ripplenest.state.state import Shown
 from ripplenest.state.views import Kept, Waiting
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+WHOLE = {"long": "Int64", "int": "Int32"}  # of pandas, which makes floats of integers beside NULL
 BATCH = 65_536  # nested rows of one batch
 Show = Callable[[str, AsOf | None], Shown]
 
@@ -150,10 +151,14 @@ class Handle:
         return self.batches().read_all()
 
     def to_pandas(self) -> Any:
-        """All of ``batches`` as a pandas.DataFrame: inner bags as arrays of dicts. Raises EnvironmentProblem without
-        pandas."""
+        """All of ``batches`` as a pandas.DataFrame: inner bags as arrays of dicts. Integers that may be NULL are of the
+        types Int64 and Int32, which hold them as they are. Raises EnvironmentProblem without pandas."""
         optional("pandas", "to_pandas")
-        return self.to_arrow().to_pandas()
+        row = self.shape.row
+        fields = row.fields if isinstance(row, Record) else ((VALUE, row),)
+        found = {name: WHOLE.get(t.kind) for name, t in fields if isinstance(t, Base) and t.nullable}
+        whole = {name: kind for name, kind in found.items() if kind is not None}
+        return self.to_arrow().to_pandas(integer_object_nulls=True).astype(whole)
 
     def to_polars(self) -> Any:
         """All of ``batches`` as a polars.DataFrame. Raises EnvironmentProblem without polars."""

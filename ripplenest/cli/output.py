@@ -39,7 +39,12 @@ def print_json(value: object) -> None:
 
 def json_text(value: object) -> str:
     """JSON; what it has no form for (dates, decimals, bytes, numbers that are not finite) is a string."""
-    return printable(json.dumps(_finite(value), ensure_ascii=False, default=str))
+    return printable(json.dumps(_finite(value), ensure_ascii=False, default=_text))
+
+
+def _text(value: object) -> str:
+    """Binary is text in JSON, as where it comes from; bytes that are none are escaped."""
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _finite(value: Any) -> Any:

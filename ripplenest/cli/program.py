@@ -5,7 +5,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import SOURCE_SUFFIXES, SourceFileLoader  # noqa: TID251 - it runs the user's own file, as python FILE does
 from operator import itemgetter
 from pathlib import Path
@@ -106,11 +106,13 @@ def _module(path: Path, guarded: bool) -> ModuleType:
 
 
 def _execute(path: Path, module: ModuleType) -> None:
-    """Run a file with its folder first among those that imports come from. Raises errors of ours, and Failed."""
+    """Run a file with its folder first among those that imports come from; what it prints is not what a command prints,
+    and goes to stderr. Raises errors of ours, and Failed."""
     sys.path.insert(0, str(path.resolve().parent))
     assert isinstance(module.__loader__, _Loader)
     try:
-        module.__loader__.exec_module(module)
+        with redirect_stdout(sys.stderr):
+            module.__loader__.exec_module(module)
     except rn.RipplenestError:
         raise
     except (Exception, SystemExit) as error:  # a program of somebody else's may raise anything, and may end

@@ -19,7 +19,7 @@ MOMENT = "N|SOURCE:SEQ"
 ORDERED = 1_000  # flat rows up to which all rows are put in order before the first is printed
 VALUES: dict[str, Callable[[str], object]] = {  # by kind of a field, how a value is read that a shell gives
     "string": str, "int": int, "long": int, "double": float, "decimal": Decimal, "date": date.fromisoformat,
-    "timestamp": datetime.fromisoformat, "bool": {"true": True, "false": False}.__getitem__,
+    "timestamp": datetime.fromisoformat, "binary": str.encode, "bool": {"true": True, "false": False}.__getitem__,
 }  # fmt: skip
 _AS_OF = "The rows as they were at a version, or after a batch."
 AsOf = Annotated[Any, typer.Option("--as-of", metavar=MOMENT, parser=moment, help=_AS_OF)]

@@ -225,6 +225,8 @@ def test_relations_and_views_that_are_not_there(db):
             getattr(b, verb)("X", [])
     with refused(db, errors.UnknownView, "nothing", "customers"):
         db.view("nothing")
+    with refused(db, errors.UnknownView, "M", "relation('M'), customers"):
+        db.view("M")
 
 
 def test_views_that_do_not_fit(db):

@@ -2,9 +2,12 @@
 view is asked of random views (``support/programs.py``)."""
 
 import math
+import os
+import subprocess
 import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,6 +23,7 @@ import ripplenest as rn
 from ripplenest import Bag, Database, errors
 from ripplenest.version.lookups import Lookups
 
+CONNECT = Path(sys.prefix) / "connect"  # where make test-long puts pandas
 EVE = customer(9, "Eve", [order(1, item(1, 2, ("z", "z"))), order(1)])
 
 
@@ -225,3 +229,49 @@ def test_a_multiplicity_below_0_has_no_nested_form(tmp_path: Any) -> None:
         db.load("D", [BOB])
         with pytest.raises(errors.EvaluationError, match="less than 0 times"):
             db.view("difference").to_arrow()
+
+
+@rn.record
+class Counted:
+    n: int | None
+    small: rn.Int | None
+    k: int
+    inside: Bag["Inner"]
+
+
+@rn.record
+class Inner:
+    m: int | None
+
+
+PANDAS = """
+import sys
+import pandas
+import ripplenest as rn
+
+with rn.open(sys.argv[1]) as db:
+    found = db.relation("R").to_pandas()
+    print(found.dtypes.astype(str).to_dict())
+    with db.batch() as b:
+        b.upsert("R", found)
+    print(dict(b.report.rows_in))
+    print(found["n"][0], found["inside"][0][0]["m"])
+"""
+
+
+@pytest.mark.long
+def test_integers_of_pandas_are_what_they_are(tmp_path: Path) -> None:
+    """Beyond 53 bits, beside NULL, at every depth; and what was read can be written."""
+    big = 2**53 + 1
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("R", Counted, key="k")
+        db.load("R", [Counted(big, 1, 1, [Inner(big), Inner(None)]), Counted(None, None, 2, [])])
+    path = os.pathsep.join(filter(None, (str(CONNECT), os.environ.get("PYTHONPATH"))))
+    program = [sys.executable, "-P", "-c", PANDAS, str(tmp_path / "state")]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    if "No module named 'pandas'" in done.stderr:
+        pytest.skip("pandas is not installed")
+    assert done.returncode == 0, done.stderr
+    types, written, values = done.stdout.splitlines()
+    assert types == "{'n': 'Int64', 'small': 'Int32', 'k': 'int64', 'inside': 'object'}"
+    assert written == "{}" and values == f"{big} {big}"

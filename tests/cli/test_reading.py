@@ -194,8 +194,8 @@ def test_what_is_not_there(state, run, args, said):
 
 
 def test_what_json_has_no_form_for():
-    value = {"nan": math.nan, "rows": [(math.inf, 1.5)], "bidi": "\u202e", "odd": "\ud800", "bytes": b"x"}
+    value = {"nan": math.nan, "rows": [(math.inf, 1.5)], "bidi": "\u202e", "odd": "\ud800", "bytes": b"x\xff"}
     text = json_text(value)
     found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert found == {"nan": "nan", "rows": [["inf", 1.5]], "bidi": "\u202e", "odd": "\ud800", "bytes": "b'x'"}
+    assert found == {"nan": "nan", "rows": [["inf", 1.5]], "bidi": "\u202e", "odd": "\ud800", "bytes": "x\\xff"}
     assert text.isprintable()

@@ -205,6 +205,14 @@ def test_records_of_every_kind_are_the_rows_that_dicts_are(outer: Any, inner: An
             read_rows([row], DEEP, "rows")
 
 
+def test_what_is_no_collection_yet_says_how_it_becomes_one() -> None:
+    row = Record((("x", Base("long")),))
+    with pytest.raises(WrongValue, match=r"(?s)one row, not a collection of them.*\[row\]"):
+        read_rows({"x": 1}, row, "rows")
+    with pytest.raises(WrongValue, match=r"(?s)not a collection of rows yet.*got +LazyFrame.*collect\(\)"):
+        read_rows(pl.LazyFrame({"x": [1]}), row, "rows")
+
+
 def test_integers_are_doubles_where_one_is_equal_to_them() -> None:
     """By columns and one by one; what would be another number is refused."""
     row = Record((("x", Base("double", True)),))

@@ -46,6 +46,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Global: ("a global statement", "a constant, read by its name"),
     ast.Nonlocal: ("a nonlocal statement", "a constant, read by its name"),
     ast.Pass: ("a pass statement", "`return [...]`"),
+    ast.Return: ("a return of nothing", "`return [... for x in xs]`"),
 }
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
@@ -58,6 +59,10 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.BitAnd: ("&", "`and` between conditions"),
     ast.BitXor: ("^", "`!=` between conditions"),
     ast.Invert: ("~", "`not` before a condition"),
+}
+OF_BAGS: dict[type[ast.AST], str] = {
+    ast.BitAnd: "`rn.intersect(xs, ys)`",
+    ast.BitOr: "`xs + ys`, or `set(xs + ys)`, which has each row once",
 }
 
 ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
@@ -132,11 +137,15 @@ OURS = {  # what SQL and Spark call it: rn.…
 
 METHODS = {
     "strip": "`.strip(' ')`; without an argument Python strips all kinds of white space, the calculus spaces only",
-    "lstrip": "`.strip(' ')`",
-    "rstrip": "`.strip(' ')`",
+    "lstrip": "`.strip(' ')`, of the spaces on both sides; or a field that has it",
+    "rstrip": "`.strip(' ')`, of the spaces on both sides; or a field that has it",
     "find": "`s in t`",
     "index": "`s in t`",
-    "count": "`len([x for x in xs if x == y])`",
+    "count": "of a bag `len([x for x in xs if x == y])`; of a string a field that has it",
+    "intersection": "`rn.intersect(xs, ys)`",
+    "union": "`set(xs + ys)`",
+    "issubset": "`all(x in ys for x in xs)`",
+    "issuperset": "`all(y in xs for y in ys)`",
     "format": "an f-string, `f'{a} {b}'`",
     "join": "`a + b`, or an f-string",
     "split": "a field that holds the parts as a bag",

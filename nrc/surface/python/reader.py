@@ -7,6 +7,7 @@ import ast
 from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
+from ripplenest.nrc.surface.aggregates import is_distinct
 from ripplenest.nrc.surface.python import aggregates, hints, inline, ranking, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
@@ -250,12 +251,16 @@ def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
             return plus(alike([left, right]), "the two sides of +")
         case ast.Sub():
             minuend, bag = alike([left, right])
+            if is_distinct(minuend) or is_distinct(bag):
+                what = "`-` of sets: it takes a row away that is not there, too, which is there -1 times then"
+                raise Unsupported(what, possible=["rn.difference(xs, ys)"])
             return plus([minuend, BagTerm(Neg(bag.expr), bag.type)], "the two sides of -")
         case ast.Mult():
             a, b = as_bag(left), as_bag(right)
             return BagTerm(Product(a.expr, b.expr), Bag(Record((("_1", a.type.row), ("_2", b.type.row)))))
         case _:
-            raise hints.unsupported(f"the operator {hints.symbol(op)} between bags", "`+`, `-` and `*`")
+            hint = hints.OF_BAGS.get(type(op), "`+`, `-` and `*`")
+            raise hints.unsupported(f"the operator {hints.symbol(op)} between bags", hint)
 
 
 def _unary(op: ast.unaryop, operand: Reading) -> Reading:

@@ -207,8 +207,10 @@ def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, neg
                 hint = f"`{'not ' * negated}rn.exists(y for y in ys if y is None)`"
                 raise Unsupported("a value is never equal to NULL", possible=[hint])
             if isinstance(bag.type.row, Record) and bag.type.row.names:
-                of_values = f"`x {'not ' * negated}in [y.{bag.type.row.names[0]} for y in ys]`"
-                raise _no_base(describe(right), of_values)
+                first = bag.type.row.names[0]
+                of_values = f"`x {'not ' * negated}in [y.{first} for y in ys]`"
+                of_several = f"`{'not ' * negated}any(y.{first} == a and ... for y in ys)`"
+                raise _no_base(describe(right), f"{of_values}, or for several values {of_several}")
             return among(left, bag)
         return apply("contains", [right, left])
     if any(settle(r) == Untyped("None") for r in right):
@@ -363,7 +365,8 @@ def condition(reading: Reading, hint: str = COMPARED) -> Element:
         raise TypeMismatch("a condition must be a boolean", wanted="bool", got=describe(reading), possible=possible)
     cond = _settled([reading])[0]
     if _base(cond).kind != "bool":
-        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[hint])
+        own = hint.replace("x != 0", "x != ''") if is_string(cond) else hint
+        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[own])
     return cond
 
 
