@@ -135,7 +135,8 @@ class Database:
         else:
             self._state.refresh()
         r = find_relation(self._declared.relations, name)
-        return RelationHandle(r.name, self._state.shown, lambda: self.spark, self._folder, partial(self._alter, r.name))
+        show, alter = self._state.relation, partial(self._alter, r.name)
+        return RelationHandle(r.name, show, lambda: self.spark, self._folder, alter)
 
     def _alter(self, name: str, what: str, change: Callable[[Relation], Altered]) -> int:
         """Give a relation other fields, and rebuild what reads few rows and must be. Returns the version."""

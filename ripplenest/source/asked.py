@@ -55,8 +55,11 @@ class Asked:
     def pinned(self) -> Pinned:
         """What there is to read. Raises UnknownName, StateError, CorruptState."""
         with self.store() as store:
-            shown = State(store).shown(self.name, self.as_of)
+            state = State(store)
+            shown = state.either(self.name, self.as_of)
             since = None if self.since == START else self.since
+            if since is not None and self.name in state.declared.relations:
+                state.check_same(state.declared.relations[self.name], since)
             return pinned(shown, self.path, self.layout, self.site, since, self.since is not None)
 
     def store(self) -> Store:

@@ -20,7 +20,7 @@ from ripplenest.schema.differing import other_rows
 from ripplenest.schema.relation import Relation, keys_of
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
-from ripplenest.state.stored import StoredPast, read, relation_of, shape_of_stored
+from ripplenest.state.stored import StoredPast, StoredWas, read, relation_of, shape_of_stored
 from ripplenest.state.views import Kept, Waiting, view_of
 from ripplenest.store.specs import Columns
 from ripplenest.version.folding import Fold
@@ -37,6 +37,20 @@ class Past:
 
 
 @frozen
+class Was:
+    """How relation ``name`` was declared until version ``died``, when it was dropped."""
+
+    name: str
+    died: int
+    relation: Relation
+
+    def is_like(self, r: Relation) -> bool:
+        """Whether ``r`` is declared as it was, so that it can be read as ``r``. What its rows had no value for is said
+        by the stored tables."""
+        return evolve(self.relation, fills=()) == evolve(r, fills=())
+
+
+@frozen
 class Declared:
     """The relations and views by name, those that wait, what views were before, and which bags of a relation that could
     be arrays are shredded. ``_pending`` are views that nobody has asked for yet: how each is declared, and
@@ -44,6 +58,7 @@ class Declared:
 
     relations: dict[str, Relation] = field(factory=dict)
     past: dict[str, Past] = field(factory=dict)
+    was: dict[str, Was] = field(factory=dict)
     unfolded: dict[str, tuple[str, ...]] = field(factory=dict)
     _views: dict[str, Kept] = field(factory=dict)
     _waiting: dict[str, Waiting] = field(factory=dict)
@@ -96,6 +111,8 @@ class Declared:
                 del self.unfolded[name]
             case "past":
                 del self.past[name]
+            case "was":
+                del self.was[name]
             case _:
                 raise AssertionError(f"{kind} is no declaration of its own")
 
@@ -111,6 +128,8 @@ class Declared:
                 self.unfolded[name] = read(f"unfolded:{name}", text, tuple[str, ...])
             case "past":
                 self.past[name] = _past(name, text)
+            case "was":
+                self.was[name] = _was(name, text)
             case _:
                 raise AssertionError(f"{kind} is no declaration of its own")
 
@@ -190,10 +209,26 @@ class Declared:
             return self.views[name].shape
         return self.waiting[name].shape if name in self.waiting else None
 
+    def owner(self, name: str, version: int) -> Past | Was | None:
+        """The view or relation that had a name at ``version``, and has it no longer, or not as it was."""
+        every: tuple[Past | Was, ...] = (*self.past.values(), *self.was.values())
+        ended = [x for x in every if x.name == name and version < x.died]
+        return min(ended, key=lambda x: x.died) if ended else None
+
     @property
     def folds(self) -> tuple[Fold, ...]:
         """The inner bags that can be arrays."""
         return tuple(Fold(r, root) for r in self.relations.values() for root in r.arrays)
+
+    def folds_at(self, version: int) -> tuple[Fold, ...]:
+        """Those that could be at ``version``, also of relations that were dropped since."""
+        names = {w.name for w in self.was.values() if version < w.died}
+        owners = [self.owner(name, version) for name in sorted(names)]
+        then = [owner.relation for owner in owners if isinstance(owner, Was)]
+        return (
+            *(f for f in self.folds if f.relation.name not in {r.name for r in then}),
+            *(Fold(r, root) for r in then for root in r.arrays),
+        )
 
     @property
     def folded(self) -> tuple[Fold, ...]:
@@ -285,13 +320,18 @@ def _other_definition(name: str, wanted: str | None = None, got: str | None = No
 def _declarations(meta: Mapping[str, str]) -> dict[tuple[Key, str], str]:
     """What is declared, by kind and name, in the order in which it can be read; of a view also whether it is behind."""
     found: dict[tuple[Key, str], str] = {}
-    kinds: tuple[Key, ...] = ("relation", "unfolded", "past", "view")
+    kinds: tuple[Key, ...] = ("relation", "unfolded", "past", "was", "view")
     for kind in kinds:
         found.update({(kind, name): text for name, text in named(meta, kind).items()})
     for name, version in named(meta, "behind").items():
         if ("view", name) in found:
             found["view", name] += f" {version}"
     return found
+
+
+def _was(name: str, text: str) -> Was:
+    stored = read(f"was:{name}", text, StoredWas)
+    return Was(stored.name, stored.died, relation_of(stored.name, stored.declared))
 
 
 def _past(name: str, text: str) -> Past:

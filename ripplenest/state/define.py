@@ -24,7 +24,7 @@ from ripplenest.schema.relation import keys_of, unique_columns
 from ripplenest.state.declared import Declared
 from ripplenest.state.notes import Kind, meta_key, note
 from ripplenest.state.state import State
-from ripplenest.state.stored import StoredPast, relation_text, stored_shape, write
+from ripplenest.state.stored import StoredPast, StoredWas, relation_text, stored_shape, write
 from ripplenest.state.tasks import Builds, Pending, is_by_tasks
 from ripplenest.state.views import OTHER_PROGRAM, Kept, Waiting, compiled, stored_text
 from ripplenest.store.layouts import grown
@@ -76,7 +76,8 @@ class Definitions:
                 possible = [f"drop({reader!r}) first" for reader in readers]
                 raise StateError("views read the relation", where=f"drop {name}", got=readers, possible=possible)
             tables = {*declared.relations[name].parts, *(f.table for f in declared.folds if f.relation.name == name)}
-            meta: Meta = {meta_key("relation", name): None, meta_key("unfolded", name): None}
+            undeclared: Meta = {meta_key("relation", name): None, meta_key("unfolded", name): None}
+            meta = {**undeclared, **self._was(name, snapshot)}
         else:
             old = self._known(name)
             tables = self._owned(old) - self._used(name)
@@ -208,8 +209,16 @@ class Definitions:
         return {m for view in self._declared.every if view.name != without for m in self._owned(view)}
 
     def _meta(self, view: Kept, old: Kept | Waiting | None, snapshot: Unfolding) -> Meta:
-        past = {} if old is None or old.shape == view.shape else self._past(old, snapshot)
+        same = old is not None and old.shape == view.shape and old.shape.shown == view.shape.shown
+        past = {} if old is None or same else self._past(old, snapshot)
         return {meta_key("view", view.name): view.text, meta_key("behind", view.name): None, **past}
+
+    def _was(self, name: str, snapshot: Unfolding) -> Meta:
+        """How a relation is declared until now, for the versions that are kept."""
+        died = snapshot.version + 1
+        gone = [key for key, was in self._declared.was.items() if was.died <= self.state.store.oldest]
+        text = write(StoredWas(name, died, relation_text(self._declared.relations[name])))
+        return {**{meta_key("was", key): None for key in gone}, meta_key("was", f"{died:012d}:{name}"): text}
 
     def _past(self, old: Kept | Waiting, snapshot: Unfolding) -> Meta:
         """What a view shows until now, for the versions that are kept; what was kept for others is forgotten."""

@@ -12,8 +12,9 @@ Kind = Literal[
     "rebuild", "replace", "drop", "alter", "index",
 ]  # fmt: skip
 # relation, view: how it is declared. unfolded: a relation's bags that are arrays no longer. behind: the last version
-# that a waiting view shows. past: what a view showed before it was dropped or defined anew. publish: a target.
-Key = Literal["relation", "view", "unfolded", "behind", "past", "publish"]
+# that a waiting view shows. past: what a view showed before it was dropped or defined anew. was: how a relation was
+# declared until it was dropped. publish: a target.
+Key = Literal["relation", "view", "unfolded", "behind", "past", "was", "publish"]
 LOADS = "load:"  # with the relation's name: the source of its load
 ROLLBACKS = "rollbacks"  # the one key without a name: a list of [version of the rollback, version that it went back to]
 

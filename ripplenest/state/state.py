@@ -10,8 +10,9 @@ from ripplenest.data.room import Room
 from ripplenest.errors import NotKept, Stale
 from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.errors import StateError, UnknownView
+from ripplenest.schema.relation import Relation, find_relation
 from ripplenest.schema.shape import OutputShape, shape_of_relation
-from ripplenest.state.declared import Declared
+from ripplenest.state.declared import Declared, Past, Was
 from ripplenest.state.notes import LOADS, note, rollbacks
 from ripplenest.state.views import Waiting
 from ripplenest.store.snapshot import Snapshot
@@ -64,7 +65,7 @@ class State:
     def read(self, found: Snapshot) -> Unfolding:
         """``found`` with everything that it declares known."""
         self.declared.read(found.meta)
-        return Unfolding(found, self.declared.folds)
+        return Unfolding(found, self.declared.folds_at(found.version))
 
     def refresh(self) -> int:
         """Read what was declared since, here or by another object; the version that declares it."""
@@ -83,15 +84,44 @@ class State:
             case version:
                 return version
 
+    def relation(self, name: str, as_of: AsOf | None = None) -> Shown:
+        """The relation ``name`` at ``as_of``. Raises UnknownRelation, and StateError for a version in which it was
+        declared otherwise, or something else had the name."""
+        tables = self.snapshot(as_of)
+        r = find_relation(self.declared.relations, name)
+        self.check_same(r, tables.version)
+        return Shown(shape_of_relation(r), tables)
+
+    def check_same(self, r: Relation, version: int) -> None:
+        """Raises StateError when something else had the name of relation ``r`` at ``version``, or it was declared
+        otherwise, and dropped since: its rows are not rows of ``r``."""
+        owner = self.declared.owner(r.name, version)
+        tables = self.store.snapshot(version)
+        if isinstance(owner, Was) and owner.is_like(r):
+            return
+        if owner is None and not any(tables.is_gone(part) for part in r.parts):
+            return
+        what, possible = "the relation was dropped since, and is declared otherwise now", "a declaration as it was then"
+        if isinstance(owner, Past):
+            what, possible = "a view had the name of the relation then", f"view({r.name!r}, as_of={version})"
+        got = f"version {version}"
+        raise StateError(what, where=f"relation {r.name}", got=got, possible=[possible, "a later version"])
+
+    def either(self, name: str, as_of: AsOf | None = None) -> Shown:
+        """The relation or view that is called so now, or was the last to be."""
+        self.refresh()
+        return self.relation(name, as_of) if name in self.declared.relations else self.shown(name, as_of)
+
     def shown(self, name: str, as_of: AsOf | None = None) -> Shown:
-        """The view or relation ``name`` at ``as_of``: what it is called now, also where it was defined otherwise then.
+        """The view ``name`` at ``as_of``: what it is called now, also where it was defined otherwise then.
 
         A view that waits is shown as it is in the last version that its maps are right for. Raises UnknownView, and
         StateError for a version that does not show it.
         """
         tables = self.snapshot(as_of)
-        if name in self.declared.relations:
-            return Shown(shape_of_relation(self.declared.relations[name]), tables)
+        if isinstance(self.declared.owner(name, tables.version), Was):
+            what, possible = "a relation had the name of the view then", ["a later version"]
+            raise StateError(what, where=f"view {name}", got=f"version {tables.version}", possible=possible)
         shape = self.declared.shape_at(name, None if as_of is None else tables.version)
         waiting = self.declared.waiting.get(name)
         if shape is not None and (waiting is None or shape != waiting.shape):

@@ -16,7 +16,7 @@ from cattrs.gen import make_dict_structure_fn
 from ripplenest.delta.compile import Options
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.serial import type_from_json, type_to_json
-from ripplenest.nrc.syntax import Keys
+from ripplenest.nrc.syntax import Keys, Sorting
 from ripplenest.nrc.types import Base, Label, Record
 from ripplenest.schema.relation import Relation
 from ripplenest.schema.shape import Dictionary, FlatPart, OutputShape
@@ -47,9 +47,12 @@ class StoredDictionary:
 
 @frozen
 class StoredShape:
+    """A state from before orders were stored says nothing of how rows are ``shown``, by path."""
+
     row: str
     flat: tuple[str, str]
     dictionaries: tuple[StoredDictionary, ...]
+    shown: tuple[tuple[tuple[str, ...], tuple[Sorting, ...]], ...] = ()
 
 
 @frozen
@@ -71,6 +74,15 @@ class StoredPast:
     died: int
     program: str
     shape: StoredShape
+
+
+@frozen
+class StoredWas:
+    """How a relation was declared until version ``died``, when it was dropped."""
+
+    name: str
+    died: int
+    declared: str
 
 
 def read(key: str, text: str, as_: type[T]) -> T:
@@ -106,17 +118,18 @@ def relation_of(name: str, text: str) -> Relation:
 
 
 def stored_shape(shape: OutputShape) -> StoredShape:
-    """How a shape is stored. Law: shape_of_stored(name, program, stored_shape(s)) = s."""
+    """How a shape is stored. Law: shape_of_stored(name, program, stored_shape(s)) = s, in the same order."""
     dictionaries = (StoredDictionary(d.table, type_to_json(d.stored), d.of_input) for d in shape.dictionaries)
     flat = (shape.flat.table, type_to_json(shape.flat.row))
-    return StoredShape(type_to_json(shape.row), flat, tuple(dictionaries))
+    return StoredShape(type_to_json(shape.row), flat, tuple(dictionaries), tuple(sorted(shape.shown.items())))
 
 
 def shape_of_stored(name: str, program: str, stored: StoredShape) -> OutputShape:
     """The shape that was stored. Raises CorruptState."""
     table, row = stored.flat
     dictionaries = tuple(_dictionary(name, d) for d in stored.dictionaries)
-    return OutputShape(name, type_from_json(stored.row), FlatPart(table, type_from_json(row)), dictionaries, program)
+    flat = FlatPart(table, type_from_json(row))
+    return OutputShape(name, type_from_json(stored.row), flat, dictionaries, program, shown=dict(stored.shown))
 
 
 def _dictionary(name: str, stored: StoredDictionary) -> Dictionary:

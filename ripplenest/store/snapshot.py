@@ -93,6 +93,11 @@ class Snapshot:
         """What ``table`` is made of."""
         return self._ref(self._table(table), self.segments(table))
 
+    def is_gone(self, table: str) -> bool:
+        """Whether the table of this name was dropped since; another one may have the name now."""
+        found = self._schema.table(table, self.version)
+        return found is not None and found.died is not None
+
     def size(self, table: str) -> int:
         """The entries of ``table``, told from the catalogue alone: at least its distinct rows, a few more between
         compactions."""

@@ -275,3 +275,53 @@ def test_what_cannot_be_sorted_is_refused_with_what_can() -> None:
     assert "sorted with the keyword desc" in of(word)
     with pytest.raises(QueryError, match="sorted by base values"):
         rn.parse("relation R : Bag(⟨a: Bag(long)⟩)\nview v = (R sorted a)")
+
+
+@rn.record
+class Dated:
+    cid: rn.Int
+    x: rn.Int
+
+
+@rn.view
+def falling(C: Bag[Dated]):
+    return rn.sorted([{"cid": c.cid, "x": c.x} for c in C], key=lambda c: c.x, desc=True)
+
+
+LATER = """
+relation C : Bag(⟨cid: int, x: int⟩)
+view positive = [ {cid: c.cid, x: c.x} | c in C, c.x >= 0 ]
+view falling = ([ {cid: c.cid, x: c.x} | c in C ] sorted cid)
+"""
+
+
+@pytest.mark.parametrize("how", ["dropped", "widened", "renamed", "replaced", "replaced by another order"])
+def test_older_versions_are_shown_in_the_order_that_they_had(how: str, tmp_path: Path) -> None:
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("C", Dated)
+        db.load("C", [{"cid": i, "x": i * i % 7} for i in range(6)])
+        db.create(falling)
+        version = db.version
+
+        def shown() -> Any:
+            then = db.view("falling", as_of=version)
+            return then.limit(2), then.rows(), then.to_arrow().to_pylist()
+
+        before = shown()
+        assert [row["x"] for row in before[1]] == [4, 4, 2, 2, 1, 0]
+        match how:
+            case "dropped":
+                db.drop("falling")
+            case "widened":
+                db.relation("C").widen("cid", int)
+            case "renamed":
+                db.relation("C").rename("x", "y")
+            case "replaced":
+                text = LATER.replace("view falling", "view other").replace("view positive", "view falling")
+                db.replace(rn.parse(text).view("falling"))
+            case _:
+                db.replace(rn.parse(LATER).view("falling"))
+                assert [row["cid"] for row in db.view("falling").rows()] == [*range(6)]
+        assert shown() == before
+    with rn.open(tmp_path / "s", engine="local") as db:
+        assert shown() == before
