@@ -74,7 +74,7 @@ def read(found: Pinned, task: int, window: int) -> Counter[str]:
 def test_every_layout(shop: Any, name: str, task: int, window: int) -> None:
     db, folder = shop
     for version in (db.version, db.version - 1):
-        shown = db._state.shown(name, version)
+        shown = db._state.either(name, version)
         handle = db.relation(name) if name in "CM" else db.view(name)
         rows = handle.as_of(version).to_arrow().to_pylist()
         assert read(pinned(shown, str(folder), "nested"), task, window) == Counter(map(text, rows))
@@ -89,13 +89,13 @@ def test_every_layout(shop: Any, name: str, task: int, window: int) -> None:
 def test_the_columns_are_known_without_a_row(shop: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asks for them may have little memory; tasks read."""
     db, folder = shop
-    wanted = pinned(db._state.shown(name), str(folder), "nested")
+    wanted = pinned(db._state.either(name), str(folder), "nested")
     batches = [batch for piece in wanted.pieces() for batch in wanted.batches(piece)]
     for read in ("scan", "part", "between", "probe"):
         monkeypatch.setattr(Reader, read, lambda *_: pytest.fail("rows are read"))
     assert {batch.schema for batch in batches} == {wanted.schema}
     for d in wanted.shape.dictionaries:
-        assert pinned(db._state.shown(name), str(folder), "dictionary", d.site.name).schema.names[0] == "label"
+        assert pinned(db._state.either(name), str(folder), "dictionary", d.site.name).schema.names[0] == "label"
 
 
 @pytest.mark.parametrize("name", [v.name for v in VIEWS])
@@ -103,7 +103,7 @@ def test_changes(shop: Any, name: str) -> None:
     """Nested rows with their multiplicity, and those of the tables; also after several versions."""
     db, folder = shop
     for since in (db.version - 1, db.version - 2):
-        then, now = db._state.shown(name, since), db._state.shown(name)
+        then, now = db._state.either(name, since), db._state.shown(name)
         change = nested_bag(now.shape, now.tables) - nested_bag(then.shape, then.tables)
         found = pinned(now, str(folder), "nested", since=since)
         (piece,) = found.pieces()
@@ -140,7 +140,7 @@ def test_refs_are_what_snapshots_have(shop: Any) -> None:
 def test_what_cannot_be_read(shop: Any) -> None:
     db, folder = shop
     with pytest.raises(errors.UnknownName, match="no such dictionary"):
-        pinned(db._state.shown("parts"), str(folder), "dictionary", "nothing")
+        pinned(db._state.either("parts"), str(folder), "dictionary", "nothing")
     with pytest.raises(errors.WrongValue, match="not what was handed on"):
         taken("{}")
 
@@ -154,7 +154,7 @@ def test_changes_that_a_bag_was_unfolded_in(tmp_path: Path) -> None:
         db.create(parts)  # which looks into orders
         with db.batch() as b:
             b.insert("C", [customer(9, "Drama", [order(91)])])
-        now = db._state.shown("C")
+        now = db._state.either("C")
         assert now.tables.tables.changed("C.orders/arrays", before).size  # type: ignore[attr-defined]
         found = read(pinned(now, str(tmp_path), "dictionary", "C.orders", before), 1, 1)
         assert list(found.values()) == [1] and "91" in next(iter(found))
