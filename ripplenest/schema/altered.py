@@ -99,6 +99,8 @@ def renamed(r: Relation, path: str, new: str) -> Altered:
     where, (*into, name) = f"relation {r.name}, rename {path}", _steps(r, path)
     if to_value(new, Base("string"), f"{where}: new name") == "":
         raise WrongValue("a field needs a name", where=where, got="an empty string")
+    if "." in new:
+        raise WrongValue("a point is between the names of a path", where=where, got=new, possible=["a name without one"])
 
     def called(fields: Fields) -> Fields:
         if not isinstance(_field(fields, name, where), Base):

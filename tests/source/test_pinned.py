@@ -103,7 +103,7 @@ def test_changes(shop: Any, name: str) -> None:
     """Nested rows with their multiplicity, and those of the tables; also after several versions."""
     db, folder = shop
     for since in (db.version - 1, db.version - 2):
-        then, now = db._state.either(name, since), db._state.shown(name)
+        then, now = db._state.either(name, since), db._state.either(name)
         change = nested_bag(now.shape, now.tables) - nested_bag(then.shape, then.tables)
         found = pinned(now, str(folder), "nested", since=since)
         (piece,) = found.pieces()
