@@ -100,7 +100,8 @@ def renamed(r: Relation, path: str, new: str) -> Altered:
     if to_value(new, Base("string"), f"{where}: new name") == "":
         raise WrongValue("a field needs a name", where=where, got="an empty string")
     if "." in new:
-        raise WrongValue("a point is between the names of a path", where=where, got=new, possible=["a name without one"])
+        what, possible = "a point is between the names of a path", ["a name without one"]
+        raise WrongValue(what, where=where, got=new, possible=possible)
 
     def called(fields: Fields) -> Fields:
         if not isinstance(_field(fields, name, where), Base):
