@@ -89,7 +89,8 @@ class State:
         declared otherwise, or something else had the name."""
         tables = self.snapshot(as_of)
         r = find_relation(self.declared.relations, name)
-        self.check_same(r, tables.version)
+        if as_of is not None:
+            self.check_same(r, tables.version)
         return Shown(shape_of_relation(r), tables)
 
     def check_same(self, r: Relation, version: int) -> None:
