@@ -99,9 +99,6 @@ def renamed(r: Relation, path: str, new: str) -> Altered:
     where, (*into, name) = f"relation {r.name}, rename {path}", _steps(r, path)
     if to_value(new, Base("string"), f"{where}: new name") == "":
         raise WrongValue("a field needs a name", where=where, got="an empty string")
-    if "." in new:
-        what, possible = "a point is between the names of a path", ["a name without one"]
-        raise WrongValue(what, where=where, got=new, possible=possible)
 
     def called(fields: Fields) -> Fields:
         if not isinstance(_field(fields, name, where), Base):

@@ -59,7 +59,7 @@ class Asked:
             shown = state.either(self.name, self.as_of)
             since = None if self.since == START else self.since
             if since is not None and self.name in state.declared.relations:
-                state.check_same(state.declared.relations[self.name], since)
+                state.check_same(state.declared.relations[self.name], store.snapshot(since))
             return pinned(shown, self.path, self.layout, self.site, since, self.since is not None)
 
     def store(self) -> Store:

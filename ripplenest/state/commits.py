@@ -331,8 +331,9 @@ class Commits:
 
     def _rollback(self, policy: Policy, to: int) -> int:
         snapshot = self.state.snapshot()
+        then = self.state.store.snapshot(to)
         for r in self._declared.relations.values():
-            self.state.check_same(r, to)
+            self.state.check_same(r, then)
         undoing = Undoing(self._declared, snapshot, to)
         how: Policy = policy if policy == "full" else "auto"
         decision = decide(how, Work(self._declared.plan(), snapshot.size, undoing.sizes))

@@ -90,14 +90,14 @@ class State:
         tables = self.snapshot(as_of)
         r = find_relation(self.declared.relations, name)
         if as_of is not None:
-            self.check_same(r, tables.version)
+            self.check_same(r, self.store.snapshot(tables.version))
         return Shown(shape_of_relation(r), tables)
 
-    def check_same(self, r: Relation, version: int) -> None:
-        """Raises StateError when something else had the name of relation ``r`` at ``version``, or it was declared
-        otherwise, and dropped since: its rows are not rows of ``r``."""
+    def check_same(self, r: Relation, tables: Snapshot) -> None:
+        """Raises StateError when something else had the name of relation ``r`` at the version of ``tables``, or it was
+        declared otherwise, and dropped since: its rows are not rows of ``r``."""
+        version = tables.version
         owner = self.declared.owner(r.name, version)
-        tables = self.store.snapshot(version)
         if isinstance(owner, Was) and owner.is_like(r):
             return
         if owner is None and not any(tables.is_gone(part) for part in r.parts):
