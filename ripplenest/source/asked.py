@@ -58,8 +58,8 @@ class Asked:
             state = State(store)
             shown = state.either(self.name, self.as_of)
             since = None if self.since == START else self.since
-            if since is not None and self.name in state.declared.relations:
-                state.check_same(state.declared.relations[self.name], store.snapshot(since))
+            if since is not None:
+                state.check_then(self.name, since)
             return pinned(shown, self.path, self.layout, self.site, since, self.since is not None)
 
     def store(self) -> Store:

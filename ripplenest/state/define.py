@@ -21,8 +21,8 @@ from ripplenest.run.joiner import Joiner
 from ripplenest.run.policy import Work
 from ripplenest.schema.altered import Altered
 from ripplenest.schema.relation import keys_of, unique_columns
-from ripplenest.state.declared import Declared
-from ripplenest.state.notes import Kind, meta_key, note
+from ripplenest.state.declared import Declared, Past, Was
+from ripplenest.state.notes import Key, Kind, meta_key, note
 from ripplenest.state.state import State
 from ripplenest.state.stored import StoredPast, StoredWas, relation_text, stored_shape, write
 from ripplenest.state.tasks import Builds, Pending, is_by_tasks
@@ -215,17 +215,22 @@ class Definitions:
 
     def _was(self, name: str, snapshot: Unfolding) -> Meta:
         """How a relation is declared until now, for the versions that are kept."""
-        died = snapshot.version + 1
-        gone = [key for key, was in self._declared.was.items() if was.died <= self.state.store.oldest]
-        text = write(StoredWas(name, died, relation_text(self._declared.relations[name])))
-        return {**{meta_key("was", key): None for key in gone}, meta_key("was", f"{died:012d}:{name}"): text}
+        died, declared = snapshot.version + 1, relation_text(self._declared.relations[name])
+        return {**self._ended("was", self._declared.was), **_ends("was", StoredWas(name, died, declared))}
 
     def _past(self, old: Kept | Waiting, snapshot: Unfolding) -> Meta:
-        """What a view shows until now, for the versions that are kept; what was kept for others is forgotten."""
-        died = snapshot.version + 1
-        gone = [key for key, past in self._declared.past.items() if past.died <= self.state.store.oldest]
-        found: Meta = {meta_key("past", key): None for key in gone}
-        if old.shape is not None:
-            stored = StoredPast(old.name, died, old.shape.fingerprint, stored_shape(old.shape))
-            found[meta_key("past", f"{died:012d}:{old.name}")] = write(stored)
-        return found
+        """What a view shows until now, for the versions that are kept."""
+        gone = self._ended("past", self._declared.past)
+        if old.shape is None:
+            return gone
+        shape = stored_shape(old.shape)
+        return {**gone, **_ends("past", StoredPast(old.name, snapshot.version + 1, old.shape.fingerprint, shape))}
+
+    def _ended(self, key: Key, known: Mapping[str, Past | Was]) -> Meta:
+        """What is forgotten, as no version that has it is kept."""
+        return {meta_key(key, name): None for name, x in known.items() if x.died <= self.state.store.oldest}
+
+
+def _ends(key: Key, stored: StoredPast | StoredWas) -> Meta:
+    """What something was until it ``died``."""
+    return {meta_key(key, f"{stored.died:012d}:{stored.name}"): write(stored)}

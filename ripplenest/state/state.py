@@ -87,11 +87,24 @@ class State:
     def relation(self, name: str, as_of: AsOf | None = None) -> Shown:
         """The relation ``name`` at ``as_of``. Raises UnknownRelation, and StateError for a version in which it was
         declared otherwise, or something else had the name."""
-        tables = self.snapshot(as_of)
+        found = self.store.snapshot(self.version_of(as_of))
+        tables = self.read(found)
         r = find_relation(self.declared.relations, name)
-        if as_of is not None:
-            self.check_same(r, self.store.snapshot(tables.version))
+        self.check_same(r, found)
         return Shown(shape_of_relation(r), tables)
+
+    def check_then(self, name: str, version: int) -> None:
+        """Raises StateError when what has this name now is not what had it at ``version``."""
+        r = self.declared.relations.get(name)
+        if r is None:
+            self._check_view(name, version)
+        else:
+            self.check_same(r, self.store.snapshot(version))
+
+    def _check_view(self, name: str, version: int) -> None:
+        if isinstance(self.declared.owner(name, version), Was):
+            what, possible = "a relation had the name of the view then", ["a later version"]
+            raise StateError(what, where=f"view {name}", got=f"version {version}", possible=possible)
 
     def check_same(self, r: Relation, tables: Snapshot) -> None:
         """Raises StateError when something else had the name of relation ``r`` at the version of ``tables``, or it was
@@ -120,9 +133,7 @@ class State:
         StateError for a version that does not show it.
         """
         tables = self.snapshot(as_of)
-        if isinstance(self.declared.owner(name, tables.version), Was):
-            what, possible = "a relation had the name of the view then", ["a later version"]
-            raise StateError(what, where=f"view {name}", got=f"version {tables.version}", possible=possible)
+        self._check_view(name, tables.version)
         shape = self.declared.shape_at(name, None if as_of is None else tables.version)
         waiting = self.declared.waiting.get(name)
         if shape is not None and (waiting is None or shape != waiting.shape):

@@ -11,6 +11,8 @@ import pytest
 
 import ripplenest as rn
 from ripplenest import Bag, errors
+from ripplenest.source.asked import Asked
+from ripplenest.state.define import Definitions
 
 
 @rn.record
@@ -69,11 +71,14 @@ SINCE = "the relation was dropped since, and is declared otherwise now"
 def refused_everywhere(db: rn.Database, name: str, version: int, what: str) -> None:
     """Read as it was, its changes and a rollback; nothing is changed by asking."""
     relation, before = db.relation(name), (db.version, db.relation(name).rows())
+    path = str(db._store.path)
     for ask in (
         lambda: relation.as_of(version).rows(),
         lambda: relation.as_of(version).to_arrow(),
         lambda: relation.changes(since=version).flat_to_arrow(),
         lambda: relation.changed_rows(since=version),
+        Asked.of({"path": path, "relation": name, "asOf": str(version)}).pinned,
+        Asked.of({"path": path, "relation": name, "layout": "flat", "since": str(version)}).pinned,
         lambda: db.rollback(version),
     ):
         with pytest.raises(errors.StateError, match=what):
@@ -135,6 +140,36 @@ def test_a_field_that_came_after_it_was_declared_again_is_not_of_before(tmp_path
         refused_everywhere(db, "P", first, SINCE)
 
 
+def test_what_an_earlier_release_dropped_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It did not say how that was declared."""
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("P", Place)
+        version = db.load("P", [ANN])
+        with monkeypatch.context() as earlier:
+            earlier.setattr(Definitions, "_was", lambda *_: {})
+            db.drop("P")
+        db.relation("P", Place)
+        refused_everywhere(db, "P", version, SINCE)
+
+
+def test_what_nothing_had_the_name_of_is_nothing(tmp_path: Path) -> None:
+    """A version between a drop and the next declaration; how it was declared is forgotten with the last version."""
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("P", Place)
+        version = db.load("P", [ANN])
+        between = db.drop("P")
+        db.relation("P", Number)
+        db.load("P", [{"name": "Zoe", "city": 1}])
+        db.rollback(between)
+        assert db.relation("P").rows() == [] and db.verify(deep=True).ok
+        assert [w.died for w in db._declared.was.values()] == [between]
+        db.vacuum(keep=0)
+        with pytest.raises(errors.NotKept):
+            db.relation("P").as_of(version)
+        gone = db.drop("P")
+        assert db.relations == () and [w.died for w in db._declared.was.values()] == [gone]
+
+
 def test_names_that_pass_from_views_to_relations_and_back(tmp_path: Path) -> None:
     with rn.open(tmp_path / "s", engine="local") as db:
         db.relation("P", Place)
@@ -150,4 +185,8 @@ def test_names_that_pass_from_views_to_relations_and_back(tmp_path: Path) -> Non
         db.create(X)
         with pytest.raises(errors.StateError, match="a relation had the name of the view then"):
             db.view("X").as_of(of_relation).rows()
+        with pytest.raises(errors.StateError, match="a relation had the name of the view then"):
+            db.view("X").changes(since=of_relation).flat_to_arrow()
+        with pytest.raises(errors.StateError, match="a relation had the name of the view then"):
+            Asked.of({"path": str(tmp_path / "s"), "view": "X", "layout": "flat", "since": str(of_relation)}).pinned()
         assert db.view("X", as_of=of_view).rows() == [{"a": "Bern", "b": "Ann"}]

@@ -295,6 +295,23 @@ view falling = ([ {cid: c.cid, x: c.x} | c in C ] sorted cid)
 """
 
 
+@rn.view
+def nested(C: Bag[Dated]):
+    return [{"x": c.x, "below": rn.sorted([d.cid for d in C if d.x < c.x], desc=True)} for c in C]
+
+
+def test_inner_bags_are_shown_in_the_order_that_they_had(tmp_path: Path) -> None:
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("C", Dated)
+        db.load("C", [{"cid": i, "x": i * i % 7} for i in range(6)])
+        db.create(nested)
+        version, before = db.version, db.view("nested").rows()
+        db.drop("nested")
+    with rn.open(tmp_path / "s", engine="local") as db:
+        assert db.view("nested", as_of=version).rows() == before
+        assert {"x": 4, "below": [4, 3, 1, 0]} in before
+
+
 @pytest.mark.parametrize("how", ["dropped", "widened", "renamed", "replaced", "replaced by another order"])
 def test_older_versions_are_shown_in_the_order_that_they_had(how: str, tmp_path: Path) -> None:
     with rn.open(tmp_path / "s", engine="local") as db:
