@@ -48,15 +48,7 @@ def distinct(bag: BagTerm, site: str, names: Names) -> BagTerm:
     """for k in γ_α(x ∈ e; row: x) union sng(k.row): each row once."""
     var, k = names.fresh("x"), names.fresh("k")
     rows = grouped(site, var, bag, [("row", _flat(Element(Var(var), bag.type.row), "rows to be told apart"))], ())
-    return BagTerm(For(k, rows.expr, Sng(Proj(Var(k), "row"))), bag.type)
-
-
-def is_distinct(bag: BagTerm) -> bool:
-    """Whether ``distinct`` made it."""
-    match bag.expr:
-        case For(k, Group(_, _, _, (("row", _),), ()), Sng(Proj(Var(row), "row"))):
-            return k == row
-    return False
+    return BagTerm(For(k, rows.expr, Sng(Proj(Var(k), "row"))), bag.type, is_set=True)
 
 
 def group_by(bag: BagTerm, key: Callable[[Element], Element], site: str, names: Names) -> BagTerm:

@@ -63,11 +63,13 @@ class Element:
 
 @frozen
 class BagTerm:
-    """A bag with its type, and how its rows are sorted where it is shown."""
+    """A bag with its type, and how its rows are sorted where it is shown. A set is what has each row once because the
+    program says so."""
 
     expr: Expr
     type: Bag
     sorted: tuple[Sorting, ...] = ()
+    is_set: bool = False
 
 
 @frozen

@@ -54,7 +54,7 @@ def _assign(targets: Sequence[ast.expr], value: Reading, scope: Scope, binds: li
         if isinstance(value, BagTerm) and not isinstance(value.expr, Rel | LetVar):
             name = scope.fresh(target.id)
             binds.append(Bind("let", name, value.expr))
-            value = BagTerm(LetVar(name), value.type)
+            value = BagTerm(LetVar(name), value.type, is_set=value.is_set)
         if isinstance(value, Element):
             check_limits(value.elem)  # substituted wherever the name is used
         scope = scope.bind({target.id: value})

@@ -7,7 +7,6 @@ import ast
 from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.aggregates import is_distinct
 from ripplenest.nrc.surface.python import aggregates, hints, inline, ranking, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
@@ -251,7 +250,7 @@ def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
             return plus(alike([left, right]), "the two sides of +")
         case ast.Sub():
             minuend, bag = alike([left, right])
-            if is_distinct(minuend) or is_distinct(bag):
+            if minuend.is_set or bag.is_set:
                 what = "`-` of sets: it takes a row away that is not there, too, which is there -1 times then"
                 raise Unsupported(what, possible=["rn.difference(xs, ys)"])
             return plus([minuend, BagTerm(Neg(bag.expr), bag.type)], "the two sides of -")
