@@ -156,8 +156,8 @@ class Handle:
         optional("pandas", "to_pandas")
         row = self.shape.row
         fields = row.fields if isinstance(row, Record) else ((VALUE, row),)
-        found = {name: WHOLE.get(t.kind) for name, t in fields if isinstance(t, Base) and t.nullable}
-        whole = {name: kind for name, kind in found.items() if kind is not None}
+        some = ((name, t.kind) for name, t in fields if isinstance(t, Base) and t.nullable)
+        whole = {name: WHOLE[kind] for name, kind in some if kind in WHOLE}
         return self.to_arrow().to_pandas(integer_object_nulls=True).astype(whole)
 
     def to_polars(self) -> Any:

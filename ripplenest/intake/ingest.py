@@ -224,10 +224,10 @@ def _table(rows: object, where: str) -> pa.Table | None:
 def _python_rows(rows: object, where: str) -> Sequence[object]:
     if isinstance(rows, Mapping) or fields_of(rows) is not None:
         raise WrongValue("one row, not a collection of them", where=where, wanted=WANTED, possible=["[row]"])
-    if callable(getattr(rows, "collect", None)):  # what is computed later, as a LazyFrame of polars
+    if not isinstance(rows, Iterable) and callable(getattr(rows, "collect", None)):  # as a LazyFrame of polars
         what, got = "not a collection of rows yet", type(rows).__name__
         raise WrongValue(what, where=where, wanted=WANTED, got=got, possible=["collect()"])
-    if isinstance(rows, str | bytes | dict | BagValue) or not isinstance(rows, Iterable):
+    if isinstance(rows, str | bytes | BagValue) or not isinstance(rows, Iterable):
         raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__)
     return rows if isinstance(rows, list | tuple) else list(rows)
 
