@@ -139,6 +139,13 @@ def prefixes(column: pa.Array, by: By) -> U64:
     return found
 
 
+def prefixes_by(table: pa.Table, every: Sequence[By]) -> U64:
+    """Those of the rows of ``table`` (c0…, w) by the first of the columns that order them; 0 where none does."""
+    if not every:
+        return np.zeros(table.num_rows, np.uint64)
+    return prefixes(table.column(every[0].column).combine_chunks(), every[0])
+
+
 def _of_texts(column: pa.Array) -> U64:
     """The first 8 bytes, filled up with zeros."""
     if not len(column):

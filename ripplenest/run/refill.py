@@ -25,8 +25,9 @@ from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.errors import LawBroken
 
 Some = tuple[Places, Places]  # places of rows, and how many copies of each
-ReadOn = Callable[[Rows, Places, Rows], First]
-"""Keys, how many copies are wanted of each, and the row of each at which they begin: the first of stored ⊎ Δ."""
+ReadOn = Callable[[Rows, Places, Rows, Rows], First]
+"""Keys, how many copies are wanted of each, the row of each at which they begin, and what of Δ is there or comes later:
+the first of stored ⊎ Δ."""
 
 
 @frozen
@@ -47,7 +48,7 @@ def refilled(name: str, o: Ordering, limit: int, held: Rows, changed: Rows, read
     bounds = step.bounds()
     below = step.below(bounds)
     known, open_ = step.at(bounds, step.missing(bounds, below))
-    more = step.read(open_, read_on)
+    more = step.read(open_, bounds, read_on)
     parts = [step.some(below), step.some(known), more.rows.arrow()]
     answer = Rows(held.types, table=pa.concat_tables(parts), summed=True)
     return Refilled(answer, answer.plus(before.negated()).consolidated(), more.read)
@@ -119,10 +120,15 @@ class _Step:
         enough = ends.counts >= wanted
         return (places[enough], wanted[enough]), (places[~enough], wanted[~enough])
 
-    def read(self, open_: Some, read_on: ReadOn) -> First:
+    def read(self, open_: Some, bounds: Places, read_on: ReadOn) -> First:
         """What comes from the bounds on that are not known to be enough."""
         places, wanted = open_
         if not len(places):
             return First(Rows.empty(self.rows.types), 0)
         start = Rows(self.rows.types, table=self.some((places, np.ones(len(places), np.int64))), summed=True)
-        return read_on(start.select(self.o.key), wanted, start)
+        return read_on(start.select(self.o.key), wanted, start, self.after(bounds))
+
+    def after(self, bounds: Places) -> Rows:
+        """What of Δ does not come before the bounds."""
+        own = self.held + np.flatnonzero(self.ranks[self.held :] >= bounds[self.keys[self.held :]])
+        return Rows(self.rows.types, table=self.rows.arrow().take(pa.array(own)))

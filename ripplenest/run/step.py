@@ -57,8 +57,8 @@ def stepped(m: PlannedMap, made: Rows, tables: Tables) -> Stepped:
 def _refilled(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Stepped:
     """How the first rows of the places change whose rows change by ``made``."""
 
-    def read_on(keys: Rows, limits: Places, start: Rows) -> First:
-        return tables.first(r.kept, Firsts(r.order, keys, limits, start, made))
+    def read_on(keys: Rows, limits: Places, start: Rows, plus: Rows) -> First:
+        return tables.first(r.kept, Firsts(r.order, keys, limits, start, plus))
 
     stored = _stored(m, made, tables)
     found = refilled(m.name, r.order, r.limit, stored, made, read_on)

@@ -18,7 +18,7 @@ from ripplenest.data.argsort import argsort_by
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Places
 from ripplenest.data.levels import Level
-from ripplenest.data.order import LEAST, MOST, By, Ordering, changes, prefixes, row_codes
+from ripplenest.data.order import LEAST, MOST, By, Ordering, changes, prefixes_by, row_codes
 from ripplenest.data.room import Room, held
 from ripplenest.data.sorting import Sorter
 from ripplenest.data.spool import Extent, Spool, concatenated
@@ -54,13 +54,7 @@ def _narrow(rows: Places, many: int) -> npt.NDArray[np.uint32] | Places:
 def _numbers(piece: pa.Table, key: Sequence[int], by: Sequence[By]) -> tuple[Hashes, U64]:
     """The hash of each key, and the prefix of what comes first in what orders rows."""
     hashes = upper(hash_columns([piece.column(c).combine_chunks() for c in key], piece.num_rows))
-    return hashes, _prefixes(piece, by)
-
-
-def _prefixes(piece: pa.Table, by: Sequence[By]) -> U64:
-    if not by:
-        return np.zeros(piece.num_rows, np.uint64)
-    return prefixes(piece.column(by[0].column).combine_chunks(), by[0])
+    return hashes, prefixes_by(piece, by)
 
 
 def _arranged(
@@ -116,7 +110,7 @@ def _range(table: pa.Table, by: Sequence[By], room: Room) -> tuple[np.uint64, np
     """The least prefix of a value, and the greatest: NULL is far from both."""
     low, high = MOST, LEAST
     for _, piece in pieces(table, room):
-        own = _prefixes(piece, by)
+        own = prefixes_by(piece, by)
         values = own[(own >= LEAST) & (own <= MOST)]
         low, high = min(low, values.min(initial=MOST)), max(high, values.max(initial=LEAST))
     return min(low, high), high

@@ -3,147 +3,28 @@ not stored.
 
 A row may be in several segments, and be taken away by later ones. So rows of all segments are merged by their real
 values and the weights of equal ones added up; what comes to 0 is passed over. Of each key and segment a few entries are
-taken at a time. A row is *settled* when no segment has unread rows at or before it: that of which the last row taken
-comes first says how far. As long as the settled rows are too few copies, more is taken of that segment alone, twice as
-much as before. So what is read is about what is asked for, and what is passed over on the way, however large a key is.
-All keys are read at once, as columns.
+taken at a time. A row is *settled* when no segment has unread rows at or before it: it comes no later than the last row
+that was taken of the segment, or the prefix of what the segment has next, which the index says, is greater than its. As
+long as the settled rows are too few copies, more is taken of the segment alone whose next prefix is the least, twice as
+much as before. So what is read is about what is asked for, and what is passed over on the way, however large a key is,
+and in however many segments. All keys are read at once, as columns.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import define, field, frozen
 
-from ripplenest.data.grouping import same
-from ripplenest.data.hashing import U64, hash_columns
-from ripplenest.data.index import Columns, Places, index_of, matches
-from ripplenest.data.order import FAR, Copies, First, Firsts, Ordering, key_numbers, prefixes, ranks, weighed
+from ripplenest.data.index import Places
+from ripplenest.data.order import FAR, Copies, First, Ordering, prefixes_by, ranks, weighed
 from ripplenest.data.rows import WEIGHT, Rows
-from ripplenest.nrc.errors import LawBroken
-from ripplenest.nrc.types import Base
-from ripplenest.store.ordered import OrderedIndex, entries
+from ripplenest.store.asked import NOBODY, Asked, owned
+from ripplenest.store.fronts import NONE, Front, Reading, Take
+from ripplenest.store.ordered import OrderedIndex
 
-NEAR = 8  # entries in which a place is not searched for by comparing rows
 NOWHERE: Places = np.empty(0, np.int64)
-NOBODY = -1  # whose rows of other keys are that have the same hash
-Take = Callable[[Places], pa.Table]  # the rows of a segment at some places, with the columns c0…, w
-
-
-@frozen(eq=False)
-class Asked:
-    """What is asked for: by key, each once, how many copies, and where they begin."""
-
-    order: Ordering
-    types: tuple[Base, ...]
-    keys: pa.Table
-    limits: Places
-    start: pa.Table  # full rows
-    starts: Places  # by key its row of ``start``; NOBODY for a key that is read from its beginning
-
-    @classmethod
-    def of(cls, firsts: Firsts, types: tuple[Base, ...]) -> "Asked":
-        """Rows of ``start`` whose keys are not asked for do not matter. Raises LawBroken for a key that is asked for
-        twice, or begins at two rows."""
-        o, keys = firsts.order, firsts.keys
-        begin = (Rows.empty(types) if firsts.start is None else firsts.start).arrow().combine_chunks()
-        asked, starts = keys.arrow().combine_chunks(), np.full(len(keys), NOBODY, np.int64)
-        which, owners = owned(asked, begin, o.key)
-        starts[owners] = which
-        for numbers in (key_numbers(asked, range(len(o.key))), owners):
-            if len(np.unique(numbers)) < len(numbers):
-                raise LawBroken("a key whose first rows are asked for twice", wanted="different keys", got=len(numbers))
-        return cls(o, types, asked, np.maximum(firsts.limits, 0), begin, starts)
-
-    @property
-    def hashes(self) -> U64:
-        """Of the keys."""
-        return hash_columns([c.combine_chunks() for c in self.keys.columns[:-1]], self.keys.num_rows)
-
-    def is_of(self, rows: pa.Table, owners: Places) -> Places:
-        """For each row its owner, whose hash it has, or NOBODY if that is another key."""
-        equal = np.ones(len(owners), np.bool_)
-        for column, key in zip(self.order.key, self.keys.columns, strict=False):
-            equal &= same(rows.column(column).combine_chunks(), key.take(pa.array(owners)).combine_chunks())
-        return np.where(equal, owners, NOBODY)
-
-
-def owned(keys: pa.Table, rows: pa.Table, columns: Columns) -> tuple[Places, Places]:
-    """(which, owner): row number ``which`` has key number ``owner``."""
-    own = [rows.column(c).combine_chunks() for c in columns]
-    own = [a.cast(t) for a, t in zip(own, keys.schema.types, strict=False)]
-    place = tuple(range(len(columns)))
-    return matches(index_of(keys, place), keys, place, hash_columns(own, rows.num_rows), own)
-
-
-# ---------------------------------------------------------------- one segment
-
-
-@define(eq=False)
-class Reading:
-    """A segment as it is read on: by key the next entry, the end, and how many entries are taken the next time."""
-
-    index: OrderedIndex
-    take: Take
-    next: Places
-    end: Places
-    chunk: Places
-    last: Places  # by key, the number of the last row that was taken, among all rows that were
-
-    @classmethod
-    def begun(cls, index: OrderedIndex, take: Take, asked: Asked) -> tuple["Reading", int]:
-        """At the bound of each key, or a few entries before it; and how many rows it took to find that."""
-        first, many = index.spans(asked.hashes)
-        read, bounded = 0, np.flatnonzero((asked.starts >= 0) & (many > 0) & (asked.limits > 0))
-        if len(bounded):
-            bound = asked.start.take(pa.array(asked.starts[bounded]))
-            begin, read = _begin(index, take, asked.order, bound, first[bounded], (first + many)[bounded])
-            many[bounded] -= begin - first[bounded]
-            first[bounded] = begin
-        nothing = np.zeros(len(first), np.int64)
-        return cls(index, take, first, first + many, nothing, nothing - 1), read
-
-    @property
-    def left(self) -> Places:
-        """How many entries of each key there are to read."""
-        return self.end - self.next
-
-    def taken(self, due: Places, at: int) -> tuple[pa.Table, Places]:
-        """The next rows of the keys that are ``due``, and whose they seem to be. ``at`` is the number of the first."""
-        many = np.minimum(self.chunk[due], self.left[due])
-        which, found = entries(self.next[due], many)
-        self.next[due] += many
-        self.chunk[due] = 2 * np.maximum(many, 1)
-        self.last[due] = at + np.cumsum(many) - 1
-        return self.take(self.index.rows(found)), due[which]
-
-
-def _begin(
-    index: OrderedIndex, take: Take, o: Ordering, bound: pa.Table, first: Places, end: Places
-) -> tuple[Places, int]:
-    """In each span the place of ``bound``, or at most NEAR entries before it; and how many rows were compared."""
-    by = o.every(bound.num_columns - 1)
-    if not by:
-        return first, 0
-    wanted = prefixes(bound.column(by[0].column).combine_chunks(), by[0])
-    low = index.reached(first, end, wanted)
-    last = wanted == np.iinfo(np.uint64).max
-    high = np.where(last, end, index.reached(first, end, wanted + np.where(last, 0, 1).astype(np.uint64)))
-    read = 0
-    while (wide := np.flatnonzero(high - low > NEAR)).size:
-        middle = (low[wide] + high[wide]) >> 1
-        rows = take(index.rows(middle))
-        both = pa.concat_tables([rows, bound.take(pa.array(wide))]).combine_chunks()
-        own = ranks(both, o)
-        less = own[: len(wide)] < own[len(wide) :]
-        low[wide[less]] = middle[less] + 1
-        high[wide[~less]] = middle[~less]
-        read += len(wide)
-    return low, read
-
-
-# ---------------------------------------------------------------- all of them
 
 
 @define(eq=False)
@@ -171,7 +52,7 @@ class Pool:
             self.owners = [np.concatenate(self.owners)]
         return pa.concat_tables([*self.tables, self.start]).combine_chunks()
 
-    def narrow(self, open_: Places, settled: "Settled", readings: Sequence["Reading"]) -> None:
+    def narrow(self, open_: Places, settled: "Settled", readings: Sequence[Reading]) -> None:
         """Only go on with the keys that are ``open_``: what others had to read costs them nothing."""
         (table,), (owners,) = self.tables, self.owners
         is_open = np.zeros(len(self.limits), np.bool_)
@@ -179,7 +60,7 @@ class Pool:
         done = ~is_open[owners[settled.places]]
         self.found.append(weighed(table, settled.places[done], settled.copies[done]))
         kept = (owners >= 0) & is_open[owners]
-        ends = [(r, open_[r.left[open_] > 0]) for r in readings]
+        ends = [(r, open_[(r.left[open_] > 0) & (r.last[open_] > NONE)]) for r in readings]
         for r, own in ends:  # which may be rows of other keys
             kept[r.last[own]] = True
         place = np.cumsum(kept) - 1
@@ -194,13 +75,13 @@ class Pool:
 
 @frozen(eq=False)
 class Settled:
-    """How far rows are settled, and the first copies among them."""
+    """The first copies among the rows that are settled, and which segments are to be read on where they are not enough.
+    """
 
-    reached: Places  # by key, the rank up to which they are; FAR for all
-    ranks: Places  # of the rows that were taken
-    counts: Places  # by key, the copies at or after its bound, of settled rows, as far as they are asked for
+    counts: Places  # by key, the copies at or after its bound, as far as they are asked for
     places: Places
     copies: Places
+    fronts: Sequence["Front"]
 
 
 def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus: Rows | None) -> First:
@@ -209,14 +90,14 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
     Raises LawBroken for a row among them that is there less than 0 times, and CorruptState.
     """
     pool, read = Pool(asked.limits, asked.start, asked.starts), 0
-    pool.add(*_of_change(asked, plus))
+    change, owners = _of_change(asked, plus)
+    pool.add(change, owners)
     readings = []
     for index, take in segments:
         reading, compared = Reading.begun(index, take, asked)
         readings.append(reading)
         read += compared
-    _share_out(readings, asked.limits)
-    due = [np.flatnonzero((r.left > 0) & (asked.limits > 0)) for r in readings]
+    due = _share_out(readings, asked.limits, _taken_away(change, owners, len(asked.limits)))
     while True:
         for reading, own in zip(readings, due, strict=True):
             if len(own):
@@ -224,7 +105,7 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
                 pool.add(table, asked.is_of(table, owners))
                 read += len(owners)
         settled = _settled(pool, readings, asked.order)
-        due = list(_due(readings, settled, pool.limits))
+        due = list(_due(settled, pool.limits))
         open_ = np.unique(np.concatenate([NOWHERE, *due]))
         pool.narrow(open_, settled, readings)
         if not len(open_):
@@ -239,37 +120,52 @@ def _of_change(asked: Asked, plus: Rows | None) -> tuple[pa.Table, Places]:
     return table.take(pa.array(which[wanted])), owners[wanted]
 
 
-def _share_out(readings: Sequence[Reading], limits: Places) -> None:
-    """What is taken first: one row more than is asked for, of each segment its share of the rows that there are."""
+def _taken_away(change: pa.Table, owners: Places, keys: int) -> Places:
+    """By key how many rows of the change take copies away: so many stored ones may be passed over."""
+    return np.bincount(owners[change.column(WEIGHT).to_numpy() < 0], minlength=keys)
+
+
+def _share_out(readings: Sequence[Reading], limits: Places, taken_away: Places) -> list[Places]:
+    """By segment the keys of which rows are taken first: as many in all as copies may be needed, of each segment its
+    share of the rows that there are. Of one whose share is nothing rows are taken when they are known to be next."""
     every = np.maximum(sum((r.left for r in readings), np.zeros(len(limits), np.int64)), 1).astype(np.float64)
+    wanted, due = np.where(limits > 0, limits + taken_away, 0).astype(np.float64), []
     for r in readings:
-        share = np.ceil((limits.astype(np.float64) + 1) * (r.left / every))
-        r.chunk = np.minimum(share, r.left).astype(np.int64)
+        share = np.minimum(np.floor(wanted * (r.left / every) + 0.5), r.left).astype(np.int64)
+        r.chunk = np.maximum(share, 1)
+        due.append(np.flatnonzero(share))
+    return due
 
 
 def _settled(pool: Pool, readings: Sequence[Reading], o: Ordering) -> Settled:
     table, (owners,) = pool.table(), pool.owners
-    every = ranks(table, o)
-    own = every[: pool.size]
-    reached = np.full(len(pool.limits), FAR)
-    for r in readings:
-        behind = np.flatnonzero((r.left > 0) & (pool.limits > 0))
-        reached[behind] = np.minimum(reached[behind], own[r.last[behind]])
-    begin, bounded = np.zeros(len(pool.limits), np.int64), np.flatnonzero(pool.starts >= 0)
+    every, prefix = ranks(table, o), prefixes_by(table, o.every(table.num_columns - 1))
+    own, keys = every[: pool.size], len(pool.limits)
+    begin, bounded = np.zeros(keys, np.int64), np.flatnonzero(pool.starts >= 0)
     begin[bounded] = every[pool.size + pool.starts[bounded]]
     there = np.flatnonzero(owners >= 0)
-    there = there[(own[there] >= begin[owners[there]]) & (own[there] <= reached[owners[there]])]
+    there = there[own[there] >= begin[owners[there]]]
+    fronts = [Front.of(r, np.flatnonzero(pool.limits > 0), own) for r in readings]
+    for front in fronts:
+        there = there[front.settled(keys, owners[there], own[there], prefix[there])]
     weights = pc.cast(table.column(WEIGHT), pa.int64()).to_numpy()[there]
     found = Copies.of(owners[there], own[there], weights)
     at, copies = found.first(pool.limits[found.keys])
-    counts = np.zeros(len(pool.limits), np.int64)
+    counts = np.zeros(keys, np.int64)
     np.add.at(counts, owners[there][at], copies)
-    return Settled(reached, own, counts, there[at], copies)
+    return Settled(counts, there[at], copies, fronts)
 
 
-def _due(readings: Sequence[Reading], settled: Settled, limits: Places) -> Iterator[Places]:
-    """By segment, the keys of which more is to be taken."""
+def _due(settled: Settled, limits: Places) -> Iterator[Places]:
+    """By segment, the keys of which more is to be taken: it has what comes next, as far as prefixes say, and of those
+    that agree in this it was read the least far."""
+    keys = len(limits)
+    nearest, reached = np.full(keys, np.iinfo(np.uint64).max), np.full(keys, FAR)
+    for f in settled.fronts:
+        nearest[f.keys] = np.minimum(nearest[f.keys], f.ahead)
+    firsts = [f.ahead == nearest[f.keys] for f in settled.fronts]
+    for f, first in zip(settled.fronts, firsts, strict=True):
+        reached[f.keys[first]] = np.minimum(reached[f.keys[first]], f.ranks[first])
     wanting = settled.counts < limits
-    for r in readings:
-        open_ = np.flatnonzero(wanting & (r.left > 0))
-        yield open_[settled.ranks[r.last[open_]] == settled.reached[open_]] if len(open_) else open_
+    for f, first in zip(settled.fronts, firsts, strict=True):
+        yield f.keys[first & wanting[f.keys] & (f.ranks == reached[f.keys])]

@@ -59,6 +59,12 @@ class OrderedIndex:
         """The rows of entries. Raises CorruptState."""
         return self.keyed.rows(entries)
 
+    def prefix(self, entries: Places) -> U64:
+        """The prefixes of entries. Raises CorruptState."""
+        if self.keyed.blocks is not None and self.array is not None:
+            touch(self.keyed.blocks, self.array, entries)
+        return self.prefixes[entries]
+
     def reached(self, first: Places, end: Places, wanted: U64) -> Places:
         """In each span of entries of one hash, the first whose prefix is at least the ``wanted`` one; the end of the
         span where there is none. Raises CorruptState."""

@@ -19,9 +19,11 @@ from ripplenest.data.order import First, Firsts, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.errors import LawBroken, StateError
+from ripplenest.store.asked import Asked
 from ripplenest.store.chain import types_of, types_text
 from ripplenest.store.disk import Blob
-from ripplenest.store.first import Asked, Take, read_first
+from ripplenest.store.first import read_first
+from ripplenest.store.fronts import Take
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.layouts import Layout, layout_of
 from ripplenest.store.ordered import OrderedIndex

@@ -8,7 +8,8 @@ from attrs import frozen
 from ripplenest.data.index import Places, Wanted
 from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
-from ripplenest.store.first import Asked, read_first
+from ripplenest.store.asked import Asked
+from ripplenest.store.first import read_first
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.version.version import AccessKeys
 

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +28,19 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, LawBroken, StateError
 from ripplenest.nrc.types import INT, LONG, STRING, Base
-from ripplenest.store import Change, Snapshot, Store, TableSpec, arranging, clustering, first, merging, ranges
+from ripplenest.store import (
+    Change,
+    Snapshot,
+    Store,
+    TableSpec,
+    arranging,
+    asked,
+    clustering,
+    first,
+    fronts,
+    merging,
+    ranges,
+)
 from ripplenest.store.blocks import BLOCK
 from ripplenest.store.catalogue import FORMAT, FORMATS, ORDERED
 from ripplenest.store.detached import Detached
@@ -132,9 +145,9 @@ def test_first_is_what_sorting_finds(collide: bool, c: Choices) -> None:
         patch.setattr(merging, "FANOUT", 2)
         patch.setattr(merging, "TIER_ROWS", 4)
         patch.setattr(ranges, "LEAST", 1 << 8)
-        patch.setattr(first, "NEAR", c.pick((8, 0)))
+        patch.setattr(fronts, "NEAR", c.pick((8, 0)))
         if collide:
-            for module in (grouping, index, clustering, arranging, first):
+            for module in (grouping, index, clustering, arranging, asked):
                 patch.setattr(module, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
         memory = c.pick((1 << 24, 1 << 10))
         with Store.open(folder, memory=memory) as store:
@@ -221,6 +234,51 @@ def test_what_is_asked_is_read_and_little_more(tmp_path: Path) -> None:
         assert len(now.segments(T)) == 5
         found = now.first(T, Firsts(BY, ONE, np.array([1000])))
         assert found.rows.counts() == {(1, f"{n:06}"): 1 for n in range(1000)} and found.read < 2000
+
+
+def test_a_segment_is_not_read_whose_rows_come_later(tmp_path: Path) -> None:
+    """The prefix of what it has next says so: of all segments with rows of the key, one has what comes next."""
+    order = Ordering((0,), (By(1),))
+    types = (LONG, LONG)
+    with Store.open(tmp_path / "s") as store:
+        store.commit(Change({T: of_numbers(range(1000))}, (TableSpec(T, types, (), (order,)),)), 0)
+        for i in range(5):
+            store.commit(Change({T: of_numbers(range(500 + i, 505 + i, 2))}), 2 * i + 1)
+            store.commit(Change({T: of_numbers(range(500 + i, 505 + i, 2), -1)}), 2 * i + 2)
+        store.commit(Change({T: of_numbers([12, 14], -1)}), 11)
+        now = store.snapshot()
+        assert len(now.segments(T)) > 3
+        for start, wanted, read in ((3, [3, 4], 2), (11, [11, 13], 7), (600, [600, 601], 2)):
+            found = now.first(T, Firsts(order, ONE, np.array([2]), of_numbers([start])))
+            assert found.rows.counts() == of_numbers(wanted).counts()
+            assert found.read <= read, (start, found.read)
+        plus = of_numbers([4, 5], -1)
+        found = now.first(T, Firsts(order, ONE, np.array([2]), of_numbers([3]), plus))
+        assert (found.rows.counts(), found.read) == (of_numbers([3, 6]).counts(), 4)
+
+
+def test_a_segment_that_was_not_read_yet_has_rows_to_come(tmp_path: Path) -> None:
+    """While others are read on."""
+    order = Ordering((0,), (By(1),))
+    with Store.open(tmp_path / "s") as store:
+        store.commit(Change({T: of_numbers(range(0, 1000, 2))}, (TableSpec(T, (LONG, LONG), (), (order,)),)), 0)
+        store.commit(Change({T: of_numbers([13])}), 1)
+        store.commit(Change({T: of_numbers([15])}), 2)
+        found = store.snapshot().first(T, Firsts(order, ONE, np.array([5]), of_numbers([10])))
+    assert (found.rows.counts(), found.read) == (of_numbers([10, 12, 13, 14, 15]).counts(), 7)
+
+
+def test_where_texts_begin_alike_the_segment_is_read_on_that_was_read_the_least_far(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s") as store:
+        even, odd = (Rows.of_pairs(TEXTS, [((1, f"customer {n:06}"), 1) for n in range(i, 1000, 2)]) for i in (0, 1))
+        store.commit(Change({T: even}, (TableSpec(T, TEXTS, (), (BY,)),)), 0)
+        store.commit(Change({T: odd}), 1)
+        found = store.snapshot().first(T, Firsts(BY, ONE, np.array([100])))
+    assert (found.rows.counts(), found.read) == (texts(0, 100).counts(), 200)
+
+
+def of_numbers(numbers: Iterable[int], weight: int = 1) -> Rows:
+    return Rows.of_pairs((LONG, LONG), [((1, n), weight) for n in numbers])
 
 
 def test_a_key_that_passes_many_rows_over_costs_others_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,8 @@ from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.contexts import stored_rows
 from ripplenest.shred.values import Parts, nest
-from ripplenest.store.first import Asked, read_first
+from ripplenest.store.asked import Asked
+from ripplenest.store.first import read_first
 from support.schemas import Schema
 from support.strategies import Case
 

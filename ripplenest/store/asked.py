@@ -1,0 +1,61 @@
+"""What first rows are asked for, as columns: keys, how many copies of each, and where they begin."""
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+
+from ripplenest.data.grouping import same
+from ripplenest.data.hashing import U64, hash_columns
+from ripplenest.data.index import Columns, Places, index_of, matches
+from ripplenest.data.order import Firsts, Ordering, key_numbers
+from ripplenest.data.rows import Rows
+from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.types import Base
+
+NOBODY = -1  # whose rows of other keys are that have the same hash
+
+
+@frozen(eq=False)
+class Asked:
+    """What is asked for: by key, each once, how many copies, and where they begin."""
+
+    order: Ordering
+    types: tuple[Base, ...]
+    keys: pa.Table
+    limits: Places
+    start: pa.Table  # full rows
+    starts: Places  # by key its row of ``start``; NOBODY for a key that is read from its beginning
+
+    @classmethod
+    def of(cls, firsts: Firsts, types: tuple[Base, ...]) -> "Asked":
+        """Rows of ``start`` whose keys are not asked for do not matter. Raises LawBroken for a key that is asked for
+        twice, or begins at two rows."""
+        o, keys = firsts.order, firsts.keys
+        begin = (Rows.empty(types) if firsts.start is None else firsts.start).arrow().combine_chunks()
+        asked, starts = keys.arrow().combine_chunks(), np.full(len(keys), NOBODY, np.int64)
+        which, owners = owned(asked, begin, o.key)
+        starts[owners] = which
+        for numbers in (key_numbers(asked, range(len(o.key))), owners):
+            if len(np.unique(numbers)) < len(numbers):
+                raise LawBroken("a key whose first rows are asked for twice", wanted="different keys", got=len(numbers))
+        return cls(o, types, asked, np.maximum(firsts.limits, 0), begin, starts)
+
+    @property
+    def hashes(self) -> U64:
+        """Of the keys."""
+        return hash_columns([c.combine_chunks() for c in self.keys.columns[:-1]], self.keys.num_rows)
+
+    def is_of(self, rows: pa.Table, owners: Places) -> Places:
+        """For each row its owner, whose hash it has, or NOBODY if that is another key."""
+        equal = np.ones(len(owners), np.bool_)
+        for column, key in zip(self.order.key, self.keys.columns, strict=False):
+            equal &= same(rows.column(column).combine_chunks(), key.take(pa.array(owners)).combine_chunks())
+        return np.where(equal, owners, NOBODY)
+
+
+def owned(keys: pa.Table, rows: pa.Table, columns: Columns) -> tuple[Places, Places]:
+    """(which, owner): row number ``which`` has key number ``owner``."""
+    own = [rows.column(c).combine_chunks() for c in columns]
+    own = [a.cast(t) for a, t in zip(own, keys.schema.types, strict=False)]
+    place = tuple(range(len(columns)))
+    return matches(index_of(keys, place), keys, place, hash_columns(own, rows.num_rows), own)
