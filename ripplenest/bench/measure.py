@@ -39,7 +39,7 @@ from ripplenest.bench.workloads import F2, Workload
 from ripplenest.examples.same import differing
 
 WARM, WARM_ROUNDS = 0.3, 20  # seconds, and rounds in them
-QUICK, MORE = 0.4, 10  # seconds for rounds that are quick, which are done up to so many times as often as was asked
+QUICK, MORE = 2.0, 10  # seconds for rounds that are quick, which are done up to so many times as often as was asked
 RIVAL_ROUNDS = 3  # what they compute hardly depends on the change
 OPENINGS = 3
 LONGEST = 200  # characters that are shown of an error
