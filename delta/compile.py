@@ -17,22 +17,36 @@ from ripplenest.delta.alike import Alike
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.circles import Groups, Sites, circle, opened, reading
 from ripplenest.delta.materialize import Choice, Materialize, Materialized, decision, materialize
+from ripplenest.delta.naming import check_names
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, strata
 from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.shared import shared
 from ripplenest.delta.strata import Cut, Cutter
 from ripplenest.delta.trees import with_trees
-from ripplenest.nrc.errors import NameTaken, QueryError
+from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import Comprehension, definitions, normal, term
 from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.sink import sink
-from ripplenest.nrc.syntax import DictLit, Elem, Expr, Group, InL, Keys, OutL, Proj, Query, Rel, SngBag, Top, Tuple, Var
+from ripplenest.nrc.syntax import (
+    DictLit,
+    Elem,
+    Expr,
+    InL,
+    Keys,
+    OutL,
+    Proj,
+    Query,
+    Rel,
+    SngBag,
+    Tuple,
+    Var,
+)
 from ripplenest.nrc.typecheck import check, check_sorted, dict_type
 from ripplenest.nrc.types import Label, Record, Type
 from ripplenest.nrc.walk import nodes
-from ripplenest.shred.contexts import dictionaries, parts_of, stored_parts
+from ripplenest.shred.contexts import dictionaries, parts_of
 from ripplenest.shred.domains import domain_row, labels_made, places_asked
 from ripplenest.shred.sites import KeptDictionary, defined, keep, must_be_held
 from ripplenest.shred.terms import Shredded, shred
@@ -142,7 +156,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     row = check(query.body).row
     check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
-    _check_names(query)
+    check_names(query)
     nested = simplify(sink(simplify(query.body)))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
@@ -156,27 +170,6 @@ def _shredded(nested: Expr, keys: Keys) -> tuple[Shredded, tuple[DictLit, ...]]:
     for h in (shredded.flat, *sites):
         check_limits(h, "shredding")
     return shredded, sites
-
-
-def _check_names(query: Query) -> None:
-    """Each ι is made in one place, and is no stored part: definitions are found by the names of sites, and maps by that
-    of the view. A stored part is of one relation."""
-    taken: set[str] = set()
-    for name, row in query.relations:
-        for part in stored_parts(name, row):
-            if part in taken:
-                what = "a relation has the name of inner bags of another that the view reads"
-                raise NameTaken(what, where=f"view {query.name}", got=part, possible=["another name"])
-            taken.add(part)
-    if query.name in taken:
-        what = "the view has the name of a relation, or of inner bags, that it reads"
-        raise NameTaken(what, where=f"view {query.name}", possible=["another name"])
-    for node in nodes(query.body):
-        if isinstance(node, SngBag | Group | Top):
-            if node.site in taken:
-                what = "the site of an inner bag or group has a name of its own"
-                raise QueryError(what, where=query.name, got=node.site)
-            taken.add(node.site)
 
 
 def _check_apart(view: str, parts: Mapping[str, Type], maps: Sequence[Map]) -> None:

@@ -24,7 +24,7 @@ from ripplenest.delta.program import MapKind
 from ripplenest.nrc.reserved import of_a_map
 from ripplenest.nrc.serial import query_from_json, query_to_json
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.text import quoted_name
+from ripplenest.nrc.text import part, quoted_name
 from ripplenest.schema import relation as relations
 from ripplenest.store.specs import Change
 
@@ -234,6 +234,24 @@ def test_parts_of_two_relations_are_apart() -> None:
     with pytest.raises(errors.NameTaken, match="inner bags of another") as caught:
         rn.explain(made)
     assert "R.orders" in str(caught.value)
+
+
+@pytest.mark.parametrize(("a", "b", "v"), [
+    ("R", "ΔR", "v"), ("R", "R⁺", "v"), ("R", "ΔʹR", "v"), ("R.orders", "ΔR.orders", "v"), ("ΔR", "R⁺", "v"),
+    ("R", "R", "ΔR"), ("R", "R", "R⁺"), ("Δv", "R", "v"), ("v⁺", "R", "v"), ("R", "ΔR.orders", "v"),
+    ("R", "R.orders(l)", "v"),
+])  # fmt: skip
+def test_a_name_is_not_what_another_is_called_in_terms(a: str, b: str, v: str) -> None:
+    """Terms, costs and values find ΔR and R⁺ by what they are called."""
+    with pytest.raises(errors.NameTaken, match="is what the other is called in terms") as caught:
+        rn.explain(view(v, BODIES[4], a, b))
+    assert v in str(caught.value) and caught.value.got in {a, b, v, "R.orders"}
+
+
+@pytest.mark.parametrize(("a", "b", "v"), [("ΔR", "ΔS", "v"), ("R⁺", "S⁺", "v⁺"), ("S.orders(l)", "R", "v")])
+def test_names_that_look_like_changes_are_names(a: str, b: str, v: str) -> None:
+    for body in BODIES:
+        assert str(rn.explain(view(v, body, a, b))).startswith(f"{part(v)} : Bag(")
 
 
 @pytest.mark.parametrize("name", ["v/D[v.ys]", "v/Dom[v.ys]"])
