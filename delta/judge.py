@@ -9,7 +9,7 @@ from ripplenest.cost.domains import BagCost
 from ripplenest.cost.interpret import Sizes, cost
 from ripplenest.cost.lookups import Called
 from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
-from ripplenest.cost.verdict import Verdict, verdict
+from ripplenest.cost.verdict import Finding, Verdict, verdict
 from ripplenest.delta.apart import term_apart
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.materialize import MODES
@@ -53,6 +53,11 @@ class Judgement:
     def incremental(self) -> bool:
         """True when every trigger costs what the change costs."""
         return all(t.verdict.incremental for t in self.triggers)
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """Why triggers do not cost what the change costs, each reason once."""
+        return tuple(dict.fromkeys(f for t in self.triggers for f in t.verdict.findings if f.blocks))
 
 
 def judge(query: Query, stages: Stages, rows: Rows | None = None, largest: Rows | None = None) -> Judgement:

@@ -6,6 +6,7 @@ or nothing (``commits``).
 """
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -38,7 +39,7 @@ from ripplenest.state.pieces import Pieces
 from ripplenest.state.recomputing import Recomputing
 from ripplenest.state.report import Report
 from ripplenest.state.state import State
-from ripplenest.state.views import HasQuery
+from ripplenest.state.views import HasQuery, Kept
 from ripplenest.store.specs import Swept, Usage
 from ripplenest.store.store import Store
 from ripplenest.version.version import AsOf
@@ -163,9 +164,12 @@ class Database:
         first-order deltas), "full" (of all orders), or "cost", which keeps what pays for the rows that relations have
         at this moment. All give the same rows. Raises UnknownRelation or QueryError for a view that does not fit the
         relations, ViewChanged when the state holds a view of this name with another definition or other maps, and
-        NotIncremental for a view that the policy "strict" does not allow.
+        NotIncremental for a view that the policy "strict" does not allow. Under others, but "full", a warning says of a
+        new view that some batch may read much more than it changes, and of which part.
         """
-        return self.view(self._defining.create(view, materialize))
+        name, made = self._defining.create(view, materialize)
+        self._warn_of(made)
+        return self.view(name)
 
     def replace(self, view: HasQuery, materialize: Materialize | None = None) -> ViewHandle:
         """Keep ``view`` in place of the view of its name, in one commit; maps that both have stay as they are.
@@ -174,9 +178,10 @@ class Database:
         by the old one. A table that it is published to is written whole. Raises UnknownView when there is no view of
         this name, and what ``create`` raises.
         """
-        name = self._defining.replace(view, materialize)
+        made = self._defining.replace(view, materialize)
         self._publications.catch_up(self._store.seen())
-        return self.view(name)
+        self._warn_of(made)
+        return self.view(made.query.name)
 
     def rebuild(self, name: str | None = None) -> tuple[str, ...]:
         """Keep views fresh again that wait for it, each in one commit, or the one called ``name``; which they were.
@@ -382,6 +387,12 @@ class Database:
             return used.setdefault(r.name, r)
 
         return Batch(find, lambda *args: self._apply(chosen, Recorded(used, *args)), self._commits.spread, source, seq)
+
+    def _warn_of(self, made: Kept | None) -> None:
+        """Tell the program what its new view costs: it is two frames above a public name."""
+        said = None if made is None else self._defining.costs(made)
+        if said is not None:
+            warnings.warn(said, stacklevel=4)
 
     def _relation(self, name: str) -> Relation:
         """The relation ``name``, which another object may have declared meanwhile. Raises UnknownRelation."""

@@ -47,37 +47,47 @@ class Defining:
     def _declared(self) -> Declared:
         return self.state.declared
 
-    def create(self, view: HasQuery, materialize: Materialize | None) -> str:
-        """Keep a view, or know that it is kept; its name."""
+    def create(self, view: HasQuery, materialize: Materialize | None) -> tuple[str, Kept | None]:
+        """Keep a view, or know that it is kept; its name, and what is new of it."""
         query = _checked(view, materialize, "create")
         return self._done(lambda: self._create(query, materialize))
 
-    def _create(self, query: Query, materialize: Materialize | None) -> str:
+    def _create(self, query: Query, materialize: Materialize | None) -> tuple[str, Kept | None]:
         snapshot = self.state.snapshot()
         query = self._declared.fitted(query)
         known = self._declared.views.get(query.name)
         waiting = self._declared.waiting.get(query.name)
+        made = None
         if known is not None:
             self._declared.check_same(compiled(query, known.options), materialize)
         elif waiting is not None:
             self._declared.check_term(waiting, query, materialize)
             self.definitions.rebuild(waiting, snapshot)
         else:
-            self.definitions.create(self._compiled(query, materialize, snapshot), snapshot)
-        return query.name
+            made = self._compiled(query, materialize, snapshot)
+            self.definitions.create(made, snapshot)
+        return query.name, made
 
-    def replace(self, view: HasQuery, materialize: Materialize | None) -> str:
-        """Keep a view in place of the one of its name, which is returned."""
+    def replace(self, view: HasQuery, materialize: Materialize | None) -> Kept:
+        """Keep a view in place of the one of its name."""
         query = _checked(view, materialize, "replace")
         return self._done(lambda: self._replace(query, materialize))
 
-    def _replace(self, query: Query, materialize: Materialize | None) -> str:
+    def _replace(self, query: Query, materialize: Materialize | None) -> Kept:
         snapshot = self.state.snapshot()
         query = self._declared.fitted(query)
         made = self._compiled(query, materialize, snapshot)
         self.publications.check_fits(made)
         self.definitions.replace(made, snapshot)
-        return query.name
+        return made
+
+    def costs(self, made: Kept) -> str | None:
+        """What is to be said of a view whose triggers do not cost what the change costs, unless none is to run."""
+        if self.policy == "full" or made.judgement.incremental:
+            return None
+        first, *_ = made.judgement.warnings
+        what, shown = f"{first.node}: {first.reason.partition('. ')[0]}", f"explain() of view {made.query.name}"
+        return f"view {made.query.name} is kept fresh, but not in the size of the change: {what}; {shown} says why"
 
     def rebuild(self, name: str | None = None, limit: int | None = None) -> tuple[str, ...]:
         """Rebuild the views that wait, each in one commit, or the one called ``name``; which they were. With ``limit``

@@ -37,7 +37,7 @@ def data(f: Facts) -> Json:
         "cost": str(f.judgement.nested),
         "steps": show_tcost(f.judgement.nested),
         "incremental": f.judgement.incremental,
-        "warnings": [_finding(w) for w in f.warnings],
+        "warnings": [_finding(w) for w in f.judgement.warnings],
         "shredded": {
             "flat": _term(flat.term),
             "degree": flat.degree,

@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from ripplenest.cost.verdict import Finding, Verdict
+from ripplenest.cost.verdict import Verdict
 from ripplenest.delta.compile import Stages
 from ripplenest.delta.degree import deg, deg_dict
 from ripplenest.delta.judge import Judgement
@@ -234,12 +234,6 @@ class Facts:
     def verdicts(self) -> dict[tuple[str, str], Verdict]:
         """The verdict on each statement, by map and part."""
         return {(t.map.name, t.statement.part): t.verdict for t in self.judgement.triggers}
-
-    @cached_property
-    def warnings(self) -> tuple[Finding, ...]:
-        """Why triggers do not cost what the change costs, each reason once."""
-        found = (f for t in self.judgement.triggers for f in t.verdict.findings if f.blocks)
-        return tuple(dict.fromkeys(found))
 
     @property
     def changing(self) -> tuple[str, ...]:

@@ -52,10 +52,10 @@ def _header(f: Facts, width: int) -> Iterator[Line]:
     for what, rows in (("rows: ", f.sizes), ("changed by a batch: ", f.assumed_changes)):
         if rows:
             yield from wrapped("", f"  {what}", ", ".join(f"{part(p)} {n:,}" for p, n in rows.items()), width)
-    if not f.warnings:
+    if not f.judgement.warnings:
         good = "every trigger takes fewer steps than computing its map, and reads no rows for nothing"
         yield from wrapped("access", "  incremental: ", good, width, " ")
-    for w in f.warnings:
+    for w in f.judgement.warnings:
         yield from wrapped("warning", "  not incremental: ", printable(f"{w.node}: {w.reason}"), width, " ")
         if w.advice:
             yield from wrapped("warning", "    to mend it: ", printable(w.advice), width, " ")

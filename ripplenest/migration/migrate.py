@@ -87,7 +87,7 @@ def _views(older: Older, defining: Defining) -> tuple[tuple[str, ...], dict[str,
     left_out: dict[str, str] = {}
     for view in older.views():
         try:
-            views.append(defining.create(_Term(view.query), view.materialize))
+            views.append(defining.create(_Term(view.query), view.materialize)[0])
         except QueryError as error:
             left_out[view.query.name] = error.what
     return tuple(views), left_out

@@ -3,6 +3,8 @@
 And auxiliary maps in a database: kept once for all views that need them, and built late like any map.
 """
 
+import warnings
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -550,3 +552,38 @@ def test_estimates_are_what_is_read_and_made(tmp_path, relation, changed, found,
             b.delete(relation, rows[relation][:changed])
         assert sum(b.report.rows_out.values()) == made
         assert b.report.rows_read == found + changed  # which are looked up to see that they are there
+
+
+@rn.view
+def above(E: Bag[Edge]):
+    return [{"b": x.b, "above": [y.a for y in E if y.a > x.b]} for x in E]
+
+
+@rn.view
+def joined(E: Bag[Edge]):
+    return [{"b": x.b, "there": [y.a for y in E if y.a == x.b]} for x in E]
+
+
+def test_who_makes_a_view_is_told_that_batches_read_much(tmp_path: Path) -> None:
+    """Once, of views that are new, and where triggers are to run."""
+    said = "view above is kept fresh, but not in the size of the change: .*every inner bag above.above is visited"
+    with edges(tmp_path / "state") as db:
+        with pytest.warns(UserWarning, match=said) as found:
+            db.create(above)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            db.create(above)
+            db.create(joined)
+        with pytest.warns(UserWarning, match="view joined is kept fresh, but not") as replaced:
+            db.replace(rn.parse(JOINED).view("joined"))
+        assert [w.filename for w in (*found, *replaced)] == [__file__] * 2
+        assert "every inner bag above.above is visited" in str(db.view("above").explain())
+    with edges(tmp_path / "other", policy="full") as db, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        db.create(above)
+
+
+JOINED = """
+relation E : Bag(⟨a: long, b: long⟩)
+view joined = [ {b: x.b, there: [ y.a | y in E, y.a < x.b ]} | x in E ]
+"""
