@@ -10,6 +10,7 @@ from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import KEYED, Operation, Verb, Write
 from ripplenest.nrc.border import public
+from ripplenest.nrc.errors import DataError, QueryError
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Relation, key_type
@@ -29,12 +30,19 @@ class Batch:
     """
 
     def __init__(
-        self, find: Callable[[str], Relation], commit: Commit, spread: Spread, source: str | None, seq: int | None
+        self,
+        find: Callable[[str], Relation],
+        check: Callable[[], None],
+        commit: Commit,
+        spread: Spread,
+        source: str | None,
+        seq: int | None,
     ) -> None:
-        """``find`` gives the relation of a name, or raises UnknownRelation; ``commit`` applies what was recorded;
-        ``spread`` gives rows that are to stay where they are, if they are."""
+        """``find`` gives the relation of a name, or raises UnknownRelation; ``check`` raises RelationChanged when one
+        that it gave is declared otherwise meanwhile; ``commit`` applies what was recorded; ``spread`` gives rows that
+        are to stay where they are, if they are."""
         _check_name(source, seq)
-        self._relation, self._commit, self._spread = find, commit, spread
+        self._relation, self._check, self._commit, self._spread = find, check, commit, spread
         self._source, self._seq = source, seq
         self._operations: list[Operation] = []
         self._chosen = Chosen()
@@ -105,6 +113,8 @@ class Batch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open = False
+        if isinstance(error, DataError | QueryError):
+            self._check()  # rows may be wrong because another object has changed what they are rows of
         if kind is None:
             self._chosen.check()
             self._report = self._commit(tuple(self._operations), self._source, self._seq)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ripplenest.api.batch import Batch
 from ripplenest.api.defining import Defining, named
@@ -386,7 +386,14 @@ class Database:
             r = self._relation(name)
             return used.setdefault(r.name, r)
 
-        return Batch(find, lambda *args: self._apply(chosen, Recorded(used, *args)), self._commits.spread, source, seq)
+        def check() -> None:
+            self._state.refresh()
+            self._declared.check_unchanged(used)
+
+        def commit(*recorded: Any) -> Report:
+            return self._apply(chosen, Recorded(used, *recorded))
+
+        return Batch(find, check, commit, self._commits.spread, source, seq)
 
     def _warn_of(self, made: Kept | None) -> None:
         """Tell the program what its new view costs: it is two frames above a public name."""

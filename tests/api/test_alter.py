@@ -487,6 +487,32 @@ def test_a_batch_that_was_begun_before(tmp_path):
         assert db.relation("M").count() == len(FILMS) + 1
 
 
+@pytest.mark.parametrize("change", [
+    lambda b: b.insert("M", [{**movie("x"), "year": 2}]),
+    lambda b: b.upsert("M", [{**movie("x"), "year": 2}]),
+    lambda b: b.at("M", name="x").set(year=2),
+    lambda b: b.at_all("M", year=1),
+])  # fmt: skip
+def test_rows_that_are_right_since_another_object_changed_what_they_are_rows_of(tmp_path, change):
+    """The same batch again is what it takes, and not opening the state again; what is wrong stays what is said."""
+    state = shop(tmp_path / "state")
+    with opened(state) as db:
+        with db.batch() as b:
+            b.insert("M", [movie("x")])
+        with rn.open(state, engine="local") as other:
+            other.relation("M").add("year", int, default=1)
+        version = db.version
+        anew = "declared anew while rows were read"
+        with pytest.raises(errors.RelationChanged, match=anew) as caught, db.batch() as b:
+            change(b)
+        assert isinstance(caught.value.__context__, errors.DataError | errors.QueryError) and db.version == version
+        with pytest.raises(errors.WrongColumns, match="missing fields year"), db.batch() as b:
+            b.insert("M", [movie("y")])
+        with pytest.raises(errors.RelationChanged), rn.open(state, engine="local") as other, db.batch() as b:
+            other.relation("M").add("month", int, default=1)
+            b.at("M", name="x").set(month=2)
+
+
 def test_one_change_after_another(tmp_path):
     """Rows of every age, each under the newest type; one segment or many."""
     with rn.open(tmp_path / "state", engine="local") as db:
