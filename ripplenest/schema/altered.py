@@ -99,6 +99,9 @@ def renamed(r: Relation, path: str, new: str) -> Altered:
     where, (*into, name) = f"relation {r.name}, rename {path}", _steps(r, path)
     if to_value(new, Base("string"), f"{where}: new name") == "":
         raise WrongValue("a field needs a name", where=where, got="an empty string")
+    if "." in new:
+        raise WrongValue("a field keeps its place: this is a path, or could not be told from one", where=where,
+                         wanted="a name without a point", got=new)  # fmt: skip
 
     def called(fields: Fields) -> Fields:
         if not isinstance(_field(fields, name, where), Base):

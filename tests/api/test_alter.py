@@ -467,6 +467,7 @@ def test_what_cannot_be_changes_nothing(tmp_path):
             (lambda: M.add("year", int, default=1), "view both does not fit"),
             (lambda: M.rename("name", "dir"), "there is a field of this name"),
             (lambda: M.rename("name", ""), "needs a name"),
+            (lambda: M.rename("name", "dir.name"), "a field keeps its place"),
             (lambda: M.rename("nothing", "x"), "no such field"),
             (lambda: db.relation("C").rename("orders", "x"), "only base fields"),
         ):
