@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from ripplenest.nrc import folds
 from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.nothing import typed
 from ripplenest.nrc.scalars import OPERATORS, SCALARS, coerce
 from ripplenest.nrc.syntax import (
     At,
@@ -77,10 +78,11 @@ class _Renaming:
                 return rebuild(e, lambda x: self.expr(x, gamma, pi), lambda t: self.elem(t, pi), _no_dictionary)
 
     def plus(self, left: Expr, right: Expr, gamma: Context, pi: Context) -> Expr:
-        """e₁ ⊎ e₂. In a side of an outer join that has no row of the relation its inner bags are ∅ of a row type, which
-        follows where the other side has them."""
+        """e₁ ⊎ e₂. In a side of an outer join that has no row of the relation stands what is nothing, NULL and ∅ of the
+        types of its fields, which follow where the other side has them."""
         if not _fit(left, right, gamma, pi):
-            sides = ((a, b) for b in (right, self._grown(right)) for a in (left, self._grown(left)))
+            ways = (left, right), (left, _like(right, left, gamma, pi)), (_like(left, right, gamma, pi), right)
+            sides = ((a, b) for x, y in ways for b in (y, self._grown(y)) for a in (x, self._grown(x)))
             left, right = next((pair for pair in sides if _fit(*pair, gamma, pi)), (left, right))
         return Plus(left, right)
 
@@ -123,6 +125,10 @@ def _fit(a: Expr, b: Expr, gamma: Context, pi: Context) -> bool:
     return join(expr_type(a, gamma, pi), expr_type(b, gamma, pi)) is not None
 
 
+def _like(e: Expr, other: Expr, gamma: Context, pi: Context) -> Expr:
+    return typed(e, expr_type(other, gamma, pi).row)
+
+
 def _records(old: Type, new: Type, renamed: tuple[str, str] | None) -> Iterator[tuple[Type, Type]]:
     """The records in ``old`` that are others in ``new``, with these."""
     match old, new:
@@ -138,10 +144,10 @@ def _records(old: Type, new: Type, renamed: tuple[str, str] | None) -> Iterator[
 
 
 def _replaced(t: Type, by: Mapping[Type, Type]) -> Type:
-    """``t`` with other records in the place of those ``by`` has."""
+    """``t`` with other records in the place of those ``by`` has; NULL may be in fields that it was not in before."""
     match t:
-        case Record() if t in by:
-            return by[t]
+        case Record() if (new := next((new for old, new in by.items() if join(t, old) is not None), None)) is not None:
+            return new
         case Record(fields):
             return Record(tuple((name, _replaced(inner, by)) for name, inner in fields))
         case Bag(row, flag):

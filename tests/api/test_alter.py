@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from random import Random
 
 import pytest
 from support.shop import (
@@ -16,6 +17,7 @@ from support.shop import (
     parts,
     tags,
 )
+from support.sizes import many
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -203,6 +205,71 @@ def test_fields_of_bags_that_an_outer_join_passes_on(tmp_path):
         )
         assert any("no" in o and "note" in i for r in found for of in r["of"] for o in of for i in o["items"])
         assert db.verify().ok
+
+
+@rn.record
+class Left:
+    k: rn.Int
+    price: rn.Decimal[4, 1]
+    lines: Bag[Line]
+
+
+@rn.record
+class Right:
+    k: rn.Int
+    note: rn.Int
+    deep: Bag[Left]
+
+
+def equal(x, y):
+    return x.k == y.k
+
+
+@rn.view
+def by_left(L: Bag[Left], R: Bag[Right]):
+    return [{"l": x, "r": y, "n": len(y.deep)} for x, y in rn.left_join(L, R, equal)]
+
+
+@rn.view
+def by_right(L: Bag[Left], R: Bag[Right]):
+    return [{"l": x, "r": y} for x, y in rn.right_join(L, R, equal)]
+
+
+@rn.view
+def by_both(L: Bag[Left], R: Bag[Right]):
+    return [{"l": x, "r": [y]} for x, y in rn.full_join(L, R, equal)]
+
+
+@rn.view
+def chosen(R: Bag[Right]):
+    return [{"r": [x.price if x.k > 1 else None for x in y.deep], "k": y.k if y.note > 1 else None} for y in R]
+
+
+def test_fields_beside_what_is_nothing(tmp_path):
+    """NULL and empty bags, in the place of a row or of a value, follow the types of what they stand for: one change of
+    a field after another, in any order."""
+    left = {"k": 1, "price": Decimal("1.5"), "lines": [{"no": 1, "qty": 2}]}
+    right = {"k": 2, "note": 3, "deep": [left]}
+    ways = [
+        ("L", lambda r: r.widen("k", int)), ("L", lambda r: r.widen("price", rn.Decimal[6, 1] | None)),
+        ("R", lambda r: r.widen("k", int)), ("R", lambda r: r.add("more", Bag[str] | None, None)),
+        ("R", lambda r: r.widen("deep.k", int | None)), ("R", lambda r: r.widen("deep.price", rn.Decimal[9, 1])),
+        ("L", lambda r: r.widen("lines.qty", int)), ("R", lambda r: r.add("deep.lines.price", int, 1)),
+        ("L", lambda r: r.add("day", date | None, None)), ("R", lambda r: r.rename("note", "text")),
+        ("R", lambda r: r.rename("deep.lines.qty", "many")), ("R", lambda r: r.widen("deep.lines.no", int | None)),
+    ]  # fmt: skip
+    for seed in range(many(3, 30)):
+        with rn.open(tmp_path / f"s{seed}", engine="local") as db:
+            for name, record, rows in (("L", Left, [left, {**left, "k": 3}]), ("R", Right, [right, {**right, "k": 3}])):
+                db.relation(name, record, key="k")
+                db.load(name, rows)
+            for view in (by_left, by_right, by_both, chosen):
+                db.create(view)
+            for name, change in Random(seed).sample(ways, len(ways)):
+                change(db.relation(name))
+                db.rebuild()
+                assert db.waiting == {}
+            assert db.verify(deep=True).ok
 
 
 @rn.record
