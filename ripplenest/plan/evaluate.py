@@ -9,6 +9,9 @@ from typing import Any, assert_never
 from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.signatures import maybe_null
+from ripplenest.nrc.syntax import Call, Lit
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step, sources_of
 
 Row = tuple[object, ...]
@@ -33,9 +36,20 @@ def value(s: Scalar, rows: Binding) -> object:
         case Const(v):
             return v
         case Op(fn, args):
-            return scalars.evaluate(fn, [partial(value, a, rows) for a in args])
+            try:
+                return scalars.evaluate(fn, [partial(value, a, rows) for a in args])
+            except EvaluationError as error:
+                if error.got is None:  # of the innermost one
+                    error.got = applied(s, [value(a, rows) for a in args])
+                raise
         case _:
             assert_never(s)
+
+
+def applied(s: Op, values: Sequence[object]) -> str:
+    """``100 / 0``: a function of constants, as it is written."""
+    known = ((v, maybe_null(a.type, v is None)) for v, a in zip(values, s.args, strict=True))
+    return show_elem(Call(s.fn, tuple(Lit(v, t) for v, t in known)))
 
 
 def fulfils(conditions: Sequence[Scalar], rows: Binding) -> bool:

@@ -11,8 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 from attrs import frozen
 
-from ripplenest.nrc.errors import EvaluationError
-
 Mask = npt.NDArray[np.bool_]
 
 
@@ -26,10 +24,6 @@ class Failed:
     def within(self, rows: Mask) -> "Failed | None":
         """The failures of ``rows``; None when there are none."""
         return failed(self.rows & rows, self.why)
-
-    def error(self) -> EvaluationError:
-        """What whoever asks for these values is told."""
-        return EvaluationError(self.why)
 
 
 @frozen(eq=False)

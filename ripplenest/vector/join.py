@@ -4,7 +4,7 @@ The order is the plan's (``nrc/access.py``). Every source, whether stored or cha
 hashes of its key columns (``data/index.py``). What can fail is asked last, about what fulfils everything else.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,8 @@ from ripplenest.data.index import Places, Sorted, matches
 from ripplenest.data.rows import WEIGHT
 from ripplenest.plan.product import Key, Product, Scalar, Step
 from ripplenest.vector.binding import Binding, Input, times
-from ripplenest.vector.column import Column, either, mask, nulls
+from ripplenest.vector.column import Column, mask, nulls
+from ripplenest.vector.failing import check
 from ripplenest.vector.numbers import longs
 
 
@@ -59,7 +60,7 @@ def parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Binding]
     return [binding.slice(a, b) for a, b in pairwise(sorted({0, *ends, len(binding)}))]
 
 
-def fulfilling(binding: Binding, conditions: Iterable[Scalar]) -> Binding:
+def fulfilling(binding: Binding, conditions: Sequence[Scalar]) -> Binding:
     """The combinations for which every condition is true. One that is not decides, whatever the others do.
 
     Raises EvaluationError when one of them has no value and all others are true.
@@ -68,9 +69,7 @@ def fulfilling(binding: Binding, conditions: Iterable[Scalar]) -> Binding:
     if not asked or not len(binding):
         return binding
     kept = np.logical_and.reduce([_not_false(c) for c in asked])
-    failure = either(c.failed.within(kept) for c in asked if c.failed is not None)
-    if failure is not None:
-        raise failure.error()
+    check(binding, conditions, asked, kept)
     return binding.where(kept)
 
 
@@ -78,9 +77,7 @@ def keys_of(binding: Binding, keys: Sequence[Key]) -> tuple[list[pa.Array], Plac
     """The keys that combinations ask for, as columns, and the numbers of those that ask: NULL asks only where NULL
     equals NULL. Raises EvaluationError when one has no value."""
     found = [binding.value(k.scalar) for k in keys]
-    failure = either(c.failed for c in found)
-    if failure is not None:
-        raise failure.error()
+    check(binding, [k.scalar for k in keys], found)
     asking = np.ones(len(binding), np.bool_)
     for key, c in zip(keys, found, strict=True):
         if not key.null_safe:
@@ -112,9 +109,7 @@ def head(p: Product, binding: Binding) -> pa.Table:
     """The rows that ``p`` has for combinations: the head's columns c0…, and w. Raises EvaluationError for one without a
     value, and for a weight beyond 64 bits."""
     found, counts = [binding.value(s) for s in p.head], [binding.value(t) for t in p.times]
-    failure = either(c.failed for c in (*counts, *found))
-    if failure is not None:
-        raise failure.error()
+    check(binding, (*p.times, *p.head), (*counts, *found))
     weights = times(binding.weights, np.array([p.weight]))
     for c in counts:
         weights = times(weights, longs(c.values))

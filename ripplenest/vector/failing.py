@@ -1,0 +1,34 @@
+"""Who asks for values that a scalar does not have is told of the first: what was asked of which values."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.plan.evaluate import applied
+from ripplenest.plan.product import Op, Scalar
+from ripplenest.vector.binding import Binding
+from ripplenest.vector.column import Column, Failed, Mask
+
+
+def check(binding: Binding, scalars: Sequence[Scalar], found: Sequence[Column], rows: Mask | None = None) -> None:
+    """Raises EvaluationError when one of ``scalars``, which ``found`` are the values of, has none in ``binding``, or in
+    these ``rows`` of it."""
+    for s, c in zip(scalars, found, strict=True):
+        failure = c.failed if c.failed is None or rows is None else c.failed.within(rows)
+        if failure is not None:
+            raise EvaluationError(failure.why, got=_asked(binding, s, failure))
+
+
+def _asked(binding: Binding, s: Scalar, failure: Failed) -> str:
+    """``100 / 0``: the innermost function that has no value in the first combination, with its arguments."""
+    one = np.zeros(len(binding), np.bool_)
+    one[np.flatnonzero(failure.rows)[0]] = True
+    return _innermost(binding.where(one), s)
+
+
+def _innermost(one: Binding, s: Scalar) -> str:
+    assert isinstance(s, Op), "columns and constants have values"
+    found = [one.value(a) for a in s.args]
+    inner = next((a for a, c in zip(s.args, found, strict=True) if c.failed is not None), None)
+    return applied(s, [c.values[0].as_py() for c in found]) if inner is None else _innermost(one, inner)
