@@ -10,9 +10,8 @@ from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.signatures import maybe_null
-from ripplenest.nrc.syntax import Call, Lit
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step, sources_of
+from ripplenest.nrc.syntax import Call, Elem, Lit, Var
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step, cols, sources_of
 
 Row = tuple[object, ...]
 Counts = Mapping[Row, int]
@@ -40,16 +39,29 @@ def value(s: Scalar, rows: Binding) -> object:
                 return scalars.evaluate(fn, [partial(value, a, rows) for a in args])
             except EvaluationError as error:
                 if error.got is None:  # of the innermost one
-                    error.got = applied(s, [value(a, rows) for a in args])
+                    error.got = written(s)
                 raise
         case _:
             assert_never(s)
 
 
-def applied(s: Op, values: Sequence[object]) -> str:
-    """``100 / 0``: a function of constants, as it is written."""
-    known = ((v, maybe_null(a.type, v is None)) for v, a in zip(values, s.args, strict=True))
-    return show_elem(Call(s.fn, tuple(Lit(v, t) for v, t in known)))
+def written(s: Scalar) -> str:
+    """``7 mod (x1 - 3), x1: long``: a scalar as it is written. Of the columns it reads it has the types: no error shows
+    values of rows."""
+    read = {c: f"x{n}" for n, c in enumerate(dict.fromkeys(cols(s)), 1)}
+    return ", ".join((show_elem(_elem(s, read)), *(f"{name}: {c.type}" for c, name in read.items())))
+
+
+def _elem(s: Scalar, names: Mapping[Col, str]) -> Elem:
+    match s:
+        case Col():
+            return Var(names[s])
+        case Const(v, base):
+            return Lit(v, base)
+        case Op(fn, args):
+            return Call(fn, tuple(_elem(a, names) for a in args))
+        case _:
+            assert_never(s)
 
 
 def fulfils(conditions: Sequence[Scalar], rows: Binding) -> bool:

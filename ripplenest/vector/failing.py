@@ -1,11 +1,11 @@
-"""Who asks for values that a scalar does not have is told of the first: what was asked of which values."""
+"""Who asks for values that a scalar does not have is told which function of it has none in the first combination."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.plan.evaluate import applied
+from ripplenest.plan.evaluate import written
 from ripplenest.plan.product import Op, Scalar
 from ripplenest.vector.binding import Binding
 from ripplenest.vector.column import Column, Failed, Mask
@@ -21,7 +21,7 @@ def check(binding: Binding, scalars: Sequence[Scalar], found: Sequence[Column], 
 
 
 def _asked(binding: Binding, s: Scalar, failure: Failed) -> str:
-    """``100 / 0``: the innermost function that has no value in the first combination, with its arguments."""
+    """The innermost function that has no value in the first combination."""
     one = np.zeros(len(binding), np.bool_)
     one[np.flatnonzero(failure.rows)[0]] = True
     return _innermost(binding.where(one), s)
@@ -31,4 +31,4 @@ def _innermost(one: Binding, s: Scalar) -> str:
     assert isinstance(s, Op), "columns and constants have values"
     found = [one.value(a) for a in s.args]
     inner = next((a for a, c in zip(s.args, found, strict=True) if c.failed is not None), None)
-    return applied(s, [c.values[0].as_py() for c in found]) if inner is None else _innermost(one, inner)
+    return written(s) if inner is None else _innermost(one, inner)

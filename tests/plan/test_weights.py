@@ -81,14 +81,14 @@ def test_a_head_is_not_asked_for_rows_that_are_not_there(weight: int | None, joi
 
 @pytest.mark.parametrize(("term", "got"), [
     ("for x in R union for _ in p(x.b = 'no') union sng(1)", None),
-    ("for x in R union sng(7 mod (x.a - 3))", "7 mod 0"),
-    ("for x in R union for _ in p(100 / to_double(x.a - 3) > 1.0) union sng(x.b)", "100.0 / 0.0"),
-    ("for x in R union for y in S where y.a = 9 mod (x.a - 3) union sng(x.b)", "9 mod 0"),
-    ("for x in R union for _ in weigh(5 mod (x.a - 3)) union sng(x.b)", "5 mod 0"),
-    ("for x in R union sng(to_date(x.b))", 'to_date("no")'),
+    ("for x in R union sng(7 mod (x.a - 3))", "7 mod (x1 - 3), x1: long?"),
+    ("for x in R union for _ in p(9 / to_double(x.a - 3) > 1.0) union sng(x.b)", "9.0 / to_double(x1 - 3), x1: long?"),
+    ("for x in R union for y in S where y.a = 9 mod (x.a - 3) union sng(x.b)", "9 mod (x1 - 3), x1: long?"),
+    ("for x in R union for _ in weigh(5 mod (x.a - 3)) union sng(x.b)", "5 mod (x1 - 3), x1: long?"),
+    ("for x in R union sng(to_date(x.b))", "to_date(x1), x1: string"),
 ])  # fmt: skip
 def test_who_is_told_of_a_failure_is_told_of_what(term: str, got: str | None, joiner: Joiner) -> None:
-    """The innermost function, with its arguments in the first combination for which it has no value."""
+    """The innermost function, in the first combination for which it has no value, as written; no values (R32)."""
     given = [[(2, "2024-02-29"), (None, "2024-02-29"), (3, "no")], *[[(1, 2), (None, 3)]] * ("in S" in term)]
     term = term.replace("'no'", '"no"')
     if got is None:
