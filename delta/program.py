@@ -10,10 +10,10 @@ of auxiliary maps are therefore kept apart by the part that caused them.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from graphlib import TopologicalSorter
 
 from attrs import field, frozen
 
@@ -26,9 +26,6 @@ from ripplenest.nrc.text import path, show_type
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Record, Site, Type
 from ripplenest.shred.contexts import Relations
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 class MapKind(Enum):
@@ -154,6 +151,19 @@ def strata(maps: Sequence[Map]) -> dict[str, int]:
     return {name: of(name) for name in passing}
 
 
+Reading = Mapping[str, Iterable[str]]
+"""By name what is read for it."""
+
+
+def generations(reading: Reading) -> Iterator[tuple[str, ...]]:
+    """All names, each behind what is read for it, and as early as that allows."""
+    order = TopologicalSorter(reading)
+    order.prepare()
+    while order.is_active():
+        yield (found := order.get_ready())
+        order.done(*found)
+
+
 def in_turn(found: Mapping[str, int]) -> tuple[str, ...]:
     """Maps that pass on in the order of their turns: behind those that they read, and the same in every program."""
     return tuple(sorted(found, key=lambda name: (found[name], name)))
@@ -211,23 +221,19 @@ class TriggerProgram:
         return strata(self.maps)
 
     @cached_property
-    def graph(self) -> "nx.DiGraph[str]":
-        """Edges from what is read, by its definition or by a statement of it, to the map."""
-        import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
-
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_nodes_from([*self.parts, *self.by_name])
-        graph.add_edges_from((read, m.name) for m in self.maps for read in (*m.reads, *m.built_of))
-        graph.add_edges_from((read, s.map) for s in self.statements for read in s.reads)
-        return graph
+    def reading(self) -> Reading:
+        """By part and map what is read for it: by its definition, or by a statement of it."""
+        found: dict[str, dict[str, None]] = {name: {} for name in (*self.parts, *self.by_name)}
+        for m in self.maps:
+            found[m.name] |= dict.fromkeys((*m.reads, *m.built_of))
+        for s in self.statements:
+            found[s.map] |= dict.fromkeys(s.reads)
+        return found
 
     @cached_property
     def levels(self) -> tuple[tuple[Map, ...], ...]:
         """The maps in the order in which they run; maps of one level do not read each other."""
-        import networkx as nx  # noqa: PLC0415 - where programs are made, and not where rows of them are read
-
-        generations = nx.topological_generations(self.graph)
-        named = ([m for m in self.maps if m.name in set(g)] for g in generations)
+        named = ([m for m in self.maps if m.name in found] for found in map(set, generations(self.reading)))
         return tuple(tuple(level) for level in named if level)
 
     @property

@@ -56,7 +56,7 @@ def group_by(bag: BagTerm, key: Callable[[Element], Element], site: str, names: 
     sng(⟨_1: k.key, _2: b⟩): only which keys there are is not linear."""
     x, inner, k, b = (names.fresh(name) for name in ("x", "x", "k", "b"))
     row = bag.type.row
-    keyed = _flat(_plain(key(Element(Var(x), row))), "a key")
+    keyed = _flat(_plain(key(Element(Var(x), row))), "keys")
     keys = grouped(site, x, bag, [("key", keyed)], ())
     own = _plain(key(Element(Var(inner), row)))
     members: Expr = Sng(Var(inner))
@@ -155,7 +155,7 @@ def _flat(e: Element, what: str) -> Element:
     """Equality of inner bags is no predicate of the calculus. Raises TypeMismatch with the field that is one."""
     if not is_flat(e.type):
         fields = e.type.fields if isinstance(e.type, Record) else ()
-        found = ", ".join(name for name, t in fields if not is_flat(t)) or "it"
+        found = ", ".join(name for name, t in fields if not is_flat(t)) or "this one"
         possible = ["its fields without bags", "how many rows a bag has, or what they come to"]
         raise TypeMismatch(f"{what} hold no bags: {found} does", wanted="base values", got=e.type, possible=possible)
     return e

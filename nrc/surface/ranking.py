@@ -37,10 +37,7 @@ def top_of(site: str, var: str, bag: BagTerm, rank: Rank, limit: int, names: Nam
     """The first ``limit`` rows of ``bag`` in the order ``rank``. Raises TypeMismatch for what has no order."""
     if limit < 1:
         raise TypeMismatch("how many rows are wanted is above 0", wanted="1 or more", got=limit)
-    orders = _turned(rank(Element(Var(var), bag.type.row)))
-    for o in orders:
-        if not isinstance(o.by.type, Base):
-            raise TypeMismatch("rows are ordered by base values", wanted="a base value", got=o.by.type)
+    orders = _by_values(_turned(rank(Element(Var(var), bag.type.row))))
     shown = _sortings(orders, var)
     if is_plain(bag.type.row) and not any(o.by.binds for o in orders):
         order = tuple(Order(o.by.elem, o.descending, o.nulls_first) for o in orders)
@@ -50,7 +47,7 @@ def top_of(site: str, var: str, bag: BagTerm, rank: Rank, limit: int, names: Nam
 
 def sorted_by(var: str, bag: BagTerm, rank: Rank) -> BagTerm:
     """``bag``, whose rows are shown in the order ``rank``. Raises TypeMismatch for one that they do not show."""
-    orders = _turned(rank(Element(Var(var), bag.type.row)))
+    orders = _by_values(_turned(rank(Element(Var(var), bag.type.row))))
     shown = _sortings(orders, var)
     if shown is None:
         what, possible = "rows are sorted by what they show", ["a field that has it, and the field as the key"]
@@ -62,6 +59,15 @@ def _turned(orders: Sequence[Ranked]) -> list[Ranked]:
     """By -x is by x, from the last one on, which rows can show: of numbers that are exact. Of doubles NaN is the last
     either way, where descending ones begin with it."""
     return [_as_descending(o) for o in orders]
+
+
+def _by_values(orders: list[Ranked]) -> list[Ranked]:
+    for o in orders:
+        if not isinstance(o.by.type, Base):
+            possible = ["a value of each row, `lambda x: x.price`, or what its bag comes to, `lambda x: len(x.ys)`"]
+            what = "rows are ordered by base values"
+            raise TypeMismatch(what, wanted="a base value", got=o.by.type, possible=possible)
+    return orders
 
 
 def _as_descending(o: Ranked) -> Ranked:

@@ -50,16 +50,16 @@ class Graph:
 
 
 def graph(f: Facts) -> Graph:
-    """The parts and maps of ``TriggerProgram.graph``, in the order in which they run."""
+    """The parts and maps of ``TriggerProgram.reading``, in the order in which they run."""
     program = f.stages.program
     order = {name: i for i, name in enumerate((*program.parts, *(m.name for _, m, _ in f.steps)))}
     kinds = {m.name: m.kind for m in program.maps}
     nodes = tuple(Node(f"n{i}", kinds.get(name), _lines(name, kinds.get(name))) for name, i in order.items())
-    edges = sorted(program.graph.edges, key=lambda edge: (order[edge[0]], order[edge[1]]))
+    edges = sorted((order[a], order[b], a, b) for b, read in program.reading.items() for a in read)
     return Graph(
         program.view,
         nodes,
-        tuple(Edge(f"n{order[a]}", f"n{order[b]}", tuple(dict.fromkeys(_uses(f, a, b)))) for a, b in edges),
+        tuple(Edge(f"n{i}", f"n{j}", tuple(dict.fromkeys(_uses(f, a, b)))) for i, j, a, b in edges),
     )
 
 

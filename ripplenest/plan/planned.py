@@ -4,13 +4,12 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
-import networkx as nx
 from attrs import evolve, field, frozen
 
 from ripplenest.data.columns import base_types, columns
 from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
-from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn
+from ripplenest.delta.program import Map, MapKind, TriggerProgram, generations, in_turn
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.types import Base, Label, Type
@@ -230,9 +229,11 @@ def merged(plans: Sequence[Plan]) -> Plan:
     """
     maps = {m.name: m for p in reversed(plans) for m in p.maps}
     programs = tuple(program for p in plans for program in p.programs)
-    graph = nx.compose_all([nx.DiGraph(), *(program.graph for program in programs)])
-    generations = ([maps[name] for name in found if name in maps] for found in nx.topological_generations(graph))
-    levels = tuple(tuple(level) for level in generations if level)
+    reading: dict[str, dict[str, None]] = {}
+    for name, read in (pair for program in programs for pair in program.reading.items()):
+        reading[name] = reading.get(name, {}) | dict.fromkeys(read)
+    found = (tuple(maps[name] for name in some if name in maps) for some in generations(reading))
+    levels = tuple(level for level in found if level)
     return Plan(programs, levels, access_keys(levels))
 
 

@@ -19,7 +19,7 @@ from ripplenest.nrc.surface.python import Bag, hints, view
 from ripplenest.nrc.syntax import Empty, Expr, Neg, Plus
 
 HEAD = """\
-import datetime, random, re, statistics, time, uuid, ripplenest as rn
+import datetime, math, random, re, statistics, time, uuid, ripplenest as rn
 from ripplenest.nrc.surface.python import *
 
 @record
@@ -31,6 +31,7 @@ class Movie:
     tags: Bag[str]
 
 PAIRS = [(1, 2)]
+RATES = {"a": 1}
 
 def loop(x):
     return loop(x)
@@ -62,7 +63,22 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[{m.name} for m in M]", "{m.name}", Unsupported, "a set"),
     ("[m.gen for m in sorted(M, key=lambda m: m.name)]", "sorted(M, key=lambda m: m.name)", Unsupported, "do not hold"),
     ("[m.name[1:2] for m in M]", "m.name[1:2]", Unsupported, "startswith"),
-    ("[M[0] for m in M]", "M[0]", Unsupported, "for x in xs"),
+    ("[M[0] for m in M]", "M[0]", Unsupported, "`rn.top(1, xs, key=...)`"),
+    ("[m.tags[-1] for m in M]", "m.tags[-1]", Unsupported, "key=..., desc=True)`"),
+    ("[m.tags[m.year] for m in M]", "m.tags[m.year]", Unsupported, "for x in xs"),
+    ("[m | {'a': 1} for m in M]", "m | {'a': 1}", Unsupported, "{**x, 'name': ...}"),
+    ("[1 for m in M if m.tags == []]", "m.tags == []", TypeMismatch, "`not rn.exists(xs)`"),
+    ("[1 for m in M if [] != m.tags]", "[] != m.tags", TypeMismatch, "possible `rn.exists(xs)`"),
+    ("[1 for m in M if m.tags != m.tags]", "m.tags != m.tags", TypeMismatch, "rn.difference(xs, ys)"),
+    ("[1 for m in M if any(m.tags)]", "any(m.tags)", TypeMismatch, "bool"),
+    ("[1 for m in M if any(x for x in M)]", "any(x for x in M)", TypeMismatch, "possible `rn.exists(xs)`"),
+    ("[rn.count(M) for m in M]", "rn.count(M)", TypeMismatch, "`len(xs)`"),
+    ("[rn.avg(M) for m in M]", "rn.avg(M)", TypeMismatch, "`rn.avg(x.year for x in xs)`"),
+    ("[sum(n.year > 3 for n in M) for m in M]", "sum(n.year > 3 for n in M)", TypeMismatch, "how many there are"),
+    ("sorted(M, key=lambda m: m.tags)", "lambda m: m.tags", TypeMismatch, "len(x.ys)"),
+    ("sorted(M, key='year')", "'year'", TypeMismatch, "`lambda x: x.year`"),
+    ("sorted(M, key=lambda m: m.year, reverse=M)", "M", Unsupported, "`reverse=True`"),
+    ("[{'k': k} for k, ms in rn.group_by(M, lambda m: m.tags)]", "lambda m: m.tags", TypeMismatch, "keys hold no bags"),
     ("[a for a, b in M]", "a, b", Unsupported, "one name"),
     ("[1 for m.name in M]", "m.name", Unsupported, "target"),
     ("[1 for m in 'abc']", "'abc'", TypeMismatch, "this must be a bag"),
@@ -113,12 +129,27 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[m.name * m.name for m in M]", "m.name * m.name", TypeMismatch, "`*` is not between strings"),
     ("[m.name % m.name for m in M]", "m.name % m.name", Unsupported, "`%` after a string"),
     ("[m.year - m.made for m in M]", "m.year - m.made", TypeMismatch, "- does not take these types"),
-    ("[f'{m.year / 2}' for m in M]", "f'{m.year / 2}'", TypeMismatch, "{str(int(x))}"),
+    ("[f'{m.year / 2}' for m in M]", "m.year / 2", TypeMismatch, "{str(int(x))}"),
     ("[sum([m.year], 0) for m in M]", "sum([m.year], 0)", Unsupported, "rn.coalesce(sum("),
     ("[datetime.timedelta(1) for m in M]", "datetime.timedelta(1)", Unsupported, "days in a field"),
     ("[re.sub('a', 'b', m.name) for m in M]", "re.sub('a', 'b', m.name)", Unsupported, "`s in t`"),
     ("[statistics.mean([m.year]) for m in M]", "statistics.mean([m.year])", Unsupported, "rn.avg"),
     ("[1 for m in M if m.tags == m.tags]", "m.tags == m.tags", TypeMismatch, "base values only"),
+    ("[math.floor(m.year) for m in M]", "math.floor(m.year)", Unsupported, "cuts toward zero"),
+    ("[math.sqrt(m.year) for m in M]", "math.sqrt(m.year)", Unsupported, "a field of the row"),
+    ("[','.join(t for t in m.tags) for m in M]", "','.join(t for t in m.tags)", Unsupported, "of a bag the bag itself"),
+    ("[m.made.replace(day=1) for m in M]", "m.made.replace(day=1)", Unsupported, ".year, .month and .day"),
+    ("[m.made.isoformat() for m in M]", "m.made.isoformat()", Unsupported, "`str(x)`"),
+    ("[m.made.ctime() for m in M]", "m.made.ctime()", Unsupported, ".date() of a timestamp"),
+    ("[m.year.bit_length() for m in M]", "m.year.bit_length()", Unsupported, "only strings, dates"),
+    ("[m.name.replace('a', 'b') for m in M]", "m.name.replace('a', 'b')", Unsupported, "a field that holds it"),
+    ("[1 for m in M if m.made > '2024-12-31']", "m.made > '2024-12-31'", TypeMismatch, "`datetime.date(2024, 12, 31)`"),
+    ("[1 for m in M if m.name == 3]", "m.name == 3", TypeMismatch, "`str(x)` of an int"),
+    ("[1 for m in M if (m.year > 3) == 1]", "(m.year > 3) == 1", TypeMismatch, "the condition itself"),
+    ("[m.made - m.made for m in M]", "m.made - m.made", TypeMismatch, "days in a field"),
+    ("[(m.year > 3) + 1 for m in M]", "(m.year > 3) + 1", TypeMismatch, "`1 if x else 0`"),
+    ("[int(m.name) for m in M]", "int(m.name)", TypeMismatch, "a field that holds the number"),
+    ("[RATES.get(m.name) for m in M]", "RATES.get(m.name)", Unsupported, "a relation that holds them"),
     ("[1 for m in M if m == m]", "m == m", TypeMismatch, "`.name`"),
     ("[1 for m in M if m.name in M]", "m.name in M", TypeMismatch, "x in [y.name for y in ys]"),
     ("[1 for m in M if m.name not in M]", "m.name not in M", TypeMismatch, "x not in [y.name for y in ys]"),
@@ -128,7 +159,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[k[2] for k in [(m.name, m.year) for m in M]]", "k[2]", Unsupported, "a field, `x.name`"),
     ("[1 for m in M if m.name and m.year]", "m.name", TypeMismatch, "a condition must be a boolean"),
     ("[m.name + m.year for m in M]", "m.name + m.year", TypeMismatch, "str(b)"),
-    ("[f'{m.year}' for m in M]", "f'{m.year}'", TypeMismatch, "{str(x)}"),
+    ("[f'{m.year}' for m in M]", "m.year", TypeMismatch, "{str(x)}"),
     ("[f'{m.name!r}' for m in M]", "m.name", Unsupported, "format in an f-string"),
     ("['%s' % m.name for m in M]", "'%s' % m.name", Unsupported, "f-string"),
     ("[m.year // 2 for m in M]", "m.year // 2", Unsupported, "int(a / b)"),
@@ -273,7 +304,7 @@ def test_the_whole_message(load: Callable[[str], Any]) -> None:
         load(VIEW + "[\n        broken(m) for m in M\n    ]\n")
     lines = str(caught.value).splitlines()
     head = HEAD.count("\n")
-    assert lines[0].endswith("films.py:18:12: there is no field 'nam'")
+    assert lines[0].endswith("films.py:19:12: there is no field 'nam'")
     assert lines[1:3] == ["    return m.nam", "           ^^^^^"]
     assert lines[3].startswith("  called at ") and lines[3].endswith(f"films.py:{head + 4}:9")
     assert lines[4:] == ["  got      nam", "  possible name, year, made, gen, tags"]
@@ -320,8 +351,9 @@ def test_what_has_no_source() -> None:
     exec("def made(N: Bag[str]):\n    return N", scope)
     with pytest.raises(Unsupported, match="cannot be read"):
         view(scope["made"])
-    with pytest.raises(Unsupported, match="a lambda"):
+    with pytest.raises(Unsupported, match="a lambda") as caught:
         view(lambda M: M)
+    assert caught.value.where.startswith(f"{__file__}:")
     for other in (len, inspect, 3):
         with pytest.raises(Unsupported, match="not a function"):
             view(other)  # type: ignore[arg-type]

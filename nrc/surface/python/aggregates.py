@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
-from ripplenest.nrc.surface.python import functions, hints, scalars
+from ripplenest.nrc.surface.python import advice, functions, hints, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -90,7 +90,9 @@ def among(x: Reading, ys: BagTerm, scope: Scope) -> Element:
 def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> Element:
     if not is_bag(given):
         raise hints.unsupported(f"{name} of {describe(given)}", f"`{name}(x.n for x in xs)`")
-    return aggregates.folded(fn, as_bag(given), of_values, scope.site, scope.session.names)
+    rows = as_bag(given)
+    with advice.advising(advice.of_fold(name, rows.type.row)):
+        return aggregates.folded(fn, rows, of_values, scope.site, scope.session.names)
 
 
 def _extreme(node: ast.Call, name: str, scope: Scope) -> Element:
@@ -172,8 +174,9 @@ def function_of(
         return lambda given: scope.bind(dict(zip(names, given, strict=True))).read(node.body)
     known = scope.read(node)
     if not isinstance(known, Static):
+        own = f"lambda x: x.{node.value}" if isinstance(node, ast.Constant) and isinstance(node.value, str) else hint
         with scope.located(node):
-            raise TypeMismatch("this must be a function of rows", got=describe(known), possible=[f"`{hint}`"])
+            raise TypeMismatch("this must be a function of rows", got=describe(known), possible=[f"`{own}`"])
     return lambda given: apply(known, given)
 
 

@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from types import ModuleType
 
 from ripplenest.nrc.errors import UnknownName, Unsupported
+from ripplenest.nrc.surface.python.advice import DAYS
+from ripplenest.nrc.types import Type
 
 STANDARD = sysconfig.get_path("stdlib")
 CONDITIONAL = "a conditional expression, `a if c else b`; between bags, `[...] if c else []`"
@@ -99,7 +101,14 @@ LIBRARIES: dict[str, str] = {
     "json": "fields of records, as `rn.json(...)` loads them",
     "decimal.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
     "ripplenest.nrc.surface.markers.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
-    "datetime.timedelta": "days in a field of their own; dates are compared, and have .year, .month and .day",
+    "datetime.timedelta": DAYS,
+    "math.floor": "`int(x)`, which cuts toward zero",
+    "math.trunc": "`int(x)`, which cuts toward zero",
+    "math.fabs": "`abs(x)`",
+    "math.pow": "`x * x`",
+    "math.prod": "`rn.fold(R, ...)` over a ring of your own",
+    "math.fsum": "`sum(x.n for x in xs)`, which is exact",
+    "math": "+ - * /, abs and int; for what they cannot say a field of the row, computed by who writes it",
 }
 
 OURS = {  # what SQL and Spark call it: rn.…
@@ -147,7 +156,12 @@ METHODS = {
     "issubset": "`all(x in ys for x in xs)`",
     "issuperset": "`all(y in xs for y in ys)`",
     "format": "an f-string, `f'{a} {b}'`",
-    "join": "`a + b`, or an f-string",
+    "join": "`a + b` or an f-string, of fields; of a bag the bag itself, joined by who reads it, as it has no order",
+    "replace": "a field that holds it",
+    "contains": "`s in t`",
+    "isdigit": "a field that says so",
+    "isalpha": "a field that says so",
+    "zfill": "a field that has it",
     "split": "a field that holds the parts as a bag",
     "append": "`xs + [x]`",
     "extend": "`xs + ys`",
@@ -157,6 +171,21 @@ METHODS = {
     "title": "`.upper()` or `.lower()`",
     "capitalize": "`.upper()` or `.lower()`",
 }
+
+METHODS_OF_TIMES = {
+    "isoformat": "`str(x)`",
+    "strftime": "`str(x)`, as in 2024-12-31, or its parts, .year, .month and .day",
+    "weekday": "a field that has it",
+    "isoweekday": "a field that has it",
+    "replace": "its parts, .year, .month and .day",
+    "year": "`x.year`, without a call",
+    "month": "`x.month`, without a call",
+    "day": "`x.day`, without a call",
+}
+OF_STRINGS = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s)"
+OF_TIMES = f".year, .month and .day, .date() of a timestamp; {DAYS}"
+
+CONSTANTS_BY_KEY = "a relation that holds them, `[r.n for r in Rates if r.key == x.key]`; of few `a if c else b`"
 
 NOT_DETERMINISTIC = "a field or a constant; a view gives the same rows for the same input, whenever it runs"
 _CHANCE = ("random", "secrets", "uuid", "time", "numpy.random")
@@ -187,6 +216,25 @@ def symbol(op: ast.operator | ast.unaryop) -> str:
 def of_operator(op: ast.AST) -> Unsupported:
     what, hint = OPERATORS[type(op)]
     return unsupported(f"the operator {what}", hint)
+
+
+def of_method(name: str, of: Type) -> Unsupported:
+    """For a method that values of type ``of`` have not in a view."""
+    match getattr(of, "kind", None):
+        case "string":
+            hint = METHODS.get(name, OF_STRINGS)
+        case "date" | "timestamp":
+            hint = METHODS_OF_TIMES.get(name, OF_TIMES)
+        case _:
+            hint = METHODS.get(name, "operators and functions; only strings, dates and timestamps have methods")
+    return unsupported(f"the method .{name} of {of}", hint)
+
+
+def of_place(is_last: bool) -> Unsupported:
+    """For a row of a bag by its place."""
+    way, fold = (", desc=True", "max") if is_last else ("", "min")
+    hint = f"`rn.top(1, xs, key=...{way})`, the row as a bag; `{fold}(x.n for x in xs)`, a value of it"
+    return unsupported("a row of a bag by its place, as bags have no order", hint)
 
 
 def of_call(function: object) -> Unsupported:

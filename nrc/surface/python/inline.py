@@ -18,7 +18,7 @@ from ripplenest.nrc.surface.python.source import Definition, Source
 from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, as_bag, describe, fit
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.syntax import Flatten
-from ripplenest.nrc.types import Bag
+from ripplenest.nrc.types import Bag, Base
 
 
 def call(node: ast.Call, scope: Scope) -> Reading:
@@ -39,6 +39,8 @@ def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Eleme
     if not isinstance(receiver, Element):
         hint = hints.METHODS.get(name, "`[... for x in xs]`")
         raise hints.unsupported(f"the method .{name} of {describe(receiver)}", hint)
+    if isinstance(receiver.type, Base) and not scalars.has_method(receiver, name):
+        raise hints.of_method(name, receiver.type)  # whatever its arguments are
     return scalars.method(receiver, name, _positional(node, scope, name))
 
 

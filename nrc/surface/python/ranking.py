@@ -104,8 +104,8 @@ def _order(node: ast.Call, function: object, scope: Scope) -> "_Order":
     if unknown := sorted(options.keys() - ({"key", "reverse"} if builtin else KEYWORDS)):
         name, hint = ("top", TOP) if function is functions.top else ("sorted", SORTED if builtin else OWN)
         raise hints.unsupported(f"{name} with the keyword {unknown[0]}", f"`{hint}`")
-    descending = options.get("reverse" if builtin else "desc")
-    return _Order.of(options.get("key"), descending, options.get("nulls_first"), scope)
+    keyword = "reverse" if builtin else "desc"
+    return _Order.of(options.get("key"), (keyword, options.get(keyword)), options.get("nulls_first"), scope)
 
 
 @frozen
@@ -118,9 +118,10 @@ class _Order:
 
     @classmethod
     def of(
-        cls, key: ast.expr | None, descending: ast.expr | None, nulls_first: ast.expr | None, scope: Scope
+        cls, key: ast.expr | None, descending: tuple[str, ast.expr | None], nulls_first: ast.expr | None, scope: Scope
     ) -> "_Order":
-        ways = ((False,) if node is None else _flags(node, scope) for node in (descending, nulls_first))
+        given = (descending, ("nulls_first", nulls_first))
+        ways = ((False,) if node is None else _flags(node, keyword, scope) for keyword, node in given)
         return cls(key, *ways)
 
 
@@ -163,12 +164,12 @@ def _each(flags: Sequence[bool], many: int) -> Sequence[bool]:
     return [*flags] * many if len(flags) == 1 else flags
 
 
-def _flags(node: ast.expr, scope: Scope) -> tuple[bool, ...]:
+def _flags(node: ast.expr, keyword: str, scope: Scope) -> tuple[bool, ...]:
     """True or False, or several, for the values of a key that is a tuple."""
     found = [_constant(n, scope) for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
     if not found or not all(isinstance(v, bool) for v in found):
         with scope.located(node):
-            raise hints.unsupported("a direction that is not known when the view is made", "`desc=True`")
+            raise hints.unsupported("a direction that is not known when the view is made", f"`{keyword}=True`")
     return tuple(v is True for v in found)
 
 

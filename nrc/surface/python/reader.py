@@ -90,6 +90,8 @@ def _no_subscript(node: ast.Subscript, place: ast.expr, scope: Scope) -> Unsuppo
     match place:
         case ast.Slice():
             return hints.of_node(place)
+        case ast.Constant(int()) | ast.UnaryOp(ast.USub(), ast.Constant(int())) if is_bag(scope.read(node.value)):
+            return hints.of_place(is_last=isinstance(place, ast.UnaryOp))
         case ast.Constant(int() as n):
             found, part = scope.read(node.value), f"_{n + 1}"
             if isinstance(found, Element) and isinstance(found.type, Record) and part in found.type.names:
@@ -299,5 +301,5 @@ def _part(node: ast.expr, scope: Scope) -> Reading:
     with scope.located(node.value):
         if node.format_spec is not None or node.conversion not in (-1, ord("s")):
             raise hints.unsupported("a format in an f-string", "`{x}` of a string, `{str(x)}` of a number")
-        part = scope.read(node.value)
-        return part if node.conversion == -1 else scalars.call(str, "to_string", [part])
+        found = scope.read(node.value)
+        return scalars.part(found if node.conversion == -1 else scalars.call(str, "to_string", [found]))

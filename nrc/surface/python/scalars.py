@@ -13,7 +13,7 @@ from types import ModuleType
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
 from ripplenest.nrc.scalars import coerce
-from ripplenest.nrc.surface.python import hints
+from ripplenest.nrc.surface.python import advice, hints
 from ripplenest.nrc.surface.readings import (
     BagTerm,
     Element,
@@ -89,7 +89,9 @@ def apply(op: str, args: Sequence[Reading], written: str | None = None) -> Eleme
     """op(args) with implicit promotions; errors call it as it was ``written``, in Python unless given. Raises
     TypeMismatch when an argument is no base value or does not fit."""
     elements = _settled(args)
-    elem, base = coerce(op, [(e.elem, _base(e)) for e in elements], written or WRITTEN.get(op))
+    bases = [_base(e) for e in elements]
+    with advice.advising(advice.of_scalar(op, bases)):
+        elem, base = coerce(op, [(e.elem, b) for e, b in zip(elements, bases, strict=True)], written or WRITTEN.get(op))
     return Element(elem, base, merge(elements))
 
 
@@ -192,13 +194,21 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
         case _ if is_null or settle(left) == Untyped("None"):
             hint = "`is not None`" if isinstance(op, ast.NotEq) else "`is None`"
             raise Unsupported("comparing with None gives NULL, which is never true", possible=[hint])
+        case ast.Eq() | ast.NotEq() if any(is_bag(r) or r == Untyped("[]") for r in (left, right)):
+            raise _no_base(describe(left if is_bag(left) else right), _of_bags(op, left, right))
         case _:
             return apply(COMPARISONS[type(op)], [left, right])
 
 
+def _of_bags(op: ast.cmpop, left: Reading, right: Reading) -> str:
+    """What says whether bags are equal, or one has no rows."""
+    one = advice.NO_ROWS if Untyped("[]") in (left, right) else advice.SAME_ROWS
+    return advice.EXISTS if isinstance(op, ast.NotEq) and one is advice.NO_ROWS else one
+
+
 def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, negated: bool = False) -> Element:
     """x in (a, b); x in ys for bags; s in t for strings. ``negated``: it is asked whether it is none."""
-    if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset):
+    if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset | dict):
         right = [Static(v) for v in _ordered(right.value)]
     if isinstance(right, Reading):
         if is_bag(right):
@@ -228,6 +238,8 @@ def _ordered(values: Iterable[object]) -> list[object]:
 def binary(op: ast.operator, left: Reading, right: Reading) -> Element:
     """Arithmetic, or concat for strings. Raises Unsupported for operators without a counterpart."""
     if type(op) not in ARITHMETIC:
+        if isinstance(op, ast.BitOr) and (_is_record(left) or _is_record(right)):
+            raise hints.unsupported("the operator | between records", "`{**x, 'name': ...}`")
         raise hints.of_operator(op)
     text = [is_string(settle(left)), is_string(settle(right))]
     if not any(text):
@@ -259,19 +271,25 @@ def unary(op: ast.unaryop, operand: Reading) -> Element:
     return apply("not", [condition(settled)]) if isinstance(op, ast.Not) else apply("neg", [settled])
 
 
+def part(reading: Reading) -> Reading:
+    """A part of an f-string. Raises TypeMismatch for one that is no string."""
+    if not is_string(reading):
+        what, has_text = "the parts of an f-string must be strings", _has_text(reading)
+        hint = "`{str(x)}`" if has_text else "`{str(int(x))}`, or a field of its own, made text by who reads it"
+        raise TypeMismatch(what, wanted="string", got=describe(reading), possible=[hint])
+    return reading
+
+
 def strings(parts: Sequence[Reading]) -> Element:
-    """The parts of an f-string, joined. Raises TypeMismatch for a part that is no string."""
-    for part in parts:
-        if not is_string(part):
-            what, has_text = "the parts of an f-string must be strings", _has_text(part)
-            hint = "`{str(x)}`" if has_text else "`{str(int(x))}`, or a field of its own, made text by who reads it"
-            raise TypeMismatch(what, wanted="string", got=describe(part), possible=[hint])
+    """The parts of an f-string, joined."""
     return fold("concat", parts) if parts else Element(Lit("", STRING), STRING)
 
 
 def _is_sequence(reading: Reading) -> bool:
-    if isinstance(reading, Static):
-        return isinstance(reading.value, tuple | list)
+    return isinstance(reading.value, tuple | list) if isinstance(reading, Static) else _is_record(reading)
+
+
+def _is_record(reading: Reading) -> bool:
     return isinstance(reading, Element) and isinstance(reading.type, Record)
 
 
@@ -291,8 +309,12 @@ def method(of: Element, name: str, args: Sequence[Reading]) -> Element:
             return apply(METHODS[name][0], [of, *args])
         if name == "strip" and len(args) == 1 and settle(args[0]) == literal(" "):
             return apply("trim", [of])
-    possible = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s), .date() of a timestamp"
-    raise hints.unsupported(f"the method .{name} of {of.type}", hints.METHODS.get(name, possible))
+    raise hints.of_method(name, of.type)
+
+
+def has_method(of: Element, name: str) -> bool:
+    """Whether there is such a method, of some arguments."""
+    return name in (METHODS | {"strip": 1}) if is_string(of) else name == "date"
 
 
 def attribute(of: Reading, name: str) -> Reading:
@@ -311,6 +333,8 @@ def attribute(of: Reading, name: str) -> Reading:
             return settle(Static(getattr(owner, name)))
         case Untyped():
             raise untyped(of)
+        case Static(dict()):
+            raise Unsupported(f"a view cannot look into {describe(of)}", possible=[hints.CONSTANTS_BY_KEY])
         case _:
             possible = ["fields of rows, and names in modules and classes"]
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=possible)

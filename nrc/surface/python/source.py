@@ -131,8 +131,10 @@ def _tree(function: FunctionType, lines: list[str], what: str) -> ast.FunctionDe
     found = body[0] if body else None
     if isinstance(found, ast.FunctionDef) and _matches(found, function):
         return found
+    code = function.__code__
+    where = f"{code.co_filename}:{code.co_firstlineno}"
     got = "a lambda" if function.__name__ == "<lambda>" else f"other text at its place ({type(found).__name__})"
-    raise Unsupported(what, where=function.__code__.co_filename, got=got, possible=["a function written with def"])
+    raise Unsupported(what, where=where, got=got, possible=["a function written with def, `def f(x): return ...`"])
 
 
 def _matches(tree: ast.FunctionDef, function: FunctionType) -> bool:

@@ -1,0 +1,64 @@
+"""What to write in place of values that do not fit together: of the types that a scalar or a fold does not take."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.types import Base, Record, Type
+
+DAYS = "days in a field of their own; dates are compared, and have .year, .month and .day"
+ONE_OR_NONE = "`1 if x else 0`, the number of a condition"
+NO_ROWS = "`not rn.exists(xs)`"
+SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
+
+COMPARED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+COMPUTED = frozenset(("add", "sub", "mul", "div", "mod", "neg", "to_long", "to_double", "abs"))
+NUMBERS = frozenset(("int", "long", "double", "decimal"))
+EXISTS = "`rn.exists(xs)`, whether there is a row"
+OF_ROWS = {"any": EXISTS, "all": "`all(x.n > 0 for x in xs)`", "count": "`len(xs)`, how many rows there are"}
+
+
+@contextmanager
+def advising(hint: str | None) -> Iterator[None]:
+    """A type that does not fit is refused with this advice, if there is one."""
+    try:
+        yield
+    except TypeMismatch as error:
+        if hint is not None:
+            error.possible = (hint,)
+        raise
+
+
+def of_scalar(op: str, types: Sequence[Base]) -> str | None:
+    """For arguments that ``op`` does not take."""
+    kinds = {t.kind for t in types}
+    if op in COMPARED:
+        return _compared(kinds)
+    if op in COMPUTED and "bool" in kinds:
+        return ONE_OR_NONE
+    if op in COMPUTED and kinds & {"date", "timestamp"}:
+        return DAYS
+    return "a field that holds the number" if op in COMPUTED and "string" in kinds else None
+
+
+def _compared(kinds: set[str]) -> str | None:
+    if kinds == {"date", "string"}:
+        return "`datetime.date(2024, 12, 31)`"
+    if kinds == {"timestamp", "string"}:
+        return "`datetime.datetime(2024, 12, 31, 18, 30)`"
+    if kinds == {"date", "timestamp"}:
+        return "`t.date()`, the date of a timestamp"
+    if "bool" in kinds and kinds & NUMBERS:
+        return "the condition itself, `x` or `not x`"
+    return "a number, or `str(x)` of an int" if "string" in kinds and kinds & NUMBERS else None
+
+
+def of_fold(name: str, row: Type) -> str | None:
+    """For rows that the aggregate ``name`` does not take."""
+    if isinstance(row, Base):
+        return "`len([x for x in xs if ...])`, how many there are" if row.kind == "bool" else None
+    if not isinstance(row, Record):
+        return OF_ROWS.get(name)
+    field = next((n for n, t in row.fields if isinstance(t, Base) and t.kind in NUMBERS), "n")
+    own = "rn.avg" if name == "avg" else name
+    return OF_ROWS.get(name, f"`{own}(x.{field} for x in xs)`")
