@@ -107,8 +107,7 @@ def of_block(
             raise_first(_unsaid(block.split(b"\n"), row, named))
         return found
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        for i, line in enumerate(block.split(b"\n")):
-            _check_line(line, fields, named(i))
+        raise_first(_faults(block.split(b"\n"), fields, named))
         raise WrongValue(CANNOT_BE_READ, where=where, got=type(error).__name__) from None
 
 
@@ -279,13 +278,12 @@ def lines_of(file: Path) -> Iterator[io.BufferedReader]:
 
 
 def _check_lines(file: Path, row: Record, where: str) -> None:
-    """Raises WrongColumns or WrongValue for the first line that is wrong."""
+    """Raises WrongColumns or WrongValue for the first lines that are wrong."""
     with lines_of(file) as lines:
-        for i, line in enumerate(lines):
-            if not i and file.suffixes[-1:] == [".json"] and line.lstrip().startswith(b"["):
-                what, possible = "one document, and not a document on each line", ["rn.json(json.load(open(path)))"]
-                raise WrongValue(what, where=where, wanted=row, possible=possible)
-            _check_line(line, row, f"{where}: line {i + 1}")
+        if file.suffixes[-1:] == [".json"] and lines.peek(1).lstrip().startswith(b"["):
+            what, possible = "one document, and not a document on each line", ["rn.json(json.load(open(path)))"]
+            raise WrongValue(what, where=where, wanted=row, possible=possible)
+        raise_first(_faults(lines, row, lambda i: f"{where}: line {i + 1}"))
 
 
 def _typed(file: io.BufferedIOBase, row: Record) -> pa.Table:
@@ -299,41 +297,44 @@ def _schema(row: Record) -> pa.Schema:
     return pa.schema([(name, nested_type(t)) for name, t in row.fields])
 
 
-def _check_line(line: bytes, row: Record, where: str) -> None:
-    """Raises WrongColumns or WrongValue for a line that is wrong."""
-    try:
-        value = json.loads(line) if line.strip() else {}
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise WrongValue(NO_LINE, where=where, wanted=row)
-    if line.strip():
-        _check_value(value, row, where)
+def _faults(lines: Iterable[bytes], row: Record, named: Callable[[int], str]) -> Iterator[RipplenestError]:
+    """What is wrong with lines, each of which is called ``named(i)``."""
+    for i, line in enumerate(lines):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            yield from _of_value(value, row, named(i))
+        else:
+            yield WrongValue(NO_LINE, where=named(i), wanted=row)
 
 
-def _check_value(value: object, t: Type, where: str) -> None:
-    """Raises as ``_check_line`` does. What is missing is left to who reads the rows."""
+def _of_value(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
+    """What is wrong with a value. What is missing is left to who reads the rows."""
     match t:
         case Record(fields) if isinstance(value, dict):
             extra = [name for name in value if name not in t.names]
             if extra:
                 what = "other columns than the relation has"
-                raise WrongColumns(what, where=where, wanted=list(t.names), got=extra)
+                yield WrongColumns(what, where=where, wanted=list(t.names), got=extra)
             for name, inner in fields:
-                _check_value(value.get(name), inner, f"{where}.{name}")
+                yield from _of_value(value.get(name), inner, f"{where}.{name}")
         case Bag(row) if isinstance(value, list):
             for i, inner in enumerate(value):
-                _check_value(inner, row, f"{where}[{i}]")
+                yield from _of_value(inner, row, f"{where}[{i}]")
         case _:
-            _check_leaf(value, t, where)
+            yield from _of_leaf(value, t, where)
 
 
-def _check_leaf(value: object, t: Type, where: str) -> None:
+def _of_leaf(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
     row = Record((("value", t),))
     try:
         _typed(io.BytesIO(json.dumps({"value": value}).encode()), row)
     except pa.ArrowException:
-        raise WrongValue("a value that is not of its type", where=where, wanted=t, got=type(value).__name__) from None
+        yield WrongValue("a value that is not of its type", where=where, wanted=t, got=type(value).__name__)
 
 
 def _written(base: Base) -> pa.DataType:

@@ -280,6 +280,23 @@ def test_a_line_that_is_wrong(
         b.insert("O", path)
 
 
+def test_lines_that_are_wrong_are_said_at_once(db: rn.Database, tmp_path: Path) -> None:
+    """All that is wrong with the first of them, in files and in documents, and what comes after twenty not."""
+    rows = [json.loads(json.dumps(order(7), default=as_json)) for _ in range(30)]
+    lines = [json.dumps(row | ({"orderkey": "x", "open": 3} if i % 2 else {})) for i, row in enumerate(rows)]
+    lines[5], lines[7] = "{", lines[7].replace('"open"', '"closed"')
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(lines))
+    parts = ("line 2.orderkey: a value", "the next 19", "line 2.open", "line 6: not a line", "line 8: other columns")
+    with refused(db, errors.WrongValue, *parts), db.batch() as b:
+        b.insert("O", path)
+    with pytest.raises(errors.WrongValue) as caught:
+        db.load("O", path)
+    assert "line 28" not in str(caught.value) and len(caught.value.others) == 19
+    with refused(db, errors.WrongValue, "rows[1].orderkey", "rows[5]: not a line", "rows[7]: other"), db.batch() as b:
+        b.insert("O", rn.json(lines))
+
+
 def test_what_is_no_file_of_rows(db: rn.Database, tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_text("no")
     (tmp_path / "bad.jsonl").write_bytes(b"\xff")
