@@ -22,6 +22,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Row, Value
+from ripplenest.nrc.conversions import conversions
 from ripplenest.nrc.errors import EvaluationError, WrongColumns, WrongValue
 from ripplenest.nrc.instances import fields_of
 from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown, in_order
@@ -185,17 +186,9 @@ def _base(obj: object, type: Base, where: str) -> Value:
     except _Misfit as misfit:
         raise WrongValue(str(misfit), where=where, wanted=type, got=_type_name(obj)) from None
     if value is None:
-        possible = WHOLE if type.kind in ("int", "long") and _is_whole(plain) else None
+        possible = conversions(type.kind, plain)
         raise WrongValue("wrong type", where=where, wanted=type, got=_type_name(obj), possible=possible)
     return value
-
-
-# Pandas makes floats of integers where NULL is among them. A float is never taken for an integer, but that can be told.
-WHOLE = ("int(x)", 'in pandas astype("Int64"), whose columns have integers and NULL', "in Arrow cast(pa.int64())")
-
-
-def _is_whole(obj: object) -> bool:
-    return isinstance(obj, float) and (obj.is_integer() or math.isnan(obj))
 
 
 class _Misfit(Exception):

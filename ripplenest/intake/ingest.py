@@ -125,7 +125,7 @@ def _stream(rows: object, where: str) -> Iterator[pa.Table]:
         yield reader.schema.empty_table()
         yield from (pa.Table.from_batches([batch]) for batch in reader if batch.num_rows)
     except pa.ArrowException:
-        raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
+        raise _no_arrow(rows, where) from None
 
 
 def is_frame(rows: object) -> bool:
@@ -217,8 +217,14 @@ def _table(rows: object, where: str) -> pa.Table | None:
         try:
             return without_gaps(pa.table(rows))
         except pa.ArrowException:
-            raise WrongValue("not a collection of rows", where=where, wanted=WANTED, got=type(rows).__name__) from None
+            raise _no_arrow(rows, where) from None
     return None
+
+
+def _no_arrow(rows: object, where: str) -> WrongValue:
+    """For what hands out Arrow data, and not such that can be read."""
+    what, possible = "rows that cannot be read as Arrow", ["columns of types that Arrow has, not Int128 of polars"]
+    return WrongValue(what, where=where, wanted=WANTED, got=type(rows).__name__, possible=possible)
 
 
 def _python_rows(rows: object, where: str) -> Sequence[object]:

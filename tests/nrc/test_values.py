@@ -1,5 +1,7 @@
 """User data to canonical values and back: what is accepted, what is refused and how, and the canonical order."""
 
+import datetime as datetime_module
+import decimal
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -267,3 +269,32 @@ def test_integers_that_became_floats_are_told_what_makes_them_integers(value: ob
     with pytest.raises(WrongValue, match="wrong type") as error:
         to_value(value, Base("long", True), "rows[0].n")
     assert ('astype("Int64")' in str(error.value)) == told
+
+
+INSTEAD: list[tuple[str, object]] = [
+    *(("long", x) for x in (True, "3", 3.0)),
+    *(("double", x) for x in (True, "1.5", Decimal("1.5"))),
+    *(("decimal", x) for x in (1.5, "1.5")),
+    *(("bool", x) for x in (1, 0)),
+    *(("string", x) for x in (3, 1.5, Decimal("1.5"), date(2024, 1, 2), datetime(2024, 1, 2))),
+    *(("date", x) for x in (datetime(2024, 1, 2), "2024-01-02")),
+    *(("timestamp", x) for x in ("2024-01-02 10:00", date(2024, 1, 2))),
+    ("binary", "x"),
+]
+
+
+@pytest.mark.parametrize(("kind", "came"), INSTEAD, ids=str)
+def test_what_is_told_in_place_of_a_value_of_another_type_makes_one(kind: str, came: object) -> None:
+    wanted = Base("decimal", precision=4, scale=2) if kind == "decimal" else Base(kind)  # type: ignore[arg-type]
+    with pytest.raises(WrongValue, match="wrong type") as caught:
+        to_value(came, wanted, "x")
+    assert caught.value.possible
+    names = {"x": came, "datetime": datetime_module, "decimal": decimal}
+    assert to_value(eval(caught.value.possible[0], names), wanted, "x") is not None  # noqa: S307 - as told
+
+
+@pytest.mark.parametrize(("kind", "came"), [("long", []), ("date", 3), ("bool", "x"), ("string", b"x")])
+def test_nothing_is_told_where_nothing_is_meant(kind: str, came: object) -> None:
+    with pytest.raises(WrongValue) as caught:
+        to_value(came, Base(kind), "x")  # type: ignore[arg-type]
+    assert caught.value.possible is None
