@@ -26,8 +26,8 @@ AsOf = Annotated[Any, typer.Option("--as-of", metavar=MOMENT, parser=moment, hel
 Limit = Annotated[int | None, typer.Option(min=0, help="At most so many rows: of what is sorted the first.")]
 _KEY = "The one row with this field, or these; of a relation its key is the fast way."
 Key = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help=_KEY)]
-_WHERE = "All rows with this field, or these."
-Where = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help=_WHERE)]
+_WHERE = "All rows with this field, or these; those in which it is NULL by FIELD alone."
+Where = Annotated[list[str] | None, typer.Option(metavar="FIELD[=VALUE]", help=_WHERE)]
 Since = Annotated[Any, typer.Option(metavar=MOMENT, parser=moment, help="The version or batch after which.")]
 Nested = Annotated[bool, typer.Option("--nested", help="The nested rows that went (-) and came (+); without Spark.")]
 
@@ -93,6 +93,8 @@ def _fields(found: "RelationHandle | ViewHandle", given: list[str], option: str)
 
 def _field(text: str, types: Mapping[str, Any], option: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
+    if not equals and option == "--where":
+        return name, None
     kind = getattr(types.get(name), "kind", "string")
     read = VALUES.get(kind)
     try:

@@ -95,6 +95,21 @@ def test_rows_by_values(state, run):
     assert json.loads(run("show", state, "Orders", "--where", "customer=c1", "--json").stdout)["rows"] == of_one
 
 
+@pytest.mark.usefixtures("without_spark")
+def test_rows_in_which_a_field_is_null(tmp_path, run):
+    """A text may be empty, and be called null: a field without a value is NULL."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("R", rn.record(type("R", (), {"__annotations__": {"n": int, "s": str | None}})))
+        db.load("R", [{"n": n, "s": s} for n, s in enumerate((None, "", "null", None))])
+    found = {args: rows(run("show", tmp_path / "state", "R", *args)) for args in (("--where", "s"), ("--where", "s="))}
+    assert [[row["n"] for row in some] for some in found.values()] == [[0, 3], [1]]
+    assert rows(run("show", tmp_path / "state", "R", "--where", "s", "--where", "n=3")) == [{"n": 3, "s": None}]
+    never = run("show", tmp_path / "state", "R", "--where", "n")
+    assert never.exit_code == 2 and "NULL where none is allowed" in never.stderr
+    unknown = run("show", tmp_path / "state", "R", "--where", "x")
+    assert unknown.exit_code == 2 and "possible n, s" in unknown.stderr
+
+
 def test_values_of_every_kind_name_a_row(tmp_path, run):
     day, time = datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, 4, 5)
     values = {"b": True, "i": 7, "n": -1, "f": 1.5, "s": "a=b", "d": day, "t": time, "x": Decimal("1.50")}
