@@ -184,6 +184,10 @@ from test_dsl_data import Customer, Movie, Order
 LIMIT = 5
 NAMES = ("Ann", "Cid")
 NAN = float("nan")
+RATES = {"Ann": 1.5, "Cid": 2}
+CODES = {1: "one", 2: "two"}
+NULLS = {None: "null", "Ann": "a"}
+NESTED = {"limits": (3, {"top": 9})}
 
 class Config:
     prefix = "A"
@@ -287,6 +291,13 @@ SCALARS = [
     ("c.name not in {'Ann'}", [False, True]),
     ("c.small in ()", [False, False]),
     ("'n' in c.name", [False, True]),
+    ("c.name in RATES", [False, True]),
+    ("RATES.get(c.name, 0)", [0.0, 1.5]),
+    ("RATES.get(c.name)", [None, 1.5]),
+    ("CODES.get(c.small, c.name)", ["bob ", "one"]),
+    ("CODES.get(c.small if c.small == 1 else None, 'none')", ["none", "one"]),
+    ("NULLS.get(c.name if c.small == 1 else None)", ["a", "null"]),
+    ("NESTED['limits'][1]['top'] + NESTED['limits'][0]", [12, 12]),
     ("c.name.startswith(Config.prefix) or c.name.endswith(' ')", [True, True]),
     ("c.name.upper() + c.name.lower().strip(' ')", ["ANNann", "BOB bob"]),
     ("len(c.name)", [3, 4]),

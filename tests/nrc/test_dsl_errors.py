@@ -32,6 +32,8 @@ class Movie:
 
 PAIRS = [(1, 2)]
 RATES = {"a": 1}
+GONE = {"a": None}
+MANY = dict.fromkeys(range(201), 0)
 
 def loop(x):
     return loop(x)
@@ -149,7 +151,17 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[m.made - m.made for m in M]", "m.made - m.made", TypeMismatch, "days in a field"),
     ("[(m.year > 3) + 1 for m in M]", "(m.year > 3) + 1", TypeMismatch, "`1 if x else 0`"),
     ("[int(m.name) for m in M]", "int(m.name)", TypeMismatch, "a field that holds the number"),
-    ("[RATES.get(m.name) for m in M]", "RATES.get(m.name)", Unsupported, "a relation that holds them"),
+    ("[RATES.items() for m in M]", "RATES.items()", Unsupported, "a relation that holds them"),
+    ("[RATES.get(m.year) for m in M]", "RATES.get(m.year)", TypeMismatch, "`str(x)` of an int"),
+    ("[RATES.get(m, 0) for m in M]", "RATES.get(m, 0)", TypeMismatch, "a key is a base value"),
+    ("[RATES.get(m.name, 'a') for m in M]", "RATES.get(m.name, 'a')", TypeMismatch, "get does not take"),
+    ("[RATES.get(m.name, 0, 1) for m in M]", "RATES.get(m.name, 0, 1)", Unsupported, "get with 3 arguments"),
+    ("[RATES.get(m.name, default=0) for m in M]", "RATES.get(m.name, default=0)", Unsupported, "without keywords"),
+    ("[MANY.get(m.year) for m in M]", "MANY.get(m.year)", Unsupported, "a relation that holds them"),
+    ("[GONE.get(m.name) for m in M]", "GONE.get(m.name)", Unsupported, "as get gives None anyway"),
+    ("[RATES['b'] for m in M]", "RATES['b']", UnknownName, "possible 'a'"),
+    ("[PAIRS[1] for m in M]", "PAIRS[1]", UnknownName, "possible 0 to 0"),
+    ("[RATES[m.name] for m in M]", "RATES[m.name]", Unsupported, "`RATES.get(x.key, 0)`"),
     ("[1 for m in M if m == m]", "m == m", TypeMismatch, "`.name`"),
     ("[1 for m in M if m.name in M]", "m.name in M", TypeMismatch, "x in [y.name for y in ys]"),
     ("[1 for m in M if m.name not in M]", "m.name not in M", TypeMismatch, "x not in [y.name for y in ys]"),
@@ -304,7 +316,7 @@ def test_the_whole_message(load: Callable[[str], Any]) -> None:
         load(VIEW + "[\n        broken(m) for m in M\n    ]\n")
     lines = str(caught.value).splitlines()
     head = HEAD.count("\n")
-    assert lines[0].endswith("films.py:19:12: there is no field 'nam'")
+    assert lines[0].endswith("films.py:21:12: there is no field 'nam'")
     assert lines[1:3] == ["    return m.nam", "           ^^^^^"]
     assert lines[3].startswith("  called at ") and lines[3].endswith(f"films.py:{head + 4}:9")
     assert lines[4:] == ["  got      nam", "  possible name, year, made, gen, tags"]

@@ -24,7 +24,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Slice: ("a slice", "`sorted(xs, key=...)[:3]`; for strings `.startswith(...)` or `.endswith(...)`"),
     ast.Subscript: (
         "a subscript",
-        "a field, `x.name`; `for x in xs` for the rows of a bag; for constants by key a relation, or `a if c else b`",
+        "a field, `x.name`; `for x in xs` for the rows of a bag; for constants by key `RATES.get(x.key, 0)`",
     ),
     ast.Starred: ("a starred expression", "`+` between bags"),
     ast.Await: ("await", "a plain expression"),
@@ -185,7 +185,8 @@ METHODS_OF_TIMES = {
 OF_STRINGS = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s)"
 OF_TIMES = f".year, .month and .day, .date() of a timestamp; {DAYS}"
 
-CONSTANTS_BY_KEY = "a relation that holds them, `[r.n for r in Rates if r.key == x.key]`; of few `a if c else b`"
+RELATION_BY_KEY = "a relation that holds them, `[r.n for r in Rates if r.key == x.key]`"
+CONSTANTS_BY_KEY = f"`RATES.get(x.key, 0)`, or {RELATION_BY_KEY}"
 
 NOT_DETERMINISTIC = "a field or a constant; a view gives the same rows for the same input, whenever it runs"
 _CHANCE = ("random", "secrets", "uuid", "time", "numpy.random")

@@ -11,7 +11,7 @@ from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.python import aggregates, functions, hints, ranking, rings, scalars, sets
+from ripplenest.nrc.surface.python import aggregates, constants, functions, hints, ranking, rings, scalars, sets
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
@@ -27,6 +27,8 @@ def call(node: ast.Call, scope: Scope) -> Reading:
         receiver = scope.read(node.func.value)
         if not isinstance(receiver, Static):
             return _method(node, node.func.attr, receiver, scope)
+        if isinstance(receiver.value, dict) and node.func.attr == "get":
+            return constants.get(receiver.value, _positional(node, scope, "get"))
         function = scalars.attribute(receiver, node.func.attr)
     else:
         function = scope.read(node.func)

@@ -7,12 +7,13 @@ import ast
 from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import aggregates, hints, inline, ranking, scalars
+from ripplenest.nrc.surface.python import aggregates, constants, hints, inline, ranking, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
     Element,
     Reading,
+    Static,
     Untyped,
     alike,
     as_bag,
@@ -41,6 +42,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.settle(scope.look_up(name))
         case ast.Attribute(value, name):
             return scalars.attribute(scope.read(value), name)
+        case ast.Subscript(value, ast.Constant(key)) if (held := _constants(value, scope)) is not None:
+            return scalars.settle(constants.at(held, key))
         case ast.Subscript(value, ast.Constant(str() as name)):
             return scalars.attribute(scope.read(value), name)
         case ast.Subscript(_, place):
@@ -83,6 +86,12 @@ def _constant(value: object) -> Reading:
     if value is Ellipsis or isinstance(value, complex):
         raise Unsupported(f"a view cannot contain {value!r}", possible=["bool, int, float, str, bytes and None"])
     return scalars.literal(value)
+
+
+def _constants(node: ast.expr, scope: Scope) -> object:
+    """The collection of constants that ``node`` stands for; None for anything else."""
+    found = scope.read(node)
+    return found.value if isinstance(found, Static) and isinstance(found.value, dict | list | tuple) else None
 
 
 def _no_subscript(node: ast.Subscript, place: ast.expr, scope: Scope) -> Unsupported:
