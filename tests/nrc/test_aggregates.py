@@ -275,5 +275,5 @@ def test_what_is_no_fold_is_refused_with_what_is() -> None:
     assert "hold no bags" in of(keyed)
     assert "a key or an argument of a fold holds no bag" in of(inside)
     assert "rn.left_join(xs, ys, lambda x, y: x.key == y.key)" in of(parameters)
-    assert "rn.group_by(xs, lambda x: x.key)" in of(no_function)
+    assert "possible `lambda x: x.key`" in of(no_function)
     assert "any of a group does not take these types" in of(truth)

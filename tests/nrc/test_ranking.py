@@ -318,4 +318,4 @@ def test_a_place_in_ordered_rows_is_refused_with_the_first_rows() -> None:
     assert "`sorted(xs, key=..., reverse=True)[:1]`, a bag of the last row, `max(" in of(last)
     assert "got      [1:3]\n" in of(middle) and "rn.sorted(...)" in of(end) and "reverse=True" in of(end)
     assert "rows of rn.top(...) by their place" in of(topped)
-    assert "a view cannot contain a subscript" in of(plain)
+    assert "a row of a bag by its place" in of(plain)

@@ -31,7 +31,7 @@ def advising(hint: str | None) -> Iterator[None]:
 
 def of_scalar(op: str, types: Sequence[Base]) -> str | None:
     """For arguments that ``op`` does not take."""
-    kinds = {t.kind for t in types}
+    kinds: set[str] = {t.kind for t in types}
     if op in COMPARED:
         return _compared(kinds)
     if op in COMPUTED and "bool" in kinds:
