@@ -12,6 +12,7 @@ from ripplenest.nrc.text import part, show_type
 from ripplenest.reading.changed import Changed
 from ripplenest.reading.shown import dictionary_tables, flat_table
 from ripplenest.reading.touched import touched
+from ripplenest.schema.altered import is_grown
 from ripplenest.state.state import Shown
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class Changes:
 
     The column ``_multiplicity`` is above 0 for rows that came and below 0 for rows that went; a nested row that changed
     inside went as it was before and came as it is after. Where a view was replaced meanwhile, the nested rows are the
-    difference of both definitions; the others raise StateError unless both have the same tables. Only what is a
-    DataFrame needs Spark.
+    difference of both definitions, if the types of the second are those of the first, or wider; the others raise
+    StateError unless both have the same tables. Only what is a DataFrame needs Spark.
     """
 
     _name: str
@@ -113,7 +114,7 @@ class Changes:
     def _replaced(self) -> Changed:
         """Raises StateError for rows of other types."""
         now, then = self._now, self._then
-        if now.shape.row != then.shape.row:
+        if not is_grown(then.shape.row, now.shape.row):
             what, wanted = "the view was replaced meanwhile, and its rows have another type", show_type(then.shape.row)
             got, possible = show_type(now.shape.row), ["as_of for the rows as they were"]
             raise StateError(what, where=f"view {self._name}", wanted=wanted, got=got, possible=possible)

@@ -9,7 +9,6 @@ from ripplenest.api.changes import Changes
 from ripplenest.data.columnar import largest_bag, weights
 from ripplenest.data.order import wide
 from ripplenest.errors import EnvironmentProblem
-from ripplenest.explanation import Explanation, explain_kept
 from ripplenest.nrc.arguments import count, moment
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import public
@@ -32,6 +31,8 @@ from ripplenest.version.version import AsOf
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from ripplenest.explanation import Explanation
 
 WHOLE = {"long": "Int64", "int": "Int32"}  # of pandas, which makes floats of integers beside NULL
 BATCH = 65_536  # nested rows of one batch
@@ -243,11 +244,13 @@ class ViewHandle(Handle):
         """Why the view waits to be rebuilt; "" for one that is kept fresh."""
         return self._view.why if isinstance(self._view, Waiting) else ""
 
-    def explain(self, delta: Mapping[str, int] | None = None) -> Explanation:
+    def explain(self, delta: Mapping[str, int] | None = None) -> "Explanation":
         """How the view is kept fresh, with the maps that the state has and what triggers cost for its sizes; of a view
         that waits, how it will be; and on which engine a batch, a build and a load would run. ``delta`` as in
         ``ripplenest.explain``, for parts with rows. The labels of inner bags are read, to find the largest of each
         part."""
+        from ripplenest.explanation import explain_kept  # noqa: PLC0415 - who reads and writes rows needs none of it
+
         kept = self._view.made if isinstance(self._view, Waiting) else self._view
         if isinstance(kept, QueryError):
             raise kept

@@ -25,10 +25,10 @@ class Changed:
 
     @classmethod
     def between(cls, then: tuple[OutputShape, Readable], now: tuple[OutputShape, Readable]) -> "Changed":
-        """The difference of two definitions of a view, whose rows are of one type, both read whole. Raises
-        EvaluationError for a row of a bag that is there less than 0 times."""
+        """The difference of two definitions of a view, both read whole; rows of the second are of the type of those of
+        the first, or of a wider one. Raises EvaluationError for a row of a bag that is there less than 0 times."""
         (went, gone), (came, many) = nested_whole(*then), nested_whole(*now)
-        values = pa.concat_arrays([went, came])
+        values = pa.concat_arrays([went.cast(came.type), came])
         kept, change = summed(values, np.concatenate([-gone, many]))
         shape, _ = now
         return cls(shape, arranged(values.take(pa.array(kept)), shape.shown), change)

@@ -175,6 +175,18 @@ def holds(old: Type, new: Type) -> bool:
     return False
 
 
+def is_grown(old: Type, new: Type) -> bool:
+    """Whether every value of ``old`` is one of ``new``: its base values are as wide or wider, at every depth."""
+    match old, new:
+        case Record(fields), Record(others):
+            return old.names == new.names and all(is_grown(a, b) for (_, a), (_, b) in zip(fields, others, strict=True))
+        case Bag(row, is_null), Bag(other, may_be):
+            return (may_be or not is_null) and is_grown(row, other)
+        case Base(), Base():
+            return is_wider(old, new)
+    return False
+
+
 def _reshaped(old: Relation, new: Relation, fills: Mapping[str, tuple[object, ...]]) -> dict[str, Reshape]:
     """How the parts that both have change."""
     return {

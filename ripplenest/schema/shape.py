@@ -6,7 +6,7 @@ Readers and publishers need this and nothing else of a program, so a relation, w
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.data.labels import labels, width
 from ripplenest.data.naming import digest
@@ -148,6 +148,31 @@ def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> S
     if not isinstance(program.row, Record):  # shown as a record of one field
         found += walk(program.row, program.flat.row, (INSIDE, VALUE))
     return agreed(found)
+
+
+def with_inputs(shape: OutputShape, inputs: Mapping[str, Dictionary]) -> OutputShape | None:
+    """``shape`` over dictionaries of relations that got other fields since: the bags that it passes on show these. None
+    where their labels are others.
+
+    Law: with the ``inputs`` that it has it is ``shape``.
+    """
+    own = {d.site.name: d for d in shape.dictionaries}
+    passed = {name: d.site for name, d in own.items() if d.of_input}
+    if any(name not in inputs or inputs[name].site != site for name, site in passed.items()):
+        return None
+    reached = _reached(shape.flat.row, lambda site: inputs[site] if site in inputs else own[site])
+    return evolve(shape, row=_nested(shape.flat.row, {d.site.name: d for d in reached}), dictionaries=reached)
+
+
+def _nested(flat: Type, dictionaries: Mapping[str, Dictionary]) -> Type:
+    """The type of what rows of a ``flat`` type are nested to."""
+    match flat:
+        case Record(fields):
+            return Record(tuple((name, _nested(t, dictionaries)) for name, t in fields))
+        case Label(sites, is_null):
+            return Bag(_nested(dictionaries[sites[0].name].row, dictionaries), is_null)
+        case _:
+            return flat
 
 
 def shapes(program: TriggerProgram) -> Iterator[Dictionary]:

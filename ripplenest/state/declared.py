@@ -221,14 +221,16 @@ class Declared:
         return tuple(Fold(r, root) for r in self.relations.values() for root in r.arrays)
 
     def folds_at(self, version: int) -> tuple[Fold, ...]:
-        """Those that could be at ``version``, also of relations that were dropped since."""
+        """Those that could be at ``version``."""
+        return tuple(Fold(r, root) for r in self.relations_at(version) for root in r.arrays)
+
+    def relations_at(self, version: int) -> tuple[Relation, ...]:
+        """The relations that had rows at ``version`` or have some now, as they are declared now, and those that were
+        dropped since, as they were then."""
         names = {w.name for w in self.was.values() if version < w.died}
         owners = [self.owner(name, version) for name in sorted(names)]
-        then = [owner.relation for owner in owners if isinstance(owner, Was)]
-        return (
-            *(f for f in self.folds if f.relation.name not in {r.name for r in then}),
-            *(Fold(r, root) for r in then for root in r.arrays),
-        )
+        then = {owner.name: owner.relation for owner in owners if isinstance(owner, Was)}
+        return (*(r for name, r in self.relations.items() if name not in then), *then.values())
 
     @property
     def folded(self) -> tuple[Fold, ...]:

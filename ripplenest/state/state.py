@@ -11,7 +11,7 @@ from ripplenest.errors import NotKept, Stale
 from ripplenest.nrc.arguments import moment
 from ripplenest.nrc.errors import StateError, UnknownView
 from ripplenest.schema.relation import Relation, find_relation
-from ripplenest.schema.shape import OutputShape, shape_of_relation
+from ripplenest.schema.shape import OutputShape, shape_of_relation, with_inputs
 from ripplenest.state.declared import Declared, Past, Was
 from ripplenest.state.notes import LOADS, note, rollbacks
 from ripplenest.state.views import Waiting
@@ -155,14 +155,19 @@ class State:
             raise _waits(view, f"version {last}, the last that it shows, is no longer kept") from gone
 
     def _as_it_was(self, shape: OutputShape, tables: Unfolding) -> Shown:
-        """What a view that does not wait shows now, or showed before it was dropped or replaced. Raises StateError when
-        bags that it passed on have other columns by now, under which older versions show them, too."""
+        """What a view that does not wait shows now, or showed before it was dropped or replaced: bags that it passed on
+        with the fields that their rows have by now, as relations do. Raises StateError where their labels are others,
+        as those of a wider key."""
         now = self.declared.views.get(shape.name)
         if now is None or shape != now.shape:
             table = self._misfit(shape, tables.version)
             if table is not None:
-                what = "what the view passed on has other columns now"
-                raise StateError(what, where=f"view {shape.name}", got=table, possible=["the relation at this version"])
+                shapes = map(shape_of_relation, self.declared.relations_at(tables.version))
+                grown = with_inputs(shape, {d.site.name: d for own in shapes for d in own.dictionaries})
+                if grown is None or self._misfit(grown, tables.version) is not None:
+                    what, possible = "labels of what the view passed on have other columns now", ["the relation then"]
+                    raise StateError(what, where=f"view {shape.name}", got=table, possible=possible)
+                shape = grown
         return Shown(shape, tables)
 
     def _misfit(self, shape: OutputShape, version: int) -> str | None:

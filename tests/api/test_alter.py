@@ -315,6 +315,72 @@ def test_older_versions_show_fields_of_bags_that_were_arrays(tmp_path):
         assert [i["number"] for b in db.relation("B").rows() for i in b["lines"]] == [1, 2] and db.verify().ok
 
 
+@rn.view
+def passing(C: Bag[Customer]):
+    return [{"n": c.name, "all": [{"k": 1, "orders": c.orders}], "items": [o.items for o in c.orders]} for c in C]
+
+
+def passed(customers):
+    """What ``passing`` shows of them."""
+    found = [
+        {"n": c["name"], "all": [{"k": 1, "orders": c["orders"]}], "items": [o["items"] for o in c["orders"] or ()]}
+        for c in customers
+    ]
+    return by_n(found)
+
+
+@pytest.mark.parametrize("immutable", [(), "orders"])
+def test_older_versions_of_views_show_what_came_inside_of_bags_that_they_pass_on(tmp_path, immutable):
+    """As relations do, at every depth, also when the view is dropped; and what changed since is what changed."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("C", Customer, key="custkey", keys={"orders": "orderkey"}, immutable=immutable)
+        db.load("C", [ANN])
+        db.create(passing)
+        versions = [db.version]
+        for change in (
+            lambda c: c.add("orders.items.note", str, default="old"),
+            lambda c: c.add("orders.more", Bag[Note] | None),
+            lambda c: c.widen("orders.items.qty", int | None),
+            lambda c: c.rename("orders.items.part", "piece"),
+            lambda c: c.add("orders.more.n", int, default=3),
+        ):
+            change(db.relation("C"))
+            with db.batch() as b:
+                b.upsert("C", [{**db.relation("C").get(custkey=7), "custkey": 100 + len(versions)}])
+            versions.append(db.version)
+        now = passed(db.relation("C").rows())
+        assert by_n(db.view("passing").rows()) == now and "'piece'" in str(now) and "'note': 'old'" in str(now)
+        for n, version in enumerate(versions):
+            then = db.view("passing").as_of(version)
+            assert by_n(then.rows()) == passed(db.relation("C").as_of(version).rows()) == now[: n + 1]
+            assert then.to_arrow().schema == db.view("passing").to_arrow().schema and then.to_arrow().num_rows == n + 1
+            went, came = db.view("passing").changed_rows(since=version)
+            assert went == [] and by_n(came) == now[n + 1 :]
+        db.drop("passing")
+        assert [by_n(db.view("passing", as_of=v).rows()) for v in versions] == [now[:n] for n in range(1, 7)]
+
+
+def by_n(rows):
+    return sorted(({**c, "items": sorted(c["items"], key=str)} for c in rows), key=lambda c: c["n"])
+
+
+def test_what_changed_while_types_became_wider(tmp_path):
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("S", Small, key="id")
+        db.load("S", SMALL)
+        db.create(prices)
+        version = db.version
+        db.relation("S").widen("id", int)
+        db.relation("S").widen("price", rn.Decimal[12, 2] | None)
+        assert db.view("prices").changed_rows(since=version) == ([], [])
+        with db.batch() as b:
+            b.upsert("S", [{"id": 2, "price": None, "note": "x"}])
+        went, came = db.view("prices").changed_rows(since=version)
+        assert [row["same"] for row in went] == [[Decimal(2)]] and [row["same"] for row in came] == [[None]]
+        changes = db.view("prices").changes(version).to_arrow()
+        assert sorted(changes.column("_multiplicity").to_pylist()) == [-1, 1]
+
+
 def test_older_versions_show_a_bag_that_came_as_null(tmp_path):
     state = shop(tmp_path / "state")
     with opened(state) as db:

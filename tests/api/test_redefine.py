@@ -321,18 +321,42 @@ def test_a_dropped_view_is_there_in_the_versions_that_have_it(tmp_path):
         assert db.view("parts").as_of(version).rows() == before["parts"]
 
 
-def test_a_dropped_view_that_passed_on_bags_with_other_fields_now_is_not_misread(tmp_path):
-    """Older versions show a relation under its newest type, which is not the one that the view was of."""
+def test_a_dropped_view_that_passed_on_bags_is_read_with_the_fields_that_these_have(tmp_path):
+    """Older versions show a relation under its newest type, which is not the one that the view was of; not where the
+    labels that the view holds are no labels of it any more."""
     state = shop(tmp_path / "state", parts, tags)
     with opened(state) as db:
-        version, before = db.version, rows(db, "tags")
+        version, before = db.version, rows(db, "parts", "tags")
         db.drop("parts")
         db.drop("tags")
         db.relation("C").add("orders.items.note", str, default="")
-        with pytest.raises(errors.StateError, match="other columns") as caught:
-            db.view("parts", as_of=version)
-        assert "C.orders.items" in str(caught.value)
+        assert "'note': ''" in str(db.view("parts", as_of=version).rows())
+        assert str(db.view("parts", as_of=version).rows()).replace(", 'note': ''", "") == str(before["parts"])
         assert db.view("tags", as_of=version).rows() == before["tags"]
+
+
+@rn.record
+class Bin:
+    id: rn.Int
+    parts: Bag[int]
+
+
+@rn.view
+def bins(B: Bag[Bin]):
+    return [{"id": b.id, "parts": b.parts} for b in B]
+
+
+def test_a_dropped_view_with_labels_of_a_key_that_is_wider_now_is_not_misread(tmp_path):
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("B", Bin, key="id")
+        db.load("B", [{"id": 1, "parts": [2]}])
+        db.create(bins)
+        version = db.version
+        db.drop("bins")
+        db.relation("B").widen("id", int)
+        with pytest.raises(errors.StateError, match="other columns") as caught:
+            db.view("bins", as_of=version)
+        assert "B.parts" in str(caught.value) and db.relation("B").as_of(version).rows() == [{"id": 1, "parts": [2]}]
 
 
 def test_nothing_is_left_of_what_was_dropped_when_no_version_has_it(tmp_path):
