@@ -14,10 +14,11 @@ from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.shown import INSIDE, Path, Shown, agreed
 from ripplenest.nrc.syntax import Sorting, dict_row
-from ripplenest.nrc.types import Bag, Label, Record, Site, Type
+from ripplenest.nrc.types import Bag, Base, Label, Record, Site, Type, nullable
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.contexts import stored_dictionaries, stored_rows
 from ripplenest.shred.places import Place
+from ripplenest.store.layouts import is_wider
 from ripplenest.store.specs import Columns
 
 VALUE = "value"  # the column of rows that are no records
@@ -161,16 +162,25 @@ def with_inputs(shape: OutputShape, inputs: Mapping[str, Dictionary]) -> OutputS
     if any(name not in inputs or inputs[name].site != site for name, site in passed.items()):
         return None
     reached = _reached(shape.flat.row, lambda site: inputs[site] if site in inputs else own[site])
-    return evolve(shape, row=_nested(shape.flat.row, {d.site.name: d for d in reached}), dictionaries=reached)
+    row = _nested(shape.row, shape.flat.row, {d.site.name: d for d in reached})
+    return evolve(shape, row=row, dictionaries=reached)
 
 
-def _nested(flat: Type, dictionaries: Mapping[str, Dictionary]) -> Type:
-    """The type of what rows of a ``flat`` type are nested to."""
-    match flat:
-        case Record(fields):
-            return Record(tuple((name, _nested(t, dictionaries)) for name, t in fields))
-        case Label(sites, is_null):
-            return Bag(_nested(dictionaries[sites[0].name].row, dictionaries), is_null)
+def _nested(old: Type | None, flat: Type, dictionaries: Mapping[str, Dictionary]) -> Type:
+    """The type of what rows of a ``flat`` type are nested to, which was ``old`` where there was one: nothing else says
+    what may be NULL for the view, or is in a bag that no place makes."""
+    match flat, old:
+        case Record(fields), _:
+            known = dict(old.fields) if isinstance(old, Record) else {}
+            return Record(tuple((name, _nested(known.get(name), t, dictionaries)) for name, t in fields))
+        case Label((site, *_), is_null), Bag(row, may_be):
+            return Bag(_nested(row, dictionaries[site.name].row, dictionaries), is_null or may_be)
+        case Label((site, *_), is_null), _:
+            return Bag(_nested(None, dictionaries[site.name].row, dictionaries), is_null)
+        case Label(), Bag():
+            return old
+        case Base(), Base():
+            return old if is_wider(flat, old) else nullable(flat) if old.nullable else flat
         case _:
             return flat
 

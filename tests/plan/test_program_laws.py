@@ -18,14 +18,17 @@ from ripplenest.data.columns import base_types
 from ripplenest.delta.compile import Options
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.typecheck import check
+from ripplenest.schema.shape import shape_of, with_inputs
 
 COUNTS = Counts()
 
 
 def law_6(case: Case, options: Options = COST) -> None:
     query = query_of(case.schema, case.query)
-    _, program = planned(query, options)
+    stages, program = planned(query, options)
     COUNTS.query(case.query)
+    shape = shape_of(stages.program)
+    assert with_inputs(shape, {d.site.name: d for d in shape.dictionaries if d.of_input}) == shape
     running = Running.start(program, case.parts)
     assert running.nested() == evaluate(query.body, case.db)
     for parts, batch in case.steps():
