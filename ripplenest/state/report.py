@@ -8,7 +8,10 @@ from attrs import asdict, field, frozen
 
 from ripplenest.data.sheet import Sheet, Tabular
 from ripplenest.nrc.printable import printable
+from ripplenest.nrc.reserved import of_a_map
 from ripplenest.nrc.text import part
+
+DICTIONARY = "/D["
 
 
 @frozen
@@ -68,7 +71,7 @@ class Report(Tabular):
             return self._head()
         return (
             f"{self._head()}\n  in   {_counted(self.rows_in)}\n"
-            f"  out  {_counted(self.rows_out)}\n  read {self.rows_read} rows, {self.jobs} jobs"
+            f"  out  {_shown(self.rows_out)}\n  read {self.rows_read} rows, {self.jobs} jobs"
             + (f"\n  why  {printable(self.why)}" if self.why else "")
             + (f"\n  on   {self.engine}: {self.engine_why}" if self.engine else "")
             + (f"\n  wait {', '.join(map(part, self.waiting))}: rebuild to keep them fresh" if self.waiting else "")
@@ -77,6 +80,14 @@ class Report(Tabular):
 
 def _counted(rows: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {part(name)}" for name, n in rows.items()) or "nothing"
+
+
+def _shown(rows: Mapping[str, int]) -> str:
+    """What views show, and how much changed in maps that nobody reads, whose names say little."""
+    shown = {name: n for name, n in rows.items() if not of_a_map(name) or DICTIONARY in name}
+    behind = [n for name, n in rows.items() if name not in shown]
+    more = f", {sum(behind)} in {len(behind)} map{'s' * (len(behind) > 1)} behind" if behind else ""
+    return _counted(shown) + more
 
 
 class Laps:

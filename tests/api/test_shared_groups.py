@@ -188,6 +188,8 @@ def test_equal_groups_of_many_views_are_one_map(tmp_path: Path) -> None:
         with db.batch() as b:
             b.insert("M", [movie("Up", "Action")])
             b.delete("M", FILMS[:1])
+        behind = [n for name, n in b.report.rows_out.items() if is_shared(name)]
+        assert "out  3 v0, 3 v1" in str(b.report) and f", {sum(behind)} in {len(behind)} maps behind\n" in str(b.report)
         assert b.report.rows_out[one] == 3 and [row["s0"] for row in db.view("v0").rows()] == [3]
         for i in range(3):
             db.drop(f"v{i}")
