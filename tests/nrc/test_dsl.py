@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ripplenest.nrc import types as t
+from ripplenest.nrc.normal import is_total
 from ripplenest.nrc.surface.python import Bag, Decimal, Int, record, record_type, view
 from ripplenest.nrc.syntax import (
     Call,
@@ -339,6 +340,23 @@ def test_bags(load: Callable[[str], Any], expr: str, rows: list[object]) -> None
 @pytest.mark.parametrize(("expr", "rows"), SCALARS, ids=[e for e, _ in SCALARS])
 def test_scalars(load: Callable[[str], Any], expr: str, rows: list[object]) -> None:
     assert load(f"[{expr} for c in C]").it(C=[ANN, BOB]) == rows
+
+
+BOUNDS = (None, *range(-4, 5))
+SLICES = [(a, b) for a in BOUNDS for b in BOUNDS if not (b is not None and (a or 0) < 0 <= b)]
+
+
+def test_parts_of_strings_are_pythons(load: Callable[[str], Any]) -> None:
+    """Every pair of bounds that a view takes, on strings that are shorter and longer; a part always has a value."""
+    parts = [f"c.name[{'' if a is None else a}:{'' if b is None else b}]" for a, b in SLICES]
+    view = load("[{" + ", ".join(f"'p{i}': {part}" for i, part in enumerate(parts)) + "} for c in C]").it
+    assert len(parts) == 80
+    for name in ("", "a", "abc", "é🙂xyz"):
+        (row,) = view(C=[{**ANN, "name": name}])
+        assert list(row.values()) == [name[a:b] for a, b in SLICES]
+    loop = view.query.body
+    assert isinstance(loop, For) and isinstance(loop.source, Rel) and isinstance(loop.body, Sng)
+    assert is_total(loop.body.elem, {loop.var: loop.source.row})
 
 
 def test_a_set_of_constants_has_one_order() -> None:

@@ -21,7 +21,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Set: ("a set", "`[a, b]`; after `in`, a tuple `(a, b)`"),
     ast.Lambda: ("a lambda here", "a function written with def, outside of the view"),
     ast.NamedExpr: ("an assignment expression", "`for t in [f(x)]` in the comprehension, or a helper function"),
-    ast.Slice: ("a slice", "`sorted(xs, key=...)[:3]`; for strings `.startswith(...)` or `.endswith(...)`"),
+    ast.Slice: ("a slice of a bag, which has no order", "`sorted(xs, key=...)[:3]`"),
     ast.Subscript: (
         "a subscript",
         "a field, `x.name`; `for x in xs` for the rows of a bag; for constants by key `RATES.get(x.key, 0)`",

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import aggregates, constants, hints, inline, ranking, scalars
+from ripplenest.nrc.surface.python import aggregates, constants, hints, inline, ranking, scalars, slices
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -46,10 +46,12 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.settle(constants.at(held, key))
         case ast.Subscript(value, ast.Constant(str() as name)):
             return scalars.attribute(scope.read(value), name)
-        case ast.Subscript(_, place):
-            if (first := inline.sliced(node, scope)) is None:
-                raise _no_subscript(node, place, scope)
-            return first
+        case ast.Subscript(value, place):
+            if (first := inline.sliced(node, scope)) is not None:
+                return first
+            if isinstance(place, ast.Slice) and scalars.is_string(of := scope.read(value)):
+                return slices.sliced(of, place, scope)
+            raise _no_subscript(node, place, scope)
         case ast.ListComp(elt, generators):
             return _comprehension(elt, generators, scope)
         case ast.SetComp(elt, generators):

@@ -10,6 +10,7 @@ import datetime
 import decimal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
+from typing import TypeGuard
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
 from ripplenest.nrc.scalars import coerce
@@ -153,7 +154,7 @@ def _no_base(got: str, hint: str = "one row per element, `[... for x in xs if ..
     return TypeMismatch(what, wanted="a base value", got=got, possible=[hint])
 
 
-def is_string(reading: Reading) -> bool:
+def is_string(reading: Reading) -> TypeGuard[Element]:
     return isinstance(reading, Element) and isinstance(reading.type, Base) and reading.type.kind == "string"
 
 
