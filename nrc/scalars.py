@@ -16,6 +16,7 @@ What is the same on both sides, and where the obvious definition would not have 
 - ``to_long`` of 2^63 fails: Spark's own cast of a double gives 2^63 - 1. ``to_int`` of a decimal truncates exactly:
   Spark's own cast goes through a double when there are more than 18 digits.
 - ``to_date`` takes yyyy-MM-dd, years 0001 to 9999, and nothing else: Spark's cast also takes 2024, 2024-1 and blanks.
+- ``days_between`` counts the days from its second date to its first: below 0 where that one is earlier.
 - ``date_of``, ``hour``, ``minute`` and ``second`` of a timestamp are those in UTC, as Spark's are in a session of UTC.
 - Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
@@ -187,6 +188,7 @@ _ENTRIES = (
     Scalar("year", ("date",), signatures.fixed(INT, "date"), lambda a: a.year),
     Scalar("month", ("date",), signatures.fixed(INT, "date"), lambda a: a.month),
     Scalar("day", ("date",), signatures.fixed(INT, "date"), lambda a: a.day),
+    Scalar("days_between", ("date, date",), signatures.fixed(INT, "date", "date"), lambda a, b: (a - b).days),
     Scalar("date_of", ("timestamp",), signatures.fixed(Base("date"), "timestamp"), lambda a: a.date()),
     Scalar("hour", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.hour),
     Scalar("minute", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.minute),
@@ -341,6 +343,6 @@ OPERATORS: dict[str, Spelling] = {
     **{op: _given(op, STRING) for op in ("to_string", "to_date", "concat", "upper", "lower", "length", "trim")},
     **{op: _given(op, STRING) for op in ("starts_with", "ends_with", "contains")},
     "substring": _given("substring", STRING, INT),
-    **{op: _of_day(op) for op in ("year", "month", "day")},
+    **{op: _of_day(op) for op in ("year", "month", "day", "days_between")},
     **{op: _given(op, Base("timestamp")) for op in ("date_of", "hour", "minute", "second")},
 }

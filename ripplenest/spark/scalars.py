@@ -198,6 +198,7 @@ COLUMNS: dict[str, Build] = {
     "year": _function(F.year),
     "month": _function(F.month),
     "day": _function(F.dayofmonth),
+    "days_between": _function(F.datediff),
     "date_of": _function(F.to_date),
     "hour": _function(F.hour),
     "minute": _function(F.minute),

@@ -86,6 +86,7 @@ KERNELS: dict[str, Kernel] = {
     "year": _plain(texts.part_of_date(pc.year)),
     "month": _plain(texts.part_of_date(pc.month)),
     "day": _plain(texts.part_of_date(pc.day)),
+    "days_between": _plain(times.days_between),
     "date_of": _plain(times.date_of),
     "hour": _plain(times.part(3_600_000_000, 24)),
     "minute": _plain(times.part(60_000_000, 60)),

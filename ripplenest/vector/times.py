@@ -4,11 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ripplenest.vector.column import nulls
 from ripplenest.vector.numbers import longs
 
 _DAY = 86_400_000_000
+
+
+def days_between(later: pa.Array, earlier: pa.Array) -> pa.Array:
+    """The days from ``earlier`` to ``later``: a date is stored as its day since 1970."""
+    return pc.subtract(later.cast(pa.int32()), earlier.cast(pa.int32()))
 
 
 def date_of(moments: pa.Array) -> pa.Array:

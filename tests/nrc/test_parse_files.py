@@ -83,7 +83,8 @@ class Sale:
 @rn.view
 def moments(S: Bag[Sale]):
     return [
-        {"day": s.at.date(), "year": s.due.year, "hour": s.at.hour, "rest": s.at.minute + s.due.second}
+        {"day": s.at.date(), "year": s.due.year, "hour": s.at.hour, "rest": s.at.minute + s.due.second,
+         "late": (s.at.date() - s.due.date()).days}
         for s in S
         if s.at.month == 12
     ]
@@ -94,7 +95,8 @@ def test_parts_of_a_timestamp_are_the_same_in_python_and_in_text() -> None:
         """
         relation S : Bag(⟨at: timestamp, due: timestamp?⟩)
         view moments = [
-          {day: date_of(s.at), year: year(s.due), hour: hour(s.at), rest: minute(s.at) + second(s.due)}
+          {day: date_of(s.at), year: year(s.due), hour: hour(s.at), rest: minute(s.at) + second(s.due),
+           late: days_between(s.at, s.due)}
           | s in S, month(s.at) = 12
         ]
         """
@@ -106,8 +108,9 @@ def test_parts_of_a_timestamp_are_the_same_in_python_and_in_text() -> None:
         {"at": old, "due": old.replace(year=2)},
         {"at": old.replace(month=10), "due": old},
     ]
-    first = {"day": date(1969, 12, 31), "year": None, "hour": 23, "rest": None}
-    assert moments(rows) == [first, {**first, "year": 2, "rest": 59 + 58}]
+    first = {"day": date(1969, 12, 31), "year": None, "hour": 23, "rest": None, "late": None}
+    late = (date(1969, 12, 31) - date(2, 12, 31)).days
+    assert moments(rows) == [first, {**first, "year": 2, "rest": 59 + 58, "late": late}]
 
 
 def test_a_database_keeps_the_views_of_a_file(tmp_path: Path) -> None:

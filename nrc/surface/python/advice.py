@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.types import Base, Record, Type
 
-DAYS = "days in a field of their own; dates are compared, and have .year, .month and .day"
+DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
 ONE_OR_NONE = "`1 if x else 0`, the number of a condition"
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"

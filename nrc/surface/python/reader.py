@@ -40,6 +40,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return _constant(value)
         case ast.Name(name):
             return scalars.settle(scope.look_up(name))
+        case ast.Attribute(ast.BinOp(later, ast.Sub(), earlier), "days"):
+            return scalars.days_between(scope.read(later), scope.read(earlier))
         case ast.Attribute(value, name):
             return scalars.attribute(scope.read(value), name)
         case ast.Subscript(value, ast.Constant(key)) if (held := _constants(value, scope)) is not None:

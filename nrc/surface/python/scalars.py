@@ -341,6 +341,15 @@ def attribute(of: Reading, name: str) -> Reading:
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=possible)
 
 
+def days_between(later: Reading, earlier: Reading) -> Element:
+    """(a - b).days of two dates. Of timestamps Python's are whole days, whatever the date."""
+    for of in (later, earlier):
+        found = settle(of)
+        if isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind == "timestamp":
+            raise hints.unsupported("the days between timestamps", "`(a.date() - b.date()).days`, of their dates")
+    return apply("days_between", [later, earlier], "-")
+
+
 def _date_part(of: Element, name: str) -> Element:
     """A part of a date or a timestamp."""
     parts = PARTS.get(of.type.kind, ()) if isinstance(of.type, Base) else ()
