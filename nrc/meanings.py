@@ -125,6 +125,11 @@ UPPER, LOWER = _cases(str.upper), _cases(str.lower)
 UPPER_TABLE, LOWER_TABLE = str.maketrans(UPPER), str.maketrans(LOWER)
 
 
+def replace(text: str, old: str, new: str) -> str:
+    """From left to right; there is nothing to replace of an empty text."""
+    return text.replace(old, new) if old else text
+
+
 def substring(text: str, start: int, length: int) -> str:
     """Positions count from 1, from the end when negative; 0 is 1. Places outside the text count, and hold nothing."""
     first = start - 1 if start > 0 else len(text) + start if start < 0 else 0

@@ -192,6 +192,7 @@ COLUMNS: dict[str, Build] = {
     "length": _function(F.length),
     "trim": _function(F.trim),
     "substring": _function(F.substring),
+    "replace": _function(F.replace),
     "starts_with": _function(F.startswith),
     "ends_with": _function(F.endswith),
     "contains": _function(F.contains),

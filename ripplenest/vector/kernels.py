@@ -80,6 +80,7 @@ KERNELS: dict[str, Kernel] = {
     "length": _plain(texts.length),
     "trim": _plain(texts.trim),
     "substring": _plain(texts.substring),
+    "replace": _plain(texts.replace),
     "starts_with": _plain(texts.by_pattern(pc.starts_with)),
     "ends_with": _plain(texts.by_pattern(pc.ends_with)),
     "contains": _plain(texts.by_pattern(pc.match_substring)),

@@ -52,6 +52,19 @@ def substring(text: pa.Array, start: pa.Array, size: pa.Array) -> pa.Array:
     return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), found)
 
 
+def replace(text: pa.Array, old: pa.Array, new: pa.Array) -> pa.Array:
+    absent = nulls(text) | nulls(old) | nulls(new)
+    encoded = [column.dictionary_encode() for column in (old, new)]
+    known = [e.dictionary.to_pylist() or [""] for e in encoded]
+
+    def one(part: pa.Array, codes: tuple[int, ...]) -> pa.Array:
+        pattern, replacement = (texts[code] for texts, code in zip(known, codes, strict=True))
+        return pc.replace_substring(part, pattern, replacement) if pattern else part
+
+    found = _grouped(text, [longs(e.indices) for e in encoded], one)
+    return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), found)
+
+
 def by_pattern(f: Callable[..., pa.Array]) -> Callable[[pa.Array, pa.Array], pa.Array]:
     """``f`` of texts and one pattern, for a pattern in each row."""
 

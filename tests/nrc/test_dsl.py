@@ -302,6 +302,7 @@ SCALARS = [
     ("c.name.startswith(Config.prefix) or c.name.endswith(' ')", [True, True]),
     ("c.name.upper() + c.name.lower().strip(' ')", ["ANNann", "BOB bob"]),
     ("len(c.name)", [3, 4]),
+    ("c.name.replace('n', c.name).replace('bo', '')", ["AAnnAnn", "b "]),
     ("f'{c.name}-{str(c.small)}!'", ["Ann-1!", "bob -7!"]),
     ("f'{c.small!s}'", ["1", "7"]),
     ("f''", ["", ""]),

@@ -157,7 +157,7 @@ METHODS = {
     "issuperset": "`all(y in xs for y in ys)`",
     "format": "an f-string, `f'{a} {b}'`",
     "join": "`a + b` or an f-string, of fields; of a bag the bag itself, joined by who reads it, as it has no order",
-    "replace": "a field that holds it",
+    "replace": "`.replace(a, b)`, of all",
     "contains": "`s in t`",
     "isdigit": "a field that says so",
     "isalpha": "a field that says so",
@@ -182,7 +182,7 @@ METHODS_OF_TIMES = {
     "month": "`x.month`, without a call",
     "day": "`x.day`, without a call",
 }
-OF_STRINGS = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s)"
+OF_STRINGS = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s) .replace(a, b)"
 OF_TIMES = f".year, .month and .day, .date() of a timestamp; {DAYS}"
 
 RELATION_BY_KEY = "a relation that holds them, `[r.n for r in Rates if r.key == x.key]`"

@@ -306,6 +306,8 @@ def method(of: Element, name: str, args: Sequence[Reading]) -> Element:
     if is_string(of):
         if name in ("startswith", "endswith") and len(args) == 1 and _is_sequence(args[0]):
             raise hints.unsupported(f".{name} of several strings", f"`s.{name}(a) or s.{name}(b)`")
+        if name == "replace" and len(args) == 2:
+            return apply("replace", [of, _replaced(args[0]), args[1]])
         if name in METHODS and METHODS[name][1] == len(args):
             return apply(METHODS[name][0], [of, *args])
         if name == "strip" and len(args) == 1 and settle(args[0]) == literal(" "):
@@ -313,9 +315,17 @@ def method(of: Element, name: str, args: Sequence[Reading]) -> Element:
     raise hints.of_method(name, of.type)
 
 
+def _replaced(part: Reading) -> Element:
+    """What is replaced: of an empty text Python has one between all letters, and Spark none."""
+    match settle(part):
+        case Element(Lit(str() as text)) as found if text:
+            return found
+    raise hints.unsupported(".replace of a text that may be empty", "`s.replace('-', x)`, of a constant that is not")
+
+
 def has_method(of: Element, name: str) -> bool:
     """Whether there is such a method, of some arguments."""
-    return name in (METHODS | {"strip": 1}) if is_string(of) else name == "date"
+    return name in (METHODS | {"strip": 1, "replace": 2}) if is_string(of) else name == "date"
 
 
 def attribute(of: Reading, name: str) -> Reading:
