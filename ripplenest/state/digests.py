@@ -50,7 +50,9 @@ def repeated(
     where, applied, last = f"batch {source}:{seq}", standing.batch, standing.last
     if applied is not None and not is_same(applied, digest, operations):
         what = "this batch was applied with other content"
-        raise BatchConflict(what, where=where, wanted=applied.digest, got=digest)
+        after = (seq if last is None else last) + 1
+        possible = ["the batch as it was, of rows as the relation had them then", f"{source}:{after}, the next"]
+        raise BatchConflict(what, where=where, wanted=applied.digest, got=digest, possible=possible)
     if applied is None and last is not None and seq != last + 1:
         possible = [f"db.sources[{source!r}] + 1"]
         what = "batches of a source come one after another"
