@@ -44,16 +44,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.days_between(scope.read(later), scope.read(earlier))
         case ast.Attribute(value, name):
             return scalars.attribute(scope.read(value), name)
-        case ast.Subscript(value, ast.Constant(key)) if (held := _constants(value, scope)) is not None:
-            return scalars.settle(constants.at(held, key))
-        case ast.Subscript(value, ast.Constant(str() as name)):
-            return scalars.attribute(scope.read(value), name)
-        case ast.Subscript(value, place):
-            if (first := inline.sliced(node, scope)) is not None:
-                return first
-            if isinstance(place, ast.Slice) and scalars.is_string(of := scope.read(value)):
-                return slices.sliced(of, place, scope)
-            raise _no_subscript(node, place, scope)
+        case ast.Subscript():
+            return _subscript(node, scope)
         case ast.ListComp(elt, generators):
             return _comprehension(elt, generators, scope)
         case ast.SetComp(elt, generators):
@@ -92,10 +84,19 @@ def _constant(value: object) -> Reading:
     return scalars.literal(value)
 
 
-def _constants(node: ast.expr, scope: Scope) -> object:
-    """The collection of constants that ``node`` stands for; None for anything else."""
-    found = scope.read(node)
-    return found.value if isinstance(found, Static) and isinstance(found.value, dict | list | tuple) else None
+def _subscript(node: ast.Subscript, scope: Scope) -> Reading:
+    """The first rows of a bag, a part of a string, a field by its name, or what is in a collection of constants."""
+    if (first := inline.sliced(node, scope)) is not None:
+        return first
+    match scope.read(node.value), node.slice:
+        case Static(dict() | list() | tuple() as held), ast.Constant(key):
+            return scalars.settle(constants.at(held, key))
+        case of, ast.Constant(str() as name):
+            return scalars.attribute(of, name)
+        case Element() as text, ast.Slice() as place if scalars.is_string(text):
+            return slices.sliced(text, place, scope)
+        case _, place:
+            raise _no_subscript(node, place, scope)
 
 
 def _no_subscript(node: ast.Subscript, place: ast.expr, scope: Scope) -> Unsupported:
