@@ -9,12 +9,12 @@ from ripplenest.nrc.surface.readings import Element
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import INT
 
-FARTHEST = 1 << 30  # a place: with the length of a text it still has 32 bits
+FARTHEST = 1 << 30  # a place, and the length of a text: their sum still has 32 bits
 POSSIBLE = "s[a:b], s[:b], s[a:], s[-n:] and s[a:-n] with constants"
 
 
 def sliced(text: Element, place: ast.Slice, scope: Scope) -> Element:
-    """s[a:b] = substring(s, a + 1, b - a), of which a may be from the end; without b, or where b is, up to the length.
+    """s[a:b] = substring(s, a + 1, b - a), of which a may be from the end; the length says where b is that is from it.
 
     Raises Unsupported for a step, for bounds that are no constants, and for one from the end before one that is not.
     """
@@ -24,10 +24,10 @@ def sliced(text: Element, place: ast.Slice, scope: Scope) -> Element:
         raise Unsupported("a view cannot contain such a part of a string", possible=[POSSIBLE])
     if upper is not None and (upper < 0) == (start < 0):
         return _substring(text, start, _int(max(upper - start, 0)))
-    if start < 0:
-        return _substring(text, start, _int(-start))
+    if upper is None:
+        return _substring(text, start, _int(FARTHEST))
     whole = scalars.apply("length", [text])
-    return _substring(text, start, whole if upper is None else scalars.apply("monus", [whole, _int(start - upper)]))
+    return _substring(text, start, scalars.apply("monus", [whole, _int(start - upper)]))
 
 
 def _substring(text: Element, start: int, size: Element) -> Element:
