@@ -9,7 +9,7 @@ from ripplenest.publish.columns import check_names
 from ripplenest.publish.library import deltalake, storage
 from ripplenest.publish.source import Nested, Shredded, Source, nested_schema, shredded_schema
 from ripplenest.publish.tables import History, PublishedTable, Publisher, unknown
-from ripplenest.publish.target import Target, check_folder, folder_name, make_folder
+from ripplenest.publish.target import Target, check_folder, folder_name, former_tables, make_folder
 from ripplenest.schema.shape import OutputShape
 from ripplenest.store.place import Place
 from ripplenest.version.version import Version
@@ -139,4 +139,4 @@ def _root(shape: OutputShape, target: Target) -> tuple[str, str, tuple[str, ...]
     if taken:
         what = "a Delta table where the folder of several would be"
         raise StateError(what, where=where, possible=["another path"])
-    return target.path, where, (FLAT, *map(folder_name, shape.sites))
+    return target.path, where, (FLAT, *map(folder_name, shape.sites), *former_tables(target.path))

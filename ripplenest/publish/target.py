@@ -15,6 +15,7 @@ from ripplenest.nrc.arguments import is_elsewhere, of_file_url, one_of, path_tex
 from ripplenest.nrc.errors import CorruptState, StateError, WrongValue
 
 Layout = Literal["nested", "shredded"]
+TABLE = re.compile(r"(?:[a-z0-9]+-)*[0-9a-f]{8}")  # as ``folder_name`` has it
 OWN = re.compile(r"id_bucket=\d+|_delta_log|_change_data")  # what we write into the folder of a table
 # Of URLs that deltalake knows; of any other it says that no table is there.
 STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "hdfs", "viewfs", "lakefs")
@@ -76,6 +77,15 @@ def folder_name(site: str) -> str:
     """The folder of the dictionary of ``site``: letters and digits of its name, and a digest that tells it apart."""
     plain = re.sub(r"[^a-z0-9]+", "-", site.lower()).strip("-")[:LONGEST]
     return f"{plain}-{digest(site)[:8]}"
+
+
+def former_tables(uri: str) -> tuple[str, ...]:
+    """The tables in a folder of this machine that are called as those of dictionaries are: of sites, too, that the view
+    has no longer, since it was replaced."""
+    path = Path(uri)
+    if "://" in uri or not path.is_dir():
+        return ()
+    return tuple(e.name for e in path.iterdir() if TABLE.fullmatch(e.name) and (e / "_delta_log").is_dir())
 
 
 @contextmanager

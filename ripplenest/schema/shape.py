@@ -153,7 +153,7 @@ def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> S
 
 def with_inputs(shape: OutputShape, inputs: Mapping[str, Dictionary]) -> OutputShape | None:
     """``shape`` over dictionaries of relations that got other fields since: the bags that it passes on show these. None
-    where their labels are others.
+    where their labels are others, or rows of the view's own are in one bag with theirs.
 
     Law: with the ``inputs`` that it has it is ``shape``.
     """
@@ -163,20 +163,23 @@ def with_inputs(shape: OutputShape, inputs: Mapping[str, Dictionary]) -> OutputS
         return None
     reached = _reached(shape.flat.row, lambda site: inputs[site] if site in inputs else own[site])
     row = _nested(shape.row, shape.flat.row, {d.site.name: d for d in reached})
-    return evolve(shape, row=row, dictionaries=reached)
+    return None if row is None else evolve(shape, row=row, dictionaries=reached)
 
 
-def _nested(old: Type | None, flat: Type, dictionaries: Mapping[str, Dictionary]) -> Type:
+def _nested(old: Type | None, flat: Type, dictionaries: Mapping[str, Dictionary]) -> Type | None:
     """The type of what rows of a ``flat`` type are nested to, which was ``old`` where there was one: nothing else says
-    what may be NULL for the view, or is in a bag that no place makes."""
+    what may be NULL for the view, or is in a bag that no place makes. None for a bag of rows of several types."""
     match flat, old:
         case Record(fields), _:
             known = dict(old.fields) if isinstance(old, Record) else {}
-            return Record(tuple((name, _nested(known.get(name), t, dictionaries)) for name, t in fields))
-        case Label((site, *_), is_null), Bag(row, may_be):
-            return Bag(_nested(row, dictionaries[site.name].row, dictionaries), is_null or may_be)
-        case Label((site, *_), is_null), _:
-            return Bag(_nested(None, dictionaries[site.name].row, dictionaries), is_null)
+            found = [(name, _nested(known.get(name), t, dictionaries)) for name, t in fields]
+            kept = tuple((name, t) for name, t in found if t is not None)
+            return Record(kept) if len(kept) == len(found) else None
+        case Label(sites, is_null), _ if sites:
+            row, may_be = (old.row, old.nullable) if isinstance(old, Bag) else (None, False)
+            rows = {_nested(row, dictionaries[site.name].row, dictionaries) for site in sites}
+            one = rows.pop()
+            return None if rows or one is None else Bag(one, is_null or may_be)
         case Label(), Bag():
             return old
         case Base(), Base():

@@ -157,7 +157,7 @@ class State:
     def _as_it_was(self, shape: OutputShape, tables: Unfolding) -> Shown:
         """What a view that does not wait shows now, or showed before it was dropped or replaced: bags that it passed on
         with the fields that their rows have by now, as relations do. Raises StateError where their labels are others,
-        as those of a wider key."""
+        as those of a wider key, or rows of the view's own have their place, as those that an outer join has not."""
         now = self.declared.views.get(shape.name)
         if now is None or shape != now.shape:
             table = self._misfit(shape, tables.version)
@@ -165,7 +165,7 @@ class State:
                 shapes = map(shape_of_relation, self.declared.relations_at(tables.version))
                 grown = with_inputs(shape, {d.site.name: d for own in shapes for d in own.dictionaries})
                 if grown is None or self._misfit(grown, tables.version) is not None:
-                    what, possible = "labels of what the view passed on have other columns now", ["the relation then"]
+                    what, possible = "what the view passed on has other columns now", ["the relation at this version"]
                     raise StateError(what, where=f"view {shape.name}", got=table, possible=possible)
                 shape = grown
         return Shown(shape, tables)

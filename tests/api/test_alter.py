@@ -360,6 +360,41 @@ def test_older_versions_of_views_show_what_came_inside_of_bags_that_they_pass_on
         assert [by_n(db.view("passing", as_of=v).rows()) for v in versions] == [now[:n] for n in range(1, 7)]
 
 
+@rn.record
+class Group:
+    grp: int
+
+
+@rn.view
+def grouped(C: Bag[Customer], G: Bag[Group]):
+    return [{"g": g.grp, "os": c.orders} for c, g in rn.full_join(C, G, lambda c, g: c.custkey == g.grp)]
+
+
+@pytest.mark.parametrize(("change", "refused"), [
+    (lambda c: c.add("orders.note", str, default="x"), True),
+    (lambda c: c.add("orders.items.note", str, default="x"), False),
+    (lambda c: c.widen("orders.items.qty", int | None), False),
+    (lambda c: c.rename("orders.items.part", "piece"), False),
+], ids=["add", "add below", "widen below", "rename"])  # fmt: skip
+def test_older_versions_of_bags_that_may_be_of_nobody_are_right_or_refused(tmp_path, change, refused):
+    """A bag of the optional side of a join is of the relation, or one of the view that has no rows: the columns of the
+    latter are those that it had."""
+    with opened(shop(tmp_path / "s")) as db:
+        db.relation("G", Group, key="grp")
+        db.load("G", [{"grp": 7}, {"grp": 1}])
+        db.create(grouped)
+        version, before = db.version, db.view("grouped").rows()
+        change(db.relation("C"))
+        now = db.view("grouped")
+        assert sorted(str(row["g"]) for row in now.rows()) == sorted(str(row["g"]) for row in before)
+        if not refused:
+            assert now.as_of(version).rows() == now.rows() and now.changed_rows(since=version) == ([], [])
+            return
+        for ask in (lambda: now.as_of(version).rows(), lambda: now.changed_rows(since=version)):
+            with pytest.raises(errors.StateError, match="other columns"):
+                ask()
+
+
 def by_n(rows):
     return sorted(({**c, "items": sorted(c["items"], key=str)} for c in rows), key=lambda c: c["n"])
 

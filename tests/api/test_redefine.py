@@ -31,6 +31,7 @@ from ripplenest.api import database
 from ripplenest.delta.compile import compile_view
 from ripplenest.nrc import types
 from ripplenest.nrc.values import to_value
+from ripplenest.publish.target import folder_name
 from ripplenest.run.joiner import PythonJoiner
 from ripplenest.state import views
 from ripplenest.store.specs import Change
@@ -561,6 +562,57 @@ def test_a_replaced_view_is_published_whole(tmp_path):
         a_batch(db)
         table.update_incremental()
         assert len(table.to_pyarrow_table()) == db.view("parts").count()
+
+
+def binned(which):
+    """Views called ``binned`` with an inner bag of their own, with none, and with one that they pass on."""
+    if which == "own":
+
+        @rn.view
+        def binned(B: Bag[Bin]):
+            return [{"id": b.id, "parts": [p for p in b.parts if p > 1]} for b in B]
+    elif which == "none":
+
+        @rn.view
+        def binned(B: Bag[Bin]):
+            return [{"id": b.id} for b in B]
+    else:
+
+        @rn.view
+        def binned(B: Bag[Bin]):
+            return [{"id": b.id, "parts": b.parts} for b in B]
+
+    return binned
+
+
+def test_a_shredded_publication_follows_views_with_other_inner_bags(tmp_path):
+    """Tables of bags that the view has no longer stay as they are, and are written again when it has them again."""
+    deltalake = pytest.importorskip("deltalake")
+
+    def read(db):
+        folders = ["flat", *(folder_name(site) for site in db.view("binned").shape.sites)]
+        tables = [deltalake.DeltaTable(str(tmp_path / "lake" / name)).to_pyarrow_table() for name in folders]
+        ids = sorted(tables[0].column("id").to_pylist())
+        return ids, *(sorted(t.column("value").to_pylist()) for t in tables[1:])
+
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("B", Bin, key="id")
+        db.load("B", [{"id": 1, "parts": [1, 2, 3]}])
+        db.create(binned("own"))
+        db.publish("binned", tmp_path / "lake", layout="shredded")
+        wanted, ids = {"own": [2, 3], "passed": [1, 2, 3]}, [1]
+        for n, which in enumerate(("none", "own", "passed", "none", "passed", "own"), 2):
+            db.replace(binned(which))
+            assert read(db) == ((ids,) if which == "none" else (ids, wanted[which])), which
+            with db.batch() as b:
+                b.insert("B", [{"id": n, "parts": [n]}])
+            ids = [*ids, n]
+            wanted = {name: sorted([*values, n]) for name, values in wanted.items()}
+            assert read(db) == ((ids,) if which == "none" else (ids, wanted[which])), which
+        assert db.behind() == ()
+        (tmp_path / "lake" / "notes").mkdir()
+        with pytest.raises(errors.NotPublished, match="no Delta table"), db.batch() as b:
+            b.insert("B", [{"id": 99, "parts": []}])
 
 
 def test_a_domain_that_stays_is_read_as_each_label_once(tmp_path):
