@@ -18,7 +18,7 @@ def conversions(kind: str, obj: object) -> tuple[str, ...] | None:
             return ("int(x)",)
         case "double", bool() | str() | Decimal():
             return ("float(x)",)
-        case "decimal", float():
+        case "decimal", float() if math.isfinite(obj):
             return ("decimal.Decimal(str(x))",)
         case "decimal", str():
             return ("decimal.Decimal(x)", OF_JSON)

@@ -93,7 +93,7 @@ class Changes:
     def _comparable(self) -> int:
         """``since``. Raises StateError when other tables were read then."""
         if not self._now.shape.same_tables(self._then.shape):
-            what = "the view was replaced meanwhile, and has other tables"
+            what = "the view has other tables by now"
             possible = ["changes().nested", "changes().to_arrow", "changed_rows"]
             raise StateError(what, where=f"view {self._name}", possible=possible)
         return self.since
@@ -115,7 +115,7 @@ class Changes:
         """Raises StateError for rows of other types."""
         now, then = self._now, self._then
         if not is_grown(then.shape.row, now.shape.row):
-            what, wanted = "the view was replaced meanwhile, and its rows have another type", show_type(then.shape.row)
+            what, wanted = "the rows of the view have another type by now", show_type(then.shape.row)
             got, possible = show_type(now.shape.row), ["as_of for the rows as they were"]
             raise StateError(what, where=f"view {self._name}", wanted=wanted, got=got, possible=possible)
         return Changed.between((then.shape, then.tables), (now.shape, now.tables))

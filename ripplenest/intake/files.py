@@ -12,9 +12,10 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TypeGuard
 
@@ -30,6 +31,8 @@ from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, rai
 from ripplenest.nrc.types import Bag, Base, Record, Type
 
 BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
+CHECKED = 1 << 12  # lines that are looked at at once, for which of them are wrong
+BLANK = b" \t\r\n\xef\xbb\xbf"  # also what says that a file is UTF-8
 SHORTEST = 3  # bytes of a line of JSON with a row
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of more than one letter, which would be a drive
 GLOB = re.compile(r"([\\*?{}\[\],])")  # what Spark would read as a pattern
@@ -100,7 +103,7 @@ def of_block(
     """The same of whole lines as they are in a file; where they are known to be so many ``rows``, each is one."""
     fields = _fields(row, where)
     try:
-        found = _typed(io.BytesIO(block), fields) if block.strip() else _schema(fields).empty_table()
+        found = _typed(block, fields) if block.strip() else _schema(fields).empty_table()
         if rows not in (None, found.num_rows):
             raise pa.ArrowInvalid("lines that are not one row each")
         if whole:
@@ -241,16 +244,7 @@ def _parquet_pieces(file: Path, _row: Type, _where: str, rows: int) -> Iterator[
 
 
 def _json_lines(file: Path, row: Type, where: str) -> pa.Table:
-    fields = _fields(row, where)
-    with lines_of(file) as lines:
-        if not any(line.strip() for line in lines):
-            return _schema(fields).empty_table()
-    try:
-        with lines_of(file) as lines:
-            return _typed(lines, fields)
-    except pa.ArrowException:
-        _check_lines(file, fields, where)
-        raise
+    return pa.concat_tables(_json_pieces(file, row, where, 0))
 
 
 def _json_pieces(file: Path, row: Type, where: str, _rows: int) -> Iterator[pa.Table]:
@@ -261,7 +255,7 @@ def _json_pieces(file: Path, row: Type, where: str, _rows: int) -> Iterator[pa.T
             while block := lines.read(BLOCK >> 1):
                 block += lines.readline()  # whole lines
                 if block.strip():
-                    yield _typed(io.BytesIO(block), fields)
+                    yield _typed(block, fields)
     except pa.ArrowException:
         _check_lines(file, fields, where)
         raise
@@ -280,16 +274,19 @@ def lines_of(file: Path) -> Iterator[io.BufferedReader]:
 def _check_lines(file: Path, row: Record, where: str) -> None:
     """Raises WrongColumns or WrongValue for the first lines that are wrong."""
     with lines_of(file) as lines:
-        if file.suffixes[-1:] == [".json"] and lines.peek(1).lstrip().startswith(b"["):
+        if lines.peek(1).lstrip(BLANK).startswith(b"["):
             what, possible = "one document, and not a document on each line", ["rn.json(json.load(open(path)))"]
             raise WrongValue(what, where=where, wanted=row, possible=possible)
         raise_first(_faults(lines, row, lambda i: f"{where}: line {i + 1}"))
 
 
-def _typed(file: io.BufferedIOBase, row: Record) -> pa.Table:
+def _typed(block: bytes, row: Record) -> pa.Table:
+    """Whole lines as rows. Raises ArrowException."""
+    if not block.lstrip(BLANK).startswith(b"{"):  # a first line that is null ends the process
+        raise pa.ArrowInvalid(NO_LINE)
     schema, written = _schema(row), pa.schema([(name, nested_type(t, _written)) for name, t in row.fields])
     how = pyarrow.json.ParseOptions(explicit_schema=written, unexpected_field_behavior="error")
-    found = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=BLOCK), how)
+    found = pyarrow.json.read_json(io.BytesIO(block), pyarrow.json.ReadOptions(block_size=BLOCK), how)
     return found.select(schema.names).cast(schema)
 
 
@@ -299,17 +296,37 @@ def _schema(row: Record) -> pa.Schema:
 
 def _faults(lines: Iterable[bytes], row: Record, named: Callable[[int], str]) -> Iterator[RipplenestError]:
     """What is wrong with lines, each of which is called ``named(i)``."""
-    for i, line in enumerate(lines):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except ValueError:
-            value = None
-        if isinstance(value, dict):
-            yield from _of_value(value, row, named(i))
-        else:
-            yield WrongValue(NO_LINE, where=named(i), wanted=row)
+    rest = ((i, line) for i, line in enumerate(lines) if line.strip())
+    while some := list(islice(rest, CHECKED)):
+        yield from _of_lines(some, row, named)
+
+
+def _of_lines(
+    lines: Sequence[tuple[int, bytes]], row: Record, named: Callable[[int], str]
+) -> Iterator[RipplenestError]:
+    """The same of some, halved until all are right, or it is one that is wrong: only that one is looked into."""
+    with suppress(pa.ArrowException, UnicodeDecodeError):
+        if _typed(b"\n".join(line for _, line in lines), row).num_rows == len(lines):
+            return
+    if len(lines) > 1:
+        half = len(lines) // 2
+        yield from _of_lines(lines[:half], row, named)
+        yield from _of_lines(lines[half:], row, named)
+        return
+    ((i, line),) = lines
+    faults = list(_of_line(line, row, named(i)))
+    yield from faults or [WrongValue("a line that cannot be read", where=named(i), wanted=row)]
+
+
+def _of_line(line: bytes, row: Record, where: str) -> Iterator[RipplenestError]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        yield from _of_value(value, row, where)
+    else:
+        yield WrongValue(NO_LINE, where=where, wanted=row)
 
 
 def _of_value(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
@@ -332,7 +349,7 @@ def _of_value(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
 def _of_leaf(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
     row = Record((("value", t),))
     try:
-        _typed(io.BytesIO(json.dumps({"value": value}).encode()), row)
+        _typed(json.dumps({"value": value}).encode(), row)
     except pa.ArrowException:
         yield WrongValue("a value that is not of its type", where=where, wanted=t, got=type(value).__name__)
 

@@ -83,7 +83,7 @@ def rows_of_json(messages: object) -> Json:
         return Json(messages.to_pylist())
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         is_list = isinstance(messages, str | bytes) and messages.lstrip()[:1] in ("[", b"[")
-        possible = ["json(json.loads(text))"] if is_list else ["json([document])", "insert(relation, path)"]
+        possible = ["rn.json(json.loads(text))"] if is_list else ["json([document])", "insert(relation, path)"]
         what, got = "not a collection of documents", kind(messages)
         raise WrongValue(what, where="json: messages", wanted=DOCUMENTS, got=got, possible=possible)
     return Json(messages)

@@ -11,8 +11,9 @@ from ripplenest.nrc.bags import checked
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.syntax import Call, Elem, Lit, Var
-from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step, cols, sources_of
+from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step, sources_of
 
+ROOM = 16  # parts of a scalar that a message shows
 Row = tuple[object, ...]
 Counts = Mapping[Row, int]
 Binding = dict[int, Row]
@@ -46,22 +47,26 @@ def value(s: Scalar, rows: Binding) -> object:
 
 
 def written(s: Scalar) -> str:
-    """``7 mod (x1 - 3), x1: long``: a scalar as it is written. Of the columns it reads it has the types: no error shows
-    values of rows."""
-    read = {c: f"x{n}" for n, c in enumerate(dict.fromkeys(cols(s)), 1)}
-    return ", ".join((show_elem(_elem(s, read)), *(f"{name}: {c.type}" for c, name in read.items())))
+    """``7 mod (x1 - 3), x1: long``: a scalar as it is written, with ``_`` for what is too much. Of the columns that it
+    reads it has the types: no error shows values of rows."""
+    names: dict[Col, str] = {}
+    room = iter(range(ROOM))
 
+    def shown(t: Scalar) -> Elem:
+        if next(room, None) is None:  # a scalar may have parts in common, and without them be very long
+            return Var("_")
+        match t:
+            case Col():
+                return Var(names.setdefault(t, f"x{len(names) + 1}"))
+            case Const(v, base):
+                return Lit(v, base)
+            case Op(fn, args):
+                return Call(fn, tuple(map(shown, args[:ROOM])))
+            case _:
+                assert_never(t)
 
-def _elem(s: Scalar, names: Mapping[Col, str]) -> Elem:
-    match s:
-        case Col():
-            return Var(names[s])
-        case Const(v, base):
-            return Lit(v, base)
-        case Op(fn, args):
-            return Call(fn, tuple(_elem(a, names) for a in args))
-        case _:
-            assert_never(s)
+    text = show_elem(shown(s))
+    return ", ".join((text, *(f"{name}: {c.type}" for c, name in names.items())))
 
 
 def fulfils(conditions: Sequence[Scalar], rows: Binding) -> bool:

@@ -15,7 +15,7 @@ from ripplenest.nrc.arguments import is_elsewhere, of_file_url, one_of, path_tex
 from ripplenest.nrc.errors import CorruptState, StateError, WrongValue
 
 Layout = Literal["nested", "shredded"]
-TABLE = re.compile(r"(?:[a-z0-9]+-)*[0-9a-f]{8}")  # as ``folder_name`` has it
+TABLE = re.compile(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?-[0-9a-f]{8}")  # as ``folder_name`` has it
 OWN = re.compile(r"id_bucket=\d+|_delta_log|_change_data")  # what we write into the folder of a table
 # Of URLs that deltalake knows; of any other it says that no table is there.
 STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "hdfs", "viewfs", "lakefs")

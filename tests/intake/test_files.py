@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 from support.states import refused
@@ -295,6 +296,40 @@ def test_lines_that_are_wrong_are_said_at_once(db: rn.Database, tmp_path: Path) 
     assert "line 28" not in str(caught.value) and len(caught.value.others) == 19
     with refused(db, errors.WrongValue, "rows[1].orderkey", "rows[5]: not a line", "rows[7]: other"), db.batch() as b:
         b.insert("O", rn.json(lines))
+
+
+def test_one_line_that_is_wrong_is_found_among_many(
+    db: rn.Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By halves: what is right is parsed a few times, and not value by value."""
+    lines = [json.dumps(order(n), default=as_json) for n in range(20_000)]
+    lines[13_013] = lines[13_013].replace('"open": true', '"open": 3')
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    parsed: list[int] = []
+    read = pyarrow.json.read_json
+
+    def counted(*args: Any, **how: Any) -> Any:
+        parsed.append(1)
+        return read(*args, **how)
+
+    monkeypatch.setattr(pyarrow.json, "read_json", counted)
+    with refused(db, errors.WrongValue, "line 13014.open: a value that is not of its type"):
+        db.load("O", tmp_path / "rows.jsonl")
+    assert len(parsed) < 100
+
+
+@pytest.mark.parametrize(("first", "shown"), [
+    ("null", "line 1: not a line of JSON"), ("1", "line 1: not a line of JSON"), ("[" * 100_000, "one document"),
+    ('{"a":' * 100_000, "line 1: not a line of JSON"), (" \n[{}]", "one document"), ("\ufeff[{}]", "one document"),
+    ('{"orderkey": 1, "orderkey": 2}', "line 1: a line that cannot be read"),
+])  # fmt: skip
+def test_first_lines_that_are_no_rows(db: rn.Database, tmp_path: Path, first: str, shown: str) -> None:
+    """Also one that would end the process, and one that is nested too deeply."""
+    good = json.dumps(order(7), default=as_json)
+    for name in ("rows.jsonl", "rows.json"):
+        (tmp_path / name).write_text(f"{first}\n{good}\n", encoding="utf-8")
+        with refused(db, errors.WrongValue, shown), db.batch() as b:
+            b.insert("O", tmp_path / name)
 
 
 def test_what_is_no_file_of_rows(db: rn.Database, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ripplenest.nrc import types as t
+from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import is_total
 from ripplenest.nrc.surface.python import Bag, Decimal, Int, record, record_type, view
 from ripplenest.nrc.syntax import (
@@ -175,10 +176,12 @@ def test_sites_and_binders_are_named_apart() -> None:
 # ---------------------------------------------------------------- values
 
 TEMPLATE = """\
+import collections
 import datetime
 import datetime as dt
 import decimal
 import math
+import types
 from ripplenest.nrc.surface.python import *
 from test_dsl_data import Customer, Movie, Order
 
@@ -188,6 +191,10 @@ NAN = float("nan")
 RATES = {"Ann": 1.5, "Cid": 2}
 CODES = {1: "one", 2: "two"}
 NULLS = {None: "null", "Ann": "a"}
+KEY = "limits"
+NOTHING = {}
+FIXED = types.MappingProxyType({"Ann": 5})
+MAKES = collections.defaultdict(lambda: 0, {"a": 1})
 NESTED = {"limits": (3, {"top": 9})}
 
 class Config:
@@ -299,6 +306,10 @@ SCALARS = [
     ("CODES.get(c.small if c.small == 1 else None, 'none')", ["none", "one"]),
     ("NULLS.get(c.name if c.small == 1 else None)", ["a", "null"]),
     ("NESTED['limits'][1]['top'] + NESTED['limits'][0]", [12, 12]),
+    ("NESTED[KEY][-2] + NESTED[KEY][0]", [6, 6]),
+    ("c.name in NAMES[:1] and not c.name in NAMES[1:]", [False, True]),
+    ("NOTHING.get(c.name, 3)", [3, 3]),
+    ("FIXED.get(c.name, 0) + MAKES.get('b', 0) + MAKES['a']", [1, 6]),
     ("c.name.startswith(Config.prefix) or c.name.endswith(' ')", [True, True]),
     ("c.name.upper() + c.name.lower().strip(' ')", ["ANNann", "BOB bob"]),
     ("len(c.name)", [3, 4]),
@@ -361,6 +372,13 @@ def test_parts_of_strings_are_pythons(load: Callable[[str], Any]) -> None:
     loop = view.query.body
     assert isinstance(loop, For) and isinstance(loop.source, Rel) and isinstance(loop.body, Sng)
     assert is_total(loop.body.elem, {loop.var: loop.source.row})
+
+
+def test_a_dict_that_makes_what_it_has_not_stays_as_it_is(load: Callable[[str], Any]) -> None:
+    module = load("[MAKES['a'] for c in C]")
+    with pytest.raises(UnknownName, match="nothing there"):
+        load("[MAKES['b'] for c in C]")
+    assert module.MAKES == {"a": 1}
 
 
 def test_a_set_of_constants_has_one_order() -> None:

@@ -99,6 +99,16 @@ def test_who_is_told_of_a_failure_is_told_of_what(term: str, got: str | None, jo
         assert caught.value.got == got
 
 
+def test_a_message_shows_so_much_of_a_scalar(joiner: Joiner) -> None:
+    """Parts that it has in common would be written again and again."""
+    doubled = "x.a"
+    for _ in range(6):
+        doubled = f"({doubled} + {doubled})"
+    with pytest.raises(EvaluationError) as caught:
+        rows(f"for x in R union sng(7 mod ({doubled} - {doubled}))", joiner, [(2, "x")])
+    assert len(str(caught.value.got)) < 200 and "_" in str(caught.value.got) and "x1: long?" in str(caught.value.got)
+
+
 def test_weights_are_multiplied_where_one_alone_would_fit(joiner: Joiner) -> None:
     term = "for x in R union for _ in weigh(x.a) union for _ in weigh(x.a) union sng(x.b)"
     assert rows(term, joiner, [(-(2**31), "x"), (2**31 + 5, "y")]) == {("x",): 2**62, ("y",): (2**31 + 5) ** 2}

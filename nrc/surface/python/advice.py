@@ -10,6 +10,7 @@ DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .
 ONE_OR_NONE = "`1 if x else 0`, the number of a condition"
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
+OTHER_ROWS = "`rn.exists(rn.difference(xs, ys)) or rn.exists(rn.difference(ys, xs))`"
 
 COMPARED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 COMPUTED = frozenset(("add", "sub", "mul", "div", "mod", "neg", "to_long", "to_double", "abs"))

@@ -174,7 +174,8 @@ def function_of(
         return lambda given: scope.bind(dict(zip(names, given, strict=True))).read(node.body)
     known = scope.read(node)
     if not isinstance(known, Static):
-        own = f"lambda x: x.{node.value}" if isinstance(node, ast.Constant) and isinstance(node.value, str) else hint
+        name = node.value if isinstance(node, ast.Constant) else None
+        own = f"lambda x: x.{name}" if isinstance(name, str) and name.isidentifier() else hint
         with scope.located(node):
             raise TypeMismatch("this must be a function of rows", got=describe(known), possible=[f"`{own}`"])
     return lambda given: apply(known, given)

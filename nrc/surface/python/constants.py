@@ -1,29 +1,51 @@
 """Collections of constants that a program holds outside of its views: what is under a key of a dict, or at a place."""
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported
-from ripplenest.nrc.surface.python import hints, scalars
+from ripplenest.nrc.surface.python import advice, hints, scalars
+from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import Element, Reading, Static, Untyped, describe
+from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import Base
 
 MOST = 200  # keys of a dict that a view looks into
 SOME = 10  # keys that a message shows
 NONE = Untyped("None")
+Held = Mapping[Any, Any] | list[Any] | tuple[Any, ...]
 
 
-def at(of: object, key: object) -> Static:
-    """of[key], which is a constant, or holds some. Raises UnknownName with the keys there are."""
-    assert isinstance(of, dict | list | tuple)
+def at(of: Held, place: ast.expr, scope: Scope) -> Static:
+    """of[place], which is a constant, or holds some: of a list or a tuple also several. Raises UnknownName with what
+    there is, Unsupported for a place that is no constant."""
+    if isinstance(place, ast.Slice) and not isinstance(of, Mapping):
+        bounds = (None if n is None else _constant(n, of, scope) for n in (place.lower, place.upper, place.step))
+        return Static(of[slice(*bounds)])
+    key = _constant(place, of, scope)
     try:
-        return Static(of[key])  # type: ignore[call-overload]
+        if not isinstance(of, Mapping) or key in of:  # asked of a dict that makes what it has not, it would be there
+            return Static(of[key])
     except (LookupError, TypeError):
-        possible = map(repr, islice(of, SOME)) if isinstance(of, dict) else [f"0 to {len(of) - 1}"]
-        raise UnknownName(f"the {type(of).__name__} has nothing there", got=repr(key), possible=possible) from None
+        pass
+    possible = map(repr, islice(of, SOME)) if isinstance(of, Mapping) else [f"0 to {len(of) - 1}"]
+    raise UnknownName(f"the {type(of).__name__} has nothing there", got=repr(key), possible=possible)
 
 
-def get(table: dict[object, object], args: Sequence[Reading]) -> Reading:
+def _constant(node: ast.expr, of: Held, scope: Scope) -> Any:
+    with scope.located(node):
+        match scope.read(node):
+            case Element(Lit(value)) | Static(value):
+                return value
+            case Untyped():
+                return None
+        hint = hints.CONSTANTS_BY_KEY if isinstance(of, Mapping) else hints.RELATION_BY_KEY
+        raise hints.unsupported("a place in constants that is none itself", hint)
+
+
+def get(table: Mapping[Any, Any], args: Sequence[Reading]) -> Reading:
     """table.get(x, y) = coalesce(if(x = k₁, v₁, NULL), …, y): NULL is under the key None, if that is one.
 
     Raises Unsupported for a dict that is too big or holds None, TypeMismatch for keys and values of other types.
@@ -33,13 +55,16 @@ def get(table: dict[object, object], args: Sequence[Reading]) -> Reading:
     key, default = scalars.settle(args[0]), scalars.settle(args[1]) if len(args) == 2 else NONE
     if not isinstance(key, Element) or not isinstance(key.type, Base):
         raise TypeMismatch("a key is a base value", wanted="a base value", got=describe(key))
-    if len(table) > MOST or not table:
+    if len(table) > MOST:
         what = f"a dict with {len(table)} keys is not looked into"
-        raise Unsupported(what, wanted=f"1 to {MOST}", possible=[hints.RELATION_BY_KEY])
+        raise Unsupported(what, wanted=f"at most {MOST}", possible=[hints.RELATION_BY_KEY])
     if None in table.values():
         raise Unsupported("a dict in which a value is None", possible=["the dict without it, as get gives None anyway"])
     found = [scalars.choose(_is(key, k), scalars.literal(v), NONE) for k, v in table.items()]
-    return scalars.apply("coalesce", found if default == NONE else [*found, default], "get")
+    if not found:
+        return default
+    with advice.advising("a default, and values, of one type"):
+        return scalars.apply("coalesce", found if default == NONE else [*found, default], "get")
 
 
 def _is(key: Element, k: object) -> Element:

@@ -172,19 +172,29 @@ METHODS = {
     "capitalize": "`.upper()` or `.lower()`",
 }
 
-METHODS_OF_TIMES = {
+METHODS_OF_DATES = {
     "isoformat": "`str(x)`",
     "strftime": "`str(x)`, as in 2024-12-31, or its parts, .year, .month and .day",
     "weekday": "a field that has it",
     "isoweekday": "a field that has it",
     "replace": "its parts, .year, .month and .day",
-    "year": "`x.year`, without a call",
-    "month": "`x.month`, without a call",
-    "day": "`x.day`, without a call",
+    "date": "the date itself",
+    **{part: f"`x.{part}`, without a call" for part in ("year", "month", "day")},
+}
+METHODS_OF_TIMES = {
+    **METHODS_OF_DATES,
+    "isoformat": "`str(x.date())`, or its parts, .year to .second",
+    "strftime": "`str(x.date())`, as in 2024-12-31, or its parts, .year to .second",
+    "replace": "its parts, .year to .second",
+    "time": "its parts, .hour, .minute and .second",
+    "timestamp": "a field that has it",
+    **{part: f"`x.{part}`, without a call" for part in ("hour", "minute", "second")},
 }
 OF_STRINGS = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s) .replace(a, b)"
-OF_TIMES = f".year, .month and .day, .date() of a timestamp; {DAYS}"
+OF_DATES = f".year, .month and .day; {DAYS}"
+OF_TIMES = ".date(), and its parts, .year, .month, .day, .hour, .minute and .second"
 
+PARTS = "`x.s[1:]`, of strings; `sorted(xs, key=...)[:3]`, the first rows of bags"
 RELATION_BY_KEY = "a relation that holds them, `[r.n for r in Rates if r.key == x.key]`"
 CONSTANTS_BY_KEY = f"`RATES.get(x.key, 0)`, or {RELATION_BY_KEY}"
 
@@ -224,18 +234,22 @@ def of_method(name: str, of: Type) -> Unsupported:
     match getattr(of, "kind", None):
         case "string":
             hint = METHODS.get(name, OF_STRINGS)
-        case "date" | "timestamp":
+        case "date":
+            hint = METHODS_OF_DATES.get(name, OF_DATES)
+        case "timestamp":
             hint = METHODS_OF_TIMES.get(name, OF_TIMES)
         case _:
             hint = METHODS.get(name, "operators and functions; only strings, dates and timestamps have methods")
     return unsupported(f"the method .{name} of {of}", hint)
 
 
-def of_place(is_last: bool) -> Unsupported:
+def of_place(n: int) -> Unsupported:
     """For a row of a bag by its place."""
-    way, fold = (", desc=True", "max") if is_last else ("", "min")
-    hint = f"`rn.top(1, xs, key=...{way})`, the row as a bag; `{fold}(x.n for x in xs)`, a value of it"
-    return unsupported("a row of a bag by its place, as bags have no order", hint)
+    what, many = "a row of a bag by its place, as bags have no order", -n if n < 0 else n + 1
+    which, way, fold = ("last", ", desc=True", "max") if n < 0 else ("first", "", "min")
+    one = f"the row as a bag; `{fold}(x.n for x in xs)`, a value of it"
+    shown = one if many == 1 else f"a bag of the {which} {many} rows"
+    return unsupported(what, f"`rn.top({many}, xs, key=...{way})`, {shown}")
 
 
 def of_call(function: object) -> Unsupported:

@@ -27,7 +27,7 @@ def call(node: ast.Call, scope: Scope) -> Reading:
         receiver = scope.read(node.func.value)
         if not isinstance(receiver, Static):
             return _method(node, node.func.attr, receiver, scope)
-        if isinstance(receiver.value, dict) and node.func.attr == "get":
+        if isinstance(receiver.value, Mapping) and node.func.attr == "get":
             return constants.get(receiver.value, _positional(node, scope, "get"))
         function = scalars.attribute(receiver, node.func.attr)
     else:

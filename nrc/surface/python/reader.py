@@ -4,7 +4,7 @@ Everything that is not a case here ends in ``hints``: an error with the place an
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import aggregates, constants, hints, inline, ranking, scalars, slices
@@ -89,27 +89,31 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Reading:
     if (first := inline.sliced(node, scope)) is not None:
         return first
     match scope.read(node.value), node.slice:
-        case Static(dict() | list() | tuple() as held), ast.Constant(key):
-            return scalars.settle(constants.at(held, key))
+        case Static(Mapping() | list() | tuple() as held), place:
+            return scalars.settle(constants.at(held, place, scope))
         case of, ast.Constant(str() as name):
             return scalars.attribute(of, name)
         case Element() as text, ast.Slice() as place if scalars.is_string(text):
             return slices.sliced(text, place, scope)
-        case _, place:
-            raise _no_subscript(node, place, scope)
+        case of, place:
+            raise _no_subscript(node, of, place)
 
 
-def _no_subscript(node: ast.Subscript, place: ast.expr, scope: Scope) -> Unsupported:
+def _no_subscript(node: ast.Subscript, of: Reading, place: ast.expr) -> Unsupported:
     """What there is in place of ``x[place]``; the parts of a tuple are its fields."""
+    written = ast.unparse(node.value)
     match place:
         case ast.Slice():
-            return hints.of_node(place)
-        case ast.Constant(int()) | ast.UnaryOp(ast.USub(), ast.Constant(int())) if is_bag(scope.read(node.value)):
-            return hints.of_place(is_last=isinstance(place, ast.UnaryOp))
-        case ast.Constant(int() as n):
-            found, part = scope.read(node.value), f"_{n + 1}"
-            if isinstance(found, Element) and isinstance(found.type, Record) and part in found.type.names:
-                hint = f"its field, `{ast.unparse(node.value)}.{part}`, or names for its parts, `for (a, b), xs in`"
+            return hints.of_node(place) if is_bag(of) else hints.unsupported(f"a slice of {describe(of)}", hints.PARTS)
+        case ast.Constant(int() as n) | ast.UnaryOp(ast.USub(), ast.Constant(int() as n)) if not isinstance(n, bool):
+            at = n if isinstance(place, ast.Constant) else -n
+            if is_bag(of):
+                return hints.of_place(at)
+            if scalars.is_string(of):
+                part = f"`{written}[{at or ''}:{at + 1 or ''}]`, which is empty where there is none"
+                return hints.unsupported("a letter of a string by its place", part)
+            if isinstance(of, Element) and isinstance(of.type, Record) and f"_{at + 1}" in of.type.names:
+                hint = f"its field, `{written}._{at + 1}`, or names for its parts, `for (a, b), xs in`"
                 return hints.unsupported("a part of a tuple by its place", hint)
     return hints.of_node(node)
 

@@ -29,7 +29,7 @@ from ripplenest.nrc.surface.readings import (
     untyped,
 )
 from ripplenest.nrc.syntax import Lit
-from ripplenest.nrc.types import BOOL, INT, LONG, STRING, Base, Record, nullable
+from ripplenest.nrc.types import BOOL, INT, LONG, STRING, Base, Record, is_flat, nullable
 from ripplenest.nrc.values import in_range, literal_type, to_value
 
 FALSE = Element(Lit(False, BOOL), BOOL)
@@ -149,7 +149,10 @@ def _base(e: Element) -> Base:
     raise _no_base(describe(e))
 
 
-def _no_base(got: str, hint: str = "one row per element, `[... for x in xs if ...]`") -> TypeMismatch:
+ROW_BY_ROW = "one row per element, `[... for x in xs if ...]`"
+
+
+def _no_base(got: str, hint: str = ROW_BY_ROW) -> TypeMismatch:
     what = "predicates and functions look at base values only, and this is a bag"
     return TypeMismatch(what, wanted="a base value", got=got, possible=[hint])
 
@@ -203,13 +206,17 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
 
 def _of_bags(op: ast.cmpop, left: Reading, right: Reading) -> str:
     """What says whether bags are equal, or one has no rows."""
-    one = advice.NO_ROWS if Untyped("[]") in (left, right) else advice.SAME_ROWS
-    return advice.EXISTS if isinstance(op, ast.NotEq) and one is advice.NO_ROWS else one
+    is_equal = isinstance(op, ast.Eq)
+    if Untyped("[]") in (left, right):
+        return advice.NO_ROWS if is_equal else advice.EXISTS
+    if not (is_bag(left) and is_bag(right)) or not all(is_flat(as_bag(r).type.row) for r in (left, right)):
+        return ROW_BY_ROW
+    return advice.SAME_ROWS if is_equal else advice.OTHER_ROWS
 
 
 def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, negated: bool = False) -> Element:
     """x in (a, b); x in ys for bags; s in t for strings. ``negated``: it is asked whether it is none."""
-    if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset | dict):
+    if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset | Mapping):
         right = [Static(v) for v in _ordered(right.value)]
     if isinstance(right, Reading):
         if is_bag(right):
@@ -344,8 +351,9 @@ def attribute(of: Reading, name: str) -> Reading:
             return settle(Static(getattr(owner, name)))
         case Untyped():
             raise untyped(of)
-        case Static(dict()):
-            raise Unsupported(f"a view cannot look into {describe(of)}", possible=[hints.CONSTANTS_BY_KEY])
+        case Static(Mapping()):
+            hint = "`x in RATES`" if name == "keys" else hints.CONSTANTS_BY_KEY
+            raise Unsupported(f"a view cannot look into {describe(of)}", possible=[hint])
         case _:
             possible = ["fields of rows, and names in modules and classes"]
             raise Unsupported(f"a view cannot look into {describe(of)}", possible=possible)
@@ -353,11 +361,15 @@ def attribute(of: Reading, name: str) -> Reading:
 
 def days_between(later: Reading, earlier: Reading) -> Element:
     """(a - b).days of two dates. Of timestamps Python's are whole days, whatever the date."""
-    for of in (later, earlier):
-        found = settle(of)
-        if isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind == "timestamp":
-            raise hints.unsupported("the days between timestamps", "`(a.date() - b.date()).days`, of their dates")
+    dates = [".date()" if _is_timestamp(of) else "" for of in (later, earlier)]
+    if any(dates):
+        raise hints.unsupported("the days between timestamps", "`(a{} - b{}).days`, of dates".format(*dates))
     return apply("days_between", [later, earlier], "-")
+
+
+def _is_timestamp(of: Reading) -> bool:
+    found = settle(of)
+    return isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind == "timestamp"
 
 
 def _date_part(of: Element, name: str) -> Element:
