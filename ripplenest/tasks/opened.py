@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from ripplenest.intake.faults import Fault, numbered
 from ripplenest.intake.files import CANNOT_BE_READ, FilePath, are_lines, lines_schema, located, of_lines
 from ripplenest.intake.share import Loading
-from ripplenest.nrc.errors import WrongValue
+from ripplenest.nrc.errors import MOST, WrongValue, raise_first
 from ripplenest.nrc.types import Type
 from ripplenest.tasks.jobs import Jobs, OnRows, SparkJobs
 
@@ -64,12 +64,11 @@ class Opened:
         return of_lines(found.column(0), self.row, self.named, lambda i: self._line(numbers[i].as_py()), self.whole)
 
     def check_lines(self, faults: Iterable[Fault]) -> None:
-        """Raises the first of the faults that are of a line."""
+        """Raises the first of the faults that are of a line, with those that come next."""
         lines = f"{self.named}: line"
-        wrong = min((f for f in faults if f.number(lines) >= 0), key=lambda f: f.number(lines), default=None)
-        if wrong is not None:
-            n = wrong.number(lines)
-            raise wrong.at(self._line(_spark_number(n)) + wrong.where[len(f"{lines}[{n}]") :])
+        wrong = sorted((f for f in faults if f.number(lines) >= 0), key=lambda f: f.number(lines))[:MOST]
+        places = {n: self._line(_spark_number(n)) for n in dict.fromkeys(f.number(lines) for f in wrong)}
+        raise_first(f.at(places[n] + f.where[len(f"{lines}[{n}]") :]) for f in wrong for n in (f.number(lines),))
 
     def _line(self, number: int) -> str:
         """What messages call the line with a number of Spark's. Pieces of a file have numbers in their order."""
