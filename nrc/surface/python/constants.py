@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -21,17 +22,18 @@ Held = Mapping[Any, Any] | list[Any] | tuple[Any, ...]
 def at(of: Held, place: ast.expr, scope: Scope) -> Static:
     """of[place], which is a constant, or holds some: of a list or a tuple also several. Raises UnknownName with what
     there is, Unsupported for a place that is no constant."""
-    if isinstance(place, ast.Slice) and not isinstance(of, Mapping):
-        bounds = (None if n is None else _constant(n, of, scope) for n in (place.lower, place.upper, place.step))
-        return Static(of[slice(*bounds)])
-    key = _constant(place, of, scope)
-    try:
+    key = _slice(of, place, scope) if isinstance(place, ast.Slice) else _constant(place, of, scope)
+    with suppress(LookupError, TypeError, ValueError):
         if not isinstance(of, Mapping) or key in of:  # asked of a dict that makes what it has not, it would be there
             return Static(of[key])
-    except (LookupError, TypeError):
-        pass
     possible = map(repr, islice(of, SOME)) if isinstance(of, Mapping) else [f"0 to {len(of) - 1}"]
     raise UnknownName(f"the {type(of).__name__} has nothing there", got=repr(key), possible=possible)
+
+
+def _slice(of: Held, place: ast.Slice, scope: Scope) -> slice:
+    if isinstance(of, Mapping):
+        raise hints.unsupported("a slice of a dict", hints.CONSTANTS_BY_KEY)
+    return slice(*(None if n is None else _constant(n, of, scope) for n in (place.lower, place.upper, place.step)))
 
 
 def _constant(node: ast.expr, of: Held, scope: Scope) -> Any:
@@ -39,7 +41,7 @@ def _constant(node: ast.expr, of: Held, scope: Scope) -> Any:
         match scope.read(node):
             case Element(Lit(value)) | Static(value):
                 return value
-            case Untyped():
+            case Untyped("None"):
                 return None
         hint = hints.CONSTANTS_BY_KEY if isinstance(of, Mapping) else hints.RELATION_BY_KEY
         raise hints.unsupported("a place in constants that is none itself", hint)
