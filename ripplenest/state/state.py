@@ -160,14 +160,12 @@ class State:
         as those of a wider key, or rows of the view's own have their place, as those that an outer join has not."""
         now = self.declared.views.get(shape.name)
         if now is None or shape != now.shape:
+            shapes = map(shape_of_relation, self.declared.relations_at(tables.version))
+            shape = with_inputs(shape, {d.site.name: d for own in shapes for d in own.dictionaries}) or shape
             table = self._misfit(shape, tables.version)
             if table is not None:
-                shapes = map(shape_of_relation, self.declared.relations_at(tables.version))
-                grown = with_inputs(shape, {d.site.name: d for own in shapes for d in own.dictionaries})
-                if grown is None or self._misfit(grown, tables.version) is not None:
-                    what, possible = "what the view passed on has other columns now", ["the relation at this version"]
-                    raise StateError(what, where=f"view {shape.name}", got=table, possible=possible)
-                shape = grown
+                what = "what the view passed on has other columns now"
+                raise StateError(what, where=f"view {shape.name}", got=table, possible=["the relation at this version"])
         return Shown(shape, tables)
 
     def _misfit(self, shape: OutputShape, version: int) -> str | None:
