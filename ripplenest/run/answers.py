@@ -29,12 +29,13 @@ def _ghosts(f: Answers, change: Rows) -> Rows:
 
 
 def completed(f: Answers, rows: Rows, places: Rows) -> Rows:
-    """Visible ``rows`` with the answers of nothing for those of ``places`` that have none."""
+    """Visible ``rows`` with the answers of nothing, once, for those of ``places`` that have none."""
     if places.is_empty:
         return rows
     held = columnar.each_once(rows.consolidated()).select(range(f.keys))
     types = held.types
-    asked = Rows(types, table=places.arrow().cast(arrow_schema(types)))
+    once = columnar.each_once(places.consolidated())  # several statements may have asked for one
+    asked = Rows(types, table=once.arrow().cast(arrow_schema(types)))
     absent = columnar.positive(asked.plus(held.negated()).consolidated())
     return rows.plus(_of_nothing(f, absent))
 

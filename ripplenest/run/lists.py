@@ -5,7 +5,7 @@ Of triangles E(x,y)·E(y,z)·E(x,z) a build that goes from each edge to all edge
 many as the product of what a hub has on both sides. In parts, of which one goes on from y and the other from x, it
 makes no more than the shorter list has: Σ min(dₓ, d_y), within the bound of the cycle (Atserias, Grohe, Marx, FOCS
 2008). That is what indicator projections are for, without a table of them (Khamis, Ngo, Rudra, FAQ, PODS 2016,
-section 5). Batches do the same with their changes (``run/inputs.py``).
+section 5). Batches do the same with their changes (``run/orders.py``).
 
 Law: p(c₁ ⊎ c₂) = p(c₁) ⊎ p(c₂), and each order makes the same rows.
 """

@@ -19,12 +19,14 @@ from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sum
 from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import Plan, PlannedMap
+from ripplenest.run import statements
 from ripplenest.run.counts import check_counts
 from ripplenest.run.handing import Handing
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, Task, summed
 from ripplenest.run.policy import Trial
 from ripplenest.run.schedule import HERE, awaited, rows_of
+from ripplenest.run.statements import Asked
 from ripplenest.run.step import Stepped, Stepper, stepped
 from ripplenest.store.files import Filed
 from ripplenest.version.version import Tables
@@ -77,7 +79,8 @@ def propagate(
             trial.check(level, {part: len(rows) for part, rows in run.changes.items()}, sum(run.read), made)
         now = [m for m in level if m.name in first]
         names = {t.name for m in now for t in m.summed}
-        tasks = list(_tasks(run, level))
+        run.next_level()
+        tasks = statements.tasks(run, _asked(run, level))
         mine = [task for task in tasks if task.target in names]
         last += (task for task in tasks if task.target not in names)
         _add(run, out, _engine(run, mine, joiner, here), mine, now)
@@ -152,14 +155,12 @@ def _stepped_here(run: Run, m: PlannedMap, made: Rows) -> Stepped:
     return Stepped(every.rows(), seen.rows(), read, cancelled=cancelled)
 
 
-def _tasks(run: Run, level: Sequence[PlannedMap]) -> Iterator[Task]:
-    """The products of the statements of every changed part that can have rows."""
-    run.next_level()
+def _asked(run: Run, level: Sequence[PlannedMap]) -> Iterator[Asked]:
+    """The products of the statements of every changed part."""
     for m in level:
         for part, products in m.triggers:
             if part in run.changes:
-                for p in products:
-                    yield from run.tasks(m.targets[part].name, p, part)
+                yield from (Asked(m.targets[part].name, p, part) for p in products)
 
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:

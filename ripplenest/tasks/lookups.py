@@ -22,9 +22,11 @@ from ripplenest.nrc.syntax import At
 from ripplenest.plan.planned import Plan, Target
 from ripplenest.plan.product import Product
 from ripplenest.plan.serial import map_of_json, map_to_json, product_of_json, product_to_json
+from ripplenest.run import statements
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Task
 from ripplenest.run.local import LocalJoiner
+from ripplenest.run.statements import Asked
 from ripplenest.store.files import Filed, windows
 from ripplenest.store.ranges import Range, Unwritten, divided, written
 from ripplenest.store.ref import (
@@ -149,5 +151,5 @@ class _Found:
     def _made(self, change: Rows) -> tuple[Rows, int]:
         delta = str(self.product.steps[0].source)
         run, target = Run(self.plan, self.tables, {delta: change}), Target("", self.spec.types, "")
-        made = LocalJoiner(self.here.room).join([*run.tasks("", self.product, delta)], [target])[""]
+        made = LocalJoiner(self.here.room).join(statements.tasks(run, [Asked("", self.product, delta)]), [target])[""]
         return summed(made, self.here.room), sum(run.read)

@@ -36,7 +36,7 @@ class Combinations:
         """The same; None where there would be more than ``most`` at some step."""
         binding = self.nothing
         for step, rows in zip(steps, inputs, strict=True):
-            if most is not None and many(binding, step, rows) > most:
+            if most is not None and len(binding) * len(rows) > most and many(binding, step, rows) > most:
                 return None
             binding = self.where(self.extended(binding, step, rows), asked_of(p, steps, step))
         return binding

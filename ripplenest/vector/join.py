@@ -53,7 +53,7 @@ def _spans(binding: Binding, step: Step, rows: Input) -> tuple[Places, Places, P
 
 def parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Binding]:
     """``binding`` in parts for each of which ``extended`` has ``most`` combinations besides those of its first one."""
-    if len(binding) * rows.crowd(step.columns) <= most:
+    if len(binding) * len(rows) <= most or len(binding) * rows.crowd(step.columns) <= most:
         return [binding]
     total = np.cumsum(_each(binding, step, rows))
     ends = np.searchsorted(total, np.arange(most, total[-1], most), "right").tolist()

@@ -24,7 +24,7 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import Call, Elem, Query, Rel, Sng, Tuple
 from ripplenest.nrc.types import LONG, Record
 from ripplenest.plan.planned import Plan
-from ripplenest.run import inputs, keys, lists, local, sizes
+from ripplenest.run import keys, lists, local, orders, sizes
 from ripplenest.run.build import build
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
@@ -131,20 +131,20 @@ def test_what_keys_were_asked_for_is_not_joined_again(monkeypatch: pytest.Monkey
 
 def watch(patch: pytest.MonkeyPatch) -> None:
     """Count what is asked for."""
-    ask, divide = keys.joined, inputs.Run._divided
+    ask, divide = keys.joined, orders._divided
 
     def asked(*args: object) -> keys.Asked:
         found = ask(*args)
         COUNTS[found if isinstance(found, str) else "asked"] += 1
         return found
 
-    def divided(*args: object) -> object:
+    def divided(*args: Any) -> list[Rows]:
         found = divide(*args)
         COUNTS["several orders"] += sum(len(rows) > 0 for rows in found) > 1
         return found
 
     patch.setattr(keys, "joined", asked)
-    patch.setattr(inputs.Run, "_divided", divided)
+    patch.setattr(orders, "_divided", divided)
 
 
 @pytest.mark.parametrize("few", [0, 32])

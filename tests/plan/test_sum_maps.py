@@ -36,6 +36,7 @@ from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.propagate import propagate
+from ripplenest.run.rounds import Looked
 from ripplenest.shred.values import Parts
 
 BATCHES = 3
@@ -136,9 +137,9 @@ def recording(found: list[Read]) -> Callable[..., Rows]:
     """``Run._source``, which tells what it finds."""
     source = Run._source
 
-    def read(run: Run, p: Product, step: Step, keys: Rows, part: str) -> Rows:
-        of, rows = p.sources[step.source], source(run, p, step, keys, part)
-        found.append(Read(of.table, part, of.at, step.columns, keys, rows))
+    def read(run: Run, p: Product, step: Step, looked: Looked, part: str) -> Rows:
+        of, rows = p.sources[step.source], source(run, p, step, looked, part)
+        found.append(Read(of.table, part, of.at, step.columns, looked.keys, rows))
         return rows
 
     return read

@@ -143,7 +143,7 @@ def test_stored_rows_do_not_pass_the_driver(spark: SparkSession, tmp_path: Path)
         db.load("S", MORE)
         db.create(met)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(inputs.Run, "_before", lambda *_: pytest.fail("the driver looks rows up"))
+            patch.setattr(inputs.Run, "_as_seen", lambda *_: pytest.fail("the driver looks rows up"))
             with db.batch() as b:
                 b.insert("M", frame(spark, db, "M", CAME))
         assert b.report.rows_read == db._store.snapshot().size("S") and b.report.rows_out == {"met": 2}
@@ -174,7 +174,7 @@ def test_groups_do_not_pass_the_driver(
         db.load("M", MORE)
         db.create(kinds)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(inputs.Run, "_before", lambda *_: pytest.fail("the driver looks rows up"))
+            patch.setattr(inputs.Run, "_as_seen", lambda *_: pytest.fail("the driver looks rows up"))
             patch.setattr(propagate, "stepped", lambda *_: pytest.fail("the driver folds"))
             with db.batch(policy="incremental") as b:
                 b.insert("M", frame(spark, db, "M", CAME))

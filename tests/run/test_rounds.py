@@ -1,0 +1,143 @@
+"""What statements of a level ask of a table together: they find the rows that they find alone, and read no more."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pytest
+from attrs import field, frozen
+from support.choices import Choices
+from support.cycles import NAMES, ROW, body, changes, random_rows, random_view
+from support.laws import law
+from support.programs import Both, Memory, Running, changed_tables, planned
+from support.related import path
+from support.sizes import many as times
+
+from ripplenest.data.index import Places, Wanted
+from ripplenest.data.rows import Row, Rows
+from ripplenest.delta.compile import Options
+from ripplenest.delta.materialize import MODES
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.syntax import Call, Plus, Query, Rel, Sng
+from ripplenest.plan.planned import Plan
+from ripplenest.run import inputs, propagate, rounds, sizes
+from ripplenest.run.joiner import Joiner, PythonJoiner
+from ripplenest.run.local import LocalJoiner
+from ripplenest.run.rounds import Lookup, in_step
+
+COUNTS: Counter[str] = Counter()
+
+
+@frozen(slots=False)
+class Counted(Memory):
+    """Tables that count how often they are probed."""
+
+    probes: list[str] = field(factory=list, init=False)
+
+    def probe(self, table: str, columns: tuple[int, ...], keys: Wanted) -> Rows:
+        self.probes.append(table)
+        return super().probe(table, columns, keys)
+
+    def many(self, table: str, columns: tuple[int, ...], keys: Rows) -> Places:
+        self.probes.append(table)
+        return super().many(table, columns, keys)
+
+
+Found = tuple[dict[str, dict[Row, int]], int, int]  # by map its change; rows that were read; probes
+
+
+def applied(plan: Plan, running: Running, delta: dict[str, Rows], joiner: Joiner) -> Found | None:
+    """What a batch does; None where a map has no value."""
+    reader = Counted(running.tables, plan.indexes)
+    try:
+        done = propagate.propagate(plan, reader, delta, joiner)
+    except EvaluationError:
+        return None
+    made = {name: rows.counts() for name, rows in done.changed.items()}
+    return {n: rows for n, rows in made.items() if rows}, done.rows_read, len(reader.probes)
+
+
+def alone(asked: Sequence[Lookup]) -> Iterator[list[int]]:
+    yield from ([i] for i in range(len(asked)))
+
+
+@law(examples=times(40, 1500), shown=random_view)
+def test_together_is_what_each_asks_alone(c: Choices) -> None:
+    """Law (in_step): who is given rows that others asked for makes the same rows of them, and asks no more of the next
+    table, so that no more is read, by no more probes."""
+    _, plan = planned(random_view(c), Options(c.pick(MODES)))
+    held = {name: random_rows(c, 14) for name in NAMES}
+    by_columns = c.one_in(2)
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            running = Running.start(plan, held)
+        except EvaluationError:
+            return
+        if by_columns:
+            patch.setattr(sizes, "FEW", 0)
+        delta, joiner = changed_tables(plan.program, changes(c, held)), Both() if by_columns else PythonJoiner()
+        together = applied(plan, running, delta, joiner)
+        patch.setattr(inputs, "by_kind", alone)
+        apart = applied(plan, running, delta, joiner)
+    if together is None or apart is None:
+        assert together == apart
+        return
+    assert together[0] == apart[0]
+    assert together[1] <= apart[1] and together[2] <= apart[2]
+    COUNTS["by columns" if by_columns else "by rows"] += 1
+    COUNTS["fewer probes"] += together[2] < apart[2]
+    COUNTS["fewer rows"] += together[1] < apart[1]
+
+
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_rows_that_others_asked_for_ask_nothing(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R reads S and goes on to T, T reads S and goes on to R: what the many rows of one find in S is not looked up in
+    the table of the other, of which each asks for one row."""
+    monkeypatch.setattr(sizes, "FEW", few)
+    near, far = (path("x", "a"), path("y", "a")), (path("y", "c"), path("z", "a"))
+    ways = [
+        body([("x", Rel(one, ROW)), ("y", Rel("S", ROW)), ("z", Rel(other, ROW))],
+             [Call("eq", near), Call("eq", far)], Sng(path("z", "c")))
+        for one, other in (("R", "T"), ("T", "R"))
+    ]  # fmt: skip
+    _, plan = planned(Query("V", Plus(*ways), tuple((name, ROW) for name in NAMES)), Options("none"))
+    many = 300
+    held = {
+        "R": rows(*((i, i, i) for i in range(many))),
+        "S": rows(*((-i, i, i % many) for i in range(2 * many))),
+        "T": rows(*((i, i, i) for i in range(many))),
+    }
+    running = Running.start(plan, held)
+    delta = {"R": rows((-1, 7, 7)), "T": rows(*((-i, 7, 7) for i in range(many, 2 * many)))}
+    found = applied(plan, running, changed_tables(plan.program, delta), LocalJoiner())
+    assert found is not None and found[1] < 3 * many, found[1]
+
+
+def rows(*made: tuple[int, int, int]) -> BagValue:
+    return BagValue.of(tuple(zip(ROW.names, row, strict=True)) for row in made)
+
+
+def test_a_round_is_answered_once() -> None:
+    """Works of different lengths: each goes on with its own answer, and who has ended asks no more."""
+    asked: list[list[str]] = []
+
+    def work(tables: str) -> rounds.Work[str]:
+        found = ""
+        for table in tables:
+            looked = yield Lookup(table, (0,), Rows.empty(()))
+            found += looked
+        return found
+
+    def answer(lookups: Sequence[Lookup]) -> list[object]:
+        asked.append([lookup.table for lookup in lookups])
+        return [lookup.table.upper() for lookup in lookups]
+
+    assert in_step(map(work, ("abc", "", "b", "xy")), answer) == ["ABC", "", "B", "XY"]
+    assert asked == [["a", "b", "x"], ["b", "y"], ["c"]]
+    assert in_step([], answer) == [] and len(asked) == 3
+
+
+def test_coverage() -> None:
+    if sum(COUNTS.values()) < 10:
+        pytest.skip("the tests of this module did not all run")
+    assert min(COUNTS[what] for what in ("by columns", "by rows", "fewer probes", "fewer rows")) > 2, COUNTS
