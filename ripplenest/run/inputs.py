@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from ripplenest.data import columnar
 from ripplenest.data.index import Places
 from ripplenest.data.rows import KEPT, Rows
+from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
@@ -135,7 +136,8 @@ class Run:
                 found[step.source] = self._source(p, read, looked, part)
                 if looked.keys is not asked:
                     mixed.add(step.source)
-            if found[step.source].is_empty:
+            in_vain = step.source in mixed and step is not p.steps[-1] and not self._meets(p, steps, step, found)
+            if found[step.source].is_empty or in_vain:
                 return None
         rows = tuple(found[i] for i in range(len(p.sources)))
         return Task(target, product, rows, combinations=self.combinations)
@@ -149,7 +151,7 @@ class Run:
         if step.place:
             return step, self._places(p, read, step, found)
         asked = self._keys(p, step, found) if alone else self._joined(p, read, step, found)
-        if asked == "too many":
+        if asked == "too many" or (asked == "no value" and len(step.via) == 1):
             step = step.alone or step
             asked = self._keys(p, step, found)
         return (step, asked) if isinstance(asked, Rows) else (evolve(step, keys=(), via=()), NO_KEYS)
@@ -222,15 +224,22 @@ class Run:
     def _joined(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> keys.Asked:
         """The keys that combinations of rows of several sources ask for. What was read without its keys hangs together
         with nothing."""
-        before = {s.source: s for s in read}
-        behind = [(s, before[s.source]) for s in p.behind(step)]
-        if any(s.keys and not own.keys for s, own in behind):
+        steps = _linked(read, p.behind(step))
+        if steps is None:
             return "no value"
-        steps = tuple(s for s, _ in behind)
         rows = {s.source: found[s.source] for s in steps}
         asked = (tuple(map(id, rows.values())), steps, step.keys, step.via)
         joined = lambda: keys.joined(p, steps, step, rows, self.indexed, self.combinations)  # noqa: E731
         return self.once(asked, rows, joined, lasts=True)
+
+    def _meets(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> bool:
+        """Whether some row that was read at ``step``, of those that others asked for, too, goes with what it was looked
+        up by. Where that is not known, it may."""
+        steps = _linked(read, (*p.behind(step), step))
+        try:
+            return steps is None or self._possible(p, steps, {s.source: found[s.source] for s in steps})
+        except EvaluationError:
+            return True
 
     def indexed(self, rows: Rows) -> Input:
         """``rows`` with their indexes, the same for all of a level who look them up."""
@@ -270,3 +279,10 @@ class Run:
 
     def _visible(self, table: str, rows: Rows) -> Rows:
         return visible(self.plan.shown.get(table), rows)
+
+
+def _linked(read: Sequence[Step], wanted: Sequence[Step]) -> tuple[Step, ...] | None:
+    """The ``wanted`` steps as they were ``read``; None where one was read without its keys."""
+    before = {s.source: s for s in read}
+    found = tuple(before[s.source] for s in wanted)
+    return None if any(s.keys and not own.keys for s, own in zip(wanted, found, strict=True)) else found

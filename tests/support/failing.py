@@ -6,8 +6,8 @@ A view is kept as its ingredients, of which the term and the widest reading of i
 - *as written* (``term`` and the reference interpreter): each condition is asked where it stands, of what is bound by
   then, if those before it are true;
 - *widest* (``widest``): a combination of rows is in no result when one of its conditions is false or NULL, whatever
-  the others do. The view has no value only when, for some combination, no condition is false and one of them fails, or
-  all are true and the head fails.
+  the others do; ``p and q`` are two of them. The view has no value only when, for some combination, no condition is
+  false and one of them fails, or all are true and the head fails.
 
 The two differ only where a conjunction is false and fails, for which a plan must not depend on the order of asking.
 Where what is written has a value the widest reading has the same.
@@ -20,6 +20,7 @@ from attrs import frozen
 from ripplenest.nrc.bags import BagValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import elem
+from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Lit, Pred, Proj, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, Bag, Base, Record, nullable
 from support.choices import Choices
@@ -101,7 +102,7 @@ def _rows(
         g, *rest = generators
         for row, n in g.rows(db, pi):
             yield from ((made, n * m) for made, m in _rows(level, db, rest, {**pi, g.var: row}))
-    elif _holds([c for g in level.generators for c in g.conditions], pi):
+    elif _holds([t for g in level.generators for c in g.conditions for t in conjuncts(c)], pi):
         inner = ((f"b{i.site[1:]}", widest(i, db, pi)) for i in level.inner)
         yield (("h", elem(level.head, pi)), *inner), 1
 
