@@ -10,7 +10,7 @@ changes up to this moment.
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial, reduce
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -27,7 +27,7 @@ from ripplenest.run import answers, keys
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.passing import visible
-from ripplenest.run.rounds import Looked, Lookup, Work, all_keys, by_kind, counts_of
+from ripplenest.run.rounds import Looked, Lookup, Work, all_keys, by_kind, counts_of, sharing
 from ripplenest.run.sizes import are_few
 from ripplenest.run.step import Stepper
 from ripplenest.vector import join
@@ -90,11 +90,11 @@ class Run:
         return counts_of(asked, partial(self.reader.many, asked[0].table, asked[0].columns))
 
     def _looked_up(self, asked: Sequence[Lookup]) -> list[Looked]:
-        names = [("looked up", lookup.table, lookup.columns, id(lookup.keys)) for lookup in asked]
-        new = [lookup for lookup, name in zip(asked, names, strict=True) if name not in self._known]
-        looked = self._probed(new) if new else None
-        read = cast(Callable[[], Looked], lambda: looked)
-        return [self.once(name, a.keys, read, lasts=True) for a, name in zip(asked, names, strict=True)]
+        for some in sharing([a for a in asked if a.name not in self._known]):
+            looked = self._probed(some)
+            for a in some:
+                self._keep(a.name, a.keys, looked, lasts=True)
+        return [self._known[a.name][1] for a in asked]
 
     def _probed(self, asked: Sequence[Lookup]) -> Looked:
         table, keys = asked[0].table, all_keys(asked)
@@ -254,11 +254,14 @@ class Run:
         """What ``read`` gives, the same for all of a level who ask so, or of the batch if it ``lasts``; ``keeps`` is
         what ``asked`` has the id of."""
         if asked not in self._known:
-            self._known[asked] = (keeps, read())
-            if lasts and not any(isinstance(some, Rows | Looked) and len(some) > KEPT for some in self._known[asked]):
-                self._lasting.add(asked)
+            self._keep(asked, keeps, read(), lasts)
         found: Found = self._known[asked][1]
         return found
+
+    def _keep(self, asked: Hashable, keeps: object, found: object, lasts: bool) -> None:
+        self._known[asked] = (keeps, found)
+        if lasts and not any(isinstance(some, Rows | Looked) and len(some) > KEPT for some in (keeps, found)):
+            self._lasting.add(asked)
 
     def _passed(self, table: str, part: str, at: At) -> Iterator[Rows]:
         """What parts whose turn came before that of ``part`` did to an auxiliary map, and ``part`` itself for M⁺."""

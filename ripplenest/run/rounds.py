@@ -5,7 +5,8 @@ and goes on with the answer, and all works of a level go on together, round by r
 each table and columns that are asked: the lists that close a cycle, or statements of several views, search one index
 for all of their keys at once, and find rows that have one index of their own (``vector/binding.py``).
 
-A work is given what all of a probe asked for, its own rows among them: who joins looks them up by its own keys.
+A work is given what all of a probe asked for, its own rows among them: who joins looks them up by its own keys. To
+ask costs as much as some thousand rows, so many keys are asked alone, and nobody is given many rows of others.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ from ripplenest.data.index import Columns, Places
 from ripplenest.data.rows import Rows, arrow_schema
 
 T = TypeVar("T")
+TOGETHER = 1 << 14  # keys that are looked up at once, if several ask
 
 
 @frozen(eq=False)
@@ -32,8 +34,13 @@ class Lookup:
 
     @property
     def kind(self) -> Hashable:
-        """Lookups of one kind are one probe."""
+        """Lookups of one kind can be one probe."""
         return self.table, self.columns, self.counted, arrow_schema(self.keys.types)
+
+    @property
+    def name(self) -> Hashable:
+        """The same for lookups of the same keys."""
+        return "looked up", self.table, self.columns, id(self.keys)
 
 
 @frozen(eq=False)
@@ -71,15 +78,24 @@ def in_step(works: Iterable[Work[T]], answer: Callable[[Sequence[Lookup]], Seque
 
 
 def by_kind(asked: Sequence[Lookup]) -> Iterator[list[int]]:
-    """The numbers of lookups that are one probe."""
+    """The numbers of lookups of one kind."""
     found: dict[Hashable, list[int]] = {}
     for i, lookup in enumerate(asked):
         found.setdefault(lookup.kind, []).append(i)
     yield from found.values()
 
 
+def sharing(asked: Sequence[Lookup]) -> Iterator[list[Lookup]]:
+    """Lookups of one kind that are one probe: all, or those of the same keys where these are too many together."""
+    by_keys: dict[int, list[Lookup]] = {}
+    for lookup in asked:
+        by_keys.setdefault(id(lookup.keys), []).append(lookup)
+    many = sum(len(first.keys) for first, *_ in by_keys.values())
+    yield from [[*asked]] if asked and many <= TOGETHER else by_keys.values()
+
+
 def all_keys(asked: Sequence[Lookup]) -> Rows:
-    """The keys of lookups of one kind; those of the same rows once."""
+    """The keys of lookups of one probe; those of the same rows once."""
     first, *others = {id(lookup.keys): lookup.keys for lookup in asked}.values()
     return first.plus(*others)
 

@@ -81,6 +81,8 @@ def test_together_is_what_each_asks_alone(c: Choices) -> None:
         if by_columns:
             patch.setattr(sizes, "FEW", 0)
         delta, joiner = changed_tables(plan.program, changes(c, held)), Both() if by_columns else PythonJoiner()
+        most = c.pick((10**6, 3, 0))
+        patch.setattr(rounds, "TOGETHER", most)
         together = applied(plan, running, delta, joiner)
         patch.setattr(inputs, "by_kind", alone)
         patch.setattr(inputs.Run, "_looked_up", each_itself)
@@ -91,6 +93,7 @@ def test_together_is_what_each_asks_alone(c: Choices) -> None:
     assert together[0] == apart[0]
     assert together[1] <= apart[1] and together[2] <= apart[2]
     COUNTS["by columns" if by_columns else "by rows"] += 1
+    COUNTS["several probes of a kind"] += most == 3
     COUNTS["fewer probes"] += together[2] < apart[2]
     COUNTS["fewer rows"] += together[1] < apart[1]
 
