@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from ripplenest.data import columnar
 from ripplenest.data.index import Places
 from ripplenest.data.rows import KEPT, Rows
+from ripplenest.nrc.access import MOST_KEYS
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
@@ -234,10 +235,10 @@ class Run:
 
     def _meets(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> bool:
         """Whether some row that was read at ``step``, of those that others asked for, too, goes with what it was looked
-        up by. Where that is not known, it may."""
+        up by. Where that is not known, or they are many, it may."""
         steps = _linked(read, (*p.behind(step), step))
         try:
-            return steps is None or self._possible(p, steps, {s.source: found[s.source] for s in steps})
+            return steps is None or self._possible(p, steps, {s.source: found[s.source] for s in steps}, MOST_KEYS)
         except EvaluationError:
             return True
 
@@ -245,10 +246,14 @@ class Run:
         """``rows`` with their indexes, the same for all of a level who look them up."""
         return self.once((id(rows), "input"), rows, lambda: Input.of(rows))
 
-    def _possible(self, p: Product, steps: Sequence[Step], found: Mapping[int, Rows]) -> bool:
+    def _possible(
+        self, p: Product, steps: Sequence[Step], found: Mapping[int, Rows], most: int | None = None
+    ) -> bool:
+        """Whether some combination of the rows ``found`` can be in the result. More than ``most`` are not looked at."""
         if are_few(found.values()):
             return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
-        return len(self.combinations.of(p, steps, [self.indexed(found[step.source]) for step in steps])) > 0
+        made = self.combinations.within(p, steps, [self.indexed(found[step.source]) for step in steps], most)
+        return made is None or len(made) > 0
 
     def once(self, asked: Hashable, keeps: object, read: Callable[[], Found], lasts: bool = False) -> Found:
         """What ``read`` gives, the same for all of a level who ask so, or of the batch if it ``lasts``; ``keeps`` is
