@@ -8,15 +8,13 @@ the same. It says as of which moment of the batch a table is read, and no statem
 changes up to this moment.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial, reduce
-from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
 from ripplenest.data import columnar
-from ripplenest.data.index import Places
-from ripplenest.data.rows import KEPT, Rows
+from ripplenest.data.rows import Rows
 from ripplenest.nrc.access import MOST_KEYS
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import At
@@ -27,8 +25,9 @@ from ripplenest.plan.product import Product, Source, Step, sources_of
 from ripplenest.run import answers, keys
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
-from ripplenest.run.passing import visible
-from ripplenest.run.rounds import Looked, Lookup, Work, all_keys, by_kind, counts_of, sharing
+from ripplenest.run.known import Known
+from ripplenest.run.probes import Probes
+from ripplenest.run.rounds import Looked, Lookup, Work
 from ripplenest.run.sizes import are_few
 from ripplenest.run.step import Stepper
 from ripplenest.vector import join
@@ -38,7 +37,6 @@ from ripplenest.version.version import Tables
 
 NO_KEYS = Rows.empty(())
 NO_PLACE = Rows.of_counts((), {(): 1})  # of what does not depend on what is around it
-Found = TypeVar("Found")
 
 
 @frozen
@@ -65,41 +63,22 @@ class Run:
     handing: Handing | None = None
     steps: Stepper | None = None
     combinations: Combinations = field(factory=Combinations)
-    _known: dict[Hashable, tuple[object, Any]] = field(factory=dict)
-    _lasting: set[Hashable] = field(factory=set)
+    known: Known = field(factory=Known)
+    probes: Probes = field(init=False)
+
+    @probes.default
+    def _probes(self) -> Probes:
+        return Probes(self.plan, self.reader, self.read, self.known)
 
     def next_level(self) -> None:
         """What statements have read is there for those of the levels to come, unless it is much, or whole tables."""
-        for asked in self._known.keys() - self._lasting:
-            del self._known[asked]
+        self.known.next_level()
         self.combinations.forget()
 
     def in_vain(self, table: str, rows: int) -> None:
         """So many more rows of a table were read that others of it cancel: exactly, or, of an order, those that were
         read beyond what the first rows change by."""
         self.cancelled[table] = self.cancelled.get(table, 0) + max(rows, 0)
-
-    def answers(self, asked: Sequence[Lookup]) -> list[object]:
-        """What lookups of one round find: one probe for those of one kind, but for what the same keys found before."""
-        found: dict[int, object] = {}
-        for places in by_kind(asked):
-            own = [asked[i] for i in places]
-            found.update(zip(places, self._counted(own) if own[0].counted else self._looked_up(own), strict=True))
-        return [found[i] for i in range(len(asked))]
-
-    def _counted(self, asked: Sequence[Lookup]) -> list[Places]:
-        return counts_of(asked, partial(self.reader.many, asked[0].table, asked[0].columns))
-
-    def _looked_up(self, asked: Sequence[Lookup]) -> list[Looked]:
-        for some in sharing([a for a in asked if a.name not in self._known]):
-            looked = self._probed(some)
-            for a in some:
-                self._keep(a.name, a.keys, looked, lasts=True)
-        return [self._known[a.name][1] for a in asked]
-
-    def _probed(self, asked: Sequence[Lookup]) -> Looked:
-        table, keys = asked[0].table, all_keys(asked)
-        return Looked(self._as_seen(table, self.reader.probe(table, asked[0].columns, keys)), keys)
 
     def handed(self, handing: Handing, source: Source, came: Came, how: str) -> Rows:
         """The rows of a source, which nobody reads here."""
@@ -110,7 +89,7 @@ class Run:
                 self.read.append(len(rows))
             return rows
 
-        return self.once((source.table, source.at, how), None, whole)
+        return self.known.once((source.table, source.at, how), None, whole)
 
     def task(self, target: str, p: Product, part: str, change: Rows | None) -> Work[Task | None]:
         """A product with the rows of each source that can take part, of the change those that chose it.
@@ -163,7 +142,7 @@ class Run:
         read: list[Step] = []
         for step in p.steps:
             table = p.sources[step.source].table
-            rows = self.once(table, None, partial(self._whole, table))
+            rows = self.known.once(table, None, partial(self._whole, table))
             places = self._places(p, read, step, found) if step.place else NO_KEYS
             found[step.source] = self._completed(table, rows, places)
             read.append(step)
@@ -174,7 +153,7 @@ class Run:
         table, at = p.sources[step.source].table, p.sources[step.source].at
         if at is At.DELTA:
             return Looked(NO_KEYS, keys)
-        looked: Looked = (yield Lookup(table, step.columns, keys)) if step.keys else self._scanned(table, keys)
+        looked: Looked = (yield Lookup(table, step.columns, keys)) if step.keys else self.probes.scanned(table, keys)
         return looked
 
     def _source(self, p: Product, step: Step, looked: Looked, part: str) -> Rows:
@@ -190,12 +169,7 @@ class Run:
             before = self._completed(table, looked.rows, looked.keys)  # whose change says when it gets a row of its own
             return before.plus(change) if source.at is At.NEW and change is not None else before
 
-        return self.once((table, source.at, turn, id(looked)), looked, read, lasts=True)
-
-    def _scanned(self, table: str, keys: Rows) -> Looked:
-        """All of a table, for whoever asks for ``keys`` of no columns."""
-        read = lambda: Looked(self._as_seen(table, self.reader.scan(table)), keys)  # noqa: E731
-        return self.once(("scanned", table, id(keys)), keys, read, lasts=True)
+        return self.known.once((table, source.at, turn, id(looked)), looked, read, lasts=True)
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
         """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
@@ -220,7 +194,7 @@ class Run:
         own = tuple(c for c in p.conditions if sources_of(c) == {*step.via} and c not in p.partial)
         rows = found[step.via[0]] if step.via else None
         asked = (id(rows), step.via, step.keys, own)
-        return self.once(asked, rows, lambda: keys.keys_of(step, rows, own, self.indexed), lasts=True)
+        return self.known.once(asked, rows, lambda: keys.keys_of(step, rows, own, self.indexed), lasts=True)
 
     def _joined(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> keys.Asked:
         """The keys that combinations of rows of several sources ask for. What was read without its keys hangs together
@@ -231,7 +205,7 @@ class Run:
         rows = {s.source: found[s.source] for s in steps}
         asked = (tuple(map(id, rows.values())), steps, step.keys, step.via)
         joined = lambda: keys.joined(p, steps, step, rows, self.indexed, self.combinations)  # noqa: E731
-        return self.once(asked, rows, joined, lasts=True)
+        return self.known.once(asked, rows, joined, lasts=True)
 
     def _meets(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> bool:
         """Whether some row that was read at ``step``, of those that others asked for, too, goes with what it was looked
@@ -244,7 +218,7 @@ class Run:
 
     def indexed(self, rows: Rows) -> Input:
         """``rows`` with their indexes, the same for all of a level who look them up."""
-        return self.once((id(rows), "input"), rows, lambda: Input.of(rows))
+        return self.known.once((id(rows), "input"), rows, lambda: Input.of(rows))
 
     def _possible(
         self, p: Product, steps: Sequence[Step], found: Mapping[int, Rows], most: int | None = None
@@ -254,19 +228,6 @@ class Run:
             return evaluate.possible(p, steps, {i: rows.counts() for i, rows in found.items()})
         made = self.combinations.within(p, steps, [self.indexed(found[step.source]) for step in steps], most)
         return made is None or len(made) > 0
-
-    def once(self, asked: Hashable, keeps: object, read: Callable[[], Found], lasts: bool = False) -> Found:
-        """What ``read`` gives, the same for all of a level who ask so, or of the batch if it ``lasts``; ``keeps`` is
-        what ``asked`` has the id of."""
-        if asked not in self._known:
-            self._keep(asked, keeps, read(), lasts)
-        found: Found = self._known[asked][1]
-        return found
-
-    def _keep(self, asked: Hashable, keeps: object, found: object, lasts: bool) -> None:
-        self._known[asked] = (keeps, found)
-        if lasts and not any(isinstance(some, Rows | Looked) and len(some) > KEPT for some in (keeps, found)):
-            self._lasting.add(asked)
 
     def _passed(self, table: str, part: str, at: At) -> Iterator[Rows]:
         """What parts whose turn came before that of ``part`` did to an auxiliary map, and ``part`` itself for M⁺."""
@@ -278,15 +239,7 @@ class Run:
         return self.built[table] if table in self.built else self.reader.scan(table)
 
     def _whole(self, table: str) -> Rows:
-        return self._visible(table, self.stored(table))
-
-    def _as_seen(self, table: str, rows: Rows) -> Rows:
-        """What statements see of rows that were just read."""
-        self.read.append(len(rows))
-        return self._visible(table, rows)
-
-    def _visible(self, table: str, rows: Rows) -> Rows:
-        return visible(self.plan.shown.get(table), rows)
+        return self.probes.visible(table, self.stored(table))
 
 
 def _linked(read: Sequence[Step], wanted: Sequence[Step]) -> tuple[Step, ...] | None:

@@ -40,7 +40,7 @@ def chosen(run: Run, products: Sequence[Product]) -> list[list[Chosen]]:
     a key has no value. All lists are asked for at once, as products of several statements have some in common."""
     begins = [_begins(run, p) for p in products]
     lists = {begin.name: begin for own in begins for begin in own}
-    many = dict(zip(lists, in_step((_many(run, begin) for begin in lists.values()), run.answers), strict=True))
+    many = dict(zip(lists, in_step((_many(run, begin) for begin in lists.values()), run.probes.answers), strict=True))
     return [_choices(run, p, own, [many[b.name] for b in own]) for p, own in zip(products, begins, strict=True)]
 
 
@@ -69,7 +69,7 @@ def _choices(run: Run, p: Product, begins: Sequence[_List], many: Sequence[Place
     if not begins:
         return [(p, None)]
     change = begins[0].change
-    parts = run.once((id(change), "chosen", *(b.name for b in begins)), change, lambda: _divided(change, many))
+    parts = run.known.once((id(change), "chosen", *(b.name for b in begins)), change, lambda: _divided(change, many))
     return [(order, rows) for order, rows in zip(p.orders, parts, strict=True) if len(rows)]
 
 

@@ -42,7 +42,7 @@ def tasks(run: Run, asked: Iterable[Asked]) -> list[Task]:
             handed += _handed(run, run.handing, a, came, how)
     orders = chosen(run, [a.product for a in here])
     works = [run.task(a.target, p, a.part, change) for a, own in zip(here, orders, strict=True) for p, change in own]
-    return [*handed, *(task for task in in_step(works, run.answers) if task is not None)]
+    return [*handed, *(task for task in in_step(works, run.probes.answers) if task is not None)]
 
 
 def _handed(

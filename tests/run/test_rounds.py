@@ -20,7 +20,7 @@ from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.syntax import Call, Plus, Query, Rel, Sng
 from ripplenest.plan.planned import Plan
-from ripplenest.run import inputs, keys, propagate, rounds, sizes
+from ripplenest.run import inputs, keys, probes, propagate, rounds, sizes
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.local import LocalJoiner
 from ripplenest.run.rounds import Looked, Lookup, in_step
@@ -61,9 +61,9 @@ def alone(asked: Sequence[Lookup]) -> Iterator[list[int]]:
     yield from ([i] for i in range(len(asked)))
 
 
-def each_itself(run: inputs.Run, asked: Sequence[Lookup]) -> list[Looked]:
+def each_itself(own: probes.Probes, asked: Sequence[Lookup]) -> list[Looked]:
     """Nobody is given what another one found."""
-    return [run._probed([lookup]) for lookup in asked]
+    return [own._probed([lookup]) for lookup in asked]
 
 
 @law(examples=times(40, 1500), shown=random_view)
@@ -88,8 +88,8 @@ def test_together_is_what_each_asks_alone(c: Choices) -> None:
             patch.setattr(inputs, "MOST_KEYS", 2)
             patch.setattr(keys, "MOST_KEYS", 2)
         together = applied(plan, running, delta, joiner)
-        patch.setattr(inputs, "by_kind", alone)
-        patch.setattr(inputs.Run, "_looked_up", each_itself)
+        patch.setattr(probes, "by_kind", alone)
+        patch.setattr(probes.Probes, "_looked_up", each_itself)
         apart = applied(plan, running, delta, joiner)
     if together is None or apart is None:
         assert together == apart

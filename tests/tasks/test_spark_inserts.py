@@ -23,7 +23,7 @@ from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
 from ripplenest.intake.operations import Verb
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.types import Base, Record
-from ripplenest.run import handing, inputs, propagate
+from ripplenest.run import handing, probes, propagate
 from ripplenest.store.files import Filed
 from ripplenest.tasks import jobs, joins
 
@@ -143,7 +143,7 @@ def test_stored_rows_do_not_pass_the_driver(spark: SparkSession, tmp_path: Path)
         db.load("S", MORE)
         db.create(met)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(inputs.Run, "_as_seen", lambda *_: pytest.fail("the driver looks rows up"))
+            patch.setattr(probes.Probes, "_seen", lambda *_: pytest.fail("the driver looks rows up"))
             with db.batch() as b:
                 b.insert("M", frame(spark, db, "M", CAME))
         assert b.report.rows_read == db._store.snapshot().size("S") and b.report.rows_out == {"met": 2}
@@ -174,7 +174,7 @@ def test_groups_do_not_pass_the_driver(
         db.load("M", MORE)
         db.create(kinds)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(inputs.Run, "_as_seen", lambda *_: pytest.fail("the driver looks rows up"))
+            patch.setattr(probes.Probes, "_seen", lambda *_: pytest.fail("the driver looks rows up"))
             patch.setattr(propagate, "stepped", lambda *_: pytest.fail("the driver folds"))
             with db.batch(policy="incremental") as b:
                 b.insert("M", frame(spark, db, "M", CAME))
