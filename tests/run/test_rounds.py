@@ -18,7 +18,8 @@ from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.syntax import Call, Plus, Query, Rel, Sng
+from ripplenest.nrc.syntax import Call, Elem, Plus, Query, Rel, Sng
+from ripplenest.nrc.types import LONG, Record
 from ripplenest.plan.planned import Plan
 from ripplenest.run import inputs, keys, probes, propagate, rounds, sizes
 from ripplenest.run.joiner import Joiner, PythonJoiner
@@ -129,6 +130,25 @@ def test_rows_that_others_asked_for_ask_nothing(few: int, monkeypatch: pytest.Mo
 
 def rows(*made: tuple[int, int, int]) -> BagValue:
     return BagValue.of(tuple(zip(ROW.names, row, strict=True)) for row in made)
+
+
+def test_triangles_take_three_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three products, each in the two orders of which rows choose: two counts of lists, a probe of each list, and one
+    of what closes the triangles."""
+    monkeypatch.setattr(sizes, "FEW", 0)
+    edge = Record((("x", LONG), ("y", LONG)))
+    sides = [("a", "y", "b", "x"), ("b", "y", "c", "y"), ("a", "x", "c", "x")]
+    conditions: list[Elem] = [Call("eq", (path(u, f), path(v, g))) for u, f, v, g in sides]
+    term = body([(var, Rel("E", edge)) for var in "abc"], conditions, Sng(path("b", "y")))
+    _, plan = planned(Query("V", term, (("E", edge),)), Options("none"))
+
+    def edges(*pairs: tuple[int, int]) -> dict[str, BagValue]:
+        return {"E": BagValue.of((("x", x), ("y", y)) for x, y in pairs)}
+
+    running = Running.start(plan, edges(*((x, y) for x in range(9) for y in range(x + 1, 9) if (x + y) % 4)))
+    new = edges(*((x, x + 4) for x in range(5)), (9, 1), (1, 10), (10, 9), (3, 9), (0, 10))
+    found = applied(plan, running, changed_tables(plan.program, new), Both())
+    assert found is not None and found[0] and found[2] == 5, found
 
 
 def test_a_round_is_answered_once() -> None:
