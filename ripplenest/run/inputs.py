@@ -116,8 +116,8 @@ class Run:
                 found[step.source] = self._source(p, read, looked, part)
                 if looked.keys is not asked:
                     mixed.add(step.source)
-            in_vain = step.source in mixed and step is not p.steps[-1] and not self._meets(p, steps, step, found)
-            if found[step.source].is_empty or in_vain:
+            is_others = step.source in mixed and step is not p.steps[-1] and not self._meets(p, steps, step, found)
+            if found[step.source].is_empty or is_others:
                 return None
         rows = tuple(found[i] for i in range(len(p.sources)))
         return Task(target, product, rows, combinations=self.combinations)
@@ -149,18 +149,20 @@ class Run:
         return (found[i] for i in range(len(p.sources)))
 
     def _looked(self, p: Product, step: Step, keys: Rows) -> Work[Looked]:
-        """What is stored of a source that has ``keys``, or what others ask for, too; nothing of one that changes."""
-        table, at = p.sources[step.source].table, p.sources[step.source].at
-        if at is At.DELTA:
-            return Looked(NO_KEYS, keys)
+        """What is stored of a source that has ``keys``, or what others ask for, too; of a change all."""
+        source = p.sources[step.source]
+        if source.at is At.DELTA:
+            return Looked(self.changes.get(source.table, Rows.empty(source.types)), keys)
+        table = source.table
         looked: Looked = (yield Lookup(table, step.columns, keys)) if step.keys else self.probes.scanned(table, keys)
         return looked
 
     def _source(self, p: Product, step: Step, looked: Looked, part: str) -> Rows:
+        """The rows of a source as of the moment at which it is read."""
         source = p.sources[step.source]
-        table, change = source.table, self.changes.get(source.table)
         if source.at is At.DELTA:
-            return change if change is not None else Rows.empty(source.types)
+            return looked.rows
+        table, change = source.table, self.changes.get(source.table)
         turn = part if table in self.plan.auxiliaries else None
 
         def read() -> Rows:

@@ -54,7 +54,7 @@ def _begins(run: Run, p: Product) -> list[_List]:
 
 def _many(run: Run, begin: _List) -> Work[Places | None]:
     """By row of the change, how many rows a list has; None where a key has no value."""
-    rows, step = run.indexed(begin.change.consolidated()), begin.step
+    rows, step = run.indexed(_summed(run, begin.change)), begin.step
     try:
         asked, asking = join.keys_of(Binding.of(step.via[0], rows), step.keys)
     except EvaluationError:
@@ -69,15 +69,21 @@ def _choices(run: Run, p: Product, begins: Sequence[_List], many: Sequence[Place
     if not begins:
         return [(p, None)]
     change = begins[0].change
-    parts = run.known.once((id(change), "chosen", *(b.name for b in begins)), change, lambda: _divided(change, many))
+    divided = lambda: _divided(change, _summed(run, change), many)  # noqa: E731
+    parts = run.known.once((id(change), "chosen", *(b.name for b in begins)), change, divided)
     return [(order, rows) for order, rows in zip(p.orders, parts, strict=True) if len(rows)]
 
 
-def _divided(change: Rows, many: Sequence[Places | None]) -> list[Rows]:
-    """``change`` by which of the lists is the shortest."""
+def _summed(run: Run, change: Rows) -> Rows:
+    """A change, each row once: the same for all lists that rows of it choose from."""
+    return run.known.once((id(change), "sum"), change, change.consolidated)
+
+
+def _divided(change: Rows, rows: Rows, many: Sequence[Places | None]) -> list[Rows]:
+    """``change``, whose ``rows`` are each there once, by which of the lists is the shortest."""
     known = [own for own in many if own is not None]
-    choice = np.argmin(known, axis=0) if len(known) == len(many) else np.zeros(len(change), np.int64)
+    choice = np.argmin(known, axis=0) if len(known) == len(many) else np.zeros(len(rows), np.int64)
     if not choice.any():
         return [change, *(Rows.empty(change.types) for _ in many[1:])]
-    table = change.consolidated().arrow()
+    table = rows.arrow()
     return [Rows(change.types, table=table.filter(pa.array(choice == i)), summed=True) for i in range(len(many))]

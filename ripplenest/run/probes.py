@@ -10,7 +10,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.plan.planned import Plan
 from ripplenest.run.known import Known
 from ripplenest.run.passing import visible
-from ripplenest.run.rounds import Looked, Lookup, all_keys, by_kind, counts_of, sharing
+from ripplenest.run.rounds import Looked, Lookup, by_kind, counts_of, sharing
 from ripplenest.version.version import Tables
 
 
@@ -45,15 +45,14 @@ class Probes:
         return counts_of(asked, partial(self.reader.many, asked[0].table, asked[0].columns))
 
     def _looked_up(self, asked: Sequence[Lookup]) -> list[Looked]:
-        for some in sharing([a for a in asked if a.name not in self.known]):
-            looked = self._probed(some)
+        for keys, some in sharing([a for a in asked if a.name not in self.known]):
+            looked = self._probed(some[0], keys)
             for a in some:
                 self.known.keep(a.name, a.keys, looked, lasts=True)
         return [self.known.found(a.name) for a in asked]
 
-    def _probed(self, asked: Sequence[Lookup]) -> Looked:
-        table, keys = asked[0].table, all_keys(asked)
-        return Looked(self._seen(table, self.reader.probe(table, asked[0].columns, keys)), keys)
+    def _probed(self, a: Lookup, keys: Rows) -> Looked:
+        return Looked(self._seen(a.table, self.reader.probe(a.table, a.columns, keys)), keys)
 
     def _seen(self, table: str, rows: Rows) -> Rows:
         self.read.append(len(rows))

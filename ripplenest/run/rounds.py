@@ -85,19 +85,17 @@ def by_kind(asked: Sequence[Lookup]) -> Iterator[list[int]]:
     yield from found.values()
 
 
-def sharing(asked: Sequence[Lookup]) -> Iterator[list[Lookup]]:
-    """Lookups of one kind that are one probe: all, or those of the same keys where these are too many together."""
+def sharing(asked: Sequence[Lookup]) -> Iterator[tuple[Rows, Sequence[Lookup]]]:
+    """Lookups of one kind by what is one probe, with its keys: all, or those of the same keys where these are too many
+    together."""
     by_keys: dict[int, list[Lookup]] = {}
     for lookup in asked:
         by_keys.setdefault(id(lookup.keys), []).append(lookup)
-    many = sum(len(first.keys) for first, *_ in by_keys.values())
-    yield from [[*asked]] if asked and many <= TOGETHER else by_keys.values()
-
-
-def all_keys(asked: Sequence[Lookup]) -> Rows:
-    """The keys of lookups of one probe; those of the same rows once."""
-    first, *others = {id(lookup.keys): lookup.keys for lookup in asked}.values()
-    return first.plus(*others)
+    each = [own[0].keys for own in by_keys.values()]
+    if each and sum(map(len, each)) <= TOGETHER:
+        yield each[0].plus(*each[1:]), asked
+    else:
+        yield from zip(each, by_keys.values(), strict=True)
 
 
 def counts_of(asked: Sequence[Lookup], many: Callable[[Rows], Places]) -> list[Places]:
