@@ -128,7 +128,22 @@ def test_rows_that_others_asked_for_ask_nothing(few: int, monkeypatch: pytest.Mo
     assert found is not None and found[1] < 3 * many, found[1]
 
 
-def rows(*made: tuple[int, int, int]) -> BagValue:
+@pytest.mark.parametrize("few", [0, 10**6])
+def test_null_is_asked_by_one_and_not_by_another(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are given the rows whose key is NULL: only who asks where NULL is NULL joins them, as often as they come."""
+    monkeypatch.setattr(sizes, "FEW", few)
+    ways = [
+        body([("x", Rel("R", ROW)), ("y", Rel("S", ROW))], [Call(fn, (path("x", "b"), path("y", "b")))], Sng(head))
+        for fn, head in (("eq", path("y", "c")), ("same", path("y", "a")))
+    ]
+    _, plan = planned(Query("V", Plus(*ways), tuple((name, ROW) for name in NAMES)), Options("none"))
+    held = {"R": rows((2, 5, 5)), "S": rows((7, None, 70), (8, 5, 80), (9, None, 90)), "T": rows()}
+    delta = {"R": rows((3, None, 3), (4, 5, 4), (3, None, 3))}
+    found = applied(plan, Running.start(plan, held), changed_tables(plan.program, delta), LocalJoiner())
+    assert found is not None and found[0]["V"] == {(80,): 1, (8,): 1, (7,): 2, (9,): 2} and found[2] == 1, found
+
+
+def rows(*made: tuple[int, int | None, int]) -> BagValue:
     return BagValue.of(tuple(zip(ROW.names, row, strict=True)) for row in made)
 
 
