@@ -13,7 +13,6 @@ from functools import partial, reduce
 
 from attrs import evolve, field, frozen
 
-from ripplenest.data import columnar
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.access import MOST_KEYS
 from ripplenest.nrc.errors import EvaluationError
@@ -174,13 +173,12 @@ class Run:
         return self.known.once((table, source.at, turn, id(looked)), looked, read, lasts=True)
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
-        """The places for which combinations of the rows ``found`` by the steps ``read`` ask, each once."""
+        """The places for which combinations of the rows ``found`` by the steps ``read`` ask."""
         inputs = [self.indexed(found[own.source]) for own in read]
         keys, asking = join.keys_of(self.combinations.of(p, read, inputs), step.keys)
         if not keys:
             return NO_PLACE if len(asking) else NO_KEYS
-        types = tuple(nullable_base(k.scalar.type) for k in step.keys)
-        return columnar.each_once(Rows.of_columns(types, keys).consolidated())
+        return Rows.of_columns(tuple(nullable_base(k.scalar.type) for k in step.keys), keys)
 
     def _completed(self, table: str, rows: Rows, places: Rows) -> Rows:
         """What is read of a map, also of a fold that has a row for every place."""
