@@ -103,7 +103,7 @@ def _rows_read(order: Sequence[Read], tables: "_Tables", rels: Mapping[str, Rel]
     from_change = any(r.how == "change" for r in order)
     found: dict[str, _Found] = {}
     for r in order:
-        if from_change and r.how == "probe":
+        if from_change and r.keys:
             found[r.var] = _found(r, found, tables, rels)
         else:
             found[r.var] = _Found(tables.size(r.rel), tables.size(r.rel), frozenset((r.var,)))

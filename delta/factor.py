@@ -20,19 +20,17 @@ from attrs import evolve, frozen
 
 from ripplenest.delta.added import added, replaced
 from ripplenest.delta.program import Map, MapKind
-from ripplenest.delta.texts import Text
+from ripplenest.delta.texts import Said, Text, oriented
 from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension, is_total, term
 from ripplenest.nrc.paths import columns_read, map_columns
-from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.syntax import At, Elem, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Record, Type
-from ripplenest.nrc.walk import Names, free_vars, rebuild_elem, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, replace_elem
 
 MAX_ORDERS = 120  # orders of generators that are tried to find the canonical one
-SYMMETRIC = frozenset({"eq", "ne", "same"})
 TEXT = Text()
-Said = Callable[[Elem], str]
 
 
 @frozen
@@ -194,7 +192,7 @@ def _named(c: Comprehension, columns: Columns) -> _Named:
     head = (*kept, *(factor for monomial in summed for factor in monomial))
     made = Comprehension(
         tuple((_name(variables[var]), rel) for var, rel in order),
-        tuple(replace_elem(_oriented(t, said), variables) for t in _ranked(c.conditions, said)),
+        tuple(replace_elem(oriented(t, said), variables) for t in _ranked(c.conditions, said)),
         Tuple(tuple((name, replace_elem(t, variables)) for t, name in head)),
     )
     return _Named(_map(made, tuple(tuple(name for _, name in monomial) for monomial in summed)), kept, summed)
@@ -232,11 +230,18 @@ Generator = tuple[str, Rel]
 
 
 def _orders(c: Comprehension, columns: Columns) -> Iterator[tuple[Generator, ...]]:
-    """The orders of the generators by what they look like: all of those that differ in equal looks, up to a limit,
-    above which equal maps may get two names."""
+    """The orders of the generators by what they look like."""
     looks = {g: _look(g, c, columns) for g in c.generators}
-    ordered = sorted(c.generators, key=lambda g: looks[g])
-    groups = [permutations(tuple(group)) for _, group in groupby(ordered, key=lambda g: looks[g])]
+    return orders(c.generators, looks.__getitem__)
+
+
+Look = Callable[[Generator], tuple[str, ...]]
+
+
+def orders(generators: Sequence[Generator], look: Look) -> Iterator[tuple[Generator, ...]]:
+    """The generators by their looks, in all orders of those that look alike, up to a limit, above which equal products
+    may get two names."""
+    groups = [permutations(tuple(group)) for _, group in groupby(sorted(generators, key=look), key=look)]
     for order in islice(product(*(islice(group, MAX_ORDERS) for group in groups)), MAX_ORDERS):
         yield tuple(g for group in order for g in group)
 
@@ -269,15 +274,7 @@ def _texts(terms: Sequence[Elem], said: Said) -> list[str]:
 
 
 def _text(t: Elem, said: Said) -> str:
-    return said(_oriented(t, said))
-
-
-def _oriented(t: Elem, said: Said) -> Elem:
-    """Both sides of = in one order."""
-    t = rebuild_elem(t, lambda a: _oriented(a, said))
-    if isinstance(t, Call) and t.fn in SYMMETRIC:
-        return Call(t.fn, tuple(sorted(t.args, key=said)))
-    return t
+    return said(oriented(t, said))
 
 
 def _hint(part: str) -> str:

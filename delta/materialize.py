@@ -25,9 +25,10 @@ from ripplenest.delta.apart import apart, made_apart
 from ripplenest.delta.factor import Factor, expanded, factors, mixed, substituted
 from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.rules import derived, rel_at_new
+from ripplenest.delta.symmetric import alike_once
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.limits import MAX_MAPS, MAX_PRODUCTS
-from ripplenest.nrc.normal import Comprehension, normal, term
+from ripplenest.nrc.normal import Comprehension, normal
 from ripplenest.nrc.syntax import Expr
 from ripplenest.nrc.walk import unique_binders
 
@@ -196,11 +197,10 @@ def _statement(
     m: Map, part: str, products: tuple[Comprehension, ...], wanted: frozenset[str], turns: Sequence[str]
 ) -> Statement:
     before = frozenset(turns[: turns.index(part)])
-    rewritten = (c for p in products for c in _rewritten(p, part, m, wanted))
-    made = tuple(at_turn(c, before) for c in islice(rewritten, MAX_PRODUCTS + 1))
-    if len(made) > MAX_PRODUCTS:
+    rewritten = tuple(islice((c for p in products for c in _rewritten(p, part, m, wanted)), MAX_PRODUCTS + 1))
+    if len(rewritten) > MAX_PRODUCTS:
         raise TooBig("a statement has too many products", where=m.name, wanted=f"at most {MAX_PRODUCTS}")
-    return Statement(m.name, part, term(made, m.row), made)
+    return Statement.of(m, part, tuple(at_turn(c, before) for c in alike_once(rewritten, part)))
 
 
 def _rewritten(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> Iterator[Comprehension]:

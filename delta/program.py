@@ -15,16 +15,16 @@ from enum import Enum
 from functools import cached_property
 from graphlib import TopologicalSorter
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.strata import Cut
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.normal import Comprehension, term
 from ripplenest.nrc.pretty import show, sorted_by
-from ripplenest.nrc.syntax import Elem, Expr, Keys, Sorting, Tuple
+from ripplenest.nrc.syntax import Elem, Expr, Keys, Lit, Sorting, Tuple
 from ripplenest.nrc.text import path, show_type
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Record, Site, Type
+from ripplenest.nrc.types import LONG, Record, Site, Type
 from ripplenest.shred.contexts import Relations
 
 
@@ -179,10 +179,22 @@ class Statement:
     term: Expr
     products: tuple[Comprehension, ...]
 
+    @classmethod
+    def of(cls, m: Map, part: str, products: tuple[Comprehension, ...]) -> "Statement":
+        """That of a map. Its term says how often a product counts, and does not repeat it."""
+        return cls(m.name, part, term(tuple(map(_counted, products)), m.row), products)
+
     @property
     def reads(self) -> tuple[str, ...]:
         """The parts and maps that it reads, in order of first use."""
         return _read(self.products)
+
+
+def _counted(c: Comprehension) -> Comprehension:
+    """w·e = for _ in w(w) union e, whose normal form is c."""
+    if abs(c.weight) < 2:
+        return c
+    return evolve(c, weight=1 if c.weight > 0 else -1, times=(Lit(abs(c.weight), LONG), *c.times))
 
 
 def _fields(row: Type) -> tuple[tuple[str, Type], ...]:

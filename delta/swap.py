@@ -28,7 +28,7 @@ from ripplenest.delta.materialize import Candidate, Choice, Materialized, Use, a
 from ripplenest.delta.program import Map, MapKind, Statement
 from ripplenest.delta.shapes import Heads, are_alike, is_alike, names_of
 from ripplenest.delta.shared import Shared
-from ripplenest.nrc.normal import Comprehension, term
+from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import At, Query, Rel
 
 MOST = 64  # programs that are remembered
@@ -182,7 +182,7 @@ class _Swap:
         before, others = frozenset(turns[: turns.index(part)]), frozenset(turns) - {part}
         made = [self._made(c, s.map) for c in s.products]
         found = tuple(at_turn(_at_old(c, others), before) for c in made if c is not None)
-        return Statement(m.name, part, term(found, m.row), found) if len(found) == len(made) else None
+        return Statement.of(m, part, found) if len(found) == len(made) else None
 
     def _choice(self, c: Choice, places: Mapping[str, int], turns: Mapping[str, int]) -> Choice | None:
         uses: list[Use] = []

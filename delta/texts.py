@@ -3,7 +3,7 @@
 Fields are numbers, so that a map keeps its name when a field of a relation gets another one, or a relation a field.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import assert_never
 
 from attrs import field, frozen
@@ -12,6 +12,18 @@ from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.walk import rebuild_elem
+
+Said = Callable[[Elem], str]  # a term as a text that tells it apart
+EQUATIONS = frozenset({"eq", "ne", "same"})
+
+
+def oriented(t: Elem, said: Said, commuting: Set[str] = EQUATIONS) -> Elem:
+    """The arguments of functions whose order does not matter in one order: both sides of =."""
+    t = rebuild_elem(t, lambda a: oriented(a, said, commuting))
+    if isinstance(t, Call) and t.fn in commuting:
+        return Call(t.fn, tuple(sorted(t.args, key=said)))
+    return t
 
 
 @frozen

@@ -127,8 +127,9 @@ class Join:
     def reads(self, cautious: bool = False) -> tuple[Read, ...]:
         """The generators in the order in which they are read; ``cautious``: by no key that can fail.
 
-        Changes first; then what has most keys, ties in the order of the product. Constants come last, because they are
-        the same in every batch: what they find grows with the table.
+        Changes first, those that are joined by the keys that they give each other; then what has most keys, ties in
+        the order of the product. Constants come last, because they are the same in every batch: what they find grows
+        with the table.
         Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
         has.
         """
@@ -153,7 +154,16 @@ class Join:
 
     @cached_property
     def _changes(self) -> tuple[Read, ...]:
-        return tuple(Read(var, rel) for var, rel in self.product.generators if rel.at is At.DELTA)
+        """The changes: the first one, and each next by most keys of those before it, so that what is joined is no more
+        than finds a partner. A key that can fail is none: here nobody looks up again without it."""
+        changes = [(var, rel) for var, rel in self.product.generators if rel.at is At.DELTA]
+        usable, found = self._usable(cautious=True), list[Read]()
+        while changes:
+            joined = [self._best(var, rel, found, usable.get(var, ())) for var, rel in changes]
+            step = max(joined, key=lambda r: len(r.keys) if r.via else 0)
+            found.append(step if step.via else evolve(step, keys=()))
+            changes.remove((step.var, step.rel))
+        return tuple(found)
 
     @property
     def _stored(self) -> list[tuple[str, Rel]]:

@@ -19,7 +19,8 @@ from ripplenest.plan.product import Product, Step
 
 @frozen
 class Access:
-    """How one source of one join is read: ``how`` is change, probe or scan; ``table`` is ``source`` in any state."""
+    """How one source of one join is read: ``how`` is change, probe or scan; ``table`` is ``source`` in any state. What
+    is probed is looked up by ``columns``, and so is a change that is joined to another one."""
 
     how: How
     source: str
@@ -29,7 +30,7 @@ class Access:
     def __str__(self) -> str:
         match self.how:
             case "change":
-                return self.source
+                return f"{self.source} by {', '.join(self.columns)}" if self.columns else self.source
             case "probe":
                 return f"probe {self.source} by {', '.join(self.columns)}"
             case "scan":

@@ -126,7 +126,10 @@ class Run:
     ) -> tuple[Step, Rows]:
         """What is looked up at ``step``, and by which of its keys: by none where one has no value, by those of one
         source where all are too many. Each row of the source that they come from asks ``alone``, or combinations do.
+        A change is there.
         """
+        if p.sources[step.source].at is At.DELTA:
+            return step, NO_KEYS
         if step.place:
             return step, self._places(p, read, step, found)
         asked = self._keys(p, step, found) if alone else self._joined(p, read, step, found)

@@ -116,16 +116,20 @@ def random_rows(c: Choices) -> dict[Row, int]:
 @law(examples=400)
 def test_what_is_decided_holds(c: Choices) -> None:
     """Each source is read once, and each condition asked once, as soon as what it reads is known unless it can fail;
-    each key is what a condition equates its column with, read before; nothing unread has more keys."""
+    each key is what a condition equates its column with, read before; nothing unread has more keys, and no change of
+    those that come first, by what cannot fail."""
     for p in lower(random_comprehension(c), HEAD):
         for order, keyed in ((p.steps, p.conditions), (p.cautious_steps, [q for q in p.conditions if total(q)])):
             is_an_order(p, order, keyed)
             for i, step in enumerate(order):
-                later = [s.source for s in order[i:] if p.how(s) != "change"]
-                if p.how(step) != "change":
-                    most = max((*reach(keyed, s, order[:i]), -s) for s in later)
-                    assert most == (bool(step.via), len(step.keys), -step.source)
-                    COUNTS["several"] += len(step.via) > 1
+                is_change = p.how(step) == "change"
+                asked = [q for q in keyed if total(q)] if is_change else keyed
+                later = [s.source for s in order[i:] if (p.how(s) == "change") == is_change]
+                reached_by = {s: reach(asked, s, order[:i]) for s in later}
+                most = max((via, keys if via or not is_change else 0, -s) for s, (via, keys) in reached_by.items())
+                assert most == (bool(step.via), len(step.keys), -step.source)
+                COUNTS["several"] += len(step.via) > 1
+                COUNTS["joined changes"] += is_change and bool(step.via)
         COUNTS["cautious"] += p.steps != p.cautious_steps
 
 
@@ -344,6 +348,7 @@ def test_coverage() -> None:
             "no value",
             "several joins",
             "several",
+            "joined changes",
             "orders",
             "orders of builds",
         )

@@ -107,6 +107,21 @@ def test_a_build_makes_no_more_than_the_shorter_lists(monkeypatch: pytest.Monkey
     assert found["V"].counts() == dict.fromkeys(closed, 1) and max(made) < 3 * len(edges), made
 
 
+def test_changes_are_joined_by_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement that reads several changes makes no more of them than fits together: not each beside each."""
+    monkeypatch.setattr(sizes, "FEW", 0)
+    _, plan = planned(triangles(), Options("full"))
+    running = Running.start(plan, {"E": bag({(0, 1), (1, 2)})}, LocalJoiner())
+    new = {(i, i + 1) for i in range(2, 200)} | {(0, 2)}
+    made: list[int] = []
+    extended = combinations.extended
+    monkeypatch.setattr(combinations, "extended", lambda *args: made.append(len(found := extended(*args))) or found)
+    after = running.apply({"E": bag(new)})
+    monkeypatch.undo()
+    assert after.maps() == Running.start(plan, {"E": bag({(0, 1), (1, 2)} | new)}).maps()
+    assert made and max(made) < 2 * len(new), max(made)
+
+
 def test_what_keys_were_asked_for_is_not_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the three steps of a statement only the last is left to who joins: the rows that were found by joined keys."""
     monkeypatch.setattr(sizes, "FEW", 0)
