@@ -153,6 +153,8 @@ class NotIncremental(RipplenestError):
 class EvaluationError(RipplenestError):
     """A scalar without a value: overflow, division by zero, a cast that fails."""
 
+    about: object = None  # the scalar, for who knows what its columns are called
+
 
 class DataError(RipplenestError):
     """Rows that do not fit: the batch is refused and nothing changes."""

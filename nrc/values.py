@@ -14,7 +14,7 @@ Messages name places and types, not the values themselves: values may be confide
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal
 from typing import Any, assert_never
@@ -125,13 +125,16 @@ def to_value(obj: object, type: Type, where: str) -> Value:
 
 def _record(obj: object, type: Record, where: str) -> Row:
     fields = _fields(obj, type, where)
-    missing = [name for name in type.names if name not in fields]
-    extra = [name for name in fields if name not in type.names]
-    if missing or extra:
-        faults = (("missing", missing), ("extra", extra))
-        what = "; ".join(f"{fault} fields {', '.join(map(_name, names))}" for fault, names in faults if names)
+    if what := other_fields(fields, type):
         raise WrongColumns(what, where=where, possible=map(_name, type.names))
     return tuple((name, to_value(fields[name], t, f"{where}.{_name(name)}")) for name, t in type.fields)
+
+
+def other_fields(names: Collection[str], type: Record) -> str:
+    """Which fields of ``type`` are missing among ``names``, and which are no fields of it; empty for its own."""
+    missing = [name for name in type.names if name not in names]
+    faults = (("missing", missing), ("extra", [name for name in names if name not in type.names]))
+    return "; ".join(f"{fault} fields {', '.join(map(_name, found))}" for fault, found in faults if found)
 
 
 def _fields(obj: object, type: Record, where: str) -> Mapping[Any, object]:

@@ -59,6 +59,7 @@ __all__ = [
     "UnknownColumn",
     "UnknownKey",
     "UnknownLabel",
+    "UnknownMember",
     "UnknownName",
     "UnknownRelation",
     "UnknownView",
@@ -71,6 +72,10 @@ __all__ = [
 
 class UnknownColumn(UnknownName, AttributeError):
     """A column that the rows of ``rn.each`` do not have; as an AttributeError it is no answer to ``hasattr``."""
+
+
+class UnknownMember(UnknownName, AttributeError):
+    """A method or property that an object does not have; as an AttributeError it is no answer to ``hasattr``."""
 
 
 class RowNotThere(DataError):

@@ -13,6 +13,7 @@ import sys
 import types
 import typing
 from contextlib import suppress
+from dataclasses import is_dataclass
 from keyword import iskeyword
 from typing import Annotated, Any, TypeVar, dataclass_transform
 from unicodedata import normalize
@@ -179,6 +180,8 @@ def _no_type(hint: Any, where: str) -> RipplenestError:
         return TypeMismatch("a bag needs the type of its rows", where=where, got=_shown(hint), possible=possible)
     known = typing.get_origin(hint) or hint
     better = next((nearest for wrong, nearest in HINTS.items() if wrong is known), None)  # what came may have no hash
+    if isinstance(hint, type) and inspect.get_annotations(hint):
+        better = f"@record above class {hint.__qualname__}" + (", instead of @dataclass" if is_dataclass(hint) else "")
     nearest = POSSIBLE if better is None else (better,)
     return Unsupported("not a type that a view knows", where=where, got=_shown(hint), possible=nearest)
 

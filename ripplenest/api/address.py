@@ -27,6 +27,8 @@ from ripplenest.schema.relation import Part, Relation, key_type
 from ripplenest.shred.places import child_path
 
 Emit = Callable[[Deep | Set | ForEach], None]
+KEYS = ("upsert", "delete_key", "discard_key")
+VERBS = ("insert", "delete", "update", *KEYS)
 
 
 @frozen
@@ -77,9 +79,9 @@ class _Address:
         self.chosen.done(self.numbers)
         return error
 
-    def choose(self, row: Type, steps: tuple[Step, ...], how: str) -> "Rows":
+    def choose(self, row: Type, steps: tuple[Step, ...], shown: str) -> "Rows":
         """Those of its rows, of type ``row``, that one more step chooses."""
-        found = evolve(self, type=row, steps=steps, shown=f"{self.shown}.{how}", holder=self.shown)
+        found = evolve(self, type=row, steps=steps, shown=shown, holder=self.shown)
         return Rows(evolve(found, numbers=(*self.numbers, self.chosen.add(found))))
 
     def table(self, verb: str, given: Iterable[object]) -> Asking | None:
@@ -92,12 +94,20 @@ class _Address:
 
     def forms(self) -> list[str]:
         """What can be done from here, as it is written."""
-        inner = [f"{self.shown}.{name}" for name, t in _fields(self.type).items() if isinstance(t, Bag)]
-        bags = [self.shown] if isinstance(self.type, Bag) else inner
-        whole = [f'upsert("{self.relation.name}", [...])'] if self.relation.key else []
-        rows = whole if self.holder == self.relation.name else _changes(self.holder)
-        rows = [f"{self.shown}.set(...)", *rows] if self.label is None else rows
-        return [form for bag in bags for form in _changes(bag)] + ([] if isinstance(self.type, Bag) else rows)
+        if isinstance(self.type, Bag):
+            return _changes(self.shown)
+        bags = [f"{self.shown}.{name}" for name, t in _fields(self.type).items() if isinstance(t, Bag)]
+        own = [f"{self.shown}.set(...)", *self._of_rows()] if self.label is None else []
+        return [*(form for bag in bags for form in _changes(bag)), *own]
+
+    def _of_rows(self) -> list[str]:
+        """What puts the chosen rows in and takes them out."""
+        part = self.relation.parts.get(self.path)
+        key = _given(part.key) if part is not None else ""
+        if self.holder != self.relation.name:
+            return [*_changes(self.holder), *([f"{self.holder}.delete_key({key})"] if key else [])]
+        name = self.relation.name
+        return [f'b.upsert("{name}", [...])', f'b.delete_key("{name}", {key})'] if key else []
 
 
 def _changes(bag: str) -> list[str]:
@@ -180,7 +190,7 @@ class Rows(_Chained):
         for name in fields:
             if name not in base:
                 what = "a field of the key is not set" if name in key else "base fields are set"
-                raise UnknownName(what, where=a.path, got=name, possible=base)
+                raise UnknownName(what, where=a.path, got=name, possible=self._instead(name) or base)
         typed = {n: (to_field(v, base[n], f"set {a.path}.{n}"), base[n]) for n, v in sorted(fields.items())}
         table = a.table("set", fields.values())
         if table is not None:
@@ -190,6 +200,17 @@ class Rows(_Chained):
             raise TypeMismatch("one address for each row of a table", where=f"set {a.path}", wanted=wanted)
         else:
             a.emit(Set(a.relation.name, a.path, a.steps, tuple((n, v) for n, (v, _) in typed.items())))
+
+    def _instead(self, name: str) -> list[str]:
+        """What changes a field that is a record or a bag."""
+        a = self._address
+        match _fields(a.type).get(name):
+            case Record() as row:
+                return [f"{a.shown}.{name}.set({field}=...)" for field, t in row.fields if isinstance(t, Base)]
+            case Bag():
+                return [form for form in a.forms() if ".set(" not in form]
+            case _:
+                return []
 
     def _part(self) -> Part:
         """The part that the rows are of. Raises Immutable where it does not change."""
@@ -227,11 +248,11 @@ class Inner(_Chained):
     def delete_key(self, keys: object = None, /, **fields: object) -> None:
         """Take away the row with this key, ``delete_key(orderkey=11)``, or those with ``keys``, rows of the fields of
         the key; each must be there."""
-        self._write("delete_key", keys_given(keys, fields, self._address.path))
+        self._write("delete_key", self._keys(keys, fields))
 
     def discard_key(self, keys: object = None, /, **fields: object) -> None:
         """As ``delete_key``, but a key that is not there is passed over."""
-        self._write("discard_key", keys_given(keys, fields, self._address.path))
+        self._write("discard_key", self._keys(keys, fields))
 
     def at(self, **fields: object) -> Rows:
         """The one row with these fields; an error when none or several match."""
@@ -245,7 +266,8 @@ class Inner(_Chained):
         a = self._address
         assert isinstance(a.type, Bag)
         if a.label is None:
-            possible = ["insert", "delete", "at", "at_all"]
+            keyed = KEYS if a.relation.parts[a.path].key else ()
+            possible = ["insert", "delete", *keyed, "at", "at_all"]
             what = "a bag has rows to choose, not fields"
             raise a.told(UnknownName(what, where=a.path, got=name, possible=possible))
         return _field(a, a.type.row, name)
@@ -267,6 +289,10 @@ class Inner(_Chained):
         label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site)
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
 
+    def _keys(self, keys: object, fields: dict[str, object]) -> object:
+        a = self._address
+        return keys_given(keys, fields, a.relation.parts[a.path].key, a.path)
+
     def _rows_of(self, verb: Verb) -> Type:
         """What is given: rows of the bag, or keys of them. Raises NoKey when they have none."""
         a = self._address
@@ -287,14 +313,13 @@ class Inner(_Chained):
             step = _where(a.type.row, fields, many, a.path)
         except RipplenestError as error:
             raise a.told(error) from None
-        return a.choose(a.type.row, (*a.steps, step), _how(fields, many))
+        return a.choose(a.type.row, (*a.steps, step), f"{a.shown}.{_verb(many)}({_given(fields)})")
 
 
 def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
     fields = _fields(row)
     if not isinstance(name, str) or name not in fields:
-        got = name if isinstance(name, str) else kind(name)
-        raise a.told(UnknownName("there is no such field", where=a.path, got=got, possible=fields))
+        raise a.told(_no_field(a, fields, name))
     a.chosen.done(a.numbers)
     path, shown, steps = child_path(a.path, name), f"{a.shown}.{name}", (*a.steps, Field(name))
     below = evolve(a, path=path, type=fields[name], steps=steps, shown=shown)
@@ -302,8 +327,19 @@ def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
         return Rows(below)
     if isinstance(below.type, Bag):
         return Inner(below)
-    what = "a deep update reaches inner bags"
-    raise a.told(TypeMismatch(what, where=path, wanted="a bag", got=below.type))
+    what, possible = "a deep update reaches inner bags, and fields are set", [f"{a.shown}.set({name}=...)"]
+    raise a.told(TypeMismatch(what, where=path, wanted="a bag", got=below.type, possible=possible))
+
+
+def _no_field(a: _Address, fields: Iterable[str], name: object) -> UnknownName:
+    """What is called so, if it is no field: rows are chosen, and what is done with rows their bag does."""
+    if name in VERBS:
+        what = "rows that were chosen have fields to set: rows come into a bag and go out of it"
+        forms = a.forms()
+        asked = [form for form in forms if f".{name}" in form and not form.startswith(a.shown)]
+        return UnknownName(what, where=a.path, got=name, possible=asked or forms)
+    got = name if isinstance(name, str) else kind(name)
+    return UnknownName("there is no such field", where=a.path, got=got, possible=fields)
 
 
 def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit, chosen: Chosen) -> Rows:
@@ -318,11 +354,15 @@ def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit,
     else:
         steps = (_where(relation.row, fields, many, relation.name),)
     whole = _Address(relation, relation.name, relation.row, (), label, emit, chosen, relation.name)
-    return whole.choose(relation.row, steps, _how(fields, many))
+    return whole.choose(relation.row, steps, f'b.{_verb(many)}("{relation.name}", {_given(fields)})')
 
 
-def _how(fields: dict[str, object], many: bool) -> str:
-    return f"{'at_all' if many else 'at'}({', '.join(fields)})"
+def _verb(many: bool) -> str:
+    return "at_all" if many else "at"
+
+
+def _given(fields: Iterable[str]) -> str:
+    return ", ".join(f"{name}=..." for name in fields)
 
 
 def _is_field(row: Type, name: str, value: object) -> bool:

@@ -1,16 +1,18 @@
 """A batch: operations recorded inside a ``with`` block and applied, all or none, when it ends."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import ClassVar
 
 from ripplenest.api.address import Chosen, Rows, start
 from ripplenest.api.each import keys_given, plain
+from ripplenest.api.named import SET, Named
 from ripplenest.errors import BatchMisuse, NoKey
 from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.operations import KEYED, Operation, Verb, Write
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import DataError, QueryError
+from ripplenest.nrc.errors import DataError, QueryError, WrongColumns
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Relation, key_type
@@ -22,12 +24,20 @@ Spread = Callable[[Verb, Relation, object, str], Given | None]
 
 
 @public
-class Batch:
+class Batch(Named):
     """Changes of one (source, seq). Columns and types are checked at once, the state when the block ends.
 
     An exception inside the block discards everything, and so does an ``at`` with nothing after it. After the block,
     ``report`` says what happened.
     """
+
+    _instead: ClassVar[Mapping[str, str]] = {
+        "update": f'{SET}, or b.upsert("...", [...])',
+        "set": SET,
+        "load": 'db.load("...", rows), or b.insert("...", rows)',
+        "commit": "nothing: the batch commits when its with block ends",
+        "rollback": "an error in the with block, which discards the batch",
+    }
 
     def __init__(
         self,
@@ -124,7 +134,7 @@ class Batch:
         if not r.key:
             possible = ["relation(name, record, key=...)", "delete"]
             raise NoKey(f"{verb} needs a key", where=relation, possible=possible)
-        self._write(verb, relation, keys_given(keys, fields, f"{verb} {relation}"))
+        self._write(verb, relation, keys_given(keys, fields, r.key, f"{verb} {relation}"))
 
     def _write(self, verb: Verb, relation: str, rows: object) -> None:
         r, where = self._relation(relation), f"{verb} {relation}: rows"
@@ -132,13 +142,24 @@ class Batch:
         given = self._spread(verb, r, rows, where) if self._open else None
         if given is None:
             row, key = (key_type(r.row, r.key), ()) if verb in KEYED else (r.row, r.key)
-            given = read_rows(rows, row, where, key, whole=verb == "upsert")
+            try:
+                given = read_rows(rows, row, where, key, whole=verb == "upsert")
+            except WrongColumns as error:
+                raise _whole(error, verb, r) from None
         self._record(Write(verb, relation, given))
 
     def _record(self, operation: Operation) -> None:
         if not self._open:
             raise BatchMisuse("changes are made inside the with block of the batch")
         self._operations.append(operation)
+
+
+def _whole(error: WrongColumns, verb: Verb, r: Relation) -> WrongColumns:
+    """``error`` of rows that do not have all fields, with what takes rows by their key."""
+    if verb == "delete" and r.key:
+        key = ", ".join(f"{name}=..." for name in r.key)
+        error.possible = (*(error.possible or ()), f'or b.delete_key("{r.name}", {key})')
+    return error
 
 
 def _check_name(source: str | None, seq: int | None) -> None:

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ripplenest.api.batch import Batch
 from ripplenest.api.defining import Defining, named
 from ripplenest.api.handles import RelationHandle, ViewHandle
+from ripplenest.api.named import CHANGES, SET, Named
 from ripplenest.api.sparks import Sparks
 from ripplenest.delta.materialize import Materialize
 from ripplenest.nrc.arguments import count, flag, moment, one_of, text
@@ -53,13 +54,20 @@ SMALL = 100_000  # rows of relations up to which a view that waits is rebuilt wh
 
 
 @public
-class Database:
+class Database(Named):
     """State in a directory. Made by ``ripplenest.open``; close it, or use it as a context manager.
 
     Several may be open on one directory: each call works on the newest version. When another object commits in the
     middle of a batch, a load, ``relation``, ``create``, ``replace``, ``rebuild``, ``drop`` or a change of fields, it is
     computed again, and at last the others wait for it. What raises Stale has changed nothing.
     """
+
+    _instead: ClassVar[Mapping[str, str]] = {
+        **CHANGES,
+        "set": f"with db.batch() as b: {SET}",
+        **dict.fromkeys(("commit", "begin", "transaction"), "with db.batch() as b: ..., which commits when it ends"),
+        **dict.fromkeys(("table", "query", "sql", "get", "read"), 'view("...") or relation("...")'),
+    }
 
     def __init__(self, store: Store, spark: "SparkSession | None", engine: Engine, policy: Policy = "auto") -> None:
         self._store, self._policy = store, check_policy(policy)

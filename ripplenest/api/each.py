@@ -6,6 +6,8 @@ stands for one insert for each row, and so for every verb and for ``set``. They 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +21,7 @@ from ripplenest.intake.given import Given
 from ripplenest.intake.ingest import named_columns, read_rows
 from ripplenest.intake.messages import Json, documents_of
 from ripplenest.intake.operations import Asked, Field, Step, Where
+from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.types import Bag, Base, Record, Type
@@ -87,8 +90,11 @@ def plain(rows: object) -> object:
             return rows
 
 
-def keys_given(keys: object, fields: dict[str, object], where: str) -> object:
-    """Rows of keys, as they are given for one or for several."""
+def keys_given(keys: object, fields: dict[str, object], key: Sequence[str], where: str) -> object:
+    """Rows of the fields of a ``key``, as they are given for one or for several."""
+    if isinstance(keys, int | float | date | Decimal):  # a text is the path of a file
+        what, possible = "the fields of a key are named", [", ".join(f"{name}=..." for name in key)]
+        raise UnknownKey(what, where=where, got=kind(keys), possible=possible)
     if (keys is None) == (not fields):
         what, wanted = "which rows go", "the fields of one key, or rows of keys"
         raise UnknownKey(what, where=where, wanted=wanted, got="both" if fields else "neither")

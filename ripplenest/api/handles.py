@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module  # noqa: TID251 - of optional packages, by constants
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ripplenest.api.changes import Changes
+from ripplenest.api.named import CHANGES, SET, Named
 from ripplenest.data.columnar import largest_bag, weights
 from ripplenest.data.order import wide
 from ripplenest.errors import EnvironmentProblem
@@ -40,10 +41,20 @@ Show = Callable[[str, AsOf | None], Shown]
 
 
 @public
-class Handle:
+class Handle(Named):
     """A view or a relation of a database. Every read is of the newest version at the time of the call, or always of
     the one that ``as_of`` gave. Raises StateError for a version that is no longer kept, or before there was such a view
     or relation, and UnknownView when it was dropped."""
+
+    _instead: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("head", "take", "first", "sample"), "limit(10)"),
+        **dict.fromkeys(("collect", "fetchall", "to_list", "to_pylist", "to_dicts", "values"), "rows()"),
+        **dict.fromkeys(("show", "display", "toDF", "df"), "nested(), a DataFrame of Spark, or limit(10)"),
+        **dict.fromkeys(("filter", "find", "select"), "where(field=...), or nested().filter(...) of Spark"),
+        **dict.fromkeys(("toPandas", "to_df", "pandas"), "to_pandas()"),
+        **dict.fromkeys(("toArrow", "arrow"), "to_arrow()"),
+        **dict.fromkeys(("schema", "columns", "type"), "shape.row"),
+    }
 
     def __init__(
         self, name: str, show: Show, spark: Callable[[], "SparkSession"], folder: str, as_of: AsOf | None = None
@@ -203,6 +214,7 @@ class RelationHandle(Handle):
     """A relation of a database."""
 
     _kind = "relation"
+    _instead: ClassVar[Mapping[str, str]] = {**Handle._instead, **CHANGES, "set": f"with db.batch() as b: {SET}"}
 
     def __init__(self, name: str, show: Show, spark: Callable[[], "SparkSession"], folder: str, alter: Alter) -> None:
         super().__init__(name, show, spark, folder)

@@ -22,7 +22,7 @@ from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first, shown
 from ripplenest.nrc.instances import field_names, fields_of
 from ripplenest.nrc.types import Bag, Record, Type
-from ripplenest.nrc.values import to_value
+from ripplenest.nrc.values import other_fields, to_value
 
 PYTHON = 1 << 9  # bytes that a row takes in Python, about
 BATCH = 1 << 16  # rows that a file is asked for at a time
@@ -283,7 +283,8 @@ def _check_inner_names(arrow: pa.DataType, t: Type, where: str) -> None:
 
 def _check_names(names: list[str], row: Record, where: str) -> None:
     if sorted(names) != sorted(row.names):
-        raise WrongColumns("other columns than the relation has", where=where, wanted=list(row.names), got=names)
+        faults = other_fields(names, row) or "one of them twice"
+        raise WrongColumns(f"other columns than the relation has: {faults}", where=where, possible=row.names)
 
 
 def _python_column(column: pa.ChunkedArray, field: str, where: str, start: int) -> list[object]:

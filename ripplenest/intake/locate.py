@@ -134,5 +134,6 @@ def _check(found: Found, step: Step, where: str) -> None:
     if not found and not step.many:
         raise UnknownKey(f"no row has this {names}", where=where, wanted="one row", got="none")
     if rows > 1 and not step.many:
-        got = f"{rows} rows"
-        raise Ambiguous(f"several rows have this {names}", where=where, wanted="one row", got=got, possible=["at_all"])
+        got, given = f"{rows} rows", ", ".join(f"{n}=..." for n, _ in step.fields)
+        possible = [f"at_all({given}), which is all of them", "more fields"]
+        raise Ambiguous(f"several rows have this {names}", where=where, wanted="one row", got=got, possible=possible)

@@ -272,7 +272,8 @@ def key_missing(part: Part, value: Value, where: str, before: bool) -> Ripplenes
     """What is wrong with a key that is to go and is not there, or came ``before``."""
     got = "the same key before" if before else "no row"
     what, wanted = "a delete of a key that is not there", f"a row with this {', '.join(part.key)}"
-    return RowNotThere(what, where=where, wanted=wanted, got=got).of_row(key_text(part, value))
+    possible = None if before else ["discard_key, which passes over a key that is not there"]
+    return RowNotThere(what, where=where, wanted=wanted, got=got, possible=possible).of_row(key_text(part, value))
 
 
 def key_text(part: Part, value: Value) -> str:

@@ -1,7 +1,7 @@
 """A small evaluator of products over Python rows: for very few of them, and the check of the engines."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any, assert_never
@@ -40,15 +40,15 @@ def value(s: Scalar, rows: Binding) -> object:
                 return scalars.evaluate(fn, [partial(value, a, rows) for a in args])
             except EvaluationError as error:
                 if error.got is None:  # of the innermost one
-                    error.got = written(s)
+                    error.got, error.about = written(s), s
                 raise
         case _:
             assert_never(s)
 
 
-def written(s: Scalar) -> str:
-    """``7 mod (x1 - 3), x1: long``: a scalar as it is written, with ``_`` for what is too much. Of the columns that it
-    reads it has the types: no error shows values of rows."""
+def written(s: Scalar, called: Callable[[Col], str] = lambda _: "") -> str:
+    """``7 mod (x1 - 3), x1 = R.a: long``: a scalar as it is written, with ``_`` for what is too much. Of the columns
+    that it reads it has the types, and what they are ``called``: no error shows values of rows."""
     names: dict[Col, str] = {}
     room = iter(range(ROOM))
 
@@ -66,7 +66,11 @@ def written(s: Scalar) -> str:
                 assert_never(t)
 
     text = show_elem(shown(s))
-    return ", ".join((text, *(f"{name}: {c.type}" for c, name in names.items())))
+    return ", ".join((text, *(_column(name, c, called(c)) for c, name in names.items())))
+
+
+def _column(name: str, c: Col, called: str) -> str:
+    return f"{name} = {called}: {c.type}" if called else f"{name}: {c.type}"
 
 
 def fulfils(conditions: Sequence[Scalar], rows: Binding) -> bool:

@@ -1,7 +1,7 @@
 """Trigger programs as plans: the products that build each map, those of its statements, and the indexes they need."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import evolve, field, frozen
@@ -12,13 +12,16 @@ from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, generations, in_turn
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.reserved import is_shared
+from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 from ripplenest.plan.ranking import Ranked, ranked
+from ripplenest.shred.contexts import stored_rows
 
 Index = tuple[int, ...]
+Names = Mapping[str, tuple[str, ...]]  # of the columns of tables
 
 
 @frozen
@@ -169,6 +172,14 @@ class Plan:
         return frozenset(m.name for m in self.maps if is_shared(m.name))
 
     @cached_property
+    def columns(self) -> Names:
+        """What users call the columns of stored parts, and the parameters of labels in domains."""
+        stored = (pair for p in self.programs for pair in stored_rows(p.relations, p.keys).items())
+        parts = {name: _called_columns(row, f"{part(name)}.") for name, row in stored}
+        maps = (m for p in self.programs for m in p.of_kind(MapKind.DOMAIN))
+        return parts | {m.name: _called_columns(m.row, "") for m in maps}
+
+    @cached_property
     def turns(self) -> dict[str, int]:
         """The order in which they take turns: each part, by name, and then each map that passes on. It is that of each
         program."""
@@ -264,6 +275,10 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     trees = tuple(tuple(_products([c], row) for c in splits) for splits in m.trees)
     known = PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called, trees)
     return evolve(known, view=program.view)
+
+
+def _called_columns(row: Type, table: str) -> tuple[str, ...]:
+    return tuple(table + path(c.path.removeprefix(".").removeprefix("row.")) for c in columns(row))
 
 
 def _called(m: Map, program: TriggerProgram) -> Called | None:

@@ -161,6 +161,14 @@ def sources_of(s: Scalar) -> frozenset[int]:
     return frozenset(c.source for c in cols(s))
 
 
+def within(s: Scalar) -> Iterator[Scalar]:
+    """A scalar and all that it is made of."""
+    yield s
+    if isinstance(s, Op):
+        for a in s.args:
+            yield from within(a)
+
+
 def cols(s: Scalar) -> Iterator[Col]:
     """Every column that a scalar reads."""
     match s:

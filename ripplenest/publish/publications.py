@@ -15,7 +15,7 @@ from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import RipplenestError, StateError, UnknownView
 from ripplenest.publish import Published, Target, check_target, look, publish
 from ripplenest.reading.touched import wanted_keys
-from ripplenest.state.notes import meta_key, named, note
+from ripplenest.state.notes import QUIET, meta_key, named, note
 from ripplenest.state.state import State
 from ripplenest.state.views import Kept
 from ripplenest.store.snapshot import Snapshot
@@ -134,7 +134,14 @@ class Publications:
         there = [n for n in shown if n is not None]
         if len(there) < len(shown):
             return "is not published: there is no table"
-        return "" if min(there) >= snapshot.version else f"is not published: the table shows version {min(there)}"
+        return "" if self._is_same(min(there)) else f"is not published: the table shows version {min(there)}"
+
+    def _is_same(self, version: int) -> bool:
+        """Whether what came behind ``version`` changed no row."""
+        now = self.state.store.snapshot()
+        return version >= now.oldest and all(
+            now.note(v).get("kind") in QUIET for v in range(now.version, version, -1)
+        )
 
     def _publish(
         self, target: Target, snapshot: Snapshot, rebuild: bool = False, adopt: bool = False

@@ -273,7 +273,8 @@ class Declared:
         for name, row in query.relations:
             if name not in self.relations:
                 what = "the view reads a relation that is not declared"
-                raise UnknownRelation(what, where=f"view {query.name}", got=name, possible=self.relations)
+                possible = [f"relation({name!r}, ...) first", *self.relations]
+                raise UnknownRelation(what, where=f"view {query.name}", got=name, possible=possible)
             declared = self.relations[name].row
             if declared != row:
                 raise other_rows(query.name, name, declared, row)

@@ -11,6 +11,8 @@ Kind = Literal[
     "relation", "load", "create", "batch", "rollback", "track", "publish", "unpublish", "compact",
     "rebuild", "replace", "drop", "alter", "index",
 ]  # fmt: skip
+# Versions of these kinds have the rows that were there before.
+QUIET: frozenset[Kind] = frozenset({"relation", "create", "drop", "track", "publish", "unpublish", "compact", "index"})
 # relation, view: how it is declared. unfolded: a relation's bags that are arrays no longer. behind: the last version
 # that a waiting view shows. past: what a view showed before it was dropped or defined anew. was: how a relation was
 # declared until it was dropped. publish: a target.

@@ -81,6 +81,8 @@ class Disk:
         """Make the folder for its owner alone, and its name durable, up to where its file system is mounted, which was
         there before. Raises StateError when the file system refuses."""
         with refusals(self.folder):
+            if self.folder.is_file():
+                raise StateError("a file, and no folder of a state", where=str(self.folder), possible=["a folder"])
             missing = [p for p in (self.folder, *self.folder.parents) if not p.is_dir()]
             for path in reversed(missing):
                 self.step("folder", str(path))

@@ -163,6 +163,8 @@ class Entry:
                 return f"batch {self.source}:{self.seq}{how}"
             case "rollback":
                 return f"rollback to {self.note.get('to')}"
+            case "alter":
+                return f"alter {self.note.get('name')}: {self.note.get('what')}"  # rename year to day
         return f"{kind} {self.note.get('name', '')}".strip()
 
 

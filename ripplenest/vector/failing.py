@@ -17,18 +17,20 @@ def check(binding: Binding, scalars: Sequence[Scalar], found: Sequence[Column], 
     for s, c in zip(scalars, found, strict=True):
         failure = c.failed if c.failed is None or rows is None else c.failed.within(rows)
         if failure is not None:
-            raise EvaluationError(failure.why, got=_asked(binding, s, failure))
+            error, inner = EvaluationError(failure.why), _asked(binding, s, failure)
+            error.got, error.about = written(inner), inner
+            raise error
 
 
-def _asked(binding: Binding, s: Scalar, failure: Failed) -> str:
+def _asked(binding: Binding, s: Scalar, failure: Failed) -> Scalar:
     """The innermost function that has no value in the first combination."""
     one = np.zeros(len(binding), np.bool_)
     one[np.flatnonzero(failure.rows)[0]] = True
     return _innermost(binding.where(one), s)
 
 
-def _innermost(one: Binding, s: Scalar) -> str:
+def _innermost(one: Binding, s: Scalar) -> Scalar:
     assert isinstance(s, Op), "columns and constants have values"
     found = [one.value(a) for a in s.args]
     inner = next((a for a, c in zip(s.args, found, strict=True) if c.failed is not None), None)
-    return written(s) if inner is None else _innermost(one, inner)
+    return s if inner is None else _innermost(one, inner)

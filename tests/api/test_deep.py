@@ -258,6 +258,7 @@ def test_labels_that_are_not(db):
 def test_addresses_that_fit_nothing(db):
     with db.batch() as b:
         ann = b.at("C", custkey=7)
+        one = ann.orders.at(orderkey=11)
         bad = [{"orderkey": 1, "items": [{"part": 1, "qty": 2}]}]
         for error, shown, use in [
             (errors.UnknownRelation, ("X", "possible C, M"), lambda: b.at("X", a=1)),
@@ -266,8 +267,10 @@ def test_addresses_that_fit_nothing(db):
             (errors.UnknownName, ("C: rows are addressed", "orders"), lambda: b.at("C", orders=[])),
             (errors.WrongValue, ("C.custkey", "long", "str"), lambda: b.at("C", custkey="7")),
             (errors.UnknownName, ("C: there is no such field", "order\n", "custkey, name, orders"), lambda: ann.order),
-            (errors.UnknownName, ("no such field", "insert"), lambda: ann.insert([])),
-            (errors.TypeMismatch, ("C.name", "a bag"), lambda: ann.name),
+            (errors.UnknownName, ("C: rows that", "insert\n", 'b.upsert("C", [...])'), lambda: ann.insert([])),
+            (errors.UnknownName, ("rows that", 'custkey=...).orders.delete([...])'), lambda: one.delete([])),
+            (errors.TypeMismatch, ("C.name", "a bag", 'b.at("C", custkey=...).set(name=...)'), lambda: ann.name),
+            (errors.UnknownName, ("base fields", "orders\n", "orders.insert([...])"), lambda: ann.set(orders=[])),
             (errors.UnknownName, ("C.orders: a bag has rows to choose", "at_all"), lambda: ann.orders.items),
             (errors.UnknownName, ("C.orders", "items", "orderkey"), lambda: ann.orders.at(items=1)),
             (errors.WrongColumns, ("insert C.orders: rows[0].items[0]", "tags"), lambda: ann.orders.insert(bad)),
@@ -286,7 +289,7 @@ def test_addresses_that_fit_nothing(db):
     with db.batch() as b:
         b.at_all("C", name="nobody").orders.insert([order(1)])
     assert b.report.rows_in == {}
-    with refused(db, errors.Ambiguous, "C: several rows", "2 rows"), db.batch() as b:
+    with refused(db, errors.Ambiguous, "C: several rows", "2 rows", "at_all(name=...)"), db.batch() as b:
         b.insert("C", [customer(1, "Ann", [])])
         b.at("C", name="Ann").orders.insert([order(1)])
     with db.batch() as b:

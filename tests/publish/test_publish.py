@@ -602,3 +602,28 @@ def test_what_not_published_says_is_safe(folder):
         assert list(caught.value.possible) == ["catch_up()", "the next batch", "opening the state again"]
         (folder / "t").unlink()
         assert db.catch_up()[0].changed and db.relation("C").count() == 3
+
+
+def test_other_definitions_leave_nothing_behind(folder):
+    """Versions that change no row need no publication; one that does is told as before, also behind such ones."""
+    with opened(folder / "state") as db:
+        db.create(customers)
+        db.publish("customers", folder / "table")
+        db.relation("N", Movie, key="name")
+        db.create(related)
+        db.drop("related")
+        db.track("customers")
+        assert db.behind() == ()
+    with rn.open(folder / "state", catch_up=False) as db:
+        moved = folder / "away"
+        (folder / "table").rename(moved)
+        with pytest.raises(NotPublished), db.batch() as b:
+            (folder / "table").write_text("no folder")
+            b.insert("C", [ANN])
+        (folder / "table").unlink()
+        moved.rename(folder / "table")
+        db.create(related)
+        (behind,) = db.behind()
+        assert "the table shows version" in behind
+        db.catch_up()
+        assert db.behind() == ()

@@ -5,13 +5,14 @@
 
 import ast
 from collections.abc import Sequence
+from typing import Any, get_args, get_origin
 
 from ripplenest.nrc.errors import Unsupported
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, enclose, fit
-from ripplenest.nrc.surface.records import annotation_type
+from ripplenest.nrc.surface.records import BAGS, annotation_type
 from ripplenest.nrc.syntax import LetVar, Rel
 
 
@@ -62,8 +63,11 @@ def _assign(targets: Sequence[ast.expr], value: Reading, scope: Scope, binds: li
 
 
 def _declared(annotation: ast.expr, value: Reading, scope: Scope) -> Reading:
-    """``x: Bag[str] = []``: the value, checked against the annotation."""
+    """``x: Bag[str] = []``: the value, checked against the annotation; ``Any`` and ``list[Any]``, which type checkers
+    are told, say nothing."""
     hint = _annotation(annotation, scope)
+    if hint is Any or (get_origin(hint) in BAGS and get_args(hint) == (Any,)):
+        return value
     return fit(value, annotation_type(hint, ""), "the value")
 
 

@@ -212,13 +212,18 @@ def _beside(reading: Reading, neighbour: Element | None) -> Reading:
 
 
 def _dict(keys: Sequence[ast.expr | None], values: Sequence[ast.expr], scope: Scope) -> Element:
-    """⟨key: value, …⟩; ``**row`` adds the fields of a row. A later field replaces an earlier one, in its place."""
+    """⟨key: value, …⟩; ``**row`` adds the fields of a row. A later field replaces one of those, in its place."""
     fields: dict[str, Element] = {}
+    written = set[str]()
     for key, value in zip(keys, values, strict=True):
         match key:
             case None:
                 fields |= _spread(value, scope)
             case ast.Constant(str() as name):
+                if name in written:
+                    with scope.located(key):
+                        raise Unsupported("a record has each field once", got=name)
+                written.add(name)
                 fields[name] = _field(name, value, scope)
             case _:
                 with scope.located(key):

@@ -1,0 +1,114 @@
+"""What programs write in the words of other libraries: the error says how it is called here, and nothing changes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.shop import ANN, BOB, Customer, customers, opened
+from support.states import refused, unchanged
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+
+@pytest.fixture
+def db(folder):
+    with opened(folder / "state") as db:
+        db.load("C", [ANN, BOB])
+        db.create(customers)
+        yield db
+
+
+def batch(db: rn.Database, use: Any) -> None:
+    with db.batch() as b:
+        use(b)
+
+
+CALLS = {
+    "insert": (lambda db: db.insert("C", []), 'b.insert("...", ...)'),
+    "commit": (lambda db: db.commit(), "with db.batch() as b"),
+    "a typo": (lambda db: db.roll_back(1), "possible rollback"),
+    "of a relation": (lambda db: db.relation("C").insert([]), "with db.batch() as b"),
+    "of a view": (lambda db: db.view("customers").head(), "limit(10)"),
+    "anything": (lambda db: db.view("customers").xyz, "to_arrow"),
+    "update": (lambda db: batch(db, lambda b: b.update("C", [])), ".set(field=...)"),
+    "set": (lambda db: batch(db, lambda b: b.set("C", name="x")), 'b.at("...", key=...)'),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_a_name_that_there_is_not(db: Any, what: str) -> None:
+    use, shown = CALLS[what]
+    with refused(db, errors.UnknownMember, "has no such name", shown):
+        use(db)
+    assert not hasattr(db, "insert") and not hasattr(db.view("customers"), "head")
+
+
+def test_rows_that_go_by_their_key(folder):
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("C", Customer, key="custkey")
+        db.load("C", [ANN])
+        with refused(db, errors.WrongColumns, "missing fields", 'or b.delete_key("C", custkey=...)'):
+            batch(db, lambda b: b.delete("C", [{"custkey": 7}]))
+        with refused(db, errors.UnknownKey, "named", "custkey=..."):
+            batch(db, lambda b: b.delete_key("C", 7))
+        with refused(db, errors.RowNotThere, "discard_key"):
+            batch(db, lambda b: b.delete_key("C", custkey=9))
+        with refused(db, errors.WrongColumns, "missing fields name; extra fields nam"):
+            batch(db, lambda b: b.insert("C", pa.table({"custkey": [1], "nam": ["x"], "orders": [[]]})))
+
+
+def test_what_has_no_value_is_named(folder):
+    """The function, and the columns that it reads, of every part; the same by rows and by columns, and in a build."""
+
+    @rn.view
+    def shares(C: Bag[Customer]):
+        return [{"shares": [[i.part % (i.qty - c.custkey) for i in o.items] for o in c.orders]} for c in C]
+
+    one = {"custkey": 2, "name": "Eve", "orders": [{"orderkey": 1, "items": [{"part": 1, "qty": 2, "tags": []}]}]}
+    items = "C.orders.items"
+    shown = "x1 mod (x2 - x3)", f"x1 = {items}.part: long", f"x2 = {items}.qty: long", "x3 = c.custkey: long"
+    with opened(folder / "state") as db:
+        db.load("C", [ANN])
+        db.create(shares)
+        for more in (0, 300):
+            rows = [one, *({**one, "custkey": 100 + i} for i in range(more))]
+            with refused(db, errors.EvaluationError, "view shares: division by zero", *shown), db.batch() as b:
+                b.insert("C", rows)
+        db.drop("shares")
+        with db.batch() as b:
+            b.insert("C", [one])
+        with unchanged(db), pytest.raises(errors.EvaluationError, match=r"x2 = C\.orders\.items\.qty"):
+            db.create(shares)
+
+
+def test_a_file_is_no_state(folder):
+    (folder / "program.py").write_text("")
+    with pytest.raises(errors.StateError, match="a file, and no folder of a state"):
+        rn.open(folder / "program.py")
+
+
+def test_records_of_other_decorators():
+    class Plain:
+        k: int
+
+    @dataclass
+    class Data:
+        k: int
+
+    for cls, shown in ((Plain, "@record above class"), (Data, "instead of @dataclass")):
+
+        def rows(R: Any) -> Any:
+            return R
+
+        rows.__annotations__["R"] = Bag[cls]
+        with pytest.raises(errors.Unsupported, match=shown):
+            rn.view(rows)
+
+
+def test_what_history_says_of_a_change_of_fields(db: Any) -> None:
+    db.relation("C").rename("name", "called")
+    db.relation("C").add("note", str, "")
+    said = [e.what for e in db.history(4) if e.note["kind"] == "alter"]
+    assert said == ["alter C: add note", "alter C: rename name to called"]
