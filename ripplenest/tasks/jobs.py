@@ -12,6 +12,8 @@ stands in a thread of its own: rows are handed on to it, and answered at once.
 """
 
 import json
+import re
+import sys
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -40,7 +42,7 @@ Columns = Iterator[tuple[pa.Array, ...]]
 AHEAD = 4  # batches that are handed on before they are asked for
 UNSEEN = "null"  # what a task says that does not see the folder
 WELL, WRONG = "+", "-"  # what comes before an answer, and before an error
-MISSING = "No module named 'ripplenest"
+MISSING = re.compile(r"No module named '(ripplenest|pyarrow|numpy|attrs?)\b")
 
 
 class OnRows:
@@ -271,11 +273,16 @@ def _without_us() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        if MISSING not in str(error):
+        missing = MISSING.search(str(error))
+        if missing is None:
             raise
         raise EnvironmentProblem(
-            "the workers of Spark do not have this package",
+            "the workers of Spark do not have this package, or what it needs",
             where="spark",
             wanted="ripplenest in the Python of each worker",
-            possible=["pip install ripplenest on each", "load(name, df.toArrow())"],
+            got=f"a Python without {missing[1]}",
+            possible=[
+                f"PYSPARK_PYTHON={sys.executable} in the environment before Spark starts, if that has it",
+                "pip install ripplenest on each", "load(name, df.toArrow())",
+            ],
         ) from error

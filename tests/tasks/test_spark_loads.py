@@ -1,5 +1,6 @@
 """Loads of DataFrames by tasks of Spark: what ``test_shared_loads.py`` asks of jobs that are played."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,9 @@ def test_workers_without_this_package() -> None:
     with pytest.raises(EnvironmentProblem, match="do not have this package") as told, jobs._without_us():
         raise PythonException("ModuleNotFoundError: No module named 'ripplenest'")
     assert "df.toArrow()" in str(told.value)
+    with pytest.raises(EnvironmentProblem, match="a Python without pyarrow") as told, jobs._without_us():
+        raise PythonException("ModuleNotFoundError: No module named 'pyarrow.compute'")
+    assert f"PYSPARK_PYTHON={sys.executable}" in str(told.value)
     with pytest.raises(PythonException, match="somebody_elses"), jobs._without_us():
         raise PythonException("ModuleNotFoundError: No module named 'somebody_elses'")
 
