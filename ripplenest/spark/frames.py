@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_, mul
-from typing import assert_never
+from typing import Literal, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -234,7 +234,15 @@ def scalar(s: Scalar, completed: Mapping[int, Sequence[Column]] | None = None) -
             return F.col(f"s{source}.c{number}") if own is None else own[number]
         case Const(value, t):
             return literal(value, t)
+        case Op("eq" | "same" | "ne" as fn, (Col() as a, b)) if a == b:
+            return _itself(fn, scalar(a, completed))
         case Op(fn, args, t):
             return column(fn, [scalar(a, completed) for a in args], [a.type for a in args], t)
         case _:
             assert_never(s)
+
+
+def _itself(fn: Literal["eq", "same", "ne"], own: Column) -> Column:
+    """A column compared with itself. Spark is not asked: in a join of a table with itself it takes ``s1.c = s1.c`` for
+    ``s0.c = s1.c`` (spark.sql.selfJoinAutoResolveAmbiguity)."""
+    return F.lit(True) if fn == "same" else F.when(own.isNotNull(), F.lit(fn == "eq"))

@@ -237,3 +237,26 @@ def test_what_spark_was_given_is_let_go(spark: SparkSession) -> None:
         assert used() - before < 200
     finally:
         gc.enable()
+
+
+def test_a_column_compared_with_itself(spark: SparkSession) -> None:
+    """In joins of a table with itself, of two and of three, by any condition that says something of a column alone:
+    Spark takes ``s1.c = s1.c`` in such a join for ``s0.c = s1.c``."""
+    maybe = Base("long", True)
+    rows = Rows.of_counts((LONG, maybe), {(1, 5): 1, (1, 6): 2, (1, None): 1, (2, 6): 1, (2, 7): -1})
+    tasks, targets = [], []
+    for many in (2, 3):
+        sources = (Source("R", At.OLD, (LONG, maybe)),) * many
+        keys = [Op("eq", (Col(i, 0, LONG), Col(0, 0, LONG)), BOOL) for i in range(1, many)]
+        for source in range(many):
+            own: Scalar = Col(source, 1, maybe)
+            for fn in ("eq", "same", "ne"):
+                it = Op(fn, (own, own), BOOL)
+                nothing = Op("is_null", (it,), BOOL)
+                for i, asked in enumerate((it, Op("not", (it,), BOOL), nothing, Op("or", (it, nothing), BOOL))):
+                    name = f"{many} {source} {fn} {i}"
+                    head = tuple(Col(n, 1, maybe) for n in range(many))
+                    tasks.append(Task(name, product(sources, (*keys, asked), head), (rows,) * many))
+                    targets.append(made(name, (maybe,) * many))
+    found = same(spark, tasks, targets)
+    assert sum(map(bool, found.values())) > len(tasks) / 2

@@ -298,7 +298,7 @@ class FullDisk(Disk):
 
 def test_what_the_file_system_refuses_is_a_state_error(store, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StateError, match="File exists"):
+    with pytest.raises(StateError, match="a file, and no folder of a state"):
         Store.open(tmp_path / "file")
     shutil.rmtree(tmp_path / "state" / "segments")
     with pytest.raises(StateError, match="segments"):
