@@ -26,6 +26,7 @@ def cycle(c: Choices, size: int) -> tuple[list[tuple[str, Rel]], list[Elem]]:
         same(c, path(one, "c"), path(other, "c")),
         Call("lt", (path(one, "c"), path(other, "b"))),
         Call("eq", (path(one, "c"), Lit(HUB, LONG))),
+        same(c, path(third, "b"), path(third, "b")),  # which is not NULL, and says nothing of another table
     )
     return generators, [*conditions, *(t for i, t in enumerate(more) if c.one_in(2 + i))]
 
