@@ -279,9 +279,9 @@ def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
     conditions: dict[Elem, None] = {}
     for cond in (*c.conditions, *(_not_0(t, types) for t in times if not isinstance(t, Lit))):
         conditions.update(dict.fromkeys(conjuncts(cond)))
-    if any((isinstance(t, Lit) and t.value is not True) or of_another_site(t, types) for t in conditions):
+    if any((isinstance(t, Lit) and t.value is not True) or never_true(t, types) for t in conditions):
         return None
-    asked = tuple(t for t in conditions if t != TRUE and not _is_of_its_site(t, types))
+    asked = tuple(t for t in conditions if t != TRUE and not _always_true(t, types))
     return evolve(c, conditions=asked, times=times)
 
 
@@ -292,22 +292,39 @@ def _not_0(t: Elem, types: Mapping[str, Type]) -> Elem:
     return Call("ne", (t, Lit(0, kind)))
 
 
-def of_another_site(t: Elem, types: Mapping[str, Type]) -> bool:
-    """l ∈ ι for a label that cannot have been made there: by its type, so for no row."""
+def never_true(t: Elem, types: Mapping[str, Type]) -> bool:
+    """Whether a question about a label is true of no row by its type: l ∈ ι for one that cannot have been made there,
+    l is null for one that never is."""
     match t:
         case IsSite(label, site):
             found = elem_type(label, types)
             return isinstance(found, Label) and found.site(site) is None
+        case Call("is_null", (label,)):
+            return _is_null(label, types) is False
+        case Call("not", (Call("is_null", (label,)),)):
+            return _is_null(label, types) is True
     return False
 
 
-def _is_of_its_site(t: Elem, types: Mapping[str, Type]) -> bool:
-    """l ∈ ι for a label that can have been made nowhere else."""
+def _always_true(t: Elem, types: Mapping[str, Type]) -> bool:
+    """Whether it is true of every row by the type of the label: l ∈ ι for one that can have been made nowhere else."""
     match t:
         case IsSite(label, site):
             found = elem_type(label, types)
             return isinstance(found, Label) and found.only(site)
+        case Call("is_null", (label,)):
+            return _is_null(label, types) is True
+        case Call("not", (Call("is_null", (label,)),)):
+            return _is_null(label, types) is False
     return False
+
+
+def _is_null(t: Elem, types: Mapping[str, Type]) -> bool | None:
+    """Whether a label is NULL, as far as its type says: the one that was made nowhere is, and others may not be."""
+    found = elem_type(t, types)
+    if not isinstance(found, Label):
+        return None
+    return False if not found.nullable else None if found.sites else True
 
 
 def failing(t: Elem, types: Mapping[str, Type]) -> Iterator[str]:

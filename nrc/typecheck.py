@@ -46,7 +46,21 @@ from ripplenest.nrc.syntax import (
     Var,
     Weigh,
 )
-from ripplenest.nrc.types import UNIT, Bag, Base, Dict, Label, Record, Site, Type, is_flat, is_plain, join, nullable
+from ripplenest.nrc.types import (
+    BOOL,
+    UNIT,
+    Bag,
+    Base,
+    Dict,
+    Label,
+    Record,
+    Site,
+    Type,
+    is_flat,
+    is_plain,
+    join,
+    nullable,
+)
 from ripplenest.nrc.values import INT_BITS
 
 Context = Mapping[str, Type]
@@ -61,6 +75,8 @@ def elem_type(t: Elem, pi: Context) -> Type:
             return _field(elem_type(of, pi), name)
         case Lit(value, base):
             return nullable(base, True) if value is None else base
+        case Call("is_null", (a,)) if isinstance(elem_type(a, pi), Bag | Label):
+            return BOOL                             # what an inner bag is shredded to is NULL where the bag is
         case Call(fn, args):
             return result_type(fn, [_base(elem_type(a, pi), fn) for a in args])
         case Tuple(fields):

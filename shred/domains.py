@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from ripplenest.nrc.equations import place_asked
-from ripplenest.nrc.normal import Comprehension, is_total, of_another_site
+from ripplenest.nrc.normal import Comprehension, is_total, never_true
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple
 from ripplenest.nrc.types import Label, Record, Site, Type
@@ -66,7 +66,7 @@ def labels_made(c: Comprehension, row: Elem, row_type: Type, site: Site) -> Iter
     c = evolve(c, weight=abs(c.weight), times=())
     for label, kind in label_leaves(row, row_type):
         made_there = IsSite(label, site.name)
-        if kind.site(site.name) is None or of_another_site(made_there, c.variables()):
+        if kind.site(site.name) is None or never_true(made_there, c.variables()):
             continue
         head = Tuple(tuple((p, simplify_elem(OutL(label, site, p))) for p, _ in site.params))
         if isinstance(label, InL):

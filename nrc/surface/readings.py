@@ -30,7 +30,7 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.types import Bag, Base, Record, Type, join
+from ripplenest.nrc.types import BOOL, Bag, Base, Record, Type, join
 from ripplenest.nrc.walk import Names, nodes
 
 
@@ -158,6 +158,13 @@ def untyped(reading: Untyped) -> Unsupported:
 
 def is_bag(reading: Reading) -> bool:
     return isinstance(reading, BagTerm) or (isinstance(reading, Element) and isinstance(reading.type, Bag))
+
+
+def null_bag(reading: Reading) -> Element | None:
+    """Whether an inner bag is NULL; None for all else, bags that a view makes among them, which never are."""
+    if isinstance(reading, Element) and isinstance(reading.type, Bag):
+        return Element(Call("is_null", (reading.elem,)), BOOL, reading.binds)
+    return None
 
 
 def as_bag(reading: Reading) -> BagTerm:

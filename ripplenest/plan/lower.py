@@ -5,6 +5,7 @@ said in columns here.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import assert_never
 
 from attrs import frozen
@@ -113,6 +114,8 @@ def _elem(t: Elem, env: Mapping[str, Lowered]) -> Lowered:
             return dict(record.fields)[name]
         case Lit(value, base):
             return Const(value, nullable_base(base) if value is None else base)
+        case Call("is_null", (a,)) if isinstance(found := _elem(a, env), LabelOf):
+            return _is_null(found)
         case Call(fn, args):
             scalars = tuple(_scalar(_elem(a, env)) for a in args)
             return Op(fn, scalars, result_type(fn, [s.type for s in scalars]))
@@ -160,6 +163,14 @@ def _is_site(label: LabelOf, site: str) -> Scalar:
             return Op("not", (Op("is_null", (label.leaves[column],), BOOL),), BOOL)
         case _:
             assert_never(own.mark)
+
+
+def _is_null(label: LabelOf) -> Scalar:
+    """Whether the label was made nowhere."""
+    made = [_is_site(label, s.site.name) for s in site_columns(label.type)]
+    if any(isinstance(s, Const) and s.value is True for s in made):
+        return Const(False, BOOL)
+    return Op("not", (reduce(lambda a, b: Op("or", (a, b), BOOL), made),), BOOL) if made else Const(True, BOOL)
 
 
 def _columns_of(label: LabelOf, site: str) -> SiteColumns | None:

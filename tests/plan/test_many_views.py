@@ -106,7 +106,7 @@ def views(c: Choices, schema: Schema) -> list[Expr]:
     ("together", "at_once", "memory"),
     [(joins.TOGETHER, MANY, DEFAULT), (12, MANY, DEFAULT), (1, 2, 1 << 10), (joins.TOGETHER, 3, DEFAULT)],
 )
-@law(examples=many(5, 25))
+@law(examples=many(6, 25))
 def test_views_kept_fresh_together_are_those_kept_fresh_alone(
     together: int, at_once: int, memory: int, c: Choices
 ) -> None:

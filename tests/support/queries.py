@@ -384,6 +384,10 @@ class Queries:
         if not paths:
             return Lit(self.c.pick((True, True, True, None, False)), Base("bool", True))
         choice = self.c.number(12)
+        bags = [path for path, t in scope.paths() if isinstance(t, Bag)] if choice == 5 else []
+        if bags:
+            null = Call("is_null", (self.c.pick(bags),))
+            return self.c.pick((Call("not", (null,)), null))
         if depth > 0 and choice >= 7:
             if choice == 7:
                 return Call("not", (self.condition(scope, depth - 1),))

@@ -25,6 +25,7 @@ from ripplenest.nrc.surface.readings import (
     describe,
     is_bag,
     merge,
+    null_bag,
     project,
     untyped,
 )
@@ -191,7 +192,7 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
     is_null = settle(right) == Untyped("None")
     match op:
         case ast.Is() | ast.IsNot() if is_null:
-            test = apply("is_null", [left])
+            test = null_bag(left) or apply("is_null", [left])
             return test if isinstance(op, ast.Is) else apply("not", [test])
         case ast.Is() | ast.IsNot():
             raise hints.unsupported("`is` between values", "`==`, or `is None`")

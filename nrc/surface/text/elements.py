@@ -15,7 +15,7 @@ from lark import Token
 from ripplenest.nrc.errors import ParseError, TypeMismatch, WrongValue
 from ripplenest.nrc.scalars import OPERATORS, SCALARS, result_type
 from ripplenest.nrc.surface.python.scalars import apply, fold
-from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, merge
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, merge, null_bag
 from ripplenest.nrc.surface.text.advice import no_function, unknown
 from ripplenest.nrc.surface.text.aggregates import NAMES
 from ripplenest.nrc.surface.text.environment import Environment
@@ -199,7 +199,7 @@ def negative(reading: Reading) -> Element:
 def is_test(operand: Reading, negated: bool, null: bool) -> Element:
     """x is null, x is true; with ``not``, their negations."""
     word = "null" if null else "true"
-    test = operate(f"is_{word}", [operand], f"is {word}")
+    test = (null_bag(operand) if null else None) or operate(f"is_{word}", [operand], f"is {word}")
     return exactly("not", [test]) if negated else test
 
 

@@ -1,0 +1,128 @@
+"""Inner bags that are NULL, which are no empty ones: a view can ask, at every depth, on every surface and engine."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+from ripplenest.nrc.pretty import show
+
+
+@rn.record
+class Item:
+    n: int
+    tags: list[str] | None
+
+
+@rn.record
+class Box:
+    k: int
+    xs: list[int] | None
+    items: Bag[Item] | None
+
+
+@rn.view
+def inside(B: Bag[Box]):
+    return [
+        {"k": b.k, "none": b.xs is None, "own": b.items,
+         "items": [{"n": i.n, "none": i.tags is None, "b": b.k if b.items is not None else None}
+                   for i in b.items if i.tags is not None or b.xs is None]}
+        for b in B
+    ]  # fmt: skip
+
+
+@rn.view
+def grouped(B: Bag[Box]):
+    return [{"none": none, "n": len(bs)} for none, bs in rn.group_by(B, lambda b: b.items is None)]
+
+
+@rn.view
+def over(B: Bag[Box]):
+    """Of rows of another view: what passes on is NULL where it was, and what a view makes never is."""
+    return [{"k": r["k"], "own": r["own"] is None, "made": r["items"] is None} for r in inside(B)]
+
+
+@rn.view
+def beside(B: Bag[Box]):
+    """Who has no partner is beside a row of NULLs with empty bags."""
+    return [{"k": a.k, "b": b.k, "none": b.xs is None} for a, b in rn.left_join(B, B, lambda a, b: a.k == b.k + 1)]
+
+
+VIEWS = (inside, grouped, over, beside)
+NONE = {"k": 1, "xs": None, "items": None}
+SOME = {"k": 2, "xs": [], "items": [{"n": 1, "tags": None}, {"n": 2, "tags": ["a"]}]}
+EMPTY = {"k": 3, "xs": [1], "items": []}
+
+
+def kept(db: rn.Database) -> None:
+    """Bags become NULL and come back; each view is what it is of the rows, whenever it was made."""
+    db.load("B", [NONE])
+    for view in VIEWS[::2]:
+        db.create(view)
+    with db.batch() as b:
+        b.insert("B", [SOME, EMPTY])
+    for view in VIEWS[1::2]:
+        db.create(view)
+    steps: list[list[dict[str, Any]]] = [
+        [{**NONE, "xs": [5]}, {**EMPTY, "items": None}],
+        [{**NONE, "items": []}, {**SOME, "items": [{"n": 1, "tags": []}]}],
+        [NONE, SOME, EMPTY],
+    ]
+    now = {row["k"]: row for row in (NONE, SOME, EMPTY)}
+    for step in steps:
+        with db.batch(policy="incremental") as b:
+            b.upsert("B", step)
+        now |= {row["k"]: row for row in step}
+        for view in VIEWS:
+            assert db.view(view.name).rows() == view([*now.values()]), view.name
+    assert db.verify(deep=True).ok
+
+
+@pytest.mark.parametrize("immutable", [(), ("xs", "items")])
+def test_here(folder, immutable: tuple[str, ...]) -> None:
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("B", Box, key="k", immutable=immutable)
+        kept(db)
+
+
+def test_on_spark(folder, spark: SparkSession) -> None:
+    with rn.open(folder / "state", spark=spark, engine="spark") as db:
+        db.relation("B", Box, key="k")
+        kept(db)
+        found = {row["k"]: row["none"] for row in db.view("inside").nested().collect()}
+        assert found == {1: True, 2: False, 3: False}
+
+
+def test_in_text(folder) -> None:
+    text = """
+    relation B : Bag(⟨k: long, xs: Bag(long)?, items: Bag(⟨n: long, tags: Bag(string)?⟩)?⟩) key k
+    view none = [ {k: b.k, none: b.xs is null, n: count(1 | i in b.items, i.tags is not null)} | b in B ]
+    """
+    program = rn.parse(text, "boxes")
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation(program.relation("B"))
+        db.load("B", [NONE, SOME, EMPTY])
+        rows = db.create(program.view("none")).rows()
+    wanted = [(1, True, 0), (2, False, 1), (3, False, 0)]
+    assert rows == [dict(zip(("k", "none", "n"), row, strict=True)) for row in wanted]
+    body = program.view("none").query.body
+    (again,) = rn.parse(f"{text.partition('view')[0]} view again = {show(body)}", "again").views
+    assert again.query.body == body and "is null" in show(body)
+
+
+def test_other_questions_are_refused() -> None:
+    """A bag that a view makes is never NULL, and no function takes one."""
+    with pytest.raises(errors.TypeMismatch, match="base values only"):
+
+        @rn.view
+        def made(B: Bag[Box]):
+            more = [x + 1 for b in B for x in b.xs]
+            return [{"k": b.k} for b in B if more is None]
+
+    with pytest.raises(errors.TypeMismatch, match="base values only"):
+
+        @rn.view
+        def both(B: Bag[Box]):
+            return [{"k": rn.coalesce(b.xs, [])} for b in B]
