@@ -20,6 +20,7 @@ from ripplenest.nrc.syntax import (
     For,
     Let,
     LetVar,
+    Lit,
     Plus,
     Pred,
     Proj,
@@ -30,7 +31,7 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.types import BOOL, Bag, Base, Record, Type, join
+from ripplenest.nrc.types import BOOL, Bag, Base, Label, Record, Type, join
 from ripplenest.nrc.walk import Names, nodes
 
 
@@ -161,8 +162,9 @@ def is_bag(reading: Reading) -> bool:
 
 
 def null_bag(reading: Reading) -> Element | None:
-    """Whether an inner bag is NULL; None for all else, bags that a view makes among them, which never are."""
-    if isinstance(reading, Element) and isinstance(reading.type, Bag):
+    """Whether an inner bag, or the label of one, is NULL; None for all else, bags that a view makes among them, which
+    never are."""
+    if isinstance(reading, Element) and isinstance(reading.type, Bag | Label):
         return Element(Call("is_null", (reading.elem,)), BOOL, reading.binds)
     return None
 
@@ -273,10 +275,12 @@ def same_type(wanted: Type, got: Type) -> bool:
 
 
 def fit(reading: Reading, wanted: Type, what: str) -> Reading:
-    """``reading``, checked against a declared type, from which ``[]`` takes its own. Raises TypeMismatch."""
+    """``reading``, checked against a declared type, from which ``[]`` and None take their own. Raises TypeMismatch."""
     match reading:
         case Untyped("[]") if isinstance(wanted, Bag):
             return BagTerm(Empty(wanted.row), Bag(wanted.row))
+        case Untyped("None") if isinstance(wanted, Base) and wanted.nullable:
+            return Element(Lit(None, wanted), wanted)
         case Untyped():
             raise untyped(reading)
         case Element(_, type_) | BagTerm(_, type_) if same_type(wanted, type_):

@@ -35,6 +35,10 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
     kinds: set[str] = {t.kind for t in types}
     if op in COMPARED:
         return _compared(kinds)
+    if op == "if" and types[1:2] != types[2:3]:
+        return f"both sides of one type, which {' and '.join(map(str, types[1:]))} are not: `str(x)`, `float(x)`"
+    if op == "to_string" and "double" in kinds:
+        return "`str(int(x))`, or a field of its own, made text by who reads it: engines write doubles in several ways"
     if op in COMPUTED and "bool" in kinds:
         return ONE_OR_NONE
     if op in COMPUTED and kinds & {"date", "timestamp"}:

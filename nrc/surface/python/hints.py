@@ -84,6 +84,8 @@ CALLS: dict[object, str] = {
     isinstance: "`x is None`; the types of all fields are known",
     print: "nothing; views have no side effects",
     pow: "`x * x`",
+    next: "`rn.top(1, xs, key=...)`, the first row, or `min(x.n for x in xs)`",
+    iter: "the bag itself; bags have no order",
     divmod: "`int(a / b)` and `a % b`",
     getattr: "`x.name`",
 }

@@ -378,7 +378,8 @@ def _date_part(of: Element, name: str) -> Element:
     parts = PARTS.get(of.type.kind, ()) if isinstance(of.type, Base) else ()
     if name in parts:
         return apply(name, [of])
-    possible = [f".{p}" for p in parts]
+    is_method = is_string(of) and name in (*METHODS, "replace", "strip")
+    possible = [f".{name}(...), which is called"] if is_method else [f".{p}" for p in parts]
     what = f"only records have fields, and this is none: .{name}"
     raise TypeMismatch(what, wanted="a record", got=of.type, possible=possible or None)
 
@@ -411,7 +412,7 @@ def _plain(reading: Reading) -> object:
             raise Unsupported("a date or a Decimal is made of constants", got=describe(reading), possible=possible)
 
 
-COMPARED = "a comparison, as in `x != 0` or `x is not None`"
+COMPARED = "a comparison, as in `x != 0` or `x is not None`; `a if x else b` is one of two values"
 OR_ELSE = f"{COMPARED}; `rn.coalesce(x, y)` is y where x is None"
 
 
