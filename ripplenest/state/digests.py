@@ -11,6 +11,7 @@ from ripplenest.state.report import Report
 from ripplenest.store.specs import Applied, Standing
 
 SPREAD = FORMS[0]
+DIGITS = 8  # of a digest, in messages
 
 
 def digest_of(operations: Sequence[Operation], form: Form = FORMS[0]) -> str:
@@ -51,8 +52,11 @@ def repeated(
     if applied is not None and not is_same(applied, digest, operations):
         what = "this batch was applied with other content"
         after = (seq if last is None else last) + 1
-        possible = ["the batch as it was, of rows as the relation had them then", f"{source}:{after}, the next"]
-        raise BatchConflict(what, where=where, wanted=applied.digest, got=digest, possible=possible)
+        possible = [
+            f"to retry it the same rows again, as the relation had them then (digest {applied.digest[:DIGITS]})",
+            f"for other rows the next batch, {source}:{after}",
+        ]
+        raise BatchConflict(what, where=where, got=f"rows of digest {digest[:DIGITS]}", possible=possible)
     if applied is None and last is not None and seq != last + 1:
         possible = [f"db.sources[{source!r}] + 1"]
         what = "batches of a source come one after another"

@@ -126,7 +126,7 @@ def test_sources_are_independent(db):
         pass
     with refused(db, errors.BatchGap, "batch b:99", "wanted   102"), db.batch("b", 99):
         pass
-    with refused(db, errors.BatchConflict, "batch a:1", "other content", "a:3, the next"), db.batch("a", 1) as b:
+    with refused(db, errors.BatchConflict, "batch a:1", "other content", "the next batch, a:3"), db.batch("a", 1) as b:
         b.insert("M", [movie("a1"), movie("a1")])
     with db.batch("a", 3) as b:
         b.insert("M", [movie("a3")])
