@@ -2,17 +2,16 @@
 
 ``Rows`` and ``Inner`` are what the user chains. They check every step against the row types and change nothing; an
 insert or a delete at the end makes one operation, whose bags are found when the batch runs (``intake/locate.py``).
-Rows that are chosen with nothing after them are a mistake: ``Chosen`` knows those, and the batch refuses them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import count
 from typing import Any, NoReturn
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from ripplenest.api.each import Asking, EachValue, asked_of, keys_given, plain, table_of
+from ripplenest.api.choices import Address, Chosen, Emit, fields_of, given
+from ripplenest.api.each import EachValue, keys_given, plain, table_of
 from ripplenest.data.rows import Row
 from ripplenest.errors import BatchMisuse, Immutable, NoKey, UnknownKey, UnknownLabel
 from ripplenest.intake.ingest import read_rows
@@ -26,96 +25,8 @@ from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Part, Relation, key_type
 from ripplenest.shred.places import child_path
 
-Emit = Callable[[Deep | Set | ForEach], None]
 KEYS = ("upsert", "delete_key", "discard_key")
 VERBS = ("insert", "delete", "update", *KEYS)
-
-
-@frozen
-class Chosen:
-    """What the ``at`` of a batch chose, until a field follows, something is done with it, or the user is told that it
-    cannot be. Bags of chosen rows may be kept to be changed or not: programs that pick one of several do that."""
-
-    idle: dict[int, "_Address"] = field(factory=dict)
-    _numbers: Iterator[int] = field(factory=count)
-
-    def add(self, address: "_Address") -> int:
-        """The number of one more choice."""
-        number = next(self._numbers)
-        self.idle[number] = address
-        return number
-
-    def done(self, numbers: Iterable[int]) -> None:
-        """Something was done with these, or the user was told that it cannot be."""
-        for number in numbers:
-            self.idle.pop(number, None)
-
-    def check(self) -> None:
-        """Raises BatchMisuse when rows were chosen and nothing was done with them; the message shows the last of them,
-        because those before may be on its way."""
-        for address in reversed(self.idle.values()):
-            what, wanted = "rows were chosen, and nothing was done with them", "an insert, a delete or a set"
-            raise BatchMisuse(what, where=address.shown, wanted=wanted, possible=address.forms())
-
-
-@frozen
-class _Address:
-    """Where a chain has arrived: the path of the field, its type and the steps to it. ``shown`` is how it is written,
-    ``holder`` how the bag of its rows is, and ``numbers`` are those of what was chosen on the way."""
-
-    relation: Relation
-    path: str
-    type: Type
-    steps: tuple[Step, ...]
-    label: tuple[object] | None
-    emit: Emit
-    chosen: Chosen
-    shown: str
-    holder: str = ""
-    numbers: tuple[int, ...] = ()
-
-    def told(self, error: RipplenestError) -> RipplenestError:
-        """``error``, by which the user learns that this address does nothing."""
-        self.chosen.done(self.numbers)
-        return error
-
-    def choose(self, row: Type, steps: tuple[Step, ...], shown: str) -> "Rows":
-        """Those of its rows, of type ``row``, that one more step chooses."""
-        found = evolve(self, type=row, steps=steps, shown=shown, holder=self.shown)
-        return Rows(evolve(found, numbers=(*self.numbers, self.chosen.add(found))))
-
-    def table(self, verb: str, given: Iterable[object]) -> Asking | None:
-        """What the steps ask for each row of a table, if they do; what is ``given`` must then be of this one."""
-        where, asked = f"{verb} {self.path}", asked_of(self.steps)
-        found = table_of((*asked, *given), where)
-        if found is None or table_of(asked, where) is None:
-            return None
-        return Asking(found, self.relation.row, self.steps, where)
-
-    def forms(self) -> list[str]:
-        """What can be done from here, as it is written."""
-        if isinstance(self.type, Bag):
-            return _changes(self.shown)
-        bags = [f"{self.shown}.{name}" for name, t in _fields(self.type).items() if isinstance(t, Bag)]
-        own = [f"{self.shown}.set(...)", *self._of_rows()] if self.label is None else []
-        return [*(form for bag in bags for form in _changes(bag)), *own]
-
-    def _of_rows(self) -> list[str]:
-        """What puts the chosen rows in and takes them out."""
-        part = self.relation.parts.get(self.path)
-        key = _given(part.key) if part is not None else ""
-        if self.holder != self.relation.name:
-            return [*_changes(self.holder), *([f"{self.holder}.delete_key({key})"] if key else [])]
-        name = self.relation.name
-        return [f'b.upsert("{name}", [...])', f'b.delete_key("{name}", {key})'] if key else []
-
-
-def _changes(bag: str) -> list[str]:
-    return [f"{bag}.insert([...])", f"{bag}.delete([...])"]
-
-
-def _fields(row: Type) -> dict[str, Type]:
-    return dict(row.fields) if isinstance(row, Record) else {}
 
 
 @public
@@ -123,9 +34,9 @@ class _Chained:
     """What is common to ``Rows`` and ``Inner``: fields lead on, and are not assigned."""
 
     __slots__ = ("_address",)
-    _address: _Address
+    _address: Address
 
-    def __init__(self, address: _Address) -> None:
+    def __init__(self, address: Address) -> None:
         object.__setattr__(self, "_address", address)
 
     def __getattr__(self, name: str) -> Any:
@@ -184,7 +95,7 @@ class Rows(_Chained):
             what = "a label names the bag itself"
             raise TypeMismatch(what, where=a.path, possible=["at() with fields", "insert", "delete"])
         key = self._part().key if a.path == self._part().name else ()
-        base = {n: t for n, t in _fields(a.type).items() if isinstance(t, Base) and n not in key}
+        base = {n: t for n, t in fields_of(a.type).items() if isinstance(t, Base) and n not in key}
         if not fields:
             raise UnknownKey("set() needs at least one field", where=a.path, possible=base)
         for name in fields:
@@ -204,7 +115,7 @@ class Rows(_Chained):
     def _instead(self, name: str) -> list[str]:
         """What changes a field that is a record or a bag."""
         a = self._address
-        match _fields(a.type).get(name):
+        match fields_of(a.type).get(name):
             case Record() as row:
                 return [f"{a.shown}.{name}.set({field}=...)" for field, t in row.fields if isinstance(t, Base)]
             case Bag():
@@ -313,11 +224,11 @@ class Inner(_Chained):
             step = _where(a.type.row, fields, many, a.path)
         except RipplenestError as error:
             raise a.told(error) from None
-        return a.choose(a.type.row, (*a.steps, step), f"{a.shown}.{_verb(many)}({_given(fields)})")
+        return Rows(a.choose(a.type.row, (*a.steps, step), f"{a.shown}.{_verb(many)}({given(fields)})"))
 
 
-def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
-    fields = _fields(row)
+def _field(a: Address, row: Type, name: str) -> "Rows | Inner":
+    fields = fields_of(row)
     if not isinstance(name, str) or name not in fields:
         raise a.told(_no_field(a, fields, name))
     a.chosen.done(a.numbers)
@@ -331,7 +242,7 @@ def _field(a: _Address, row: Type, name: str) -> "Rows | Inner":
     raise a.told(TypeMismatch(what, where=path, wanted="a bag", got=below.type, possible=possible))
 
 
-def _no_field(a: _Address, fields: Iterable[str], name: object) -> UnknownName:
+def _no_field(a: Address, fields: Iterable[str], name: object) -> UnknownName:
     """What is called so, if it is no field: rows are chosen, and what is done with rows their bag does."""
     if name in VERBS:
         what = "rows that were chosen have fields to set: rows come into a bag and go out of it"
@@ -353,16 +264,12 @@ def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit,
         _check_label(label[0], relation)
     else:
         steps = (_where(relation.row, fields, many, relation.name),)
-    whole = _Address(relation, relation.name, relation.row, (), label, emit, chosen, relation.name)
-    return whole.choose(relation.row, steps, f'b.{_verb(many)}("{relation.name}", {_given(fields)})')
+    whole = Address(relation, relation.name, relation.row, (), label, emit, chosen, relation.name)
+    return Rows(whole.choose(relation.row, steps, f'b.{_verb(many)}("{relation.name}", {given(fields)})'))
 
 
 def _verb(many: bool) -> str:
     return "at_all" if many else "at"
-
-
-def _given(fields: Iterable[str]) -> str:
-    return ", ".join(f"{name}=..." for name in fields)
 
 
 def _is_field(row: Type, name: str, value: object) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import ClassVar
 
-from ripplenest.api.address import Chosen, Rows, start
+from ripplenest.api.address import Rows, start
+from ripplenest.api.choices import Chosen
 from ripplenest.api.each import keys_given, plain
 from ripplenest.api.named import SET, Named
 from ripplenest.errors import BatchMisuse, NoKey
