@@ -200,7 +200,9 @@ def _statement(
     rewritten = tuple(islice((c for p in products for c in _rewritten(p, part, m, wanted)), MAX_PRODUCTS + 1))
     if len(rewritten) > MAX_PRODUCTS:
         raise TooBig("a statement has too many products", where=m.name, wanted=f"at most {MAX_PRODUCTS}")
-    return Statement.of(m, part, tuple(at_turn(c, before) for c in alike_once(rewritten, part)))
+    each = tuple(at_turn(c, before) for c in rewritten)
+    found = alike_once(each, part)
+    return Statement.of(m, part, found, each if found != each else ())
 
 
 def _rewritten(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> Iterator[Comprehension]:

@@ -172,17 +172,21 @@ def in_turn(found: Mapping[str, int]) -> tuple[str, ...]:
 @frozen
 class Statement:
     """``map += δ_part(map)``: runs when ``part`` changes. It reads parts and domains as of its turn, written out, and
-    auxiliary maps, which are as of its turn by themselves."""
+    auxiliary maps, which are as of its turn by themselves. ``each``: the same as products that read the change once,
+    where ``products`` are fewer and some read it several times."""
 
     map: str
     part: str
     term: Expr
     products: tuple[Comprehension, ...]
+    each: tuple[Comprehension, ...] = ()
 
     @classmethod
-    def of(cls, m: Map, part: str, products: tuple[Comprehension, ...]) -> "Statement":
+    def of(
+        cls, m: Map, part: str, products: tuple[Comprehension, ...], each: tuple[Comprehension, ...] = ()
+    ) -> "Statement":
         """That of a map. Its term says how often a product counts, and does not repeat it."""
-        return cls(m.name, part, term(tuple(map(_counted, products)), m.row), products)
+        return cls(m.name, part, term(tuple(map(_counted, products)), m.row), products, each)
 
     @property
     def reads(self) -> tuple[str, ...]:

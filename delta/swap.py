@@ -180,9 +180,11 @@ class _Swap:
     def _statement(self, s: Statement, turns: Sequence[str]) -> Statement | None:
         part, m = self._name(s.part), self.new[s.map]
         before, others = frozenset(turns[: turns.index(part)]), frozenset(turns) - {part}
-        made = [self._made(c, s.map) for c in s.products]
+        made = [self._made(c, s.map) for c in (*s.products, *s.each)]
         found = tuple(at_turn(_at_old(c, others), before) for c in made if c is not None)
-        return Statement.of(m, part, found) if len(found) == len(made) else None
+        if len(found) < len(made):
+            return None
+        return Statement.of(m, part, found[: len(s.products)], found[len(s.products) :])
 
     def _choice(self, c: Choice, places: Mapping[str, int], turns: Mapping[str, int]) -> Choice | None:
         uses: list[Use] = []

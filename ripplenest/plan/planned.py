@@ -48,6 +48,7 @@ class Called:
     key: tuple[str, ...]
 
 
+Triggers = tuple[tuple[str, tuple[Product, ...]], ...]  # by changed part
 Trees = tuple[tuple[tuple[Product, ...], ...], ...]  # each product, and behind it what makes its rows of other maps
 
 
@@ -58,13 +59,13 @@ class PlannedMap:
     for changed parts make, of types ``made``, may hold sums where those of a build hold values, and are folded as
     ``told``. ``keys`` columns are the place of a row, of a map of first rows and of that in which all are. A build may
     take one of the ``trees`` of each product, which make what statements make. It is of a ``view``, perhaps of others,
-    too."""
+    too. Some triggers read a change several times; ``once`` are those that do the same and read it once."""
 
     name: str
     kind: MapKind
     types: tuple[Base, ...]
     build: tuple[Product, ...]
-    triggers: tuple[tuple[str, tuple[Product, ...]], ...]
+    triggers: Triggers
     made: tuple[Base, ...] = ()
     folding: Folding | None = None
     near: Index = ()
@@ -74,6 +75,7 @@ class PlannedMap:
     called: Called | None = field(default=None, eq=False)
     trees: Trees = field(default=(), eq=False)
     view: str = field(default="", eq=False)
+    once: Triggers = ()
 
     @property
     def answers(self) -> Folding | Ranked | None:
@@ -264,6 +266,7 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     statements = program.statements_of(m.name)
     row = contributed(m, [*(c for s in statements for c in s.products), *(c for own in m.trees for c in own)])
     triggers = tuple((s.part, _products(s.products, row)) for s in statements)
+    once = tuple((s.part, _products(s.each, row)) for s in statements if s.each)
     own, build = folding_of(m), _products(m.products, m.made, whole=True)
     types = base_types(row) if own is None else own.types
     first = None if m.ranking is None else ranked(m.ranking)
@@ -274,7 +277,7 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     called = _called(m, program)
     trees = tuple(tuple(_products([c], row) for c in splits) for splits in m.trees)
     known = PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called, trees)
-    return evolve(known, view=program.view)
+    return evolve(known, view=program.view, once=once)
 
 
 def _called_columns(row: Type, table: str) -> tuple[str, ...]:
@@ -294,7 +297,7 @@ def _products(found: Sequence[Comprehension], row: Type, whole: bool = False) ->
 
 def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:
     for m in (m for level in levels for m in level):
-        every = [p for _, products in m.triggers for p in products]
+        every = [p for _, products in (*m.triggers, *m.once) for p in products]
         for p in (order for one in every for order in one.orders):
             for step in p.steps:
                 if p.how(step) == "probe":

@@ -157,9 +157,11 @@ def _stepped_here(run: Run, m: PlannedMap, made: Rows) -> Stepped:
 
 
 def _asked(run: Run, level: Sequence[PlannedMap]) -> Iterator[Asked]:
-    """The products of the statements of every changed part."""
+    """The products of the statements of every changed part. A change in files is joined by tasks, which read it in
+    pieces: so products read it once."""
     for m in level:
-        for part, products in m.triggers:
+        in_files = [(part, products) for part, products in m.once if isinstance(run.changes.get(part), Filed)]
+        for part, products in {**dict(m.triggers), **dict(in_files)}.items():
             if part in run.changes:
                 yield from (Asked(m.targets[part].name, p, part) for p in products)
 

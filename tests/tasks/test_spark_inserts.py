@@ -23,7 +23,7 @@ from ripplenest.errors import BatchConflict, DuplicateKey, WrongValue
 from ripplenest.intake.operations import Verb
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.types import Base, Record
-from ripplenest.run import handing, probes, propagate
+from ripplenest.run import handing, inputs, probes, propagate
 from ripplenest.store.files import Filed
 from ripplenest.tasks import jobs, joins
 
@@ -181,6 +181,36 @@ def test_groups_do_not_pass_the_driver(
         assert b.report.rows_out["kinds"]
     with rn.open(tmp_path / "s", engine="local") as here:
         assert here.verify().ok and here.check_files() >= 0
+
+
+@rn.view
+def couples(M: Bag[Movie]):
+    """The same from both sides: a change is looked up once, and then joined with itself."""
+    return [{"n": len([1 for m in M for n in M if m.name == n.name])}]
+
+
+@pytest.mark.parametrize("larger", [handing.LARGER, 0], ids=["read", "looked up"])
+def test_rows_that_meet_themselves_do_not_pass_the_driver(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, larger: int
+) -> None:
+    """What is in files is joined by products that read it once."""
+    task = inputs.Run.task
+
+    def watched(run: Any, target: str, p: Any, part: str, change: Any) -> Any:
+        assert not isinstance(run.changes.get(part), Filed), "the driver reads the rows"
+        return task(run, target, p, part, change)
+
+    monkeypatch.setattr(handing, "LARGER", larger)
+    with declared(tmp_path / "s", engine="spark", spark=spark) as db:
+        db.load("M", MORE)
+        db.create(couples)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(inputs.Run, "task", watched)
+            with db.batch(policy="incremental") as b:
+                b.insert("M", frame(spark, db, "M", CAME))
+        assert b.report.rows_out["couples"]
+    with rn.open(tmp_path / "s", engine="local") as here:
+        assert here.verify().ok
 
 
 def test_views_are_those_of_an_insert_here(spark: SparkSession, tmp_path: Path) -> None:
