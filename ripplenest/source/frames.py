@@ -14,7 +14,7 @@ from ripplenest.source.source import HANDED, Source
 from ripplenest.spark import nest
 from ripplenest.spark.frames import SMALL_ROWS
 from ripplenest.spark.session import check_session
-from ripplenest.spark.sources import known
+from ripplenest.spark.sources import read
 from ripplenest.state.state import Shown
 from ripplenest.store.snapshot import Snapshot
 
@@ -51,7 +51,7 @@ def _large(
 ) -> DataFrame:
     check_session(spark)
     found = pinned(now, folder, layout, site, since)
-    return named(spark.read.format(known(spark, Source)).option(HANDED, handed(found)).load(), found.schema)
+    return named(read(spark, Source, HANDED, handed(found)), found.schema)
 
 
 def _is_large(entries: int) -> bool:

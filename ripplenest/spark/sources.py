@@ -8,10 +8,11 @@ from secrets import token_hex
 from weakref import WeakKeyDictionary
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 
 from ripplenest.errors import EnvironmentProblem
+from ripplenest.spark.workers import told_without_us
 
 _TAKEN = "DATA_SOURCE_ALREADY_EXISTS"
 _names: WeakKeyDictionary[SparkSession, dict[type[DataSource], str]] = WeakKeyDictionary()
@@ -25,6 +26,12 @@ def known(spark: SparkSession, source: type[DataSource]) -> str:
         spark.dataSource.register(type(source.__name__, (source,), {"name": classmethod(lambda _: name)}))
         names[source] = name
     return names[source]
+
+
+def read(spark: SparkSession, source: type[DataSource], option: str, value: str) -> DataFrame:
+    """What a data source reads of what it is told. Raises EnvironmentProblem where workers do not have this package."""
+    with told_without_us():
+        return spark.read.format(known(spark, source)).option(option, value).load()
 
 
 def register(spark: SparkSession, source: type[DataSource]) -> None:

@@ -12,12 +12,9 @@ stands in a thread of its own: rows are handed on to it, and answered at once.
 """
 
 import json
-import re
-import sys
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from queue import Queue
@@ -27,7 +24,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 from attrs import asdict, frozen
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
@@ -36,13 +32,13 @@ from pyspark.sql.types import StringType
 from ripplenest.data.room import Room
 from ripplenest.errors import CorruptState, EnvironmentProblem, EvaluationError
 from ripplenest.intake.faults import Fault
+from ripplenest.spark.workers import told_without_us
 
 Batches = Iterator[pa.RecordBatch]
 Columns = Iterator[tuple[pa.Array, ...]]
 AHEAD = 4  # batches that are handed on before they are asked for
 UNSEEN = "null"  # what a task says that does not see the folder
 WELL, WRONG = "+", "-"  # what comes before an answer, and before an error
-MISSING = re.compile(r"No module named '(ripplenest|pyarrow|numpy|attrs?)\b")
 
 
 class OnRows:
@@ -137,7 +133,7 @@ def _function(asked: Callable[..., Any]) -> Callable[..., Column]:
 
 
 def _answers(frame: DataFrame) -> list[str]:
-    with _without_us():
+    with told_without_us():
         found: list[str] = frame.toArrow().column(0).to_pylist()
     return found
 
@@ -265,24 +261,3 @@ def check_seen(said: Collection[str], written: Path) -> None:
             wanted="a folder that every worker has under this path",
             possible=["load(name, df.toArrow())", 'engine="local"'],
         )
-
-
-@contextmanager
-def _without_us() -> Iterator[None]:
-    """Workers that do not have this package are told of as such. All else that Spark says stays what it is."""
-    try:
-        yield
-    except PySparkException as error:
-        missing = MISSING.search(str(error))
-        if missing is None:
-            raise
-        raise EnvironmentProblem(
-            "the workers of Spark do not have this package, or what it needs",
-            where="spark",
-            wanted="ripplenest in the Python of each worker",
-            got=f"a Python without {missing[1]}",
-            possible=[
-                f"PYSPARK_PYTHON={sys.executable} in the environment before Spark starts, if that has it",
-                "pip install ripplenest on each", "load(name, df.toArrow())",
-            ],
-        ) from error

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
-from ripplenest.spark.sources import known
+from ripplenest.spark.sources import read
 from ripplenest.store.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.tasks.faulty import noted
@@ -42,7 +42,7 @@ def stored(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -
 
 def stored_by_source(spark: SparkSession, here: Surroundings, ref: TableRef, seen: Seen) -> DataFrame:
     """The same, of a data source."""
-    return spark.read.format(known(spark, Stored)).option(TOLD, _told(here, ref, seen)).load()
+    return read(spark, Stored, TOLD, _told(here, ref, seen))
 
 
 def _told(here: Surroundings, ref: TableRef, seen: Seen) -> str:

@@ -13,6 +13,7 @@ from support.relations import Order
 import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.errors import AlreadyLoaded, DuplicateKey, EnvironmentProblem, WrongColumns, WrongValue
+from ripplenest.spark import workers
 from ripplenest.state import compacting
 from ripplenest.store import ranges
 from ripplenest.store.commit import Draft
@@ -152,13 +153,13 @@ def test_rows_that_the_driver_has_are_no_job(spark: SparkSession, tmp_path: Path
 
 def test_workers_without_this_package() -> None:
     """What Spark says of it is said as what is missing, and where; all else stays what it is."""
-    with pytest.raises(EnvironmentProblem, match="do not have this package") as told, jobs._without_us():
+    with pytest.raises(EnvironmentProblem, match="do not have this package") as told, workers.told_without_us():
         raise PythonException("ModuleNotFoundError: No module named 'ripplenest'")
     assert "df.toArrow()" in str(told.value)
-    with pytest.raises(EnvironmentProblem, match="a Python without pyarrow") as told, jobs._without_us():
+    with pytest.raises(EnvironmentProblem, match="a Python without pyarrow") as told, workers.told_without_us():
         raise PythonException("ModuleNotFoundError: No module named 'pyarrow.compute'")
     assert f"PYSPARK_PYTHON={sys.executable}" in str(told.value)
-    with pytest.raises(PythonException, match="somebody_elses"), jobs._without_us():
+    with pytest.raises(PythonException, match="somebody_elses"), workers.told_without_us():
         raise PythonException("ModuleNotFoundError: No module named 'somebody_elses'")
 
 
