@@ -40,7 +40,7 @@ def _built(plan: Plan, reader: Tables, joiner: Joiner, trees: bool) -> Run:
         ways = [_way(run, m, trees) for m in level]
         tasks = [task for w in ways for p in w.products for task in lists.tasks(run, w.target.map, p)]
         folded = {w.target.map: w.folding for w in ways}
-        for target, rows in summed(joiner, tasks, [w.target for w in ways], run.jobs, run.read, run.plan.columns):
+        for target, rows in summed(joiner, tasks, [w.target for w in ways], run.jobs, run.read, run.plan):
             check_most(target.map, [rows.heaviest()])
             run.built[target.map] = _kept(plan.by_name[target.map], folded[target.map], rows)
     return run

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError, RipplenestError
 from ripplenest.plan.evaluate import evaluate, written
-from ripplenest.plan.planned import Names, PlannedMap, Target
+from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Op, Product, within
 from ripplenest.store.files import Files
 from ripplenest.vector.combinations import Combinations
@@ -73,16 +73,16 @@ class PythonJoiner:
 
 
 def summed(
-    joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], jobs: list[int], read: list[int], names: Names
+    joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target], jobs: list[int], read: list[int], plan: Plan
 ) -> Iterable[tuple[Target, Rows]]:
     """The rows of each of ``targets``; without tasks no engine is asked. How many jobs the answer took goes to
-    ``jobs``, and how many rows tasks looked up to ``read``; errors call columns by their ``names``."""
+    ``jobs``, and how many rows tasks looked up to ``read``. Errors call columns what users of the ``plan`` do."""
     if not tasks:
         return [(t, Rows.empty(t.types)) for t in targets]
     try:
         results = _joined(joiner, tasks, targets)
     except EvaluationError as error:
-        raise _placed(_in_words(error, tasks, names), joiner, tasks, targets) from None
+        raise _placed(_in_words(error, tasks, plan), joiner, tasks, targets) from None
     jobs.append(results.jobs)
     read.append(results.read)
     return [(t, results[t.name]) for t in targets]
@@ -98,19 +98,19 @@ def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) ->
         return joiner.join(again, targets)
 
 
-def _in_words(error: EvaluationError, tasks: Sequence[Task], names: Names) -> EvaluationError:
+def _in_words(error: EvaluationError, tasks: Sequence[Task], plan: Plan) -> EvaluationError:
     """``error`` with what the columns are called that its scalar reads."""
     scalar = error.about
     every = (p for p in dict.fromkeys(task.product for task in tasks))
     found = next((p for p in every if any(scalar in {*within(s)} for s in (*p.head, *p.conditions, *p.times))), None)
     if isinstance(scalar, Op) and found is not None:
         sources = found.sources
-        error.got = written(scalar, lambda c: _called(sources[c.source].table, c.column, names))
+        error.got = written(scalar, lambda c: _called(plan, sources[c.source].table, c.column))
     return error
 
 
-def _called(table: str, column: int, names: Names) -> str:
-    own = names.get(table, ())
+def _called(plan: Plan, table: str, column: int) -> str:
+    own = plan.columns.get(table, ())
     return own[column] if column < len(own) else ""
 
 

@@ -105,7 +105,7 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
     made: dict[str, Rows] = {}
     targets = [t for m in maps for t in m.summed]
-    for target, rows in summed(joiner, tasks, targets, run.jobs, run.read, run.plan.columns):
+    for target, rows in summed(joiner, tasks, targets, run.jobs, run.read, run.plan):
         made[target.map] = _both(made[target.map], rows) if target.map in made else rows
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
