@@ -114,7 +114,7 @@ def test_in_text(folder) -> None:
 
 def test_other_questions_are_refused() -> None:
     """A bag that a view makes is never NULL, and no function takes one."""
-    with pytest.raises(errors.TypeMismatch, match="base values only"):
+    with pytest.raises(errors.TypeMismatch, match=r"`x\.xs is None` of a field"):
 
         @rn.view
         def made(B: Bag[Box]):

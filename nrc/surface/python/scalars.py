@@ -191,6 +191,8 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
     assert isinstance(right, Reading)
     is_null = settle(right) == Untyped("None")
     match op:
+        case ast.Is() | ast.IsNot() if is_null and isinstance(left, BagTerm):
+            raise _no_base(describe(left), "`x.xs is None` of a field; a bag that a view makes is never NULL")
         case ast.Is() | ast.IsNot() if is_null:
             test = null_bag(left) or apply("is_null", [left])
             return test if isinstance(op, ast.Is) else apply("not", [test])
