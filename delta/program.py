@@ -191,11 +191,11 @@ class Statement:
     @property
     def reads(self) -> tuple[str, ...]:
         """The parts and maps that it reads, in order of first use."""
-        return _read(self.products)
+        return _read((*self.products, *self.each))
 
 
 def _counted(c: Comprehension) -> Comprehension:
-    """w·e = for _ in w(w) union e, whose normal form is c."""
+    """w·e = for _ in w(w) union e: the same rows, each as often."""
     if abs(c.weight) < 2:
         return c
     return evolve(c, weight=1 if c.weight > 0 else -1, times=(Lit(abs(c.weight), LONG), *c.times))

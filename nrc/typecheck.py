@@ -75,10 +75,11 @@ def elem_type(t: Elem, pi: Context) -> Type:
             return _field(elem_type(of, pi), name)
         case Lit(value, base):
             return nullable(base, True) if value is None else base
-        case Call("is_null", (a,)) if isinstance(elem_type(a, pi), Bag | Label):
-            return BOOL                             # what an inner bag is shredded to is NULL where the bag is
         case Call(fn, args):
-            return result_type(fn, [_base(elem_type(a, pi), fn) for a in args])
+            types = [elem_type(a, pi) for a in args]
+            if fn == "is_null" and isinstance(types[0], Bag | Label):
+                return BOOL                         # what an inner bag is shredded to is NULL where the bag is
+            return result_type(fn, [_base(found, fn) for found in types])
         case Tuple(fields):
             return Record(tuple((n, elem_type(a, pi)) for n, a in fields))
         case InL(site, args):                       # inL_{ι,Π}(ε) : 𝕃

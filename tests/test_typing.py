@@ -63,6 +63,13 @@ def tags(Customers: list[Customer]) -> Any:
 
 
 @rn.view
+def named(Customers: Bag[Customer]) -> list[Any]:
+    rows = [{"key": c.custkey, "visits": c.visits} for c in Customers]
+    same: list[Any] = [{"key": c.custkey} for c in Customers]
+    return [{"key": r["key"], "same": s.key} for r in rows for s in same if s.key == r["key"]]
+
+
+@rn.view
 def twice(Customers: Bag[Customer], Old: Bag[Customer]) -> Bag[Any]:
     return Customers * Old + [(a, b) for a in Customers for b in Old]
 

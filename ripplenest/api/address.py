@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from attrs import evolve
 
-from ripplenest.api.choices import Address, Chosen, Emit, fields_of, given
+from ripplenest.api.choices import Address, Chosen, Emit, fields_of, or_by_key, spelled
 from ripplenest.api.each import EachValue, keys_given, plain, table_of
 from ripplenest.data.rows import Row
 from ripplenest.errors import BatchMisuse, Immutable, NoKey, UnknownKey, UnknownLabel
@@ -19,7 +19,7 @@ from ripplenest.intake.operations import KEYED, Deep, Field, ForEach, Set, Step,
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.bags import LabelValue
 from ripplenest.nrc.border import public
-from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, WrongValue
+from ripplenest.nrc.errors import RipplenestError, TypeMismatch, UnknownName, WrongColumns, WrongValue
 from ripplenest.nrc.types import Bag, Base, Record, Site, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.schema.relation import Part, Relation, key_type
@@ -196,7 +196,10 @@ class Inner(_Chained):
             given, asked = table.given(rows, t, key, verb == "upsert")
             a.emit(ForEach(verb, a.relation.name, a.path, table.steps, tuple(asked), given))
             return
-        values = read_rows(plain(rows), t, f"{verb} {a.path}: rows", key, whole=verb == "upsert")
+        try:
+            values = read_rows(plain(rows), t, f"{verb} {a.path}: rows", key, whole=verb == "upsert")
+        except WrongColumns as error:
+            raise or_by_key(error, verb, f"{a.shown}.delete_key({spelled(key)})" if key else "") from None
         label = None if a.label is None else label_of(a.label[0], a.relation.places[a.path].site)
         a.emit(Deep(verb, a.relation.name, a.path, a.steps, label, values))
 
@@ -224,7 +227,7 @@ class Inner(_Chained):
             step = _where(a.type.row, fields, many, a.path)
         except RipplenestError as error:
             raise a.told(error) from None
-        return Rows(a.choose(a.type.row, (*a.steps, step), f"{a.shown}.{_verb(many)}({given(fields)})"))
+        return Rows(a.choose(a.type.row, (*a.steps, step), f"{a.shown}.{_verb(many)}({spelled(fields)})"))
 
 
 def _field(a: Address, row: Type, name: str) -> "Rows | Inner":
@@ -265,7 +268,7 @@ def start(relation: Relation, fields: dict[str, object], many: bool, emit: Emit,
     else:
         steps = (_where(relation.row, fields, many, relation.name),)
     whole = Address(relation, relation.name, relation.row, (), label, emit, chosen, relation.name)
-    return Rows(whole.choose(relation.row, steps, f'b.{_verb(many)}("{relation.name}", {given(fields)})'))
+    return Rows(whole.choose(relation.row, steps, f'b.{_verb(many)}("{relation.name}", {spelled(fields)})'))
 
 
 def _verb(many: bool) -> str:

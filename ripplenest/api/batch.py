@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import ClassVar
 
 from ripplenest.api.address import Rows, start
-from ripplenest.api.choices import Chosen
+from ripplenest.api.choices import Chosen, or_by_key, spelled
 from ripplenest.api.each import keys_given, plain
 from ripplenest.api.named import SET, Named
 from ripplenest.errors import BatchMisuse, NoKey
@@ -146,21 +146,14 @@ class Batch(Named):
             try:
                 given = read_rows(rows, row, where, key, whole=verb == "upsert")
             except WrongColumns as error:
-                raise _whole(error, verb, r) from None
+                form = f'b.delete_key("{relation}", {spelled(r.key)})' if r.key else ""
+                raise or_by_key(error, verb, form) from None
         self._record(Write(verb, relation, given))
 
     def _record(self, operation: Operation) -> None:
         if not self._open:
             raise BatchMisuse("changes are made inside the with block of the batch")
         self._operations.append(operation)
-
-
-def _whole(error: WrongColumns, verb: Verb, r: Relation) -> WrongColumns:
-    """``error`` of rows that do not have all fields, with what takes rows by their key."""
-    if verb == "delete" and r.key:
-        key = ", ".join(f"{name}=..." for name in r.key)
-        error.possible = (*(error.possible or ()), f'or b.delete_key("{r.name}", {key})')
-    return error
 
 
 def _check_name(source: str | None, seq: int | None) -> None:

@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 from ripplenest.api.each import Asking, asked_of, table_of
 from ripplenest.errors import BatchMisuse
 from ripplenest.intake.operations import Deep, ForEach, Set, Step
-from ripplenest.nrc.errors import RipplenestError
+from ripplenest.nrc.errors import RipplenestError, WrongColumns
 from ripplenest.nrc.types import Bag, Record, Type
 from ripplenest.schema.relation import Relation
 
@@ -90,7 +90,7 @@ class Address:
     def _of_rows(self) -> list[str]:
         """What puts the chosen rows in and takes them out."""
         part = self.relation.parts.get(self.path)
-        key = given(part.key) if part is not None else ""
+        key = spelled(part.key) if part is not None else ""
         if self.holder != self.relation.name:
             return [*_changes(self.holder), *([f"{self.holder}.delete_key({key})"] if key else [])]
         name = self.relation.name
@@ -106,6 +106,13 @@ def fields_of(row: Type) -> dict[str, Type]:
     return dict(row.fields) if isinstance(row, Record) else {}
 
 
-def given(fields: Iterable[str]) -> str:
+def or_by_key(error: WrongColumns, verb: str, form: str) -> WrongColumns:
+    """``error`` of rows without all fields, with the ``form`` that takes rows by their key, if they have one."""
+    if verb == "delete" and form:
+        error.possible = (*(error.possible or ()), f"or {form}")
+    return error
+
+
+def spelled(fields: Iterable[str]) -> str:
     """Fields as an address is given them."""
     return ", ".join(f"{name}=..." for name in fields)

@@ -114,10 +114,11 @@ def _elem(t: Elem, env: Mapping[str, Lowered]) -> Lowered:
             return dict(record.fields)[name]
         case Lit(value, base):
             return Const(value, nullable_base(base) if value is None else base)
-        case Call("is_null", (a,)) if isinstance(found := _elem(a, env), LabelOf):
-            return _is_null(found)
         case Call(fn, args):
-            scalars = tuple(_scalar(_elem(a, env)) for a in args)
+            found = [_elem(a, env) for a in args]
+            if fn == "is_null" and isinstance(found[0], LabelOf):
+                return _is_null(found[0])
+            scalars = tuple(map(_scalar, found))
             return Op(fn, scalars, result_type(fn, [s.type for s in scalars]))
         case Tuple(fields):
             return RecordOf(tuple((n, _elem(a, env)) for n, a in fields))

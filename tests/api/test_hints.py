@@ -53,6 +53,15 @@ def test_rows_that_go_by_their_key(folder):
             batch(db, lambda b: b.delete("C", [{"custkey": 7}]))
         with refused(db, errors.UnknownKey, "named", "custkey=..."):
             batch(db, lambda b: b.delete_key("C", 7))
+    with rn.open(folder / "keyed", engine="local") as db:
+        db.relation("C", Customer, key="custkey", keys={"orders": "orderkey"})
+        db.load("C", [ANN])
+        with refused(db, errors.WrongColumns, 'or b.at("C", custkey=...).orders.delete_key(orderkey=...)'):
+            batch(db, lambda b: b.at("C", custkey=7).orders.delete([{"orderkey": 11}]))
+        with refused(db, errors.UnknownKey, "named", "orderkey=..."):
+            batch(db, lambda b: b.at("C", custkey=7).orders.delete_key(11))
+        with refused(db, errors.UnknownKey, "named", "custkey=..."):
+            batch(db, lambda b: b.delete_key("C", 7))
         with refused(db, errors.RowNotThere, "discard_key"):
             batch(db, lambda b: b.delete_key("C", custkey=9))
         with refused(db, errors.WrongColumns, "missing fields name; extra fields nam"):
@@ -112,3 +121,41 @@ def test_what_history_says_of_a_change_of_fields(db: Any) -> None:
     db.relation("C").add("note", str, "")
     said = [e.what for e in db.history(4) if e.note["kind"] == "alter"]
     assert said == ["alter C: add note", "alter C: rename name to called"]
+
+
+def test_what_views_say_in_other_words() -> None:
+    """Each is refused with a form that works."""
+    with pytest.raises(errors.Unsupported, match="a record has each field once"):
+
+        @rn.view
+        def twice(C: Bag[Customer]):
+            return [{"n": 1, "m": 2, "n": c.custkey} for c in C]  # noqa: F601
+
+    with pytest.raises(errors.TypeMismatch, match=r"both sides of one type, which long and string are not"):
+
+        @rn.view
+        def sides(C: Bag[Customer]):
+            return [{"n": 1 if c.custkey > 1 else "x"} for c in C]
+
+    with pytest.raises(errors.TypeMismatch, match=r"\.lower\(\.\.\.\), which is called"):
+
+        @rn.view
+        def method(C: Bag[Customer]):
+            return [{"n": c.name.lower == "ann"} for c in C]
+
+    with pytest.raises(errors.Unsupported, match=r"rn\.top\(1, xs, key=\.\.\.\)"):
+
+        @rn.view
+        def first(C: Bag[Customer]):
+            return [{"n": next(o.orderkey for o in c.orders)} for c in C]
+
+    @rn.view
+    def right(C: Bag[Customer]):
+        nobody: str | None = None
+        return [
+            {**{"n": 0}, "n": str(1) if c.custkey > 1 else "x", "low": c.name.lower(), "who": nobody,
+             "first": min(o.orderkey for o in c.orders)}
+            for c in C
+        ]  # fmt: skip
+
+    assert right([{**ANN, "orders": []}]) == [{"n": "1", "low": "ann", "who": None, "first": None}]
