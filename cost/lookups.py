@@ -18,9 +18,9 @@ from ripplenest.cost.estimate import dictionary_site, found_by_a_key
 from ripplenest.nrc.access import Join, Read
 from ripplenest.nrc.disjoint import disjuncts, is_join
 from ripplenest.nrc.normal import conjuncts
-from ripplenest.nrc.paths import column_of
+from ripplenest.nrc.paths import as_written, column_of, path_of
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.syntax import At, Call, Elem, Proj, Rel, Var
+from ripplenest.nrc.syntax import At, Call, Elem, OutL, Proj, Rel, Var
 from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import nullable
@@ -31,15 +31,23 @@ BY_KEY = "compare with a value by key, or keep the two apart and compare them wh
 
 @frozen
 class Called:
-    """What messages call the tables that a view does not name: a domain ↦ the inner bag whose labels it holds, an
-    auxiliary map ↦ what it is made of, a group ↦ what it answers. ``ones``: the groups that are one value for all rows.
-    ``variables``: the names that the query itself has, in order."""
+    """What messages call the tables that a view does not name: a domain ↦ the inner bag whose labels it holds, or in
+    ``asked`` the group that is asked for them, an auxiliary map ↦ what it is made of, a group ↦ what it answers.
+    ``ones``: the groups that are one value for all rows. ``variables``: the names that the query itself has, in order.
+    """
 
     bags: Mapping[str, str] = field(factory=dict)
+    asked: Mapping[str, str] = field(factory=dict)
     kept: Mapping[str, str] = field(factory=dict)
     groups: Mapping[str, str] = field(factory=dict)
     ones: frozenset[str] = frozenset()
     variables: tuple[str, ...] = ()
+
+    def place(self, rel: Rel) -> str | None:
+        """What a row of a domain stands for; None of another table."""
+        if rel.name in self.bags:
+            return f"inner bag {self.bags[rel.name]}"
+        return f"row for which {self.asked[rel.name]} is computed" if rel.name in self.asked else None
 
 
 @frozen
@@ -126,15 +134,15 @@ class _Words:
     @property
     def generator(self) -> str:
         rel = self.scan.rel
-        if rel.name in self.called.bags:
-            return f"inner bag {self.called.bags[rel.name]}"
+        if place := self.called.place(rel):
+            return place
         return f"for {self._shown(self.scan.var)} in {self._table(rel)}"
 
     @property
     def read(self) -> str:
         rel = self.scan.rel
-        if rel.name in self.called.bags:
-            return f"every inner bag {self.called.bags[rel.name]} is visited"
+        if place := self.called.place(rel):
+            return f"every {place} is visited"
         if self.scan.keys:
             return f"every row of {self._table(rel)} is read where {self._shown_keys()}"
         return f"{self._table(rel)} is read whole"
@@ -150,9 +158,8 @@ class _Words:
 
     def happens(self, rel: Rel) -> str:
         """What a change of ``rel`` is."""
-        bag = self.called.bags.get(rel.name)
-        if bag:
-            return f"an inner bag {bag} appears or goes"
+        if place := self.called.place(rel):
+            return f"{'an' if rel.name in self.called.bags else 'a'} {place} appears or goes"
         one = ", one value for all rows," if rel.name in self.called.ones else ""
         return f"{self._table(rel)}{one} changes"
 
@@ -249,8 +256,12 @@ class _Words:
         return " or ".join(dict.fromkeys(self._column(rel) for rel in rels))
 
     def _column(self, rel: Rel) -> str:
-        bag = self.called.bags.get(rel.name)
-        return f"a value of the row around the inner bag {bag}" if bag else f"a column of {self._table(rel)}"
+        place = self.called.place(rel)
+        if rel.name in self.called.bags:
+            return f"a value of the row around the {place}"
+        if place:
+            return f"a value of the {place}"
+        return self.called.groups.get(rel.name) or f"a column of {self._table(rel)}"
 
     def _table(self, rel: Rel) -> str:
         if rel.name in self.called.kept:
@@ -260,11 +271,30 @@ class _Words:
     # ------------------------------------------------------------ terms
 
     def _text(self, t: Elem) -> str:
-        return f"`{show_elem(self._named(t))}`"
+        match t:
+            case Call("eq" | "same", (a, b)) if found := self._answered(a, b) or self._answered(b, a):
+                return found
+        text = show_elem(self._named(t))
+        for answer in self.called.groups.values():
+            text = text.replace(show_elem(Var(answer)), answer)  # what it is, and no name that needs quotes
+        return f"`{text}`"
+
+    def _answered(self, label: Elem, value: Elem) -> str | None:
+        """An answer that is looked up by one value of its place."""
+        while isinstance(label, OutL):
+            label = label.label
+        match label:
+            case Proj(Var(var), "label") if answer := self._answer(var):
+                return f"`{answer}` by `{show_elem(as_written(self._named(value)))}`"
+        return None
+
+    def _answer(self, var: str) -> str | None:
+        rel = dict(self.join.product.generators).get(var)
+        return None if rel is None else self.called.groups.get(rel.name)
 
     def _parameters(self, t: Elem) -> Iterator[str]:
         """The parameters of an inner bag's labels that ``t`` reads."""
-        domains = {var for var, rel in self.join.product.generators if rel.name in self.called.bags}
+        domains = {var for var, rel in self.join.product.generators if self.called.place(rel)}
         for n in nodes(t):
             if isinstance(n, Proj) and isinstance(n.of, Var) and n.of.name in domains:
                 yield self._text(n)
@@ -273,12 +303,10 @@ class _Words:
         """Rows of dictionaries without ⟨label, row⟩, parameters of labels and variables by the names of the query."""
         rels = dict(self.join.product.generators)
         match t:
-            case Proj(Var(var), name) if var in rels and rels[var].name in self.called.bags:
-                first, *rest = name.split(".")
-                path: Elem = Var(first)
-                for step in rest:
-                    path = Proj(path, step)
-                return path
+            case Proj(Var(var), name) if var in rels and self.called.place(rels[var]):
+                return path_of(name)
+            case Proj(Proj(Var(var), "row"), "value") if answer := self._answer(var):
+                return Var(answer)
             case Proj(Var(var), "row") if var in rels and dictionary_site(rels[var]) is not None:
                 return Var(self._shown(var))
             case Var(var):

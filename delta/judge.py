@@ -120,12 +120,15 @@ def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
 
 
 def _called(program: TriggerProgram) -> Called:
-    bags = {m.name: m.site.name for m in program.of_kind(MapKind.DOMAIN) if m.site}
+    sites = {m.name: m.site.name for m in program.of_kind(MapKind.DOMAIN) if m.site}
     made = (*program.of_kind(MapKind.AUXILIARY), *program.of_kind(MapKind.ORDERED))
     kept = {m.name: " and ".join(m.reads) for m in made}
     groups = {m.name: m.cut for m in program.maps if m.cut is not None}
     ones = frozenset(name for name, cut in groups.items() if cut.total and not cut.site.params)
-    return Called(bags, kept, {name: cut.shown_as for name, cut in groups.items()}, ones)
+    answers = {name: cut.shown_as for name, cut in groups.items()}
+    bags = {name: site for name, site in sites.items() if site not in answers}
+    asked = {name: answers[site] for name, site in sites.items() if site in answers}
+    return Called(bags, asked, kept, answers, ones)
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:

@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 from ripplenest.delta.chain import chain, read
 from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.folds import EXTREME
+from ripplenest.nrc.paths import as_written
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.syntax import (
     DictLit,
@@ -103,7 +104,8 @@ class Ranking:
     def shown_as(self) -> str:
         """What it is, and of what, for people."""
         rows = chain(unique_binders(self.definition.body), RANKED)
-        by = [show_elem(read(o.by, {RANKED: rows.head})) for o in self.order] if isinstance(rows.head, Tuple) else []
+        found = [read(o.by, {RANKED: rows.head}) for o in self.order] if isinstance(rows.head, Tuple) else []
+        by = [show_elem(as_written(t)) for t in found]
         if self.total:
             return f"{EXTREME[self.order[0].descending]}({by[0] if by else '…'})"
         ways = [text + " desc" * o.descending for text, o in zip(by, self.order, strict=False)]

@@ -22,6 +22,7 @@ from ripplenest.delta.pull import FOLDED, Pulled, pull
 from ripplenest.delta.ranking import Ranking, as_top, has_extremes, is_extreme, ordered_rows, split
 from ripplenest.nrc import folds, interpret
 from ripplenest.nrc.bags import Value
+from ripplenest.nrc.paths import as_written
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
@@ -112,7 +113,7 @@ class Cut:
         """Of each answer the fold, and what it is of, for people."""
         rows = chain(unique_binders(self.definition.body), KEY)
         values = rows.head.get(VALUES) if isinstance(rows.head, Tuple) else None
-        texts = [show_elem(t) for _, t in values.fields] if isinstance(values, Tuple) else []
+        texts = [show_elem(as_written(t)) for _, t in values.fields] if isinstance(values, Tuple) else []
         args = [" · ".join(texts[i] for i in a.args) if texts else "…" for a in self.answers]
         return tuple(f"{a.fn}({text})" for a, text in zip(self.answers, args, strict=True))
 

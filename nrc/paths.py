@@ -1,6 +1,8 @@
 """Paths x.f.g into the rows of variables: the columns that a term reads."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import cast
 
 from ripplenest.nrc.syntax import Elem, OutL, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -45,6 +47,18 @@ def columns_read(t: Elem, variables: frozenset[str], types: Mapping[str, Type]) 
 def path_name(t: Elem) -> str:
     """The text ``x.f.g`` of a path."""
     return f"{path_name(t.of)}.{t.field}" if isinstance(t, Proj) else t.name if isinstance(t, Var) else "?"
+
+
+def path_of(name: str) -> Elem:
+    """The path that has this name: the inverse of ``path_name``, for people (a field's name can have dots of its own).
+    """
+    first, *rest = name.split(".")
+    return reduce(Proj, rest, cast("Elem", Var(first)))
+
+
+def as_written(t: Elem) -> Elem:
+    """``t`` for people: parameters of labels are the paths of the view that they are named after."""
+    return path_of(t.param) if isinstance(t, OutL) else rebuild_elem(t, as_written)
 
 
 def column_of(t: Elem) -> str | None:

@@ -4,6 +4,7 @@ And auxiliary maps in a database: kept once for all views that need them, and bu
 """
 
 import warnings
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,6 +30,9 @@ from support.states import recomputed, refused, state, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, errors
+from ripplenest.cost.verdict import Finding
+from ripplenest.delta.compile import compile_view
+from ripplenest.delta.judge import judge
 from ripplenest.nrc.bags import BagValue
 from ripplenest.run import policy
 
@@ -562,6 +566,34 @@ def above(E: Bag[Edge]):
 @rn.view
 def joined(E: Bag[Edge]):
     return [{"b": x.b, "there": [y.a for y in E if y.a == x.b]} for x in E]
+
+
+@rn.view
+def farther(E: Bag[Edge]):
+    return [{"b": x.b} for x in E if any(y.a > x.b for y in E)]
+
+
+@rn.view
+def heavier(E: Bag[Edge], F: Bag[Edge]):
+    return [{"b": x.b, "above": [f.a for f in F if f.a > sum(y.a for y in E if y.b == x.b)]} for x in E]
+
+
+def test_what_reads_much_of_groups_is_told_in_the_words_of_the_view() -> None:
+    """Neither the name of a map that keeps a group nor its labels, of which the view says nothing."""
+    far = {f.reason: f.advice for f in judged(farther)}
+    assert any("every row for which any(y.a > x.b) is computed is visited" in reason for reason in far)
+    assert any(reason.startswith("when a row for which any(y.a > x.b) is computed appears or goes") for reason in far)
+    heavy = {f.reason: f.advice for f in judged(heavier)}
+    assert any("`sum(y.a)` by `x.b` joins what is read" in reason for reason in heavy)
+    assert any("`f.a > sum(y.a)` is no equality" in reason for reason in heavy)
+    assert "equate a column of F with sum(y.a), beside this condition" in heavy.values()
+    said = "".join(chain.from_iterable([*far.items(), *heavy.items()]))
+    assert "label" not in said and "/G[" not in said
+
+
+def judged(view: rn.View) -> tuple[Finding, ...]:
+    query = view.query
+    return judge(query, compile_view(query)).warnings
 
 
 def test_who_makes_a_view_is_told_that_batches_read_much(tmp_path: Path) -> None:
