@@ -52,6 +52,9 @@ from ripplenest.nrc.syntax import (
     Weigh,
 )
 
+Fields = tuple[tuple[str, Elem], ...]
+_ELEMENTS = get_args(Elem)  # in which no let-variable can be
+
 
 def rebuild_elem(t: Elem, f: Callable[[Elem], Elem]) -> Elem:
     """``t`` with ``f`` applied to its direct children."""
@@ -65,15 +68,25 @@ def rebuild_elem(t: Elem, f: Callable[[Elem], Elem]) -> Elem:
             changed = tuple(map(f, args))
             return t if _same(changed, args) else Call(fn, changed)
         case Tuple(fields):
-            return Tuple(tuple((n, f(a)) for n, a in fields))
+            named = _each(fields, f)
+            return t if named is fields else Tuple(named)
         case InL(site, args):
-            return InL(site, tuple((n, f(a)) for n, a in args))
+            named = _each(args, f)
+            return t if named is args else InL(site, named)
         case OutL(label, site, param):
-            return OutL(f(label), site, param)
+            inner = f(label)
+            return t if inner is label else OutL(inner, site, param)
         case IsSite(label, site):
-            return IsSite(f(label), site)
+            inner = f(label)
+            return t if inner is label else IsSite(inner, site)
         case _:
             assert_never(t)
+
+
+def _each(named: Fields, f: Callable[[Elem], Elem]) -> Fields:
+    """What has names, with ``f`` applied to it."""
+    changed = tuple((n, f(a)) for n, a in named)
+    return named if all(a is b for (_, a), (_, b) in zip(changed, named, strict=True)) else changed
 
 
 def _same(a: tuple[Elem, ...], b: tuple[Elem, ...]) -> bool:
@@ -87,7 +100,8 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
         case Rel() | LetVar() | Empty():
             return e
         case Let(name, bound, body):
-            return Let(name, f(bound), f(body))
+            inner, below = f(bound), f(body)
+            return e if inner is bound and below is body else Let(name, inner, below)
         case For(var, source, body):
             inner, below = f(source), f(body)
             return e if inner is source and below is body else For(var, inner, below)
@@ -101,17 +115,23 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
             changed = t(elem)
             return e if changed is elem else Sng(changed)
         case SngBag(site, body, order):
-            return SngBag(site, f(body), order)
+            inner = f(body)
+            return e if inner is body else SngBag(site, inner, order)
         case Flatten(of):
-            return Flatten(f(of))
+            inner = f(of)
+            return e if inner is of else Flatten(inner)
         case Product(left, right):
-            return Product(f(left), f(right))
+            inner, below = f(left), f(right)
+            return e if inner is left and below is right else Product(inner, below)
         case Plus(left, right):
-            return Plus(f(left), f(right))
+            inner, below = f(left), f(right)
+            return e if inner is left and below is right else Plus(inner, below)
         case Neg(of):
-            return Neg(f(of))
+            inner = f(of)
+            return e if inner is of else Neg(inner)
         case Apply(dictionary, label):
-            return Apply(d(dictionary), t(label))
+            found, changed = d(dictionary), t(label)
+            return e if found is dictionary and changed is label else Apply(found, changed)
         case Group() | Top():
             return rebuild_group(e, f, t)
         case _:
@@ -133,11 +153,14 @@ def rebuild_dict(e: DictExpr, f: Callable[[Expr], Expr], d: Callable[[DictExpr],
         case DictRel() | DictEmpty():
             return e
         case DictLit(site, var, body):
-            return DictLit(site, var, f(body))
+            inner = f(body)
+            return e if inner is body else DictLit(site, var, inner)
         case DictPlus(left, right):
-            return DictPlus(d(left), d(right))
+            above, below = d(left), d(right)
+            return e if above is left and below is right else DictPlus(above, below)
         case DictUnion(left, right):
-            return DictUnion(d(left), d(right))
+            above, below = d(left), d(right)
+            return e if above is left and below is right else DictUnion(above, below)
         case _:
             assert_never(e)
 
@@ -191,6 +214,8 @@ def replace_elem(t: Elem, env: Mapping[str, Elem]) -> Elem:
     """``t`` with variables replaced by ``env``."""
     if isinstance(t, Var):
         return env.get(t.name, t)
+    if env.keys().isdisjoint(free_vars(t)):
+        return t
     return rebuild_elem(t, lambda a: replace_elem(a, env))
 
 
@@ -280,7 +305,7 @@ def _free_lets(term: Term) -> frozenset[str]:
         case Let(name, bound, body):
             return free_lets(bound) | (free_lets(body) - {name})
         case _:
-            return frozenset().union(*(free_lets(c) for c in children(term)))
+            return frozenset().union(*(free_lets(c) for c in children(term) if not isinstance(c, _ELEMENTS)))
 
 
 class Names:
@@ -320,21 +345,26 @@ class _Apart:
     plain: bool = False
 
     def bind(self, var: str, name: str) -> "_Apart":
-        return evolve(self, pi={**self.pi, var: Var(name)})
+        """Of a variable that keeps its name nothing has to be known, where no other one of its name is around."""
+        if var == name and var not in self.pi:
+            return self
+        return _Apart(self.names, {**self.pi, var: Var(name)}, self.gamma, self.plain)
 
     def elem(self, t: Elem) -> Elem:
-        return replace_elem(t, self.pi)
+        return replace_elem(t, self.pi) if self.pi else t
 
     def expr(self, e: Expr) -> Expr:
         match e:
             case For(var, source, body):
                 name = self.names.fresh(var)
-                return For(name, self.expr(source), self.bind(var, name).expr(body))
+                inner, below = self.expr(source), self.bind(var, name).expr(body)
+                return e if name == var and inner is source and below is body else For(name, inner, below)
             case Let(old, bound, body):
                 name = self.names.fresh(old.strip(_MARKS) if self.plain else old)
-                return Let(name, self.expr(bound), evolve(self, gamma={**self.gamma, old: name}).expr(body))
+                inner, below = self.expr(bound), evolve(self, gamma={**self.gamma, old: name}).expr(body)
+                return e if name == old and inner is bound and below is body else Let(name, inner, below)
             case LetVar(old):
-                return LetVar(self.gamma.get(old, old))
+                return LetVar(self.gamma[old]) if self.gamma.get(old, old) != old else e
             case Group() | Top():
                 name = self.names.fresh(e.var)
                 inside = rebuild_group(e, self.expr, self.bind(e.var, name).elem)
@@ -345,7 +375,8 @@ class _Apart:
     def dictionary(self, d: DictExpr) -> DictExpr:
         if isinstance(d, DictLit):
             name = self.names.fresh(d.var)
-            return DictLit(d.site, name, self.bind(d.var, name).expr(d.body))
+            body = self.bind(d.var, name).expr(d.body)
+            return d if name == d.var and body is d.body else DictLit(d.site, name, body)
         return rebuild_dict(d, self.expr, self.dictionary)
 
 

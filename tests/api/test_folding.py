@@ -101,7 +101,7 @@ def check(db: rn.Database, rows: list[dict[str, Any]]) -> None:
             assert db.view(view.name).rows() == view(C=rows), view.name
 
 
-@law(examples=many(9, 25), tries=300)
+@law(examples=many(6, 25), tries=300)
 def test_arrays_or_not_views_have_the_same_rows(c):
     """Random inserts, deletes and upserts, with and without a key, and views created before and after."""
     key = c.pick(["custkey", None])

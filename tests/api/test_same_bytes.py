@@ -173,7 +173,7 @@ MAKERS: dict[str, Callable[[Choices, int], Case]] = {"random": random_case, "cor
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@law(examples=many(8, 12), shown=lambda c, kind: MAKERS[kind](c, 2))
+@law(examples=many(5, 12), shown=lambda c, kind: MAKERS[kind](c, 2))
 def test_plans_and_digests_of_state_are_the_same(asked: Asked, kind: str, c: Choices) -> None:
     """For random views: fingerprints, plans, stored rows."""
     noted, made = recorded(c.number)

@@ -123,7 +123,7 @@ def test_fused_is_what_it_was(case: Case) -> None:
     COUNTS["fewer inside"] += sum(map(groups, before)) > sum(map(groups, after))
 
 
-@law(made, examples=many(60, 1500))
+@law(made, examples=many(38, 1500))
 def test_law_6_of_group_bys(case: Case) -> None:
     check_law_6(case)
 

@@ -180,7 +180,7 @@ def again(e: Expr) -> Expr:
     return expr(e)
 
 
-@law(grouped_case, examples=many(300, 600))
+@law(grouped_case, examples=many(186, 600))
 def test_the_cut_keeps_meaning(case: Case) -> None:
     s = shred(case.query)
     cutter = Cutter.of("v", (s.flat, *dictionaries(s.context)))
@@ -209,7 +209,7 @@ def test_the_cut_keeps_meaning(case: Case) -> None:
     COUNTS["filled"] += bool(direct) and bool(cutter.found)
 
 
-@law(grouped_case, examples=many(120, 600))
+@law(grouped_case, examples=many(75, 600))
 def test_groups_that_are_alike_are_one(case: Case) -> None:
     """A bag that is made twice: every group has one that is like it."""
     twice = Plus(case.query, again(case.query))

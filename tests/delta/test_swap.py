@@ -32,7 +32,7 @@ def is_compiled(found: Stages, wanted: Stages) -> None:
 
 
 @pytest.mark.parametrize("materialize", MODES)
-@law(examples=many(4, 400))
+@law(examples=many(3, 400))
 def test_swap(materialize: Materialize, c: Choices) -> None:
     """Law (swap): the program of a random functional aggregate query over one ring, with another in it, is that of the
     query over that one (incremental-faq, section "What's this paper about?"). All rings without inverse are of one

@@ -154,7 +154,7 @@ def minimal(old: dict[int, Document], new: dict[int, Document]) -> dict[str, int
 
 
 @pytest.mark.parametrize("name", KEYS)
-@law(examples=many(4, 20))
+@law(examples=many(3, 20))
 def test_the_change_of_an_upsert_is_minimal(name: str, c: Choices) -> None:
     """An unchanged document changes nothing. Where all rows have keys, what is written is what differs; elsewhere rows
     with equal contents are not written again. Nothing else than the documents said is there, in relation and view."""
@@ -216,7 +216,7 @@ def inner(c: Choices, b: Any, docs: dict[int, Document]) -> None:
             d["orders"] = [{**o, "date": "all"} if o["orderkey"] == 1 else o for o in orders.values()]
 
 
-@law(examples=many(8, 20))
+@law(examples=many(5, 20))
 def test_inner_bags_by_key(c: Choices) -> None:
     """upsert, set and delete_key in bags at every depth, several in one batch: the documents are what they should be,
     and what is written is what differs."""

@@ -21,7 +21,7 @@ def made(c: Choices) -> tuple[Schema, Expr]:
     return schema, grouped_query(c, schema)
 
 
-@law(made, examples=many(50, 1000))
+@law(made, examples=many(31, 1000))
 def test_law_7_with_groups(found: tuple[Schema, Expr]) -> None:
     """parse(show(e)) = e, also of its lines, and of its JSON."""
     schema, e = found

@@ -117,7 +117,7 @@ MAKERS: dict[str, Callable[[Choices], Case]] = {"random": random_case, "correlat
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@law(examples=many(35, 100), shown=lambda c, kind: MAKERS[kind](c))
+@law(examples=many(22, 100), shown=lambda c, kind: MAKERS[kind](c))
 def test_law_7_over_terms(kind: str, c: Choices) -> None:
     """Random terms, and views as people write them."""
     law_7(MAKERS[kind](c))

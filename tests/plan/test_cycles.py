@@ -40,7 +40,7 @@ def joined(p: Plan) -> bool:
     return any(len(s.via) > 1 for s in steps)
 
 
-@law(examples=many(35, 1200), shown=random_view)
+@law(examples=many(22, 1200), shown=random_view)
 def test_states_are_those_that_are_built_anew(c: Choices) -> None:
     _, program = planned(random_view(c), Options(c.pick(MODES)))
     COUNTS["joined"] += joined(program)

@@ -82,7 +82,7 @@ def count(level: Level) -> None:
     COUNTS[f"levels {level.levels}"] += 1
 
 
-@law(examples=many(80, 400))
+@law(examples=many(50, 400))
 def test_a_batch_is_refused_exactly_where_the_view_has_no_value(c: Choices) -> None:
     """Building, and recomputing a batch: accepted ⟺ the view has a value, in the widest reading; so wherever the
     reference interpreter has one of the term as it is written.
@@ -94,7 +94,7 @@ def test_a_batch_is_refused_exactly_where_the_view_has_no_value(c: Choices) -> N
     accepts_exactly(level, term(level), c)
 
 
-@law(examples=many(40, 200))
+@law(examples=many(25, 200))
 def test_weights_are_asked_for_as_conditions_are(c: Choices) -> None:
     """p(x) = w(if p then 1 else 0), also of conditions that have no value for some rows."""
     level = random_level(c)

@@ -27,7 +27,7 @@ def grouped_case(c: Choices) -> Case:
 
 
 @pytest.mark.parametrize("materialize", ["full", "cost"])
-@law(grouped_case, examples=many(40, 2500))
+@law(grouped_case, examples=many(25, 2500))
 def test_law_6_with_groups(materialize: Materialize, case: Case) -> None:
     query = query_of(case.schema, case.query)
     _, program = planned(query, Options(materialize))

@@ -76,14 +76,14 @@ def law_6(case: Case, mode: Materialize) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@law(join_cases(3), examples=many(18, 60))
+@law(join_cases(3), examples=many(12, 60))
 def test_joins(mode: Materialize, case: Case) -> None:
     """The program of each mode after any batches = recomputation, map by map and nested (design law 6)."""
     law_6(case, mode)
 
 
 @pytest.mark.parametrize("mode", MODES)
-@law(join_cases(3, weighed=True), examples=many(9, 60))
+@law(join_cases(3, weighed=True), examples=many(6, 60))
 def test_weighed_joins(mode: Materialize, case: Case) -> None:
     """As above, on rows that are there as often as columns say, which maps keep for whoever reads them."""
     law_6(case, mode)
@@ -95,7 +95,7 @@ def test_weighed_joins(mode: Materialize, case: Case) -> None:
 
 
 @pytest.mark.parametrize("mode", ["first", "full"])
-@law(correlated_cases, examples=many(16, 60))
+@law(correlated_cases, examples=many(10, 60))
 def test_correlated_views(mode: Materialize, case: Case) -> None:
     """As above, on nested views whose dictionaries have domains: maps of domains and parts."""
     law_6(case, mode)

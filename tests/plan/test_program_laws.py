@@ -54,21 +54,21 @@ def test_law_6_with_domains(case: Case) -> None:
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@law(correlated_cases, examples=many(24, 100))
+@law(correlated_cases, examples=many(15, 100))
 def test_law_6_on_correlated_views(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose inner bags are joined to the rows around them."""
     law_6(case, Options(force_domain=force_domain))
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@law(weighed_cases(batches=2), examples=many(15, 100))
+@law(weighed_cases(batches=2), examples=many(10, 100))
 def test_law_6_with_weights(force_domain: bool, case: Case) -> None:
     """As law 6, on views whose rows are there as often as values say."""
     law_6(case, Options(force_domain=force_domain))
 
 
 @pytest.mark.parametrize("force_domain", [False, True])
-@law(folding_cases, examples=many(15, 100))
+@law(folding_cases, examples=many(10, 100))
 def test_law_6_on_correlated_folds(force_domain: bool, case: Case) -> None:
     """As law 6, on views with totals, extremes and first rows at any depth, joined to the rows around them."""
     law_6(case, Options(force_domain=force_domain))

@@ -127,7 +127,7 @@ def reads(program: Plan, parts: Parts, delta: Parts) -> Reads:
     return Reads(done.rows_read, running.nested() != after.nested(), kept, places)
 
 
-@law(examples=many(150, 600))
+@law(examples=many(93, 600))
 def test_what_strict_accepts_reads_no_more_of_a_larger_state(c: Choices) -> None:
     """A batch that makes and takes no row of the view, and not more of maps that are kept for it, reads as many rows of
     a state as of a larger one, unless more rows hold what it reaches into. Compiling costs most, so each view meets

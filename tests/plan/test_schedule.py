@@ -53,7 +53,7 @@ def counts(done: Propagation) -> dict[str, dict[Row, int]]:
 
 
 @pytest.mark.parametrize("most", [0, 3, 10_000])
-@law(examples=many(25, 120))
+@law(examples=many(16, 120))
 def test_one_question_is_as_good_as_many(most: int, c: Choices) -> None:
     """propagate with an engine of jobs = propagate; where all that others wait for is small, it is one job."""
     can_fail = c.number(3) == 0

@@ -44,7 +44,7 @@ COUNTS: Counter[str] = Counter()
 
 
 @pytest.mark.parametrize("materialize", ["full", "first", "cost"])
-@law(joined_case, examples=many(9, 2500))
+@law(joined_case, examples=many(6, 2500))
 def test_law_6_with_sum_maps(materialize: Materialize, case: Case) -> None:
     """Whatever is added up, each map and the view hold what their definitions give."""
     law_6(materialize, case)

@@ -130,7 +130,7 @@ COUNTS: Counter[str] = Counter()
 
 @pytest.mark.parametrize("force_domain", [False, True])
 @pytest.mark.parametrize("name", VIEWS)
-@law(examples=many(10, 100))
+@law(examples=many(7, 100))
 def test_weights_of_inner_bags(name: str, force_domain: bool, c: Choices) -> None:
     """Of what is inside of the bag, of the row around it, and of both; kept by keys and with a domain. And of rows that
     hold one: two of one label, the weights of which add up to 0, hold it both."""

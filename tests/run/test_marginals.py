@@ -99,7 +99,7 @@ def added_up(m: PlannedMap, rows: Counter[Row]) -> dict[Row, list[Fraction]]:
     return {key: sums for key, sums in found.items() if any(sums)}
 
 
-@law(examples=many(35, 1500))
+@law(examples=many(22, 1500))
 def test_what_is_seen_adds_up_to_what_is_there(c: Choices) -> None:
     """Law (seen): by key and product as many rows, values and as much; of what came, and of what went as well."""
     m = sum_map(*kinds(c))

@@ -138,7 +138,7 @@ class Life:
 
 
 @pytest.mark.parametrize("collide", [False, True], ids=["hashes", "all hashes equal"])
-@law(examples=many(20, 200))
+@law(examples=many(13, 200))
 def test_first_is_what_sorting_finds(collide: bool, c: Choices) -> None:
     """Whatever was merged, written by tasks, ordered later, or is old; searched by numbers and by rows."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir=MEMORY) as folder:

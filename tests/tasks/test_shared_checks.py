@@ -51,7 +51,7 @@ def sizes(db: Database, r: Relation, c: Choices) -> dict[str, int] | None:
         return builds.check(db._store.snapshot(), r, staging)
 
 
-@law(examples=many(30, 500), shown=lambda c: str(relation(c)))
+@law(examples=many(19, 500), shown=lambda c: str(relation(c)))
 def test_tasks_find_what_is_found_here(c: Choices) -> None:
     r = evolve(keyed(c) if c.one_in(2) else relation(c), arrays=())
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder, opened(Path(folder) / "s", r) as db:

@@ -164,7 +164,9 @@ def kinds(M: Bag[Movie]):
 
 
 @pytest.mark.usefixtures("nobody")
-@pytest.mark.parametrize("larger", [handing.LARGER, 0], ids=["read", "looked up"])
+@pytest.mark.parametrize(
+    "larger", [pytest.param(handing.LARGER, id="read", marks=pytest.mark.long), pytest.param(0, id="looked up")]
+)
 def test_groups_do_not_pass_the_driver(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, larger: int
 ) -> None:
@@ -189,7 +191,9 @@ def couples(M: Bag[Movie]):
     return [{"n": len([1 for m in M for n in M if m.name == n.name])}]
 
 
-@pytest.mark.parametrize("larger", [handing.LARGER, 0], ids=["read", "looked up"])
+@pytest.mark.parametrize(
+    "larger", [pytest.param(handing.LARGER, id="read", marks=pytest.mark.long), pytest.param(0, id="looked up")]
+)
 def test_rows_that_meet_themselves_do_not_pass_the_driver(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, larger: int
 ) -> None:

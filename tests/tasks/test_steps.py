@@ -45,7 +45,7 @@ def _all_by_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "LEAST", 1 << 9)
 
 
-@law(examples=many(40, 800), tries=20)
+@law(examples=many(25, 800), tries=20)
 def test_steps_by_tasks_are_those_here(c: Choices) -> None:
     make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
