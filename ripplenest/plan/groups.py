@@ -98,6 +98,11 @@ class Folding:
         """The types of what readers see: the key, and what is shown."""
         return self.types[: self.keys + len(self.shown)]
 
+    @property
+    def pieces(self) -> tuple[Base, ...]:
+        """The types of what some contributions add: the key, and the accumulators."""
+        return (*self.types[: self.keys], *(a.type for a in self.accumulators))
+
 
 def folding(cut: Cut) -> Folding:
     """The columns of the map of a group."""

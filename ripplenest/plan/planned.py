@@ -28,7 +28,8 @@ Names = Mapping[str, tuple[str, ...]]  # of the columns of tables
 class Target:
     """Where rows of statements are summed: a map, or what the change of one ``part`` does to it. Those that are
     to be ``folded`` may come several times, and should come in the order of the hash of these columns; so should those
-    of a sum map in files, ``near`` each other by its key, each once. Messages name the ``view``."""
+    of a sum map in files, ``near`` each other by its key, each once. Of a build it is known how they ``fold``: who
+    makes very many may do so piece by piece, and hands out ``pieces``. Messages name the ``view``."""
 
     name: str
     types: tuple[Base, ...]
@@ -37,6 +38,8 @@ class Target:
     folded: Index | None = None
     near: Index | None = None
     view: str = field(default="", eq=False)
+    fold: Folding | None = field(default=None, eq=False)
+    pieces: bool = False
 
 
 @frozen

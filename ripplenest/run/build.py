@@ -17,7 +17,7 @@ from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run import groups, lists
+from ripplenest.run import groups, lists, pieces
 from ripplenest.run.counts import check_counts, check_most
 from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
@@ -42,7 +42,7 @@ def _built(plan: Plan, reader: Tables, joiner: Joiner, trees: bool) -> Run:
         folded = {w.target.map: w.folding for w in ways}
         for target, rows in summed(joiner, tasks, [w.target for w in ways], run.jobs, run.read, run.plan):
             check_most(target.map, [rows.heaviest()])
-            run.built[target.map] = _kept(plan.by_name[target.map], folded[target.map], rows)
+            run.built[target.map] = _kept(plan.by_name[target.map], folded[target.map], target, rows)
     return run
 
 
@@ -58,14 +58,14 @@ class _Way:
 def _way(run: Run, m: PlannedMap, trees: bool) -> _Way:
     products = chosen(run, m) if trees and m.trees else None
     if products is not None:
-        return _Way(evolve(m.whole, types=m.made), products, m.adding)
-    return _Way(m.whole, m.build, m.folding)
+        return _Way(evolve(m.whole, types=m.made, fold=m.adding), products, m.adding)
+    return _Way(evolve(m.whole, fold=m.folding), m.build, m.folding)
 
 
-def _kept(m: PlannedMap, folding: Folding | None, made: Rows) -> Rows:
+def _kept(m: PlannedMap, folding: Folding | None, target: Target, made: Rows) -> Rows:
     """What is stored of a map, of which products made all rows."""
     if folding is not None:
-        return groups.built(m, folding, made)
+        return pieces.built(m, folding, made) if target.pieces else groups.built(m, folding, made)
     return made if m.ranked is None else _first_rows(m, m.ranked, made)
 
 

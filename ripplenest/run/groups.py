@@ -47,7 +47,7 @@ def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Folded:
     if found is None:
         change = _by_rows(m, f, made, stored)
         return Folded(change, seen_change(f, change) if m.kind.passes_on else Rows.empty(f.visible))
-    _there(m, [int(found.new[0].min(initial=0))])
+    check_there(m, int(found.new[0].min(initial=0)))
     try:
         return Folded(folding.change(f, found), folding.seen(f, found) if m.kind.passes_on else Rows.empty(f.visible))
     except EvaluationError:
@@ -70,24 +70,33 @@ def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:
 
 def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
     before = {row[: f.keys]: row for row in stored.consolidated().counts()}
-    sums = {key: _ints(f, row[len(f.visible) :]) for key, row in before.items()}
+    sums = {key: ints(f, row[len(f.visible) :]) for key, row in before.items()}
+    touched = added_by_rows(f, made)
+    nothing = [0] * len(f.accumulators)
+    after = {k: [a + b for a, b in zip(sums.get(k, nothing), own, strict=True)] for k, own in touched.items()}
+    gone = [(before[key], -1) for key in touched if key in before]
+    return Rows.of_pairs(m.types, [*gone, *rows_of(m, f, after)]).consolidated()
+
+
+def added_by_rows(f: Folding, made: Rows) -> dict[Row, list[int]]:
+    """By key what contributions add to each accumulator."""
     touched: dict[Row, list[int]] = {}
     for row, n in made.counts().items():
         own = touched.setdefault(row[: f.keys], [0] * len(f.accumulators))
         for i, a in enumerate(f.accumulators):
             own[i] += n * _added(a, row, f)
-    pairs: list[tuple[Row, int]] = []
-    for key, change in touched.items():
-        after = [a + b for a, b in zip(sums.get(key, [0] * len(change)), change, strict=True)]
-        pairs += [(before[key], -1)] if key in before else []
-        pairs += [(_row(m, f, key, after), 1)] if _there(m, after) else []
-    return Rows.of_pairs(m.types, pairs).consolidated()
+    return touched
+
+
+def rows_of(m: PlannedMap, f: Folding, sums: Mapping[Row, Sequence[int]]) -> Iterable[tuple[Row, int]]:
+    """What is stored of keys, by what their accumulators come to. Raises as ``folded``."""
+    return ((_row(m, f, key, own), 1) for key, own in sums.items() if _there(m, own))
 
 
 def _row(m: PlannedMap, f: Folding, key: Row, sums: Sequence[int]) -> Row:
     """What is stored of a key. Raises EvaluationError, which says of which group and key."""
     try:
-        return (*key, *_shown(f, sums), *_kept(f, sums))
+        return (*key, *_shown(f, sums), *kept(f, sums))
     except EvaluationError as error:
         raise error if m.called is None else _placed(error, m.called, f, key, sums) from None
 
@@ -108,15 +117,20 @@ def _fails(a: Answered, sums: Sequence[int]) -> bool:
     return False
 
 
-def _ints(f: Folding, values: Sequence[Any]) -> list[int]:
+def ints(f: Folding, values: Sequence[Any]) -> list[int]:
     """Accumulators as integers; those of doubles in units."""
     return [DECODED.get(a.of, int)(x) for a, x in zip(f.accumulators, values, strict=True)]
 
 
 def _there(m: PlannedMap, sums: Sequence[int]) -> bool:
-    if sums[0] < 0:
-        raise LawBroken("a group of rows that are there less than 0 times", where=m.name, got=sums[0])
+    check_there(m, sums[0])
     return sums[0] > 0
+
+
+def check_there(m: PlannedMap, rows: int) -> None:
+    """Raises LawBroken for a key of so many ``rows``."""
+    if rows < 0:
+        raise LawBroken("a group of rows that are there less than 0 times", where=m.name, got=rows)
 
 
 def _added(a: Accumulator, row: Row, f: Folding) -> int:
@@ -176,7 +190,7 @@ def _answer(a: Answered, sums: Sequence[int]) -> object:
     return folds.unscaled(total, a.type) if a.fn == "sum" else folds.mean(total, n, a.scale, a.type)
 
 
-def _kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:
+def kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:
     """Accumulators as they are stored. Raises EvaluationError for one of more digits than that holds."""
     for a, n in zip(f.accumulators, sums, strict=True):
         yield ENCODED[a.of](n) if a.of in ENCODED else folds.unscaled(n, a.type)

@@ -38,11 +38,13 @@ class Task:
 
 class Joined(dict[str, Rows]):
     """Rows by target, and how many ``jobs`` of a cluster they took: none where they were joined in this process. So
-    many stored rows were ``read`` that tasks looked up."""
+    many stored rows were ``read`` that tasks looked up. Those of the targets ``in_pieces`` are folded, a piece each."""
 
-    def __init__(self, rows: Mapping[str, Rows], jobs: int = 0, read: int = 0) -> None:
+    def __init__(
+        self, rows: Mapping[str, Rows], jobs: int = 0, read: int = 0, in_pieces: frozenset[str] = frozenset()
+    ) -> None:
         super().__init__(rows)
-        self.jobs, self.read = jobs, read
+        self.jobs, self.read, self.in_pieces = jobs, read, in_pieces
 
 
 class Joiner(Protocol):
@@ -85,7 +87,7 @@ def summed(
         raise _placed(_in_words(error, tasks, plan), joiner, tasks, targets) from None
     jobs.append(results.jobs)
     read.append(results.read)
-    return [(t, results[t.name]) for t in targets]
+    return [(evolve(t, pieces=True) if t.name in results.in_pieces else t, results[t.name]) for t in targets]
 
 
 def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:

@@ -11,6 +11,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Product
 from ripplenest.run.joiner import Joined, PythonJoiner, Task
+from ripplenest.run.pieces import Pieces
 from ripplenest.run.sizes import are_few
 from ripplenest.vector.joins import joined
 
@@ -32,11 +33,15 @@ class LocalJoiner:
         sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
         asked = [(task.product, task.inputs) for task in tasks]
         known = next((task.combinations for task in tasks), None)  # tasks that come together are of one run
+        pieces = {t.name: Pieces(t, sums) for t in targets}
         for place, table in joined(asked, self._room, known):
-            target = by_name[tasks[place].target]
-            sums.add(target.name, _typed(target.types, table))
+            name = tasks[place].target
+            pieces[name].add(_typed(by_name[name].types, table))
+        for own in pieces.values():
+            own.end()
         found = {name: rows.as_sum() if name in apart else rows for name, rows in sums.rows().items()}
-        return Joined({t.name: Rows.empty(t.types) for t in targets} | found)
+        made = {t.name: Rows.empty(t.types) for t in targets} | found
+        return Joined(made, in_pieces=frozenset(name for name, own in pieces.items() if own.is_folded))
 
 
 def _apart(tasks: Sequence[Task]) -> set[str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import field, frozen
 
-from ripplenest.data.grouping import Columns, grouping
+from ripplenest.data.grouping import Columns, Grouping, grouping
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds
 from ripplenest.nrc import reals as exact
@@ -86,9 +86,10 @@ Read = Callable[[Sequence[Ints]], tuple[Integers, Integers]]
 """What keys came to, and by how much more they come to now; of the sums of all columns."""
 
 
-def sums(f: Folding, near: Columns, made: Rows, stored: Rows) -> Sums | None:
+def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows) -> Sums | None:
     """The keys for which contributions ``made`` change something, in the order of the hash of their columns ``near``;
-    None where a sum could leave 62 bits."""
+    None where a sum could leave 62 bits. In any order where nothing is ``near``: by Arrow's hash table, which is faster
+    where keys are few."""
     once = stored.consolidated() if any(a.of == "real" for a in f.accumulators) else stored
     came, there = _Came(made.arrow().combine_chunks(), f.made), once.arrow().combine_chunks()
     columns = _Columns(len(came.table), len(there))
@@ -109,9 +110,9 @@ def sums(f: Folding, near: Columns, made: Rows, stored: Rows) -> Sums | None:
     return Sums(keys if changed.all() else keys.filter(pa.array(changed)), old, new)
 
 
-def _by_key(keys: pa.Table, near: Columns, columns: Sequence[Ints]) -> tuple[pa.Table, list[Ints]]:
+def _by_key(keys: pa.Table, near: Columns | None, columns: Sequence[Ints]) -> tuple[pa.Table, list[Ints]]:
     """Each key once, and the sums of ``columns`` by key."""
-    found = grouping(keys, near) if keys.num_columns else None
+    found = grouping(keys, near) if keys.num_columns and near is not None else None
     if found is not None:
         return keys.take(pa.array(found.firsts)), [found.sums(column) for column in columns]
     sources = [f"s{i}" for i in range(len(columns))]
@@ -155,6 +156,45 @@ def _real(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> Rea
         return own[own_places], found.total(sums, len(own_places))
 
     return read
+
+
+def piece(f: Folding, s: Sums) -> Rows:
+    """By key what contributions add, where there were no stored rows."""
+    sums = [_kept(a, n) for n, a in zip(s.new, f.accumulators, strict=True)]
+    columns = [*s.keys.columns, *sums, pa.repeat(pa.scalar(1, pa.int64()), len(s.new[0]))]
+    schema = arrow_schema(f.pieces)
+    cast = [c if c.type == t else c.cast(t) for c, t in zip(columns, schema.types, strict=True)]
+    return Rows(f.pieces, table=pa.Table.from_arrays(cast, schema=schema), summed=True)
+
+
+def together(f: Folding, near: Columns, pieces: Rows) -> Sums | None:
+    """What pieces come to by key, in the order of the hash of their columns ``near``, of nothing before; None where a
+    sum could leave 62 bits."""
+    held = pieces.arrow().combine_chunks()
+    columns = [_held_piece(a, held.column(f.keys + i)) for i, a in enumerate(f.accumulators)]
+    known = [own for own in columns if own is not None]
+    if len(known) < len(columns) or any(_most(own) >= SAFE for own in known):
+        return None
+    keys = held.select(list(range(f.keys)))
+    found = grouping(keys, near) if f.keys else _of_one_key(len(held))
+    if found is None:
+        return None
+    new = [found.sums(own) for own in known]
+    once = keys.take(pa.array(found.firsts)) if f.keys else keys.slice(0, len(found.starts))
+    return Sums(once, [np.zeros_like(own) for own in new], new)
+
+
+def _of_one_key(rows: int) -> Grouping:
+    return Grouping(np.arange(rows), np.zeros(min(rows, 1), np.int64), moved=False)
+
+
+def _held_piece(a: Accumulator, column: pa.ChunkedArray) -> Integers | None:
+    return reals.exact(column.to_pylist())[1:] if a.of == "real" else _held(a, column)
+
+
+def _most(own: Integers) -> float:
+    """What integers of 64 bits may come to; Python's have no end."""
+    return 0.0 if own.dtype == np.object_ else float(np.abs(own.astype(np.float64)).sum())
 
 
 def change(f: Folding, s: Sums) -> Rows:
