@@ -28,8 +28,8 @@ Names = Mapping[str, tuple[str, ...]]  # of the columns of tables
 class Target:
     """Where rows of statements are summed: a map, or what the change of one ``part`` does to it. Those that are
     to be ``folded`` may come several times, and should come in the order of the hash of these columns; so should those
-    of a sum map in files, ``near`` each other by its key, each once. Of a build it is known how they ``fold``: who
-    makes very many may do so piece by piece, and hands out ``pieces``. Messages name the ``view``."""
+    of a sum map in files, ``near`` each other by its key, each once. Of those that know how they ``fold``, who makes
+    very many may do so piece by piece, and hands out ``pieces``. Messages name the ``view``."""
 
     name: str
     types: tuple[Base, ...]
@@ -110,7 +110,7 @@ class PlannedMap:
     def targets(self) -> dict[str, Target]:
         """By part, the target of its statement; what each does to an auxiliary map is read by others."""
         if self.kind is not MapKind.AUXILIARY:
-            whole = evolve(self.whole, types=self.made)
+            whole = evolve(self.whole, types=self.made, fold=self.told)
             return {part: whole for part, _ in self.triggers}
         near = None if self.folding is None else self.near or self.own_key
         name, made, view = self.name, self.made, self.view

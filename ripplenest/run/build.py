@@ -17,7 +17,7 @@ from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run import groups, lists, pieces
+from ripplenest.run import groups, lists
 from ripplenest.run.counts import check_counts, check_most
 from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
@@ -65,7 +65,7 @@ def _way(run: Run, m: PlannedMap, trees: bool) -> _Way:
 def _kept(m: PlannedMap, folding: Folding | None, target: Target, made: Rows) -> Rows:
     """What is stored of a map, of which products made all rows."""
     if folding is not None:
-        return pieces.built(m, folding, made) if target.pieces else groups.built(m, folding, made)
+        return groups.built(m, folding, made, target.pieces)
     return made if m.ranked is None else _first_rows(m, m.ranked, made)
 
 

@@ -38,29 +38,29 @@ class Folded:
     seen: Rows
 
 
-def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Folded:
-    """What contributions change in a group, of whose keys the rows ``stored`` are there. Raises EvaluationError for an
-    answer beyond its type, and LawBroken for rows that are there less than 0 times."""
+def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows, pieces: bool = False) -> Folded:
+    """What contributions, or ``pieces`` of them, change in a group, of whose keys the rows ``stored`` are there. Raises
+    EvaluationError for an answer beyond its type, and LawBroken for rows that are there less than 0 times."""
     if not len(made):
         return Folded(Rows.empty(m.types), Rows.empty(f.visible))
-    found = None if are_few([made, stored]) else folding.sums(f, m.near, made, stored)
+    found = None if are_few([made, stored]) else folding.sums(f, m.near, made, stored, pieces)
     if found is None:
-        change = _by_rows(m, f, made, stored)
+        change = _by_rows(m, f, made, stored, pieces)
         return Folded(change, seen_change(f, change) if m.kind.passes_on else Rows.empty(f.visible))
-    check_there(m, int(found.new[0].min(initial=0)))
+    _there(m, [int(found.new[0].min(initial=0))])
     try:
         return Folded(folding.change(f, found), folding.seen(f, found) if m.kind.passes_on else Rows.empty(f.visible))
     except EvaluationError:
-        _by_rows(m, f, made, stored)  # who says of which key it is
+        _by_rows(m, f, made, stored, pieces)  # who says of which key it is
         raise
 
 
-def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:
-    """The rows of a group that contributions ``made`` are all of, folded as ``f`` says; those that come in the order of
-    their keys are folded in stretches."""
+def built(m: PlannedMap, f: Folding, made: Rows, pieces: bool = False) -> Rows:
+    """The rows of a group that contributions ``made``, or ``pieces``, are all of, folded as ``f`` says; those that come
+    in the order of their keys are folded in stretches."""
     table, nothing = made.arrow(), Rows.empty(m.types)
     parts = [
-        folded(m, f, Rows(f.made, table=table.slice(first, end - first)), nothing).change
+        folded(m, f, Rows(made.types, table=table.slice(first, end - first)), nothing, pieces).change
         for first, end in stretches(table, m.near, STRETCH)
     ]
     if len(parts) == 1:
@@ -68,14 +68,16 @@ def built(m: PlannedMap, f: Folding, made: Rows) -> Rows:
     return Rows(m.types, table=pa.concat_tables([part.arrow() for part in parts]), summed=True)
 
 
-def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows) -> Rows:
+def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows, pieces: bool) -> Rows:
     before = {row[: f.keys]: row for row in stored.consolidated().counts()}
-    sums = {key: ints(f, row[len(f.visible) :]) for key, row in before.items()}
-    touched = added_by_rows(f, made)
-    nothing = [0] * len(f.accumulators)
-    after = {k: [a + b for a, b in zip(sums.get(k, nothing), own, strict=True)] for k, own in touched.items()}
-    gone = [(before[key], -1) for key in touched if key in before]
-    return Rows.of_pairs(m.types, [*gone, *rows_of(m, f, after)]).consolidated()
+    sums = {key: _ints(f, row[len(f.visible) :]) for key, row in before.items()}
+    touched = (pieces_by_rows if pieces else added_by_rows)(f, made)
+    pairs: list[tuple[Row, int]] = []
+    for key, change in touched.items():
+        after = [a + b for a, b in zip(sums.get(key, [0] * len(change)), change, strict=True)]
+        pairs += [(before[key], -1)] if key in before else []
+        pairs += [(_row(m, f, key, after), 1)] if _there(m, after) else []
+    return Rows.of_pairs(m.types, pairs).consolidated()
 
 
 def added_by_rows(f: Folding, made: Rows) -> dict[Row, list[int]]:
@@ -88,9 +90,13 @@ def added_by_rows(f: Folding, made: Rows) -> dict[Row, list[int]]:
     return touched
 
 
-def rows_of(m: PlannedMap, f: Folding, sums: Mapping[Row, Sequence[int]]) -> Iterable[tuple[Row, int]]:
-    """What is stored of keys, by what their accumulators come to. Raises as ``folded``."""
-    return ((_row(m, f, key, own), 1) for key, own in sums.items() if _there(m, own))
+def pieces_by_rows(f: Folding, pieces: Rows) -> dict[Row, list[int]]:
+    """The same of pieces."""
+    touched: dict[Row, list[int]] = {}
+    for row, n in pieces.counts().items():
+        own = touched.setdefault(row[: f.keys], [0] * len(f.accumulators))
+        own[:] = [a + n * b for a, b in zip(own, _ints(f, row[f.keys :]), strict=True)]
+    return touched
 
 
 def _row(m: PlannedMap, f: Folding, key: Row, sums: Sequence[int]) -> Row:
@@ -117,20 +123,15 @@ def _fails(a: Answered, sums: Sequence[int]) -> bool:
     return False
 
 
-def ints(f: Folding, values: Sequence[Any]) -> list[int]:
+def _ints(f: Folding, values: Sequence[Any]) -> list[int]:
     """Accumulators as integers; those of doubles in units."""
     return [DECODED.get(a.of, int)(x) for a, x in zip(f.accumulators, values, strict=True)]
 
 
 def _there(m: PlannedMap, sums: Sequence[int]) -> bool:
-    check_there(m, sums[0])
+    if sums[0] < 0:
+        raise LawBroken("a group of rows that are there less than 0 times", where=m.name, got=sums[0])
     return sums[0] > 0
-
-
-def check_there(m: PlannedMap, rows: int) -> None:
-    """Raises LawBroken for a key of so many ``rows``."""
-    if rows < 0:
-        raise LawBroken("a group of rows that are there less than 0 times", where=m.name, got=rows)
 
 
 def _added(a: Accumulator, row: Row, f: Folding) -> int:

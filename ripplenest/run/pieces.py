@@ -1,25 +1,21 @@
-"""Contributions folded piece by piece, while products make them: what a build keeps is what they come to by key, and
-not all that a join makes. A chain of matrices of n rows makes n³ contributions of n² keys.
+"""Contributions folded piece by piece, while products make them: what is kept is what they come to by key, and not all
+that a join makes. A chain of matrices of n rows makes n³ contributions of n² keys.
 
 Accumulators are sums, so those of pieces add up to those of the whole; a key of which a piece has as many rows less as
-more is kept in it, with what they come to. Law (pieces): whatever the pieces are, what is built of them is what
-``groups.built`` makes of all contributions.
+more is kept in it, with what they come to. Law (pieces): whatever the pieces are, ``groups.folded`` and
+``groups.built`` make of them what they make of all contributions.
 """
 
-from collections import defaultdict
 
 import pyarrow as pa
 from attrs import define, field
 
-from ripplenest.data.grouping import stretches
-from ripplenest.data.rows import Row, Rows
+from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sums
-from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.groups import Folding
-from ripplenest.plan.planned import PlannedMap, Target
+from ripplenest.plan.planned import Target
 from ripplenest.run import groups
 from ripplenest.run.counts import check_most
-from ripplenest.run.groups import STRETCH
 from ripplenest.vector import folding
 
 PIECE = 1 << 17  # contributions that are folded at once
@@ -71,36 +67,6 @@ def piece(f: Folding, made: Rows) -> Rows:
     """By key what contributions add: its columns, and the accumulators, a row for each key."""
     found = folding.sums(f, None, made, Rows.empty(f.types))
     return folding.piece(f, found) if found is not None else _piece_by_rows(f, made)
-
-
-def built(m: PlannedMap, f: Folding, pieces: Rows) -> Rows:
-    """The rows of a group of which ``pieces`` are all. Raises as ``groups.built``."""
-    table = pieces.arrow()
-    parts = [
-        _together(m, f, Rows(f.pieces, table=table.slice(first, end - first)))
-        for first, end in stretches(table, m.near, STRETCH)
-    ]
-    return Rows(m.types, table=pa.concat_tables([part.arrow() for part in parts]), summed=True)
-
-
-def _together(m: PlannedMap, f: Folding, pieces: Rows) -> Rows:
-    found = folding.together(f, m.near, pieces)
-    if found is None:
-        return _together_by_rows(m, f, pieces)
-    groups.check_there(m, int(found.new[0].min(initial=0)))
-    try:
-        return folding.change(f, found)
-    except EvaluationError:
-        _together_by_rows(m, f, pieces)  # who says of which key it is
-        raise
-
-
-def _together_by_rows(m: PlannedMap, f: Folding, pieces: Rows) -> Rows:
-    sums: dict[Row, list[int]] = defaultdict(lambda: [0] * len(f.accumulators))
-    for row, n in pieces.counts().items():
-        key, added = row[: f.keys], groups.ints(f, row[f.keys :])
-        sums[key] = [a + n * b for a, b in zip(sums[key], added, strict=True)]
-    return Rows.of_pairs(m.types, groups.rows_of(m, f, sums)).consolidated()
 
 
 def _piece_by_rows(f: Folding, made: Rows) -> Rows:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import field, frozen
 
-from ripplenest.data.grouping import Columns, Grouping, grouping
+from ripplenest.data.grouping import Columns, grouping
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
 from ripplenest.nrc import folds
 from ripplenest.nrc import reals as exact
@@ -48,9 +48,9 @@ class _Columns:
 
     came: int
     there: int
-    all: list[Ints] = field(factory=list)
+    all: list[Integers] = field(factory=list)
 
-    def of_came(self, own: Ints) -> int:
+    def of_came(self, own: Integers) -> int:
         """The place of what contributions add."""
         self.all.append(np.concatenate([own, np.zeros(self.there, np.int64)]) if self.there else own)
         return len(self.all) - 1
@@ -82,27 +82,31 @@ class _Came:
         return self._digits[column]
 
 
-Read = Callable[[Sequence[Ints]], tuple[Integers, Integers]]
+Read = Callable[[Sequence[Integers]], tuple[Integers, Integers]]
 """What keys came to, and by how much more they come to now; of the sums of all columns."""
 
 
-def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows) -> Sums | None:
-    """The keys for which contributions ``made`` change something, in the order of the hash of their columns ``near``;
-    None where a sum could leave 62 bits. In any order where nothing is ``near``: by Arrow's hash table, which is faster
-    where keys are few."""
+def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows, pieces: bool = False) -> Sums | None:
+    """The keys for which contributions ``made``, or pieces of them, change something, in the order of the hash of their
+    columns ``near``; None where a sum could leave 62 bits. In any order where nothing is ``near``: by Arrow's hash
+    table, which is faster where keys are few."""
     once = stored.consolidated() if any(a.of == "real" for a in f.accumulators) else stored
     came, there = _Came(made.arrow().combine_chunks(), f.made), once.arrow().combine_chunks()
     columns = _Columns(len(came.table), len(there))
     readers: list[Read] = []
     for i, a in enumerate(f.accumulators):
         find = _real if a.of == "real" else _integer
-        reader = find(a, came, there.select([len(f.visible) + i, WEIGHT]), columns)
+        piece = came.table.select([f.keys + i, WEIGHT]) if pieces else None
+        reader = find(a, came, piece, there.select([len(f.visible) + i, WEIGHT]), columns)
         if reader is None:
             return None
         readers.append(reader)
     names = [f"k{i}" for i in range(f.keys)]
     own = [pa.chunked_array([*came.table.column(i).chunks, *there.column(i).chunks]) for i in range(f.keys)]
-    keys, totals = _by_key(pa.Table.from_arrays(own, names=names), near, columns.all)
+    found = _by_key(pa.Table.from_arrays(own, names=names), near, columns.all)
+    if found is None:
+        return None
+    keys, totals = found
     pairs = [read(totals) for read in readers]
     changed = np.logical_or.reduce([(more != 0).astype(np.bool_) for _, more in pairs])
     old = [own[changed] for own, _ in pairs]
@@ -110,27 +114,37 @@ def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows) -> Sums | N
     return Sums(keys if changed.all() else keys.filter(pa.array(changed)), old, new)
 
 
-def _by_key(keys: pa.Table, near: Columns | None, columns: Sequence[Ints]) -> tuple[pa.Table, list[Ints]]:
-    """Each key once, and the sums of ``columns`` by key."""
+def _by_key(
+    keys: pa.Table, near: Columns | None, columns: Sequence[Integers]
+) -> tuple[pa.Table, list[Integers]] | None:
+    """Each key once, and the sums of ``columns`` by key. None where Arrow would have to add up Python's integers."""
     found = grouping(keys, near) if keys.num_columns and near is not None else None
     if found is not None:
         return keys.take(pa.array(found.firsts)), [found.sums(column) for column in columns]
+    if any(column.dtype == np.object_ for column in columns):
+        return None
     sources = [f"s{i}" for i in range(len(columns))]
     table = pa.Table.from_arrays([*keys.columns, *map(pa.array, columns)], names=[*keys.column_names, *sources])
     summed = table.group_by(keys.column_names, use_threads=False).aggregate([(s, "sum") for s in sources])
     return summed.select(keys.column_names), [summed.column(f"{s}_sum").to_numpy() for s in sources]
 
 
-def _integer(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> Read | None:
+def _integer(a: Accumulator, came: _Came, piece: pa.Table | None, held: pa.Table, columns: _Columns) -> Read | None:
     """Stored rows count as often as they are there: one that went cancels."""
-    added, own = _added(a, came), _held(a, held.column(0))
-    if added is None or own is None:
+    added, own = _added(a, came) if piece is None else _held_often(a, piece), _held_often(a, held)
+    if added is None or own is None or added[1] + own[1] >= SAFE:
         return None
-    own = own * held.column(WEIGHT).to_numpy()
-    if added[1] + float(np.abs(own.astype(np.float64)).sum()) >= SAFE:
-        return None
-    more, before = columns.of_came(added[0]), columns.of_there(own)
+    more, before = columns.of_came(added[0]), columns.of_there(own[0])
     return lambda totals: (_total(totals, before, more), totals[more])
+
+
+def _held_often(a: Accumulator, held: pa.Table) -> tuple[Ints, float] | None:
+    """What each row of an accumulator holds, as often as it is there, and what that comes to at most."""
+    own = _held(a, held.column(0))
+    if own is None:
+        return None
+    weights = held.column(WEIGHT).to_numpy()
+    return own * weights, float(np.abs(own.astype(np.float64) * weights.astype(np.float64)).sum())
 
 
 def _total(totals: Sequence[Ints], place: int | None, like: int) -> Ints:
@@ -141,14 +155,18 @@ def _held(a: Accumulator, column: pa.ChunkedArray) -> Ints | None:
     return integers.of_bytes(column) if a.of == "endless" else _digits(column, a.type)
 
 
-def _real(a: Accumulator, came: _Came, held: pa.Table, columns: _Columns) -> Read | None:
-    """Of a stored row, of which a key has one, its place is added up, from 1 on."""
+def _real(a: Accumulator, came: _Came, piece: pa.Table | None, held: pa.Table, columns: _Columns) -> Read | None:
+    """Of a stored row, of which a key has one, its place is added up, from 1 on. Those of pieces are integers without
+    end already."""
+    before, own = columns.of_there(np.arange(1, len(held) + 1)), reals.exact(held.column(0).to_pylist())
+    if piece is not None:
+        more = columns.of_came(reals.exact(piece.column(0).to_pylist())[1:] * piece.column(WEIGHT).to_numpy())
+        return lambda totals: (own[_total(totals, before, 0)], totals[more])
     x = pc.fill_null(came.table.column(a.args[0]), 0.0).to_numpy()
     found = reals.places(x, came.weights)
     if found is None:
         return None
     parts = {p: (columns.of_came(low), columns.of_came(high)) for p, (low, high) in found.parts.items()}
-    before, own = columns.of_there(np.arange(1, len(held) + 1)), reals.exact(held.column(0).to_pylist())
 
     def read(totals: Sequence[Ints]) -> tuple[Integers, Integers]:
         sums = {p: (totals[low], totals[high]) for p, (low, high) in parts.items()}
@@ -165,36 +183,6 @@ def piece(f: Folding, s: Sums) -> Rows:
     schema = arrow_schema(f.pieces)
     cast = [c if c.type == t else c.cast(t) for c, t in zip(columns, schema.types, strict=True)]
     return Rows(f.pieces, table=pa.Table.from_arrays(cast, schema=schema), summed=True)
-
-
-def together(f: Folding, near: Columns, pieces: Rows) -> Sums | None:
-    """What pieces come to by key, in the order of the hash of their columns ``near``, of nothing before; None where a
-    sum could leave 62 bits."""
-    held = pieces.arrow().combine_chunks()
-    columns = [_held_piece(a, held.column(f.keys + i)) for i, a in enumerate(f.accumulators)]
-    known = [own for own in columns if own is not None]
-    if len(known) < len(columns) or any(_most(own) >= SAFE for own in known):
-        return None
-    keys = held.select(list(range(f.keys)))
-    found = grouping(keys, near) if f.keys else _of_one_key(len(held))
-    if found is None:
-        return None
-    new = [found.sums(own) for own in known]
-    once = keys.take(pa.array(found.firsts)) if f.keys else keys.slice(0, len(found.starts))
-    return Sums(once, [np.zeros_like(own) for own in new], new)
-
-
-def _of_one_key(rows: int) -> Grouping:
-    return Grouping(np.arange(rows), np.zeros(min(rows, 1), np.int64), moved=False)
-
-
-def _held_piece(a: Accumulator, column: pa.ChunkedArray) -> Integers | None:
-    return reals.exact(column.to_pylist())[1:] if a.of == "real" else _held(a, column)
-
-
-def _most(own: Integers) -> float:
-    """What integers of 64 bits may come to; Python's have no end."""
-    return 0.0 if own.dtype == np.object_ else float(np.abs(own.astype(np.float64)).sum())
 
 
 def change(f: Folding, s: Sums) -> Rows:

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pytest
 from support.choices import Choices
 from support.correlated import folding_query
 from support.laws import law
-from support.programs import Memory, part_tables, planned, query_of
+from support.programs import Memory, Running, part_tables, planned, query_of
 from support.queries import grouped_query
 from support.schemas import random_schema
 from support.sizes import many
@@ -29,14 +29,16 @@ from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan
 from ripplenest.run import groups, pieces, sizes, trees
 from ripplenest.run.build import build
-from ripplenest.run.joiner import PythonJoiner
+from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.local import LocalJoiner
 from ripplenest.vector import folding
 
 COUNTS: Counter[str] = Counter()
 LITTLE, MUCH = 1 << 11, 1 << 28  # bytes of memory
 ROWS_ONLY = 2.0  # where no larger sum fits, they are folded by rows
+BATCHES = 2
 Built = dict[Any, Any]
+T = TypeVar("T")
 
 
 def any_case(c: Choices) -> Case:
@@ -44,7 +46,7 @@ def any_case(c: Choices) -> Case:
     if make is None:
         return joined_case(c) if c.number(2) else chained_case(c)
     schema = random_schema(c)
-    return case_of(c, schema, make(c, schema), 0)
+    return case_of(c, schema, make(c, schema), BATCHES)
 
 
 def counted(f: Folding, made: Rows) -> Rows:
@@ -68,6 +70,28 @@ def test_pieces(case: Case) -> None:
     and in files, of trees or not; and where one has no value, the other has none."""
     _, plan = planned(query_of(case.schema, case.query), Options("full"))
     alike(plan, Memory(part_tables(plan.program, case.parts), {}))
+
+
+@law(any_case, examples=many(25, 3000))
+def test_batches_in_pieces(case: Case) -> None:
+    """The same of what statements make of a batch, over rows that are stored."""
+    _, plan = planned(query_of(case.schema, case.query))
+    for safe in (folding.SAFE, ROWS_ONLY):
+        wanted, found = states(plan, case, PythonJoiner()), in_pieces(safe, partial(states, plan, case, LocalJoiner()))
+        assert found == wanted
+
+
+def states(plan: Plan, case: Case, joiner: Joiner) -> list[Built] | None:
+    """All that is stored after each batch; None where one has no value."""
+    try:
+        running, found = Running.start(plan, case.parts, joiner), []
+        for batch in case.batches:
+            running = running.apply(batch.delta)
+            found.append(running.everything())
+    except EvaluationError:
+        return None
+    COUNTS["batches"] += len(found)
+    return found
 
 
 FOLDED = """
@@ -106,7 +130,7 @@ def test_pieces_of_rows_that_others_take_away(c: Choices) -> None:
         if found:
             together = Rows(f.pieces, table=pa.concat_tables([rows.arrow() for rows in found]))
             wanted = answered(partial(groups.built, m, f, Rows.of_pairs(f.made, every)))
-            assert answered(partial(pieces.built, m, f, together)) == wanted
+            assert answered(partial(groups.built, m, f, together, pieces=True)) == wanted
 
 
 def answered(build: Callable[[], Rows]) -> Built | bool:
@@ -128,18 +152,24 @@ def alike(plan: Plan, tables: Memory) -> None:
 
 def of_pieces(plan: Plan, tables: Memory, memory: int, safe: float, heavier: float) -> Built | None:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "HEAVIER", heavier)
+        patch.setattr(trees, "LEAST", 0)
+        return in_pieces(safe, partial(outcome, plan, tables, LocalJoiner(Room(memory))))
+
+
+def in_pieces(safe: float, work: Callable[[], T]) -> T:
+    """What is done where two rows are very many."""
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sizes, "FEW", 0)
         patch.setattr(pieces, "PIECE", 2)
         patch.setattr(pieces, "WORTH", 0)
-        patch.setattr(pieces, "STRETCH", 2)
+        patch.setattr(groups, "STRETCH", 2)
         patch.setattr(pieces, "piece", counted)
         patch.setattr(folding, "SAFE", safe)
-        patch.setattr(trees, "HEAVIER", heavier)
-        patch.setattr(trees, "LEAST", 0)
-        return outcome(plan, tables, LocalJoiner(Room(memory)))
+        return work()
 
 
-def outcome(plan: Plan, tables: Memory, joiner: PythonJoiner | LocalJoiner) -> Built | None:
+def outcome(plan: Plan, tables: Memory, joiner: Joiner) -> Built | None:
     try:
         return {name: rows.counts() for name, rows in build(plan, tables, joiner).items()}
     except EvaluationError:
@@ -180,4 +210,4 @@ def test_coverage() -> None:
     if COUNTS:
         wanted = ("pieces", "of several keys", "of no key", "of doubles", "less than nothing", "nothing of something")
         assert min(COUNTS[what] for what in wanted) > 5, COUNTS
-        assert COUNTS["no value"] > 0, COUNTS
+        assert COUNTS["no value"] > 0 and COUNTS["batches"] > 20, COUNTS
