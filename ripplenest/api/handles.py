@@ -1,6 +1,6 @@
 """A view or a relation as its users read it: nested, shredded, or as changes; the newest version, or an older one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module  # noqa: TID251 - of optional packages, by constants
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -147,6 +147,10 @@ class Handle(Named):
         Spark."""
         now = self._shown()
         return rows_of(now.shape, now.tables)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its ``rows``, one after the other."""
+        return iter(self.rows())
 
     def batches(self, rows: int = BATCH) -> "pa.RecordBatchReader":
         """The nested rows as Arrow, about ``rows`` of them at a time: inner bags are lists (of structs, or of base

@@ -159,3 +159,15 @@ def test_what_views_say_in_other_words() -> None:
         ]  # fmt: skip
 
     assert right([{**ANN, "orders": []}]) == [{"n": "1", "low": "ann", "who": None, "first": None}]
+
+
+def test_a_view_is_walked_through_and_loaded_as_rows_are(db: Any) -> None:
+    """``for row in db.view(...)`` is the first thing that is tried. It has no length, so one without rows is true."""
+    view = db.view("customers")
+    assert [*view] == view.rows() and [*db.relation("C")] == db.relation("C").rows() and view.rows()[0] in view
+    db.relation("D", Customer)
+    db.load("D", db.relation("C"))
+    assert db.relation("D").rows() == db.relation("C").rows()
+    with db.batch() as b:
+        b.delete("C", db.relation("D"))
+    assert [*view] == [] and view

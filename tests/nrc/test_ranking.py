@@ -220,7 +220,7 @@ def test_nan_is_the_greatest_double_and_texts_go_by_code_point() -> None:
 # ---------------------------------------------------------------- one term, and what is none
 
 
-def test_the_three_ways_are_one_term() -> None:
+def test_all_ways_are_one_term() -> None:
     def sliced(O: Bag[Order]):
         return sorted(O, key=lambda o: o.key, reverse=True)[:2]
 
@@ -230,7 +230,16 @@ def test_the_three_ways_are_one_term() -> None:
     def cutoff(O: Bag[Order]):
         return rn.sorted(O, key=lambda o: o.key, desc=True)[:2]
 
-    for other in (sliced, cutoff):
+    def by_place(O: Bag[Order]):
+        return rn.top(2, O, lambda o: o.key, True)
+
+    def by_name(O: Bag[Order]):
+        return rn.top(rows=O, n=2, key=lambda o: o.key, desc=True)
+
+    def in_order(O: Bag[Order]):
+        return rn.sorted(O, lambda o: o.key, True)[:2]
+
+    for other in (sliced, cutoff, by_place, by_name, in_order):
         assert show(view(other).query.body).replace(other.__name__, "topped") == show(view(topped).query.body)
     plain = "top[v.item](2, x in (for o in O union sng(o.key)) order x desc)"
     assert show(rn.parse(f"relation O : Bag(⟨key: int⟩)\nview v = {plain}").views[0].query.body) == plain
@@ -284,6 +293,35 @@ def test_what_is_no_order_is_refused_with_what_is() -> None:
     assert "top with the keyword reverse" in of(word)
     with pytest.raises(QueryError, match="there less than 0 times"):
         rn.explain(view(negative))
+
+
+def test_arguments_in_the_place_of_others_are_answered() -> None:
+    """What Python refuses of the same functions, and what it would find out later."""
+
+    def turned(O: Bag[Order]):
+        return rn.top(O, 2)
+
+    def key_first(O: Bag[Order]):
+        return rn.top(2, lambda o: o.key, O)
+
+    def twice(O: Bag[Order]):
+        return rn.top(2, O, n=3)
+
+    def too_many(O: Bag[Order]):
+        return rn.sorted(O, lambda o: o.key, True, False, 3)
+
+    def keyed(O: Bag[Order]):
+        return sorted(O, lambda o: o.key)
+
+    def grouped(O: Bag[Order]):
+        return rn.group_by(lambda o: o.key, O)
+
+    assert "top of 2 in the place of rows" in of(turned)
+    assert "top of lambda o: o.key in the place of rows" in of(key_first)
+    assert "top with 3 arguments" in of(twice)
+    assert "sorted with 5 arguments" in of(too_many) and "sorted with 2 arguments" in of(keyed)
+    assert "group_by with a function in the place of rows" in of(grouped)
+    assert "possible `rn.group_by(xs, lambda x: x.key)`" in of(grouped)
 
 
 def by_lines(o):

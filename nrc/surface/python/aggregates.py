@@ -157,6 +157,8 @@ def _given(node: ast.Call, name: str, parameters: Sequence[str], hint: str) -> l
         odd = [word for word in by_name if word not in parameters]
         what = f"the keyword {odd[0]}" if odd else f"{len(node.args) + len(by_name)} arguments"
         raise hints.unsupported(f"{name} with {what}", f"`{hint}`")
+    if any(isinstance(given[word], ast.Lambda) for word in parameters[:-1]):
+        raise hints.unsupported(f"{name} with a function in the place of rows", f"`{hint}`")
     return [given[word] for word in parameters]
 
 

@@ -2,7 +2,7 @@
 order all are shown, where nothing is cut off."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
@@ -19,7 +19,6 @@ TOP = "rn.top(3, xs, key=lambda x: x.price, desc=True)"
 SLICED = "sorted(xs, key=lambda x: x.price)[:3]"
 SORTED = "sorted(xs, key=lambda x: x.price, reverse=True)"
 OWN = "rn.sorted(xs, key=lambda x: x.price, desc=True)"
-KEYWORDS = frozenset({"key", "desc", "nulls_first"})
 
 
 def reads(function: object) -> bool:
@@ -29,15 +28,34 @@ def reads(function: object) -> bool:
 
 def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> BagTerm:
     """rn.top(n, xs, key=…, desc=…, nulls_first=…), and rn.sorted without n; sorted(xs, key=…, reverse=…)"""
-    is_top, order = function is functions.top, _order(node, function, scope)
-    if len(node.args) != 1 + is_top:
-        name, hint = ("top", TOP) if is_top else ("sorted", SORTED if function is sorted else OWN)
-        raise hints.unsupported(f"{name} with {len(node.args)} arguments", f"`{hint}`")
-    if is_top:
-        return _top(node.args[1], order, node.args[0], scope, apply)
-    bag = as_bag(listed(node.args[0], scope))
+    given = _given(node, function)
+    order = _order(given, function, scope)
+    if function is functions.top:
+        return _top(given["rows"], order, given["n"], scope, apply)
+    bag = as_bag(listed(given["rows"], scope))
     with scope.located(order.key or node):
         return sorted_by(scope.fresh("x"), bag, _rank(bag, order, scope, apply))
+
+
+def _given(node: ast.Call, function: object) -> dict[str, ast.expr]:
+    """The arguments of a call by the parameters of the function of this name, which has some by place. Raises
+    Unsupported for other ones."""
+    own = ("rows", "key", "desc", "nulls_first")
+    name, hint, by_place, by_name = (
+        ("top", TOP, ("n", *own), ("n", *own)) if function is functions.top
+        else ("sorted", SORTED, ("rows",), ("key", "reverse")) if function is sorted
+        else ("sorted", OWN, own, own)
+    )  # fmt: skip
+    words = {str(word.arg): word.value for word in node.keywords}
+    if unknown := sorted(words.keys() - {*by_name}):
+        raise hints.unsupported(f"{name} with the keyword {unknown[0]}", f"`{hint}`")
+    given = dict(zip(by_place, node.args, strict=False)) | words
+    is_whole = "rows" in given and ("n" in given or "n" not in by_place)
+    if len(given) < len(node.args) + len(words) or not is_whole:
+        raise hints.unsupported(f"{name} with {len(node.args) + len(words)} arguments", f"`{hint}`")
+    if isinstance(given["rows"], ast.Constant | ast.Lambda):
+        raise hints.unsupported(f"{name} of {ast.unparse(given['rows'])} in the place of rows", f"`{hint}`")
+    return given
 
 
 def order_of(
@@ -64,10 +82,11 @@ def sliced(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
     function = _called(node.value, scope)
     if not isinstance(node.value, ast.Call) or not (_is_sorting(function) or function is functions.top):
         return None
-    match node.value.args, node.slice:
-        case [rows], ast.Slice(None, ast.expr() as limit, None) if _is_sorting(function):
-            return _top(rows, _order(node.value, function, scope), limit, scope, apply)
-        case _, place:
+    match node.slice:
+        case ast.Slice(None, ast.expr() as limit, None) if _is_sorting(function):
+            given = _given(node.value, function)
+            return _top(given["rows"], _order(given, function, scope), limit, scope, apply)
+        case place:
             raise _not_first(function, ast.unparse(place))
 
 
@@ -98,14 +117,10 @@ def _not_first(function: object, place: str) -> Unsupported:
     return Unsupported(what, wanted=wanted, got=f"[{place}]", possible=[*bags, value])
 
 
-def _order(node: ast.Call, function: object, scope: Scope) -> "_Order":
-    """What the keywords of a call say. Raises Unsupported for other ones."""
-    options, builtin = {str(word.arg): word.value for word in node.keywords}, function is sorted
-    if unknown := sorted(options.keys() - ({"key", "reverse"} if builtin else KEYWORDS)):
-        name, hint = ("top", TOP) if function is functions.top else ("sorted", SORTED if builtin else OWN)
-        raise hints.unsupported(f"{name} with the keyword {unknown[0]}", f"`{hint}`")
-    keyword = "reverse" if builtin else "desc"
-    return _Order.of(options.get("key"), (keyword, options.get(keyword)), options.get("nulls_first"), scope)
+def _order(given: Mapping[str, ast.expr], function: object, scope: Scope) -> "_Order":
+    """What the arguments of a call say."""
+    word = "reverse" if function is sorted else "desc"
+    return _Order.of(given.get("key"), (word, given.get(word)), given.get("nulls_first"), scope)
 
 
 @frozen
