@@ -56,6 +56,14 @@ class Counts:
         self.kinds["deletes"] += any(k.startswith(("delete", "deep delete", "deep empty")) for k in batch.kinds)
         self.kinds["deep"] += any(k.startswith("deep") for k in batch.kinds)
 
+    def add(self, other: "Counts") -> None:
+        """What others met, as well."""
+        for name in ("queries", "results", "filled", "batches", "labels"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.constructs.update(other.constructs)
+        self.pairs |= other.pairs
+        self.kinds.update(other.kinds)
+
     def share(self, kind: str) -> float:
         return self.kinds[kind] / self.batches
 
