@@ -258,7 +258,7 @@ def test_fields_beside_what_is_nothing(tmp_path):
         ("L", lambda r: r.add("day", date | None, None)), ("R", lambda r: r.rename("note", "text")),
         ("R", lambda r: r.rename("deep.lines.qty", "many")), ("R", lambda r: r.widen("deep.lines.no", int | None)),
     ]  # fmt: skip
-    for seed in range(many(3, 30)):
+    for seed in range(many(2, 30)):
         with rn.open(tmp_path / f"s{seed}", engine="local") as db:
             for name, record, rows in (("L", Left, [left, {**left, "k": 3}]), ("R", Right, [right, {**right, "k": 3}])):
                 db.relation(name, record, key="k")

@@ -64,7 +64,7 @@ def counted(f: Folding, made: Rows) -> Rows:
 PIECE = pieces.piece
 
 
-@law(any_case, examples=many(20, 3000))
+@law(any_case, examples=many(12, 3000))
 def test_pieces(case: Case) -> None:
     """Law (pieces): what is built of pieces is what is built of all contributions, by rows and by columns, in memory
     and in files, of trees or not; and where one has no value, the other has none."""
@@ -72,7 +72,7 @@ def test_pieces(case: Case) -> None:
     alike(plan, Memory(part_tables(plan.program, case.parts), {}))
 
 
-@law(any_case, examples=many(25, 3000))
+@law(any_case, examples=many(15, 3000))
 def test_batches_in_pieces(case: Case) -> None:
     """The same of what statements make of a batch, over rows that are stored."""
     _, plan = planned(query_of(case.schema, case.query))
@@ -109,7 +109,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 
-@law(examples=many(400, 6000))
+@law(examples=many(350, 6000))
 def test_pieces_of_rows_that_others_take_away(c: Choices) -> None:
     """Of contributions, some of which are there less than 0 times: a piece may have of a key less than nothing, and
     nothing that comes to something."""
