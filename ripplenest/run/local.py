@@ -39,9 +39,10 @@ class LocalJoiner:
             pieces[name].add(_typed(by_name[name].types, table))
         for own in pieces.values():
             own.end()
-        found = {name: rows.as_sum() if name in apart else rows for name, rows in sums.rows().items()}
-        made = {t.name: Rows.empty(t.types) for t in targets} | found
-        return Joined(made, in_pieces=frozenset(name for name, own in pieces.items() if own.is_folded))
+        folded_already = frozenset(name for name, own in pieces.items() if own.is_folded)
+        once = apart - folded_already  # two pieces may come to the same
+        found = {name: rows.as_sum() if name in once else rows for name, rows in sums.rows().items()}
+        return Joined({t.name: Rows.empty(t.types) for t in targets} | found, in_pieces=folded_already)
 
 
 def _apart(tasks: Sequence[Task]) -> set[str]:

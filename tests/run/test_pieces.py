@@ -20,6 +20,7 @@ from support.strategies import Case, case_of
 from support.summing import chained_case, joined_case
 
 import ripplenest as rn
+from ripplenest.data import room
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.delta.compile import Options
@@ -31,6 +32,7 @@ from ripplenest.run import groups, pieces, sizes, trees
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.local import LocalJoiner
+from ripplenest.run.propagate import propagate
 from ripplenest.vector import folding
 
 COUNTS: Counter[str] = Counter()
@@ -204,6 +206,35 @@ def test_very_many_are_folded_where_their_keys_are_few(keys: int, monkeypatch: p
 def rows_of(numbers: range, keys: int) -> Rows:
     columns = {"c0": [x % keys for x in numbers], "c1": list(numbers), "w": pa.array([1] * len(numbers), pa.int64())}
     return Rows((LONG, LONG), table=pa.table(columns))
+
+
+ALIKE = {(1, sign * x): 1 for x in range(1, 9) for sign in (1, -1)}  # two by two they come to the same
+OF_ONE = "relation R : Bag(⟨k: long, x: long⟩) view v = group[g](r in R by k: r.k of s: sum(r.x), n: count(r.x))"
+
+
+@pytest.mark.parametrize("safe", [folding.SAFE, ROWS_ONLY])
+@pytest.mark.parametrize("how", ["a build", "a batch"])
+def test_pieces_may_be_equal_where_rows_are_not(how: str, safe: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a product keeps apart is there once; of what its pieces come to, that is not said."""
+    (view,) = rn.parse(OF_ONE, "one").views
+    _, plan = planned(view.query, Options("full"))
+    rows = Rows.of_counts((LONG, LONG), ALIKE)
+    monkeypatch.setattr(room, "FEWEST", 2)
+    monkeypatch.setattr(pieces, "PIECE", 2)
+    monkeypatch.setattr(pieces, "WORTH", 0)
+    monkeypatch.setattr(pieces, "piece", counted)
+    monkeypatch.setattr(sizes, "FEW", 0)
+    monkeypatch.setattr(folding, "SAFE", safe)
+    before, joiner = COUNTS["pieces"], LocalJoiner(Room(1 << 10))
+    if how == "a build":
+        found = build(plan, Memory({"R": rows}, {}), joiner)
+    else:
+        tables = {
+            name: Rows.empty(types) for name, types in (("R", rows.types), *((m.name, m.types) for m in plan.maps))
+        }
+        found = propagate(plan, Memory(tables, plan.indexes), {"R": rows}, joiner).changes
+    assert COUNTS["pieces"] - before >= len(ALIKE) / 2
+    assert [*found["v"].counts()] == [(1, 0, len(ALIKE))]
 
 
 def test_coverage() -> None:
