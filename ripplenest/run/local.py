@@ -33,7 +33,7 @@ class LocalJoiner:
         sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
         asked = [(task.product, task.inputs) for task in tasks]
         known = next((task.combinations for task in tasks), None)  # tasks that come together are of one run
-        pieces = {t.name: Pieces(t, sums) for t in targets}
+        pieces = {t.name: Pieces(t, sums, self._room.chunk) for t in targets}
         for place, table in joined(asked, self._room, known):
             name = tasks[place].target
             pieces[name].add(_typed(by_name[name].types, table))

@@ -6,10 +6,10 @@ more is kept in it, with what they come to. Law (pieces): whatever the pieces ar
 ``groups.built`` make of them what they make of all contributions.
 """
 
-
 import pyarrow as pa
 from attrs import define, field
 
+from ripplenest.data.room import held
 from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sums
 from ripplenest.plan.groups import Folding
@@ -24,14 +24,16 @@ WORTH = 4  # contributions to a key, on average, for which folding twice costs l
 
 @define(eq=False)
 class Pieces:
-    """Rows of one target on their way into ``sums``: as they are, or folded, once the first of very many have shown
-    that this makes them few."""
+    """Rows of one target on their way into ``sums``: as they are, or folded, once the first of very many, or of so many
+    ``bytes``, have shown that this makes them few."""
 
     target: Target
     sums: Sums
-    _waiting: list[Rows] = field(factory=list)
-    _rows: int = 0
-    is_folded: bool | None = None
+    bytes: int
+    _waiting: list[Rows] = field(factory=list, init=False)
+    _rows: int = field(default=0, init=False)
+    _held: int = field(default=0, init=False)
+    is_folded: bool | None = field(default=None, init=False)
 
     def add(self, rows: Rows) -> None:
         """More rows. Raises EvaluationError for one that comes too often."""
@@ -40,7 +42,8 @@ class Pieces:
             return
         self._waiting.append(rows)
         self._rows += len(rows)
-        if self._rows >= PIECE:
+        self._held += held(rows.arrow())
+        if self._rows >= PIECE or self._held > self.bytes:
             self._fold(self.target.fold)
 
     def end(self) -> None:
@@ -51,7 +54,7 @@ class Pieces:
             self.sums.add(self.target.name, rows)
 
     def _fold(self, f: Folding) -> None:
-        waiting, self._waiting, self._rows = self._waiting, [], 0
+        waiting, self._waiting, self._rows, self._held = self._waiting, [], 0, 0
         if not waiting:
             return
         together = Rows(f.made, table=pa.concat_tables([rows.arrow() for rows in waiting]))

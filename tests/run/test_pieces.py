@@ -25,7 +25,7 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.delta.compile import Options
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.types import LONG
+from ripplenest.nrc.types import LONG, STRING
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan
 from ripplenest.run import groups, pieces, sizes, trees
@@ -206,6 +206,19 @@ def test_very_many_are_folded_where_their_keys_are_few(keys: int, monkeypatch: p
 def rows_of(numbers: range, keys: int) -> Rows:
     columns = {"c0": [x % keys for x in numbers], "c1": list(numbers), "w": pa.array([1] * len(numbers), pa.int64())}
     return Rows((LONG, LONG), table=pa.table(columns))
+
+
+def test_wide_rows_do_not_wait_for_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits is at most what the memory of the setting has room for, and a chunk."""
+    (view,) = rn.parse("relation R : Bag(string) view v = group[g](r in R by k: r of n: count())", "wide").views
+    _, plan = planned(view.query, Options("full"))
+    rows = Rows.of_counts((STRING,), {(f"{i}" * 500,): 1 for i in range(1000)})
+    waiting: list[int] = []
+    fold = pieces.Pieces._fold
+    monkeypatch.setattr(pieces.Pieces, "_fold", lambda own, f: (waiting.append(own._rows), fold(own, f)))
+    monkeypatch.setattr(room, "FEWEST", 50)
+    found = build(plan, Memory({"R": rows}, {}), LocalJoiner(Room(1 << 20)))
+    assert len(found["v"]) == len(rows) and waiting and max(waiting) < len(rows)
 
 
 ALIKE = {(1, sign * x): 1 for x in range(1, 9) for sign in (1, -1)}  # two by two they come to the same
