@@ -70,7 +70,7 @@ def built(m: PlannedMap, f: Folding, made: Rows, pieces: bool = False) -> Rows:
 
 def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows, pieces: bool) -> Rows:
     before = {row[: f.keys]: row for row in stored.consolidated().counts()}
-    sums = {key: _ints(f, row[len(f.visible) :]) for key, row in before.items()}
+    sums = {key: _ints(f.accumulators, row[len(f.visible) :]) for key, row in before.items()}
     touched = (pieces_by_rows if pieces else added_by_rows)(f, made)
     pairs: list[tuple[Row, int]] = []
     for key, change in touched.items():
@@ -95,14 +95,14 @@ def pieces_by_rows(f: Folding, pieces: Rows) -> dict[Row, list[int]]:
     touched: dict[Row, list[int]] = {}
     for row, n in pieces.counts().items():
         own = touched.setdefault(row[: f.keys], [0] * len(f.accumulators))
-        own[:] = [a + n * b for a, b in zip(own, _ints(f, row[f.keys :]), strict=True)]
+        own[:] = [a + n * b for a, b in zip(own, _ints(f.in_pieces, row[f.keys :]), strict=True)]
     return touched
 
 
 def _row(m: PlannedMap, f: Folding, key: Row, sums: Sequence[int]) -> Row:
     """What is stored of a key. Raises EvaluationError, which says of which group and key."""
     try:
-        return (*key, *_shown(f, sums), *kept(f, sums))
+        return (*key, *_shown(f, sums), *kept(f.accumulators, sums))
     except EvaluationError as error:
         raise error if m.called is None else _placed(error, m.called, f, key, sums) from None
 
@@ -123,9 +123,9 @@ def _fails(a: Answered, sums: Sequence[int]) -> bool:
     return False
 
 
-def _ints(f: Folding, values: Sequence[Any]) -> list[int]:
+def _ints(accumulators: Sequence[Accumulator], values: Sequence[Any]) -> list[int]:
     """Accumulators as integers; those of doubles in units."""
-    return [DECODED.get(a.of, int)(x) for a, x in zip(f.accumulators, values, strict=True)]
+    return [DECODED.get(a.of, int)(x) for a, x in zip(accumulators, values, strict=True)]
 
 
 def _there(m: PlannedMap, sums: Sequence[int]) -> bool:
@@ -191,7 +191,7 @@ def _answer(a: Answered, sums: Sequence[int]) -> object:
     return folds.unscaled(total, a.type) if a.fn == "sum" else folds.mean(total, n, a.scale, a.type)
 
 
-def kept(f: Folding, sums: Sequence[int]) -> Iterable[object]:
+def kept(accumulators: Sequence[Accumulator], sums: Sequence[int]) -> Iterable[object]:
     """Accumulators as they are stored. Raises EvaluationError for one of more digits than that holds."""
-    for a, n in zip(f.accumulators, sums, strict=True):
+    for a, n in zip(accumulators, sums, strict=True):
         yield ENCODED[a.of](n) if a.of in ENCODED else folds.unscaled(n, a.type)

@@ -74,4 +74,5 @@ def piece(f: Folding, made: Rows) -> Rows:
 
 def _piece_by_rows(f: Folding, made: Rows) -> Rows:
     sums = groups.added_by_rows(f, made)
-    return Rows.of_pairs(f.pieces, (((*key, *groups.kept(f, own)), 1) for key, own in sums.items())).consolidated()
+    rows = ((*key, *groups.kept(f.in_pieces, own)) for key, own in sums.items())
+    return Rows.of_pairs(f.pieces, ((row, 1) for row in rows)).consolidated()

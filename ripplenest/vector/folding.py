@@ -94,9 +94,9 @@ def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows, pieces: boo
     came, there = _Came(made.arrow().combine_chunks(), f.made), once.arrow().combine_chunks()
     columns = _Columns(len(came.table), len(there))
     readers: list[Read] = []
-    for i, a in enumerate(f.accumulators):
+    for i, (a, in_piece) in enumerate(zip(f.accumulators, f.in_pieces, strict=True)):
+        piece = (in_piece, came.table.select([f.keys + i, WEIGHT])) if pieces else None
         find = _real if a.of == "real" else _integer
-        piece = came.table.select([f.keys + i, WEIGHT]) if pieces else None
         reader = find(a, came, piece, there.select([len(f.visible) + i, WEIGHT]), columns)
         if reader is None:
             return None
@@ -129,9 +129,13 @@ def _by_key(
     return summed.select(keys.column_names), [summed.column(f"{s}_sum").to_numpy() for s in sources]
 
 
-def _integer(a: Accumulator, came: _Came, piece: pa.Table | None, held: pa.Table, columns: _Columns) -> Read | None:
+Piece = tuple[Accumulator, pa.Table]
+"""An accumulator of pieces, and the column of it beside how often each is there."""
+
+
+def _integer(a: Accumulator, came: _Came, piece: Piece | None, held: pa.Table, columns: _Columns) -> Read | None:
     """Stored rows count as often as they are there: one that went cancels."""
-    added, own = _added(a, came) if piece is None else _held_often(a, piece), _held_often(a, held)
+    added, own = _added(a, came) if piece is None else _held_often(*piece), _held_often(a, held)
     if added is None or own is None or added[1] + own[1] >= SAFE:
         return None
     more, before = columns.of_came(added[0]), columns.of_there(own[0])
@@ -155,12 +159,13 @@ def _held(a: Accumulator, column: pa.ChunkedArray) -> Ints | None:
     return integers.of_bytes(column) if a.of == "endless" else _digits(column, a.type)
 
 
-def _real(a: Accumulator, came: _Came, piece: pa.Table | None, held: pa.Table, columns: _Columns) -> Read | None:
+def _real(a: Accumulator, came: _Came, piece: Piece | None, held: pa.Table, columns: _Columns) -> Read | None:
     """Of a stored row, of which a key has one, its place is added up, from 1 on. Those of pieces are integers without
     end already."""
     before, own = columns.of_there(np.arange(1, len(held) + 1)), reals.exact(held.column(0).to_pylist())
     if piece is not None:
-        more = columns.of_came(reals.exact(piece.column(0).to_pylist())[1:] * piece.column(WEIGHT).to_numpy())
+        own_sums, often = reals.exact(piece[1].column(0).to_pylist())[1:], piece[1].column(WEIGHT).to_numpy()
+        more = columns.of_came(own_sums * often)
         return lambda totals: (own[_total(totals, before, 0)], totals[more])
     x = pc.fill_null(came.table.column(a.args[0]), 0.0).to_numpy()
     found = reals.places(x, came.weights)
@@ -178,7 +183,7 @@ def _real(a: Accumulator, came: _Came, piece: pa.Table | None, held: pa.Table, c
 
 def piece(f: Folding, s: Sums) -> Rows:
     """By key what contributions add, where there were no stored rows."""
-    sums = [_kept(a, n) for n, a in zip(s.new, f.accumulators, strict=True)]
+    sums = [_kept(a, n) for n, a in zip(s.new, f.in_pieces, strict=True)]
     columns = [*s.keys.columns, *sums, pa.repeat(pa.scalar(1, pa.int64()), len(s.new[0]))]
     schema = arrow_schema(f.pieces)
     cast = [c if c.type == t else c.cast(t) for c, t in zip(columns, schema.types, strict=True)]
