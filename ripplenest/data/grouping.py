@@ -1,8 +1,8 @@
 """Rows by the columns that they share, without a hash table: rows in the order of a hash of these columns, where equal
 ones are neighbours.
 
-It is several times faster than Arrow's ``group_by``, most of all where keys are long or nearly all rows differ. A hash
-is not believed: neighbours with the same one are compared, and where two of them differ there is no answer.
+It is for keys that are long, or of which nearly all rows have their own; where very many rows have few keys, these are
+left to Arrow's ``group_by`` (``run/piecewise.py``). A hash is not believed: neighbours with the same one are compared, and where two of them differ there is no answer.
 """
 
 from collections.abc import Sequence

@@ -99,14 +99,14 @@ class Folding:
         return self.types[: self.keys + len(self.shown)]
 
     @property
-    def in_pieces(self) -> tuple[Accumulator, ...]:
+    def piece_sums(self) -> tuple[Accumulator, ...]:
         """The accumulators of what some contributions add, which may have more digits than all of them come to."""
         return tuple(a if a.of == "real" else evolve(a, of="endless") for a in self.accumulators)
 
     @property
-    def pieces(self) -> tuple[Base, ...]:
+    def piece_types(self) -> tuple[Base, ...]:
         """The types of what some contributions add: the key, and these."""
-        return (*self.types[: self.keys], *(a.type for a in self.in_pieces))
+        return (*self.types[: self.keys], *(a.type for a in self.piece_sums))
 
 
 def folding(cut: Cut) -> Folding:

@@ -29,7 +29,7 @@ class Target:
     """Where rows of statements are summed: a map, or what the change of one ``part`` does to it. Those that are
     to be ``folded`` may come several times, and should come in the order of the hash of these columns; so should those
     of a sum map in files, ``near`` each other by its key, each once. Of those that know how they ``fold``, who makes
-    very many may do so piece by piece, and hands out ``pieces``. Messages name the ``view``."""
+    very many may do so piece by piece, and hands out rows ``in_pieces``. Messages name the ``view``."""
 
     name: str
     types: tuple[Base, ...]
@@ -39,7 +39,7 @@ class Target:
     near: Index | None = None
     view: str = field(default="", eq=False)
     fold: Folding | None = field(default=None, eq=False)
-    pieces: bool = False
+    in_pieces: bool = False
 
 
 @frozen

@@ -65,7 +65,7 @@ def _way(run: Run, m: PlannedMap, trees: bool) -> _Way:
 def _kept(m: PlannedMap, folding: Folding | None, target: Target, made: Rows) -> Rows:
     """What is stored of a map, of which products made all rows."""
     if folding is not None:
-        return groups.built(m, folding, made, target.pieces)
+        return groups.built(m, folding, made, target.in_pieces)
     return made if m.ranked is None else _first_rows(m, m.ranked, made)
 
 

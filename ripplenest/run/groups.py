@@ -38,29 +38,29 @@ class Folded:
     seen: Rows
 
 
-def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows, pieces: bool = False) -> Folded:
-    """What contributions, or ``pieces`` of them, change in a group, of whose keys the rows ``stored`` are there. Raises
+def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows, in_pieces: bool = False) -> Folded:
+    """What contributions, maybe ``in_pieces``, change in a group, of whose keys the rows ``stored`` are there. Raises
     EvaluationError for an answer beyond its type, and LawBroken for rows that are there less than 0 times."""
     if not len(made):
         return Folded(Rows.empty(m.types), Rows.empty(f.visible))
-    found = None if are_few([made, stored]) else folding.sums(f, m.near, made, stored, pieces)
+    found = None if are_few([made, stored]) else folding.sums(f, m.near, made, stored, in_pieces)
     if found is None:
-        change = _by_rows(m, f, made, stored, pieces)
+        change = _by_rows(m, f, made, stored, in_pieces)
         return Folded(change, seen_change(f, change) if m.kind.passes_on else Rows.empty(f.visible))
     _there(m, [int(found.new[0].min(initial=0))])
     try:
         return Folded(folding.change(f, found), folding.seen(f, found) if m.kind.passes_on else Rows.empty(f.visible))
     except EvaluationError:
-        _by_rows(m, f, made, stored, pieces)  # who says of which key it is
+        _by_rows(m, f, made, stored, in_pieces)  # who says of which key it is
         raise
 
 
-def built(m: PlannedMap, f: Folding, made: Rows, pieces: bool = False) -> Rows:
-    """The rows of a group that contributions ``made``, or ``pieces``, are all of, folded as ``f`` says; those that come
-    in the order of their keys are folded in stretches."""
+def built(m: PlannedMap, f: Folding, made: Rows, in_pieces: bool = False) -> Rows:
+    """The rows of a group that contributions ``made``, maybe ``in_pieces``, are all of, folded as ``f`` says; what comes
+    in the order of its keys is folded in stretches."""
     table, nothing = made.arrow(), Rows.empty(m.types)
     parts = [
-        folded(m, f, Rows(made.types, table=table.slice(first, end - first)), nothing, pieces).change
+        folded(m, f, Rows(made.types, table=table.slice(first, end - first)), nothing, in_pieces).change
         for first, end in stretches(table, m.near, STRETCH)
     ]
     if len(parts) == 1:
@@ -68,10 +68,10 @@ def built(m: PlannedMap, f: Folding, made: Rows, pieces: bool = False) -> Rows:
     return Rows(m.types, table=pa.concat_tables([part.arrow() for part in parts]), summed=True)
 
 
-def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows, pieces: bool) -> Rows:
+def _by_rows(m: PlannedMap, f: Folding, made: Rows, stored: Rows, in_pieces: bool) -> Rows:
     before = {row[: f.keys]: row for row in stored.consolidated().counts()}
     sums = {key: _ints(f.accumulators, row[len(f.visible) :]) for key, row in before.items()}
-    touched = (pieces_by_rows if pieces else added_by_rows)(f, made)
+    touched = (pieces_by_rows if in_pieces else added_by_rows)(f, made)
     pairs: list[tuple[Row, int]] = []
     for key, change in touched.items():
         after = [a + b for a, b in zip(sums.get(key, [0] * len(change)), change, strict=True)]
@@ -95,7 +95,7 @@ def pieces_by_rows(f: Folding, pieces: Rows) -> dict[Row, list[int]]:
     touched: dict[Row, list[int]] = {}
     for row, n in pieces.counts().items():
         own = touched.setdefault(row[: f.keys], [0] * len(f.accumulators))
-        own[:] = [a + n * b for a, b in zip(own, _ints(f.in_pieces, row[f.keys :]), strict=True)]
+        own[:] = [a + n * b for a, b in zip(own, _ints(f.piece_sums, row[f.keys :]), strict=True)]
     return touched
 
 

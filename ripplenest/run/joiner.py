@@ -87,7 +87,7 @@ def summed(
         raise _placed(_in_words(error, tasks, plan), joiner, tasks, targets) from None
     jobs.append(results.jobs)
     read.append(results.read)
-    return [(evolve(t, pieces=True) if t.name in results.in_pieces else t, results[t.name]) for t in targets]
+    return [(evolve(t, in_pieces=True) if t.name in results.in_pieces else t, results[t.name]) for t in targets]
 
 
 def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) -> Joined:

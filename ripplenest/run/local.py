@@ -11,7 +11,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import Target
 from ripplenest.plan.product import Product
 from ripplenest.run.joiner import Joined, PythonJoiner, Task
-from ripplenest.run.pieces import Pieces
+from ripplenest.run.piecewise import Contributions
 from ripplenest.run.sizes import are_few
 from ripplenest.vector.joins import joined
 
@@ -33,13 +33,13 @@ class LocalJoiner:
         sums = Sums(self._room, dict.fromkeys(apart, ()) | folded)
         asked = [(task.product, task.inputs) for task in tasks]
         known = next((task.combinations for task in tasks), None)  # tasks that come together are of one run
-        pieces = {t.name: Pieces(t, sums, self._room.chunk) for t in targets}
+        made = {t.name: Contributions(t, sums, self._room.chunk) for t in targets}
         for place, table in joined(asked, self._room, known):
             name = tasks[place].target
-            pieces[name].add(_typed(by_name[name].types, table))
-        for own in pieces.values():
+            made[name].add(_typed(by_name[name].types, table))
+        for own in made.values():
             own.end()
-        folded_already = frozenset(name for name, own in pieces.items() if own.is_folded)
+        folded_already = frozenset(name for name, own in made.items() if own.is_folded)
         once = apart - folded_already  # two pieces may come to the same
         found = {name: rows.as_sum() if name in once else rows for name, rows in sums.rows().items()}
         return Joined({t.name: Rows.empty(t.types) for t in targets} | found, in_pieces=folded_already)

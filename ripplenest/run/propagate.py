@@ -104,16 +104,16 @@ def _engine(run: Run, tasks: Sequence[Task], joiner: Joiner, here: Joiner | None
 def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], maps: Sequence[PlannedMap]) -> None:
     """What ``maps`` change by; what each part does to an auxiliary map is for statements to come."""
     made: dict[str, Rows] = {}
-    in_pieces = set[str]()
+    folded = set[str]()
     targets = [t for m in maps for t in m.summed]
     for target, rows in summed(joiner, tasks, targets, run.jobs, run.read, run.plan):
         made[target.map] = _both(made[target.map], rows) if target.map in made else rows
-        if target.pieces:
-            in_pieces.add(target.map)
+        if target.in_pieces:
+            folded.add(target.map)
         if target.part is not None and not rows.is_empty:
             run.caused.setdefault(target.map, {})[target.part] = rows
     for name, rows in made.items():
-        out[name] = _kept(run, run.plan.by_name[name], rows, name in in_pieces)
+        out[name] = _kept(run, run.plan.by_name[name], rows, name in folded)
 
 
 def _both(a: Rows, b: Rows) -> Rows:
@@ -123,20 +123,20 @@ def _both(a: Rows, b: Rows) -> Rows:
     return a.plus(b).consolidated()
 
 
-def _kept(run: Run, m: PlannedMap, made: Rows, pieces: bool) -> Rows:
-    """What changes in the stored rows of a map of which statements have ``made`` rows, or ``pieces`` of them."""
+def _kept(run: Run, m: PlannedMap, made: Rows, in_pieces: bool) -> Rows:
+    """What changes in the stored rows of a map of which statements have ``made`` rows, maybe ``in_pieces``."""
     if m.answers is None or made.is_empty:
         return made if m.answers is None else Rows.empty(m.types)
-    found = _stepped(run, m, made, pieces)
+    found = _stepped(run, m, made, in_pieces)
     run.seen[m.name] = found.seen
     return found.change
 
 
-def _stepped(run: Run, m: PlannedMap, made: Rows, pieces: bool = False) -> Stepped:
+def _stepped(run: Run, m: PlannedMap, made: Rows, in_pieces: bool = False) -> Stepped:
     """The per-key step: by tasks of rows that are in their files, else here."""
     found = run.steps.stepped(m, made) if run.steps is not None and isinstance(made, Filed) else None
     if found is None:
-        found = _stepped_here(run, m, made, pieces)
+        found = _stepped_here(run, m, made, in_pieces)
     run.read.append(found.read)
     run.jobs.append(found.jobs)
     for table, rows in found.cancelled.items():
@@ -144,10 +144,10 @@ def _stepped(run: Run, m: PlannedMap, made: Rows, pieces: bool = False) -> Stepp
     return found
 
 
-def _stepped_here(run: Run, m: PlannedMap, made: Rows, pieces: bool) -> Stepped:
+def _stepped_here(run: Run, m: PlannedMap, made: Rows, in_pieces: bool) -> Stepped:
     """Rows that are in files come some at a time, and what is found goes to files if it does not fit."""
     if m.answers is None or run.handing is None or not isinstance(made, Filed):
-        return stepped(m, made, run.reader, pieces)
+        return stepped(m, made, run.reader, in_pieces)
     every, seen = Sum(run.handing.room, m.types), Sum(run.handing.room, m.answers.visible)
     read, cancelled = 0, Counter[str]()
     for some in run.handing.by_key(made, m.own_key):

@@ -41,13 +41,13 @@ class Stepper(Protocol):
         """See ``stepped``; what it comes to is in files, too. None where they cannot. Raises EvaluationError."""
 
 
-def stepped(m: PlannedMap, made: Rows, tables: Tables, pieces: bool = False) -> Stepped:
-    """What rows ``made`` by statements, or ``pieces`` of what is folded, do to a map that is folded, or passes on what
-    is seen of it: to a group or a sum map, to first rows, or to a domain, whose change they are. Raises EvaluationError
-    for an answer beyond its type."""
+def stepped(m: PlannedMap, made: Rows, tables: Tables, in_pieces: bool = False) -> Stepped:
+    """What rows ``made`` by statements, maybe ``in_pieces``, do to a map that is folded, or passes on what is seen of
+    it: to a group or a sum map, to first rows, or to a domain, whose change they are. Raises EvaluationError for an
+    answer beyond its type."""
     if m.folding is not None:
         stored = _stored(m, made, tables)
-        found = groups.folded(m, m.adding, made, stored, pieces)
+        found = groups.folded(m, m.adding, made, stored, in_pieces)
         return Stepped(found.change, found.seen, len(stored), cancelled={m.name: stored.cancelled()})
     if m.ranked is not None:
         return _refilled(m, m.ranked, made, tables)

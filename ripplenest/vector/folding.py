@@ -86,16 +86,15 @@ Read = Callable[[Sequence[Integers]], tuple[Integers, Integers]]
 """What keys came to, and by how much more they come to now; of the sums of all columns."""
 
 
-def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows, pieces: bool = False) -> Sums | None:
-    """The keys for which contributions ``made``, or pieces of them, change something, in the order of the hash of their
-    columns ``near``; None where a sum could leave 62 bits. In any order where nothing is ``near``: by Arrow's hash
-    table, which is faster where keys are few."""
+def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows, in_pieces: bool = False) -> Sums | None:
+    """The keys for which contributions ``made``, maybe ``in_pieces``, change something, in the order of the hash of
+    their columns ``near``, and in any order where nothing is ``near``; None where a sum could leave 62 bits."""
     once = stored.consolidated() if any(a.of == "real" for a in f.accumulators) else stored
     came, there = _Came(made.arrow().combine_chunks(), f.made), once.arrow().combine_chunks()
     columns = _Columns(len(came.table), len(there))
     readers: list[Read] = []
-    for i, (a, in_piece) in enumerate(zip(f.accumulators, f.in_pieces, strict=True)):
-        piece = (in_piece, came.table.select([f.keys + i, WEIGHT])) if pieces else None
+    for i, (a, in_piece) in enumerate(zip(f.accumulators, f.piece_sums, strict=True)):
+        piece = (in_piece, came.table.select([f.keys + i, WEIGHT])) if in_pieces else None
         find = _real if a.of == "real" else _integer
         reader = find(a, came, piece, there.select([len(f.visible) + i, WEIGHT]), columns)
         if reader is None:
@@ -181,13 +180,13 @@ def _real(a: Accumulator, came: _Came, piece: Piece | None, held: pa.Table, colu
     return read
 
 
-def piece(f: Folding, s: Sums) -> Rows:
+def as_piece(f: Folding, s: Sums) -> Rows:
     """By key what contributions add, where there were no stored rows."""
-    sums = [_kept(a, n) for n, a in zip(s.new, f.in_pieces, strict=True)]
+    sums = [_kept(a, n) for n, a in zip(s.new, f.piece_sums, strict=True)]
     columns = [*s.keys.columns, *sums, pa.repeat(pa.scalar(1, pa.int64()), len(s.new[0]))]
-    schema = arrow_schema(f.pieces)
+    schema = arrow_schema(f.piece_types)
     cast = [c if c.type == t else c.cast(t) for c, t in zip(columns, schema.types, strict=True)]
-    return Rows(f.pieces, table=pa.Table.from_arrays(cast, schema=schema), summed=True)
+    return Rows(f.piece_types, table=pa.Table.from_arrays(cast, schema=schema), summed=True)
 
 
 def change(f: Folding, s: Sums) -> Rows:

@@ -149,14 +149,25 @@ def _join(node: ast.Call, name: str, scope: Scope, apply: Apply) -> BagTerm:
     return found
 
 
+def arguments(
+    node: ast.Call, name: str, hint: str, required: Sequence[str],
+    optional: Sequence[str] = (), words: Sequence[str] | None = None,
+) -> dict[str, ast.expr]:  # fmt: skip
+    """The arguments of a call by parameter, each by place or by name; only ``words`` by name, if they are said. Raises
+    Unsupported for other ones."""
+    places, by_name = (*required, *optional), {str(word.arg): word.value for word in node.keywords}
+    if odd := [word for word in by_name if word not in (places if words is None else words)]:
+        raise hints.unsupported(f"{name} with the keyword {odd[0]}", f"`{hint}`")
+    given = dict(zip(places, node.args, strict=False)) | by_name
+    count = len(node.args) + len(by_name)
+    if len(given) < count or not given.keys() >= {*required}:
+        raise hints.unsupported(f"{name} with {count} arguments", f"`{hint}`")
+    return given
+
+
 def _given(node: ast.Call, name: str, parameters: Sequence[str], hint: str) -> list[ast.expr]:
-    """The arguments for ``parameters``, in their order, by place or by name."""
-    by_name = {str(word.arg): word.value for word in node.keywords}
-    given = dict(zip(parameters, node.args, strict=False)) | by_name
-    if len(node.args) + len(by_name) != len(parameters) or given.keys() != {*parameters}:
-        odd = [word for word in by_name if word not in parameters]
-        what = f"the keyword {odd[0]}" if odd else f"{len(node.args) + len(by_name)} arguments"
-        raise hints.unsupported(f"{name} with {what}", f"`{hint}`")
+    """The arguments for ``parameters``, in their order, of which the last one is a function."""
+    given = arguments(node, name, hint, parameters)
     if any(isinstance(given[word], ast.Lambda) for word in parameters[:-1]):
         raise hints.unsupported(f"{name} with a function in the place of rows", f"`{hint}`")
     return [given[word] for word in parameters]

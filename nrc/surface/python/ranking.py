@@ -8,7 +8,7 @@ from attrs import frozen
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import functions, hints
-from ripplenest.nrc.surface.python.aggregates import Apply, function_of, listed, value_of
+from ripplenest.nrc.surface.python.aggregates import Apply, arguments, function_of, listed, value_of
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.ranking import Rank, Ranked, carried, sorted_by, top_of
 from ripplenest.nrc.surface.readings import BagTerm, Element, Static, as_bag, describe, project
@@ -38,21 +38,14 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> BagTer
 
 
 def _given(node: ast.Call, function: object) -> dict[str, ast.expr]:
-    """The arguments of a call by the parameters of the function of this name, which has some by place. Raises
-    Unsupported for other ones."""
-    own = ("rows", "key", "desc", "nulls_first")
-    name, hint, by_place, by_name = (
-        ("top", TOP, ("n", *own), ("n", *own)) if function is functions.top
-        else ("sorted", SORTED, ("rows",), ("key", "reverse")) if function is sorted
-        else ("sorted", OWN, own, own)
-    )  # fmt: skip
-    words = {str(word.arg): word.value for word in node.keywords}
-    if unknown := sorted(words.keys() - {*by_name}):
-        raise hints.unsupported(f"{name} with the keyword {unknown[0]}", f"`{hint}`")
-    given = dict(zip(by_place, node.args, strict=False)) | words
-    is_whole = "rows" in given and ("n" in given or "n" not in by_place)
-    if len(given) < len(node.args) + len(words) or not is_whole:
-        raise hints.unsupported(f"{name} with {len(node.args) + len(words)} arguments", f"`{hint}`")
+    """The arguments of a call by the parameters of the function. Raises Unsupported for other ones."""
+    optional = ("key", "desc", "nulls_first")
+    if function is functions.top:
+        name, hint, given = "top", TOP, arguments(node, "top", TOP, ("n", "rows"), optional)
+    elif function is sorted:
+        name, hint, given = "sorted", SORTED, arguments(node, "sorted", SORTED, ("rows",), words=("key", "reverse"))
+    else:
+        name, hint, given = "sorted", OWN, arguments(node, "sorted", OWN, ("rows",), optional)
     if isinstance(given["rows"], ast.Constant | ast.Lambda):
         raise hints.unsupported(f"{name} of {ast.unparse(given['rows'])} in the place of rows", f"`{hint}`")
     return given

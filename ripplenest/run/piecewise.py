@@ -23,13 +23,13 @@ WORTH = 4  # contributions to a key, on average, for which folding twice costs l
 
 
 @define(eq=False)
-class Pieces:
-    """Rows of one target on their way into ``sums``: as they are, or folded, once the first of very many, or of so many
-    ``bytes``, have shown that this makes them few."""
+class Contributions:
+    """Rows of one target on their way into ``sums``: as they are, or folded, once the first of very many, or ``most``
+    bytes of them, have shown that this makes them few."""
 
     target: Target
     sums: Sums
-    bytes: int
+    most: int
     _waiting: list[Rows] = field(factory=list, init=False)
     _rows: int = field(default=0, init=False)
     _held: int = field(default=0, init=False)
@@ -43,7 +43,7 @@ class Pieces:
         self._waiting.append(rows)
         self._rows += len(rows)
         self._held += held(rows.arrow())
-        if self._rows >= PIECE or self._held > self.bytes:
+        if self._rows >= PIECE or self._held > self.most:
             self._fold(self.target.fold)
 
     def end(self) -> None:
@@ -69,10 +69,10 @@ class Pieces:
 def piece(f: Folding, made: Rows) -> Rows:
     """By key what contributions add: its columns, and the accumulators, a row for each key."""
     found = folding.sums(f, None, made, Rows.empty(f.types))
-    return folding.piece(f, found) if found is not None else _piece_by_rows(f, made)
+    return folding.as_piece(f, found) if found is not None else _piece_by_rows(f, made)
 
 
 def _piece_by_rows(f: Folding, made: Rows) -> Rows:
     sums = groups.added_by_rows(f, made)
-    rows = ((*key, *groups.kept(f.in_pieces, own)) for key, own in sums.items())
-    return Rows.of_pairs(f.pieces, ((row, 1) for row in rows)).consolidated()
+    rows = ((*key, *groups.kept(f.piece_sums, own)) for key, own in sums.items())
+    return Rows.of_pairs(f.piece_types, ((row, 1) for row in rows)).consolidated()

@@ -29,7 +29,7 @@ from ripplenest.nrc.integers import decoded
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan
-from ripplenest.run import groups, pieces, sizes, trees
+from ripplenest.run import groups, piecewise, sizes, trees
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.run.local import LocalJoiner
@@ -65,7 +65,7 @@ def counted(f: Folding, made: Rows) -> Rows:
     return found
 
 
-PIECE = pieces.piece
+PIECE = piecewise.piece
 
 
 @law(any_case, examples=many(12, 3000))
@@ -132,9 +132,9 @@ def test_pieces_of_rows_that_others_take_away(c: Choices) -> None:
         patch.setattr(folding, "SAFE", c.pick((folding.SAFE, ROWS_ONLY)))
         found = [counted(f, rows) for rows in made]
         if found:
-            together = Rows(f.pieces, table=pa.concat_tables([rows.arrow() for rows in found]))
+            together = Rows(f.piece_types, table=pa.concat_tables([rows.arrow() for rows in found]))
             wanted = answered(partial(groups.built, m, f, Rows.of_pairs(f.made, every)))
-            assert answered(partial(groups.built, m, f, together, pieces=True)) == wanted
+            assert answered(partial(groups.built, m, f, together, in_pieces=True)) == wanted
 
 
 def answered(build: Callable[[], Rows]) -> Built | bool:
@@ -165,10 +165,10 @@ def in_pieces(safe: float, work: Callable[[], T]) -> T:
     """What is done where two rows are very many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sizes, "FEW", 0)
-        patch.setattr(pieces, "PIECE", 2)
-        patch.setattr(pieces, "WORTH", 0)
+        patch.setattr(piecewise, "PIECE", 2)
+        patch.setattr(piecewise, "WORTH", 0)
         patch.setattr(groups, "STRETCH", 2)
-        patch.setattr(pieces, "piece", counted)
+        patch.setattr(piecewise, "piece", counted)
         patch.setattr(folding, "SAFE", safe)
         return work()
 
@@ -190,13 +190,13 @@ view v = group[g](r in R + S by k: r.k of s: sum(r.x))
 @pytest.mark.parametrize("keys", [50, 1 << 62], ids=["few", "as many as rows"])
 def test_very_many_are_folded_where_their_keys_are_few(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """And kept as they come where they are not: the first piece, of the rows of both, says which."""
-    half = pieces.PIECE // 2 + 1000
+    half = piecewise.PIECE // 2 + 1000
     tables = {name: rows_of(range(first, first + half), keys) for name, first in (("R", 0), ("S", half))}
     (view,) = rn.parse(BOTH, "both").views
     _, plan = planned(view.query, Options("full"))
     made: list[bool | None] = []
-    end = pieces.Pieces.end
-    monkeypatch.setattr(pieces.Pieces, "end", lambda own: (made.append(own.is_folded), end(own)))
+    end = piecewise.Contributions.end
+    monkeypatch.setattr(piecewise.Contributions, "end", lambda own: (made.append(own.is_folded), end(own)))
     found = build(plan, Memory(tables, {}), LocalJoiner())
     assert made == [keys == 50, None]
     wanted: Counter[int] = Counter()
@@ -216,8 +216,8 @@ def test_wide_rows_do_not_wait_for_very_many(monkeypatch: pytest.MonkeyPatch) ->
     _, plan = planned(view.query, Options("full"))
     rows = Rows.of_counts((STRING,), {(f"{i}" * 500,): 1 for i in range(1000)})
     waiting: list[int] = []
-    fold = pieces.Pieces._fold
-    monkeypatch.setattr(pieces.Pieces, "_fold", lambda own, f: (waiting.append(own._rows), fold(own, f)))
+    fold = piecewise.Contributions._fold
+    monkeypatch.setattr(piecewise.Contributions, "_fold", lambda own, f: (waiting.append(own._rows), fold(own, f)))
     monkeypatch.setattr(room, "FEWEST", 50)
     found = build(plan, Memory({"R": rows}, {}), LocalJoiner(Room(1 << 20)))
     assert len(found["v"]) == len(rows) and waiting and max(waiting) < len(rows)
@@ -235,9 +235,9 @@ def test_pieces_may_be_equal_where_rows_are_not(how: str, safe: float, monkeypat
     _, plan = planned(view.query, Options("full"))
     rows = Rows.of_counts((LONG, LONG), ALIKE)
     monkeypatch.setattr(room, "FEWEST", 2)
-    monkeypatch.setattr(pieces, "PIECE", 2)
-    monkeypatch.setattr(pieces, "WORTH", 0)
-    monkeypatch.setattr(pieces, "piece", counted)
+    monkeypatch.setattr(piecewise, "PIECE", 2)
+    monkeypatch.setattr(piecewise, "WORTH", 0)
+    monkeypatch.setattr(piecewise, "piece", counted)
     monkeypatch.setattr(sizes, "FEW", 0)
     monkeypatch.setattr(folding, "SAFE", safe)
     before, joiner = COUNTS["pieces"], LocalJoiner(Room(1 << 10))
