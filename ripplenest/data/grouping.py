@@ -2,7 +2,8 @@
 ones are neighbours.
 
 It is for keys that are long, or of which nearly all rows have their own; where very many rows have few keys, these are
-left to Arrow's ``group_by`` (``run/piecewise.py``). A hash is not believed: neighbours with the same one are compared, and where two of them differ there is no answer.
+left to Arrow's ``group_by`` (``run/piecewise.py``). A hash is not believed: neighbours with the same one are compared,
+and where two of them differ there is no answer.
 """
 
 from collections.abc import Sequence

@@ -56,8 +56,8 @@ def folded(m: PlannedMap, f: Folding, made: Rows, stored: Rows, in_pieces: bool 
 
 
 def built(m: PlannedMap, f: Folding, made: Rows, in_pieces: bool = False) -> Rows:
-    """The rows of a group that contributions ``made``, maybe ``in_pieces``, are all of, folded as ``f`` says; what comes
-    in the order of its keys is folded in stretches."""
+    """The rows of a group that contributions ``made``, maybe ``in_pieces``, are all of, folded as ``f`` says; what
+    comes in the order of its keys is folded in stretches."""
     table, nothing = made.arrow(), Rows.empty(m.types)
     parts = [
         folded(m, f, Rows(made.types, table=table.slice(first, end - first)), nothing, in_pieces).change

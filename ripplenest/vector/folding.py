@@ -93,8 +93,9 @@ def sums(f: Folding, near: Columns | None, made: Rows, stored: Rows, in_pieces: 
     came, there = _Came(made.arrow().combine_chunks(), f.made), once.arrow().combine_chunks()
     columns = _Columns(len(came.table), len(there))
     readers: list[Read] = []
-    for i, (a, in_piece) in enumerate(zip(f.accumulators, f.piece_sums, strict=True)):
-        piece = (in_piece, came.table.select([f.keys + i, WEIGHT])) if in_pieces else None
+    held = f.piece_sums if in_pieces else f.accumulators
+    for i, a in enumerate(f.accumulators):
+        piece = (held[i], came.table.select([f.keys + i, WEIGHT])) if in_pieces else None
         find = _real if a.of == "real" else _integer
         reader = find(a, came, piece, there.select([len(f.visible) + i, WEIGHT]), columns)
         if reader is None:
