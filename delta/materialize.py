@@ -14,7 +14,7 @@ each part did to it is kept apart within a batch. A component of a self join tha
 own change is expanded by R⁺ = R ⊎ ΔR first. Conditions that can fail stay outside of maps.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Literal, get_args
@@ -26,6 +26,7 @@ from ripplenest.delta.factor import Factor, expanded, factors, mixed, substitute
 from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.rules import derived, rel_at_new
 from ripplenest.delta.symmetric import alike_once
+from ripplenest.delta.upward import with_ways
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.limits import MAX_MAPS, MAX_PRODUCTS
 from ripplenest.nrc.normal import Comprehension, normal
@@ -149,6 +150,8 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
         kept |= {m.name: m for m in frontier}
         depth += 1
     own = tuple(apart(m) if m.name in tell else m for m in maps)
+    every = {m.name: m for m in (*own, *kept.values())}
+    statements = [_in_all_ways(s, every[s.map], made_of, kept, turns) for s in statements]
     decided = sorted(choices.values(), key=lambda c: (c.candidate.depth, c.candidate.map.name))
     return Materialized(own, tuple(kept.values()), tuple(statements), tuple(decided))
 
@@ -222,6 +225,16 @@ def _with_maps(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> t
     for factor in chosen:
         c = substituted(c, factor, m)
     return bool(chosen), c
+
+
+def _in_all_ways(s: Statement, m: Map, deltas: Deltas, kept: Mapping[str, Map], turns: Sequence[str]) -> Statement:
+    """``s`` of ``m`` in all ways that there are when all maps are ``kept`` that are."""
+    sums = [own for own in kept.values() if own.summed and s.part in own.reads]
+    if not sums:
+        return s
+    before, wanted = frozenset(turns[: turns.index(s.part)]), frozenset(kept)
+    rewritten = lambda c: at_turn(_with_maps(c, s.part, m, wanted)[1], before)  # noqa: E731
+    return with_ways(s, m, deltas.of(m, s.part), sums, rewritten)
 
 
 def at_turn(c: Comprehension, before: frozenset[str]) -> Comprehension:

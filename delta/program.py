@@ -49,6 +49,10 @@ class MapKind(Enum):
         return self in (MapKind.DOMAIN, MapKind.GROUP, MapKind.ORDERED, MapKind.TOP)
 
 
+Ways = tuple[tuple[Comprehension, ...], ...]
+"""Each product, and behind it others that make the same of other maps."""
+
+
 @frozen
 class Map:
     """A stored bag that the program keeps: ``name`` = ``term``, a flat bag with rows ``row``.
@@ -75,7 +79,7 @@ class Map:
     summed: tuple[tuple[str, ...], ...] = ()
     apart: tuple[tuple[int, ...], ...] = ()
     at: str = field(default="", eq=False)
-    trees: tuple[tuple[Comprehension, ...], ...] = field(default=(), eq=False)
+    trees: Ways = field(default=(), eq=False)
 
     @property
     def is_folded(self) -> bool:
@@ -173,13 +177,15 @@ def in_turn(found: Mapping[str, int]) -> tuple[str, ...]:
 class Statement:
     """``map += δ_part(map)``: runs when ``part`` changes. It reads parts and domains as of its turn, written out, and
     auxiliary maps, which are as of its turn by themselves. ``each``: the same as products that read the change once,
-    where ``products`` are fewer and some read it several times."""
+    where ``products`` are fewer and some read it several times. ``ways``: each product, and behind it those that read
+    what the part changes in a sum map (``delta/upward.py``)."""
 
     map: str
     part: str
     term: Expr
     products: tuple[Comprehension, ...]
     each: tuple[Comprehension, ...] = ()
+    ways: Ways = field(default=(), eq=False)
 
     @classmethod
     def of(

@@ -28,7 +28,7 @@ Tables = tuple[str, ...]  # what is read, sorted
 
 def with_trees(maps: Collection[Map]) -> tuple[Map, ...]:
     """``maps``, of which each that is folded knows how it is built of others."""
-    known = {m.name: _tables(m.products[0]) for m in maps if m.kind is MapKind.AUXILIARY}
+    known = {m.name: tables_of(m.products[0]) for m in maps if m.kind is MapKind.AUXILIARY}
     return tuple(evolve(m, trees=_trees(m, known)) if m.is_folded else m for m in maps)
 
 
@@ -57,7 +57,7 @@ def _side(c: Comprehension, m: Map, side: frozenset[str], known: Mapping[str, Ta
     inner = tuple(t for t in c.conditions if free_vars(t) <= side)
     own = evolve(c, generators=tuple((var, rel) for var, rel in c.generators if var in side), conditions=inner)
     found = None
-    if _tables(own) in known.values() and len(components(own)) == 1:
+    if tables_of(own) in known.values() and len(components(own)) == 1:
         found = factor_of(c, side, At.OLD, m)
     kept = found if found is not None and found.map.name in known else None
     return len(side) == 1 or kept is not None, kept
@@ -69,5 +69,6 @@ def _joined(c: Comprehension, m: Map, sides: list[Factor]) -> Comprehension:
     return c
 
 
-def _tables(c: Comprehension) -> Tables:
-    return tuple(sorted(rel.name for _, rel in c.generators))
+def tables_of(c: Comprehension, side: frozenset[str] | None = None) -> Tables:
+    """What all generators read, or those of a ``side``."""
+    return tuple(sorted(rel.name for var, rel in c.generators if side is None or var in side))

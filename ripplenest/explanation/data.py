@@ -195,6 +195,7 @@ def _statement(f: Facts, step: int, m: Map, s: Statement) -> Json:
         "term": show(s.term),
         "joins": [[_plain(a) for a in join] for join in f.joins(m, s)],
         "others": [[[_plain(a) for a in order] for order in others] for others in f.others(m, s)],
+        "ways": [[_plain(a) for a in join] for join in f.ways(m, s)],
         "verdict": _verdict(f.verdicts[m.name, s.part]),
     }
 

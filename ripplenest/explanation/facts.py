@@ -230,6 +230,10 @@ class Facts:
         """Of each of ``joins`` the other orders, which rows of a change choose that find less at first."""
         return tuple(found[1:] for c in s.products for found in orders(c, m.made))
 
+    def ways(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
+        """How the joins read that may take the place of a statement's own: what its part changes in a sum map first."""
+        return tuple(join for _, *others in s.ways for c in others for join in accesses(c, m.made))
+
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], Verdict]:
         """The verdict on each statement, by map and part."""

@@ -103,6 +103,9 @@ def statements(f: Facts, width: int) -> Iterator[Line]:
                     yield from wrapped(style, "      reads ", ", then ".join(map(str, join)), width, " ")
                     for other in others:
                         yield from wrapped(style, "        or ", _less_first(other), width, " ")
+                for way in f.ways(m, s):
+                    read, less = ", then ".join(map(str, way)), f"if {when(s.part)} adds up to much less there"
+                    yield from wrapped("access", "      or reads ", f"{read}: {less}", width, " ")
                 yield from _verdict(verdict, width, "about" if f.averaged else "at most")
 
 

@@ -1,7 +1,7 @@
 """Trigger programs as plans: the products that build each map, those of its statements, and the indexes they need."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import evolve, field, frozen
@@ -52,7 +52,7 @@ class Called:
 
 
 Triggers = tuple[tuple[str, tuple[Product, ...]], ...]  # by changed part
-Trees = tuple[tuple[tuple[Product, ...], ...], ...]  # each product, and behind it what makes its rows of other maps
+Ways = tuple[tuple[tuple[Product, ...], ...], ...]  # each product, and behind it what makes its rows of other maps
 
 
 @frozen(slots=False)
@@ -62,7 +62,8 @@ class PlannedMap:
     for changed parts make, of types ``made``, may hold sums where those of a build hold values, and are folded as
     ``told``. ``keys`` columns are the place of a row, of a map of first rows and of that in which all are. A build may
     take one of the ``trees`` of each product, which make what statements make. It is of a ``view``, perhaps of others,
-    too. Some triggers read a change several times; ``once`` are those that do the same and read it once."""
+    too. Some triggers read a change several times; ``once`` are those that do the same and read it once. Some have
+    other ``ways``, which read what the part changes in a sum map."""
 
     name: str
     kind: MapKind
@@ -76,9 +77,10 @@ class PlannedMap:
     keys: int | None = None
     told: Folding | None = None
     called: Called | None = field(default=None, eq=False)
-    trees: Trees = field(default=(), eq=False)
+    trees: Ways = field(default=(), eq=False)
     view: str = field(default="", eq=False)
     once: Triggers = ()
+    ways: Mapping[str, Ways] = field(factory=dict, eq=False)
 
     @property
     def answers(self) -> Folding | Ranked | None:
@@ -267,7 +269,8 @@ def access_keys(levels: tuple[tuple[PlannedMap, ...], ...]) -> dict[str, tuple[I
 
 def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     statements = program.statements_of(m.name)
-    row = contributed(m, [*(c for s in statements for c in s.products), *(c for own in m.trees for c in own)])
+    every = (*m.trees, *(own for s in statements for own in s.ways))
+    row = contributed(m, [*(c for s in statements for c in s.products), *(c for own in every for c in own)])
     triggers = tuple((s.part, _products(s.products, row)) for s in statements)
     once = tuple((s.part, _products(s.each, row)) for s in statements if s.each)
     own, build = folding_of(m), _products(m.products, m.made, whole=True)
@@ -278,9 +281,9 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     made = base_types(row)
     told = None if own is None else of_statements(own, m, made)
     called = _called(m, program)
-    trees = tuple(tuple(_products([c], row) for c in splits) for splits in m.trees)
+    trees, ways = _ways(m.trees, row), {s.part: _ways(s.ways, row) for s in statements if s.ways}
     known = PlannedMap(m.name, m.kind, types, build, triggers, made, own, (), first, keys, told, called, trees)
-    return evolve(known, view=program.view, once=once)
+    return evolve(known, view=program.view, once=once, ways=ways)
 
 
 def _called_columns(row: Type, table: str) -> tuple[str, ...]:
@@ -298,12 +301,22 @@ def _products(found: Sequence[Comprehension], row: Type, whole: bool = False) ->
     return tuple(map(interned, lower_all(found, row, whole)))
 
 
+def _ways(found: Iterable[Sequence[Comprehension]], row: Type) -> Ways:
+    return tuple(tuple(_products([c], row) for c in own) for own in found)
+
+
 def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:
     for m in (m for level in levels for m in level):
-        every = [p for _, products in (*m.triggers, *m.once) for p in products]
-        for p in (order for one in every for order in one.orders):
-            for step in p.steps:
-                if p.how(step) == "probe":
-                    if step.alone is not None:
-                        yield p.sources[step.source].table, step.alone.columns
-                    yield p.sources[step.source].table, step.columns
+        others = (way for found in m.ways.values() for _, *others in found for way in others)
+        for p in (p for products in (*(own for _, own in (*m.triggers, *m.once)), *others) for p in products):
+            yield from _asked(p)
+
+
+def _asked(p: Product) -> Iterator[tuple[str, Index]]:
+    """What a product looks up, in all of its orders."""
+    for order in p.orders:
+        for step in order.steps:
+            if order.how(step) == "probe":
+                if step.alone is not None:
+                    yield order.sources[step.source].table, step.alone.columns
+                yield order.sources[step.source].table, step.columns

@@ -23,7 +23,7 @@ Json = Any
 
 def map_to_json(m: PlannedMap) -> Json:
     """Law: map_of_json(map_to_json(m)) is m without what builds and maintains it."""
-    return CONVERTER.unstructure(evolve(m, build=(), triggers=(), trees=()))
+    return CONVERTER.unstructure(evolve(m, build=(), triggers=(), trees=(), once=(), ways={}))
 
 
 def map_of_json(found: Json) -> PlannedMap:

@@ -41,7 +41,8 @@ NO_PLACE = Rows.of_counts((), {(): 1})  # of what does not depend on what is aro
 @frozen
 class Run:
     """One run over a program: the tables before it, and what is known to change, as statements see it; where what is
-    stored changes otherwise, that (``moved``); of groups and first rows what readers have ``seen``.
+    stored changes otherwise, that (``moved``); of groups and first rows what readers have ``seen``. What parts have
+    ``caused`` in auxiliary maps may be ``added_up``: how many rows it is then, by map and part.
 
     What it cost: stored rows that were ``read``, of which by map so many were ``cancelled`` by others of it, ``jobs``,
     and rows that were joined ``here`` in place of one. Tables may be read by tasks, as ``handing`` says, and who has
@@ -53,6 +54,7 @@ class Run:
     changes: dict[str, Rows]
     moved: dict[str, Rows] = field(factory=dict)
     caused: dict[str, dict[str, Rows]] = field(factory=dict)
+    added_up: dict[tuple[str, str], int] = field(factory=dict)
     seen: dict[str, Rows] = field(factory=dict)
     built: dict[str, Rows] = field(factory=dict)
     read: list[int] = field(factory=list)
@@ -111,7 +113,7 @@ class Run:
             if change is not None and not found:
                 found[step.source] = change
             else:
-                looked = yield from self._looked(p, read, asked)
+                looked = yield from self._looked(p, read, asked, part)
                 found[step.source] = self._source(p, read, looked, part)
                 if looked.keys is not asked:
                     mixed.add(step.source)
@@ -150,14 +152,21 @@ class Run:
             read.append(step)
         return (found[i] for i in range(len(p.sources)))
 
-    def _looked(self, p: Product, step: Step, keys: Rows) -> Work[Looked]:
+    def _looked(self, p: Product, step: Step, keys: Rows, part: str) -> Work[Looked]:
         """What is stored of a source that has ``keys``, or what others ask for, too; of a change all."""
         source = p.sources[step.source]
         if source.at is At.DELTA:
-            return Looked(self.changes.get(source.table, Rows.empty(source.types)), keys)
+            return Looked(self._change(source, part), keys)
         table = source.table
         looked: Looked = (yield Lookup(table, step.columns, keys)) if step.keys else self.probes.scanned(table, keys)
         return looked
+
+    def _change(self, source: Source, part: str) -> Rows:
+        """How a table changes: of an auxiliary map, what ``part`` has done to it."""
+        nothing = Rows.empty(source.types)
+        if source.table in self.plan.auxiliaries:
+            return self.caused.get(source.table, {}).get(part, nothing)
+        return self.changes.get(source.table, nothing)
 
     def _source(self, p: Product, step: Step, looked: Looked, part: str) -> Rows:
         """The rows of a source as of the moment at which it is read."""

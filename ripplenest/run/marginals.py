@@ -9,7 +9,8 @@ there; and what is seen of a sum of stored rows is the sum of what is seen. So w
 adds up, sees what the rows are that it is made of.
 
 What a batch does to the map before the turn of a statement is seen as the rows that statements have made, which are
-not added up yet: they are of the same columns, and come to the same. So nobody waits for stored rows to be read.
+not added up yet: they are of the same columns, and come to the same. So nobody waits for stored rows to be read. Very
+many of them are added up by key, those that come and those that go, if what is seen of that is much fewer.
 """
 
 from collections.abc import Iterator
@@ -27,10 +28,37 @@ from ripplenest.nrc.meanings import EXACT
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import Answered, Folding
 from ripplenest.plan.planned import PlannedMap
-from ripplenest.vector import integers
+from ripplenest.store.files import Filed
+from ripplenest.vector import folding, integers
 
+MANY = 1 << 12  # rows from which on it may pay to add them up
+FEWER = 4  # times as many as are left of them
 Ints = np.typing.NDArray[np.int64]
 Bools = np.typing.NDArray[np.bool_]
+
+
+def fewer(m: PlannedMap, made: Rows) -> Rows:
+    """Rows that statements have ``made`` of a sum map, or much fewer that come to the same; those in files stay there.
+    """
+    if len(made) < MANY or isinstance(made, Filed):
+        return made
+    came, gone = (_added_up(m, made, sign, len(made) // FEWER) for sign in (1, -1))
+    if came is None or gone is None or (len(came) + len(gone)) * FEWER > len(made):
+        return made
+    return came.plus(gone.negated())
+
+
+def _added_up(m: PlannedMap, made: Rows, sign: int, most: int) -> Rows | None:
+    """What is seen of the rows that are there more than 0 times, or of those less, as often as they lack, by key. None
+    for more than ``most`` keys, and where a sum could leave 62 bits."""
+    table = made.arrow()
+    own = Rows(made.types, table=table.filter(pc.equal(pc.sign(table.column(WEIGHT)), sign)))
+    if own.is_empty:
+        return own
+    found = folding.sums(m.adding, None, own if sign > 0 else own.negated(), Rows.empty(m.types))
+    if found is None or len(found.new[0]) > most:
+        return None
+    return seen(m, folding.change(m.adding, found))
 
 
 def seen(m: PlannedMap, rows: Rows) -> Rows:

@@ -19,7 +19,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.data.sums import Sum
 from ripplenest.delta.program import MapKind
 from ripplenest.plan.planned import Plan, PlannedMap
-from ripplenest.run import statements
+from ripplenest.run import marginals, statements
 from ripplenest.run.counts import check_counts
 from ripplenest.run.handing import Handing
 from ripplenest.run.inputs import Run
@@ -28,6 +28,7 @@ from ripplenest.run.policy import Trial
 from ripplenest.run.schedule import HERE, awaited, rows_of
 from ripplenest.run.statements import Asked
 from ripplenest.run.step import Stepped, Stepper, stepped
+from ripplenest.run.upward import ways
 from ripplenest.store.files import Filed
 from ripplenest.version.version import Tables
 
@@ -106,7 +107,8 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
     made: dict[str, Rows] = {}
     folded = set[str]()
     targets = [t for m in maps for t in m.summed]
-    for target, rows in summed(joiner, tasks, targets, run.jobs, run.read, run.plan):
+    for target, every in summed(joiner, tasks, targets, run.jobs, run.read, run.plan):
+        rows = every if target.part is None else _added_up(run, target.map, target.part, every)
         made[target.map] = _both(made[target.map], rows) if target.map in made else rows
         if target.in_pieces:
             folded.add(target.map)
@@ -114,6 +116,15 @@ def _add(run: Run, out: dict[str, Rows], joiner: Joiner, tasks: Sequence[Task], 
             run.caused.setdefault(target.map, {})[target.part] = rows
     for name, rows in made.items():
         out[name] = _kept(run, run.plan.by_name[name], rows, name in folded)
+
+
+def _added_up(run: Run, name: str, part: str, made: Rows) -> Rows:
+    """What a part has done to an auxiliary map, added up where that is much less."""
+    m = run.plan.by_name[name]
+    found = made if m.folding is None else marginals.fewer(m, made)
+    if found is not made:
+        run.added_up[name, part] = len(found)
+    return found
 
 
 def _both(a: Rows, b: Rows) -> Rows:
@@ -166,7 +177,7 @@ def _asked(run: Run, level: Sequence[PlannedMap]) -> Iterator[Asked]:
         in_files = [(part, products) for part, products in m.once if isinstance(run.changes.get(part), Filed)]
         for part, products in {**dict(m.triggers), **dict(in_files)}.items():
             if part in run.changes:
-                yield from (Asked(m.targets[part].name, p, part) for p in products)
+                yield from (Asked(m.targets[part].name, p, part) for p in ways(run, m, part, products))
 
 
 def _pass_on(run: Run, m: PlannedMap, change: Rows) -> None:

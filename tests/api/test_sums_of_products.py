@@ -1,7 +1,7 @@
 """Sum maps of products in a database: of a chain of matrices, kept fresh, shared, recomputed, verified, rolled back and
 explained. The entries are the largest there are, so that sums have more digits than a decimal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import ripplenest as rn
 from ripplenest.data.rows import Rows
 from ripplenest.delta.program import Map
 from ripplenest.nrc.integers import decoded, encoded
-from ripplenest.run import trees
+from ripplenest.nrc.syntax import At
+from ripplenest.run import marginals, trees, upward
+from ripplenest.run.inputs import Run
 from ripplenest.store.specs import Change
 
 RELATIONS = "\n".join(f"relation {x} : Bag(⟨i: long, j: long, w: long?⟩)" for x in "ABCD")
@@ -116,6 +118,32 @@ def test_it_is_kept_fresh_whatever_comes_and_goes(db: rn.Database) -> None:
             b.delete("D", [entry(1, 3, MOST)])
         assert sorted(decoded(row[-1]) for row in rows_of(fresh(db), widest(db))) == sorted(sums)
         assert all(n == 1 for table in summed(db) for n in rows_of(db, table).values())
+
+
+@pytest.mark.parametrize("w", [0, MOST])
+def test_a_change_goes_up_the_tree(db: rn.Database, w: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does to a part of the chain is joined in its place, in each way that is explained, if it fits 62 bits."""
+    monkeypatch.setattr(marginals, "MANY", 0)
+    monkeypatch.setattr(marginals, "FEWER", 1e-9)
+    taken: list[tuple[str, ...]] = []
+    least = upward._least
+
+    def counted(run: Run, part: str, plain: upward.Products, others: Sequence[upward.Products]) -> upward.Products:
+        found = least(run, part, plain, others)
+        taken.append(tuple(s.table for p in found for s in p.sources if found != plain and s.at is At.DELTA))
+        return found
+
+    monkeypatch.setattr(upward, "_least", counted)
+    with db.batch(policy="incremental") as b:
+        b.insert("C", [entry(1, 1, w), entry(2, 1, w)])  # which B has with opposite signs
+    fresh(db)
+    spans = {name: "".join(sorted({*m.reads})) for name, m in summed(db).items()}
+    assert {spans[table] for tables in taken for table in tables} == ({"BC", "CD"} if w == 0 else set())
+    statements = db.view("product").explain().json()["statements"]
+    (own,) = [s["ways"] for s in statements if s["part"] == "C" and s["map"].startswith("G/")]
+    ways = [[spans.get(read["table"], read["table"]) for read in way] for way in own]
+    assert sorted(map(sorted, ways)) == [["A", "BCD"], ["AB", "CD"], ["ABC", "D"]]
+    assert "adds up to much less" in str(db.view("product").explain())
 
 
 def test_a_rollback_takes_sums_back(db: rn.Database) -> None:

@@ -1,11 +1,13 @@
 """Sum maps: what folds of a group only add up is added up before, and nobody sees a difference.
 
 Families: law 6 over groups of random joins, whose maps hold what their definitions give; what a statement sees of a sum
-map is as of its turn; how many rows are kept and read.
+map is as of its turn; the same where changes of sum maps are added up, and statements read them in the place of what
+these are made of; how many rows are kept, made and read.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -21,6 +23,8 @@ from support.summing import chained_case, joined_case
 from support.updates import shredded_database
 
 import ripplenest as rn
+from ripplenest.data.columns import base_types
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import Materialize
@@ -32,6 +36,8 @@ from ripplenest.nrc.types import Bag
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product, Step
+from ripplenest.run import local, marginals, upward
+from ripplenest.run.build import build
 from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import PythonJoiner, Task
 from ripplenest.run.local import LocalJoiner
@@ -54,6 +60,38 @@ def test_law_6_with_sum_maps(materialize: Materialize, case: Case) -> None:
 @law(chained_case, examples=many(3, 400))
 def test_law_6_with_chains_of_matrices(materialize: Materialize, case: Case) -> None:
     COUNTS["entries of chains"] += law_6(materialize, case)
+
+
+@pytest.mark.parametrize("materialize", ["full", "cost"])
+@law(lambda c: joined_case(c) if c.number(2) else chained_case(c), examples=many(5, 1500))
+def test_law_6_in_other_ways(materialize: Materialize, case: Case) -> None:
+    """Law (upward): A ⋈ δ_R(R ⋈ C) is δ_R(A ⋈ R ⋈ C), by what folds come to, whoever else has changed by then."""
+    with adding_up():
+        law_6(materialize, case)
+
+
+@contextmanager
+def adding_up() -> Iterator[None]:
+    """All that statements make of sum maps is added up, and taken where it can be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marginals, "MANY", 0)
+        patch.setattr(marginals, "FEWER", 1e-9)
+        patch.setattr(upward, "_least", least)
+        yield
+
+
+def least(run: Run, part: str, plain: upward.Products, others: Sequence[upward.Products]) -> upward.Products:
+    found = LEAST(run, part, plain, others)
+    COUNTS["other ways"] += found != plain
+    COUNTS["of several ways"] += found != plain and len(others) > 1
+    read = [run.caused.get(s.table, {}) for p in found for s in p.sources if s.at is At.DELTA and s.table != part]
+    COUNTS["of what goes"] += any(n < 0 for made in read if part in made for _, n in made[part].pairs())
+    COUNTS["by several parts"] += any(len(made) > 1 for made in read)
+    COUNTS["of what cancels"] += any(part not in made for made in read)
+    return found
+
+
+LEAST = upward._least
 
 
 def law_6(materialize: Materialize, case: Case) -> int:
@@ -97,13 +135,13 @@ def test_as_of_turn(case: Case) -> None:
     if not all(has_a_value(plan, parts) for parts in (case.parts, *(b.after(p) for p, b in case.steps()))):
         return
     running = Running.start(plan, case.parts)
-    for parts, batch in case.steps():
+    for i, (parts, batch) in enumerate(case.steps()):
         seen: list[Read] = []
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, adding_up() if i % 2 else nullcontext():
             patch.setattr(Run, "_source", recording(seen))
             running = running.apply(batch.delta)
         before, after = (part_tables(plan.program, p) for p in (parts, batch.after(parts)))
-        for read in (r for r in seen if r.table in summed(plan)):
+        for read in (r for r in seen if r.table in summed(plan) and r.at is not At.DELTA):
             turn = plan.turns[read.part] + (read.at is At.NEW)
             tables = {n: (after if plan.turns[n] < turn else before)[n] for n in plan.program.parts}
             if {s.table for p in plan.by_name[read.table].build for s in p.sources} <= tables.keys():
@@ -229,6 +267,57 @@ def test_a_price_reads_rows_in_proportion_to_names() -> None:
     assert items <= 1.5 * few and 8 * few <= names <= 12 * few
 
 
+MATRICES = """
+relation A : Bag(⟨i: long, j: long, w: long⟩)
+relation B : Bag(⟨i: long, j: long, w: long⟩)
+relation C : Bag(⟨i: long, j: long, w: long⟩)
+view p = group[g](r in [⟨i: a.i, l: c.j, x: a.w, y: b.w, z: c.w⟩ | a in A, b in B, b.i = a.j, c in C, c.i = b.j]
+  by i: r.i, l: r.l of w: sum(r.x, r.y, r.z))
+"""
+
+
+def rows_made(n: int, entries: Iterator[tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> int:
+    """For the answer, by new entries of the middle one of three full matrices of n rows."""
+    (view,) = rn.parse(MATRICES, "matrices").views
+    _, plan = planned(view.query, Options("cost"))
+    types = plan.program.parts["A"]
+    full = {(i, j, i + j): 1 for i in range(n) for j in range(n)}
+    tables = {x: Rows.of_counts(base_types(types), full) for x in "ABC"}
+    tables |= build(plan, Memory(tables, {}), LocalJoiner())
+    made: list[int] = []
+
+    def joined(asked: Any, room: Room, known: Any) -> Any:
+        found = [*JOINED(asked, room, known)]
+        made.append(sum(len(table) for _, table in found))
+        return found
+
+    monkeypatch.setattr(local, "joined", joined)
+    changes = {"B": Rows.of_counts(base_types(types), {(i, j, 1): 1 for i, j in entries})}
+    done = propagate(plan, Memory(tables, plan.indexes), changes, LocalJoiner())
+    fresh = build(plan, Memory({**tables, "B": tables["B"].plus(changes["B"])}, {}), LocalJoiner())
+    for m in plan.maps:
+        assert tables[m.name].plus(done.changes[m.name]).counts() == fresh[m.name].counts()
+    return made[1]
+
+
+JOINED = local.joined
+
+
+@pytest.mark.parametrize("which", ["row", "column"])
+def test_a_row_of_a_middle_matrix_makes_no_path_to_each_end(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """n products with each row of the others, added up before they meet the other side: n² rows, and not n³."""
+    monkeypatch.setattr(marginals, "MANY", 100)
+    n = 20
+    entries = ((3, k) if which == "row" else (k, 3) for k in range(n))
+    assert rows_made(n, entries, monkeypatch) == 2 * n * n  # what is seen of a key is a sum, and how many rows it is of
+
+
+def test_entries_that_have_no_row_in_common_are_joined_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marginals, "MANY", 100)
+    n = 20
+    assert rows_made(n, ((k, k) for k in range(n)), monkeypatch) == n**3
+
+
 def test_coverage() -> None:
     """The laws above saw what they are about."""
     if COUNTS["batches"] < 100:
@@ -236,3 +325,5 @@ def test_coverage() -> None:
     assert COUNTS["sum maps"] > COUNTS["batches"] / 8, COUNTS
     assert min(COUNTS["products"], COUNTS["entries of chains"]) > COUNTS["batches"] / 20, COUNTS
     assert min(COUNTS["reads of what is there"], COUNTS["reads of what changed"]) > 10, COUNTS
+    for what in ("other ways", "of several ways", "of what goes", "of what cancels", "by several parts"):
+        assert COUNTS[what] > 10, COUNTS
