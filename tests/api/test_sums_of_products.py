@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.summing import adding_up
 
 import ripplenest as rn
 from ripplenest.data.rows import Rows
 from ripplenest.delta.program import Map
 from ripplenest.nrc.integers import decoded, encoded
 from ripplenest.nrc.syntax import At
-from ripplenest.run import marginals, trees, upward
+from ripplenest.run import trees, upward
 from ripplenest.run.inputs import Run
 from ripplenest.store.specs import Change
 
@@ -123,8 +124,6 @@ def test_it_is_kept_fresh_whatever_comes_and_goes(db: rn.Database) -> None:
 @pytest.mark.parametrize("w", [0, MOST])
 def test_a_change_goes_up_the_tree(db: rn.Database, w: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it does to a part of the chain is joined in its place, in each way that is explained, if it fits 62 bits."""
-    monkeypatch.setattr(marginals, "MANY", 0)
-    monkeypatch.setattr(marginals, "FEWER", 1e-9)
     taken: list[tuple[str, ...]] = []
     least = upward._least
 
@@ -134,7 +133,7 @@ def test_a_change_goes_up_the_tree(db: rn.Database, w: int, monkeypatch: pytest.
         return found
 
     monkeypatch.setattr(upward, "_least", counted)
-    with db.batch(policy="incremental") as b:
+    with adding_up(), db.batch(policy="incremental") as b:
         b.insert("C", [entry(1, 1, w), entry(2, 1, w)])  # which B has with opposite signs
     fresh(db)
     spans = {name: "".join(sorted({*m.reads})) for name, m in summed(db).items()}

@@ -7,7 +7,7 @@ these are made of; how many rows are kept, made and read.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -19,7 +19,7 @@ from support.programs import Memory, Running, Tables, changed_tables, part_table
 from support.schemas import Schema
 from support.sizes import many
 from support.strategies import Case
-from support.summing import chained_case, joined_case
+from support.summing import adding_up, chained_case, joined_case
 from support.updates import shredded_database
 
 import ripplenest as rn
@@ -66,18 +66,9 @@ def test_law_6_with_chains_of_matrices(materialize: Materialize, case: Case) -> 
 @law(lambda c: joined_case(c) if c.number(2) else chained_case(c), examples=many(5, 1500))
 def test_law_6_in_other_ways(materialize: Materialize, case: Case) -> None:
     """Law (upward): A ⋈ δ_R(R ⋈ C) is δ_R(A ⋈ R ⋈ C), by what folds come to, whoever else has changed by then."""
-    with adding_up():
-        law_6(materialize, case)
-
-
-@contextmanager
-def adding_up() -> Iterator[None]:
-    """All that statements make of sum maps is added up, and taken where it can be."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(marginals, "MANY", 0)
-        patch.setattr(marginals, "FEWER", 1e-9)
+    with adding_up(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(upward, "_least", least)
-        yield
+        law_6(materialize, case)
 
 
 def least(run: Run, part: str, plain: upward.Products, others: Sequence[upward.Products]) -> upward.Products:

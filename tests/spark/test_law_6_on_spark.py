@@ -6,7 +6,7 @@ which is made small and kept like those of other laws.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count, islice, pairwise
 from pathlib import Path
@@ -26,6 +26,7 @@ from support.queries import grouped_query, weighed_query
 from support.schemas import random_schema
 from support.shrink import Made
 from support.strategies import Case, case_of
+from support.summing import adding_up
 from support.updates import nested_database
 
 from ripplenest.delta.compile import Options
@@ -33,7 +34,8 @@ from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.run import trees
+from ripplenest.run import trees, upward
+from ripplenest.run.inputs import Run
 from ripplenest.run.joiner import Joiner, PythonJoiner
 from ripplenest.spark import frames
 from ripplenest.spark.joiner import Large, SparkJoiner
@@ -151,12 +153,22 @@ def test_law_6_by_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest
 
 
 def test_law_6_with_sum_maps_on_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A query whose groups read four of them, of products, and are built of them."""
+    """A query whose groups read some, of products, are built of them, and hear of their changes."""
     monkeypatch.setattr(trees, "HEAVIER", 0)
     monkeypatch.setattr(trees, "LEAST", 0)
+    taken: list[bool] = []
+    least = upward._least
+
+    def counted(run: Run, part: str, plain: upward.Products, others: Sequence[upward.Products]) -> upward.Products:
+        found = least(run, part, plain, others)
+        taken.append(found != plain)
+        return found
+
+    monkeypatch.setattr(upward, "_least", counted)
     met = COUNTS["sum maps"]
-    on_spark(spark, 20, 1)
-    assert COUNTS["sum maps"] > met
+    with adding_up():
+        on_spark(spark, 56, 1)
+    assert COUNTS["sum maps"] > met and any(taken), taken
 
 
 @pytest.mark.long

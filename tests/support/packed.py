@@ -16,7 +16,7 @@ from ripplenest.data.rows import Rows
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, Base
 from ripplenest.plan.groups import Folding
-from ripplenest.plan.planned import Plan, PlannedMap, access_keys
+from ripplenest.plan.planned import Plan, PlannedMap, Ways, access_keys
 from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run.build import build
@@ -41,9 +41,13 @@ def _map(m: PlannedMap) -> PlannedMap:
     first = None if m.ranked is None else _ranked(m.ranked)
     keys = None if m.keys is None else m.keys + 1
     types, made, build = (CASE, *m.types), (CASE, *m.made), tuple(map(_product, m.build))
-    trees = tuple(tuple(tuple(map(_product, split)) for split in splits) for splits in m.trees)
+    trees, ways = _ways(m.trees), {part: _ways(found) for part, found in m.ways.items()}
     packed = evolve(m, types=types, build=build, triggers=triggers, made=made, folding=own, ranked=first, keys=keys)
-    return evolve(packed, told=told, trees=trees)
+    return evolve(packed, told=told, trees=trees, ways=ways)
+
+
+def _ways(found: Ways) -> Ways:
+    return tuple(tuple(tuple(map(_product, way)) for way in ways) for ways in found)
 
 
 def _ranked(r: Ranked) -> Ranked:

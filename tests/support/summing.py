@@ -1,8 +1,13 @@
 """Groups whose folds multiply columns of what they join."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
+import pytest
+
 import ripplenest as rn
+from ripplenest.run import marginals
 from support.choices import Choices
 from support.joining import OF_NUMBERS, grouped_chain, grouped_joins
 from support.schemas import Schema, random_schema
@@ -36,3 +41,12 @@ def chain_of(names: str, place: str, entry: str = "long") -> str:
     rows = f"[⟨i: a.i, l: {names[-1].lower()}.j, {', '.join(weights.values())}⟩ | a in A, {joined}]"
     folds = f"w: sum({', '.join(f'r.w{x}' for x in weights)}), n: count(r.wb)"
     return f"{relations}\nview p = group[g](r in {rows} by i: r.i, l: r.l of {folds})"
+
+
+@contextmanager
+def adding_up() -> Iterator[None]:
+    """All that statements make of sum maps is added up, and read in the place of what it is made of."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marginals, "MANY", 0)
+        patch.setattr(marginals, "FEWER", 1e-9)
+        yield
