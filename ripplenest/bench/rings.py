@@ -109,14 +109,14 @@ def moments(F: Bag[Fact], B: Bag[Brand], S: Bag[Shop], R: Bag[Region], T: Bag[To
 # ---------------------------------------------------------------- tables
 
 
-def matrices(data: Data) -> Mapping[str, pa.Table]:
-    """Three matrices of as many entries as there are pairs, of as many rows and columns."""
-    return {name: _entries(data, number, np.arange(data.pair_count)) for number, name in enumerate("ABC")}
+def matrices(data: Data, each: int) -> Mapping[str, pa.Table]:
+    """Three matrices of as many entries as there are pairs, ``each`` row and column of which has so many on average."""
+    return {name: _entries(data, each, number, np.arange(data.pair_count)) for number, name in enumerate("ABC")}
 
 
-def _entries(data: Data, number: int, ids: Ints) -> pa.Table:
+def _entries(data: Data, each: int, number: int, ids: Ints) -> pa.Table:
     draw = data.draw(number, int(ids[0]) if len(ids) else 0)
-    i, j = draw.integers(0, data.pair_count, (2, len(ids)))
+    i, j = draw.integers(0, max(data.pair_count // each, 1), (2, len(ids)))
     return pa.table({"id": ids, "i": i, "j": j, "w": draw.integers(0, WEIGHTS, len(ids))})
 
 
@@ -154,13 +154,14 @@ class Entries:
     """New entries of the three matrices, a third of each."""
 
     data: Data
+    each: int
     made: int = 0
 
     def fresh(self, rows: int) -> Mapping[str, pa.Table]:
         first = self.data.pair_count + self.made
         self.made += rows + 1
         shares = [rows - 2 * (rows // 3), rows // 3, rows // 3]
-        return {n: _entries(self.data, k, first + np.arange(shares[k])) for k, n in enumerate("ABC")}
+        return {n: _entries(self.data, self.each, k, first + np.arange(shares[k])) for k, n in enumerate("ABC")}
 
 
 @define

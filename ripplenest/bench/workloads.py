@@ -1,6 +1,7 @@
 """What is measured: one entry for each workload. A rival has a query for each that it can answer."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pyarrow as pa
 from attrs import frozen
@@ -125,12 +126,18 @@ TRIANGLES = Workload(
     (Relation("E", totals.Edge, ("x", "y")),), lambda data: {"E": data.edges},
     lambda data: Changes.of("E", Edges(data)), lambda data: data.edge_count, "edges", sizes=(1, 10, 100, 1_000, 10_000),
 )  # fmt: skip
-CHAIN = Workload(
-    "chain", "the product of three matrices", rings.chain,
-    tuple(Relation(name, rings.Entry, ("id",)) for name in "ABC"), rings.matrices,
-    lambda data: Changes(rings.Entries(data).fresh), lambda data: 3 * data.pair_count, "entries",
-    sizes=OF_DOCUMENTS[:-1],
-)  # fmt: skip
+def _chain(name: str, each: int) -> Workload:
+    """A product of matrices that have so many entries in each row and column."""
+    return Workload(
+        name, f"the product of three matrices of {MANY[each]} a row", rings.chain,
+        tuple(Relation(name, rings.Entry, ("id",)) for name in "ABC"), partial(rings.matrices, each=each),
+        lambda data: Changes(rings.Entries(data, each).fresh), lambda data: 3 * data.pair_count, "entries",
+        sizes=OF_DOCUMENTS[:-1],
+    )  # fmt: skip
+
+
+MANY = {1: "one entry", 4: "four entries"}
+CHAIN, PATHS = _chain("chain", 1), _chain("paths", 4)
 MOMENTS = Workload(
     "moments", "the moments of five variables of a snowflake join, by region", rings.moments,
     (Relation("F", rings.Fact, ("id",)), Relation("B", rings.Brand, ("brand",)), Relation("S", rings.Shop, ("shop",)),
@@ -139,5 +146,5 @@ MOMENTS = Workload(
     sizes=OF_DOCUMENTS[:-1],
 )  # fmt: skip
 
-EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, MOMENTS)
+EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, PATHS, MOMENTS)
 WORKLOADS: Mapping[str, Workload] = {w.name: w for w in EVERY}

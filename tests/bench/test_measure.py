@@ -64,7 +64,7 @@ def measured(folder: Path, polars: Pole, workload: Workload = JOIN) -> tuple[Mea
     return measure.measure(workload, DATA, ASKED, folder, duckdb, {"duckdb": duckdb, "polars": polars})
 
 
-OFTEN = ("f2", "nf2", "top10", "chain")  # one of each kind: nested, totals, first rows, rings
+OFTEN = ("f2", "nf2", "top10", "paths")  # one of each kind: nested, totals, first rows, rings
 ALL = [pytest.param(w, marks=[] if w.name in OFTEN else pytest.mark.long) for w in WORKLOADS.values()]
 
 

@@ -58,10 +58,10 @@ ANSWERS = {
         SELECT x, list({y: y, id: id}) AS top FROM r WHERE place <= 10 GROUP BY x
     """,
     "most": "SELECT x, max(y) AS most FROM S GROUP BY x",
-    "chain": """
+    **dict.fromkeys(("chain", "paths"), """
         SELECT A.i, C.j AS l, sum(A.w * B.w * C.w)::BIGINT AS w
         FROM A JOIN B ON A.j = B.i JOIN C ON B.j = C.i GROUP BY A.i, C.j
-    """,
+    """),
     "moments": """
         SELECT region, count(*) AS n,
             sum(x)::BIGINT AS x, sum(y)::BIGINT AS y, sum(z)::BIGINT AS z, sum(u)::BIGINT AS u,

@@ -122,7 +122,7 @@ def moments(t: Tables) -> DataFrame:
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
-    "triangles": triangles, "chain": chain, "moments": moments,
+    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments,
 }  # fmt: skip
 
 
