@@ -83,6 +83,14 @@ def _names(t: Elem, c: Comprehension) -> frozenset[str]:
     return frozenset((name,))
 
 
+def several(c: Comprehension, keys: Keys) -> frozenset[str]:
+    """The generators of which the change that ``c`` reads may find several rows, by what is read before: by no columns
+    that are unique."""
+    tables = _Tables({}, keys)
+    reads = (r for j in joins(c) for r in j.reads() if r.how != "change")
+    return frozenset(r.var for r in reads if not tables.is_one(r.rel, frozenset(e.column for e in r.equated)))
+
+
 def found_by_a_key(j: Join, r: Read, rows: Rows) -> float:
     """How many rows one key of the probe ``r`` of ``j`` finds. Raises UnknownName on a table without a cardinality."""
     return _Tables(rows, {}).fan_out(r.rel, r.keys, dict(j.product.generators))
@@ -158,7 +166,7 @@ class _Tables:
         """
         size = self.size(rel)
         columns = frozenset(e.column for e in found)
-        if any(unique <= columns for unique in self._unique(rel)):
+        if self.is_one(rel, columns):
             return min(1.0, size)
         partners, bags = list(self._partners(found, others)), list(self._bags(rel, columns))
         even = _of_groups(size, columns, [*partners, *bags])
@@ -168,7 +176,7 @@ class _Tables:
         """The values of ``columns``: as many as rows where they are unique, as many as there are bags of a dictionary
         for its label, and else |T|^½ for each."""
         size = self.size(rel)
-        if any(unique <= columns for unique in self._unique(rel)):
+        if self.is_one(rel, columns):
             return size
         site = dictionary_site(rel)
         label = frozenset[str]() if site is None else label_columns("label", site)
@@ -192,6 +200,10 @@ class _Tables:
         site = dictionary_site(rel)
         if site is not None and (label := label_columns("label", site)) <= columns:
             yield self._parent(rel), label
+
+    def is_one(self, rel: Rel, columns: frozenset[str]) -> bool:
+        """Whether a value of ``columns`` is in one row at most."""
+        return any(unique <= columns for unique in self._unique(rel))
 
     def _unique(self, rel: Rel) -> list[frozenset[str]]:
         """What is declared, and the labels of inner bags that the rows hold: each is held once."""

@@ -136,7 +136,7 @@ def derived(f: Front) -> Stages:
     options = f.options
     unique = {part: [frozenset(columns)] for part, columns in options.keys}
     by_estimate = by_cost(f.maps, f.parts, dict(options.rows), dict(options.changes), unique)
-    return completed(f, materialize(f.maps, f.turns, decision(options.materialize, by_estimate)))
+    return completed(f, materialize(f.maps, f.turns, decision(options.materialize, by_estimate), unique))
 
 
 def completed(f: Front, made: Materialized) -> Stages:

@@ -21,6 +21,7 @@ from typing import Literal, get_args
 
 from attrs import evolve, field, frozen
 
+from ripplenest.cost.estimate import Keys
 from ripplenest.delta.apart import apart, made_apart
 from ripplenest.delta.factor import Factor, expanded, factors, mixed, substituted
 from ripplenest.delta.program import Map, Statement
@@ -117,8 +118,9 @@ def decision(mode: Materialize, by_cost: Decide) -> Decide | None:
     raise QueryError("there is no such way to materialise", got=mode, possible=MODES)
 
 
-def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None) -> Materialized:
-    """Statements for ``maps`` and for every map that is kept because ``decide`` says so; ``turns`` as in a program.
+def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None, keys: Keys) -> Materialized:
+    """Statements for ``maps`` and for every map that is kept because ``decide`` says so; ``turns`` as in a program, and
+    ``keys`` the unique columns of parts.
 
     Law: the maps' contents do not depend on what is kept. Raises TooBig for too many maps.
     """
@@ -151,7 +153,7 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
         depth += 1
     own = tuple(apart(m) if m.name in tell else m for m in maps)
     every = {m.name: m for m in (*own, *kept.values())}
-    statements = [_in_all_ways(s, every[s.map], made_of, kept, turns) for s in statements]
+    statements = [_in_all_ways(s, every[s.map], made_of, kept, turns, keys) for s in statements]
     decided = sorted(choices.values(), key=lambda c: (c.candidate.depth, c.candidate.map.name))
     return Materialized(own, tuple(kept.values()), tuple(statements), tuple(decided))
 
@@ -227,14 +229,16 @@ def _with_maps(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> t
     return bool(chosen), c
 
 
-def _in_all_ways(s: Statement, m: Map, deltas: Deltas, kept: Mapping[str, Map], turns: Sequence[str]) -> Statement:
+def _in_all_ways(
+    s: Statement, m: Map, deltas: Deltas, kept: Mapping[str, Map], turns: Sequence[str], keys: Keys
+) -> Statement:
     """``s`` of ``m`` in all ways that there are when all maps are ``kept`` that are."""
     sums = [own for own in kept.values() if own.summed and s.part in own.reads]
     if not sums:
         return s
     before, wanted = frozenset(turns[: turns.index(s.part)]), frozenset(kept)
     rewritten = lambda c: at_turn(_with_maps(c, s.part, m, wanted)[1], before)  # noqa: E731
-    return with_ways(s, m, deltas.of(m, s.part), sums, rewritten)
+    return with_ways(s, m, deltas.of(m, s.part), sums, keys, rewritten)
 
 
 def at_turn(c: Comprehension, before: frozenset[str]) -> Comprehension:
