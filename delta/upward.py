@@ -5,10 +5,10 @@
 A product of a statement joins its change with every other generator, before anything is added up. Where the change and
 some of the others are what a kept sum map is made of, the statement of that map has joined them already, and by key its
 change may be much less: a row of the middle one of three matrices makes n² products with the last of them, and changes
-one row of that. So the change goes up the tree, added up at each node, as in the view trees of F-IVM (Nikolic, Olteanu:
-Incremental View Maintenance with Triple Lock Factorization Benefits, section 4). Which way a batch takes depends on how
-much less it is (``run/upward.py``). A way that joins as many tables as the product does saves nothing, nor does one of
-two sides of which one is found by unique columns: what the change makes there is as many rows as it has itself.
+one row of that. So the change goes up the tree, added up at each node, as in the view trees of F-IVM (Nikolic, Olteanu,
+SIGMOD 2018). Which way a batch takes depends on how much less it is (``run/upward.py``). A way that joins as many
+tables as the product does saves nothing, nor does one of two sides of which one is found by unique columns: what the
+change makes there is as many rows as it has itself.
 
 Law (upward): each way has the rows of its product, by what the map's folds come to. Where several generators read the
 part, what it changes in the map is not one of the products, and there is no other way.
