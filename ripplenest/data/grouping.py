@@ -88,6 +88,17 @@ def hashes_of(table: pa.Table, columns: Columns) -> U64:
     return _joined([hash_columns(b.columns, b.num_rows) for b in _pieces(table.select(columns))])
 
 
+def about_different(table: pa.Table, columns: Columns) -> float:
+    """About how many different values ``columns`` have, by how many places their hashes fill of twice as many as there
+    are rows (linear counting: Whang, Vander-Zanden, Taylor, 1990)."""
+    if not columns or not len(table):
+        return float(min(len(table), 1))
+    places = 2 << len(table).bit_length()
+    filled = np.zeros(places, np.bool_)
+    filled[hashes_of(table, columns) & np.uint64(places - 1)] = True
+    return float(-places * np.log1p(-np.count_nonzero(filled) / places))
+
+
 def _pieces(table: pa.Table) -> list[pa.RecordBatch]:
     """``table`` as it lies in memory; what lies in small pieces is put together, which takes less than to hash each."""
     found: list[pa.RecordBatch] = _together(table).to_batches()

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from attrs import frozen
 
+from ripplenest.data.grouping import about_different
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
 from ripplenest.nrc.folds import LIMB
 from ripplenest.nrc.integers import decoded
@@ -42,23 +43,23 @@ def fewer(m: PlannedMap, made: Rows) -> Rows:
     """
     if len(made) < MANY or isinstance(made, Filed):
         return made
-    came, gone = (_added_up(m, made, sign, len(made) // FEWER) for sign in (1, -1))
+    if about_different(made.arrow(), tuple(range(m.adding.keys))) * FEWER > len(made):
+        return made
+    came, gone = (_added_up(m, made, sign) for sign in (1, -1))
     if came is None or gone is None or (len(came) + len(gone)) * FEWER > len(made):
         return made
     return came.plus(gone.negated())
 
 
-def _added_up(m: PlannedMap, made: Rows, sign: int, most: int) -> Rows | None:
+def _added_up(m: PlannedMap, made: Rows, sign: int) -> Rows | None:
     """What is seen of the rows that are there more than 0 times, or of those less, as often as they lack, by key. None
-    for more than ``most`` keys, and where a sum could leave 62 bits."""
+    where a sum could leave 62 bits."""
     table = made.arrow()
     own = Rows(made.types, table=table.filter(pc.equal(pc.sign(table.column(WEIGHT)), sign)))
     if own.is_empty:
         return own
     found = folding.sums(m.adding, None, own if sign > 0 else own.negated(), Rows.empty(m.types))
-    if found is None or len(found.new[0]) > most:
-        return None
-    return seen(m, folding.change(m.adding, found))
+    return None if found is None else seen(m, folding.change(m.adding, found))
 
 
 def seen(m: PlannedMap, rows: Rows) -> Rows:

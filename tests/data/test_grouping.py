@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.sizes import many
 
 from ripplenest.data import grouping
-from ripplenest.data.grouping import hashes_of, stretches
+from ripplenest.data.grouping import about_different, hashes_of, stretches
 from ripplenest.data.rows import SMALL, Rows
 from ripplenest.nrc.types import Base
 
@@ -75,3 +75,12 @@ def test_no_key_is_in_two_stretches() -> None:
     parts = [set(in_order.column(0).to_pylist()[a:b]) for a, b in found]
     assert all(a[1] == b[0] for a, b in pairwise(found)) and sum(map(len, parts)) == len(set(keys.tolist()))
     assert stretches(pa.table({"k": keys}), (0,), 100) == [(0, 2_000)]
+
+
+@pytest.mark.parametrize("different", [1, 2, 70, 1_000, 9_999])
+def test_how_many_values_differ_is_known_about(different: int) -> None:
+    rows = 10_000
+    own = np.arange(rows) % different
+    table = pa.table({"a": own // 7, "b": pa.array(own % 7, mask=own % 7 == 3), "c": np.arange(rows)})
+    assert about_different(table, (0, 1)) == pytest.approx(different, rel=0.05)
+    assert about_different(table, ()) == 1 and about_different(table.slice(0, 0), (0, 1)) == 0
