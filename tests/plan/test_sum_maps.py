@@ -65,7 +65,10 @@ def test_law_6_with_chains_of_matrices(materialize: Materialize, case: Case) -> 
 @pytest.mark.parametrize("materialize", ["full", "cost"])
 @law(lambda c: joined_case(c) if c.number(2) else chained_case(c), examples=many(5, 1500))
 def test_law_6_in_other_ways(materialize: Materialize, case: Case) -> None:
-    """Law (upward): A ⋈ δ_R(R ⋈ C) is δ_R(A ⋈ R ⋈ C), by what folds come to, whoever else has changed by then."""
+    """Law (upward): A ⋈ δ_R(R ⋈ C) is δ_R(A ⋈ R ⋈ C), by what folds come to, whoever else has changed by then.
+
+    incremental-faq, section "Incrementalize it!".
+    """
     with adding_up(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(upward, "_least", least)
         law_6(materialize, case)
