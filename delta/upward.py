@@ -22,7 +22,7 @@ from attrs import evolve
 from ripplenest.cost.estimate import Keys, several
 from ripplenest.delta.factor import factor_of, substituted
 from ripplenest.delta.program import Map, Statement, Ways
-from ripplenest.delta.trees import MOST, tables_of
+from ripplenest.delta.trees import MOST, Tables, tables_of
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.syntax import At, Total
 
@@ -39,15 +39,17 @@ def with_ways(
     if not m.is_folded or s.each or len(s.products) != len(products):
         return s
     known = {name: tables_of(own.products[0]) for own in sums if (name := own.name) != m.name}
-    each = [(plain, c, len(plain.generators)) for plain, c in zip(s.products, products, strict=True)]
-    found = [(plain, map(rewritten, _ways(c, s.part, m, known, keys) if n > LEAST else ()), n) for plain, c, n in each]
-    ways: Ways = tuple((plain, *(c for c in own if len(c.generators) < n)) for plain, own, n in found)
+
+    def others(plain: Comprehension, c: Comprehension) -> Iterator[Comprehension]:
+        most = len(plain.generators)
+        made = map(rewritten, _ways(c, s.part, m, known, keys)) if most > LEAST else ()
+        return (way for way in made if len(way.generators) < most)
+
+    ways: Ways = tuple((plain, *others(plain, c)) for plain, c in zip(s.products, products, strict=True))
     return evolve(s, ways=ways) if any(len(own) > 1 for own in ways) else s
 
 
-def _ways(
-    c: Comprehension, part: str, m: Map, known: Mapping[str, tuple[str, ...]], keys: Keys
-) -> Iterator[Comprehension]:
+def _ways(c: Comprehension, part: str, m: Map, known: Mapping[str, Tables], keys: Keys) -> Iterator[Comprehension]:
     reading = [var for var, rel in c.generators if rel.name == part]
     some_total = any(isinstance(rel, Total) for _, rel in c.generators)
     if len(reading) != 1 or len(c.generators) > MOST or some_total:
