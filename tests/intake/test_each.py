@@ -92,7 +92,7 @@ def what(error: RipplenestError) -> object:
 
 @pytest.mark.parametrize("few", [0, NEVER])
 @pytest.mark.parametrize("name", KEYS)
-@law(random_batches(nested_batch), examples=many(3, 60))
+@law(random_batches(nested_batch), examples=many(5, 60))
 def test_for_each_row_is_row_by_row(few: int, name: str, batches: Life) -> None:
     opened, keys = documents(name)
     one = singles(batches)
