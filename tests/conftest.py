@@ -90,6 +90,14 @@ def pytest_unconfigure() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def counted_anew(request: pytest.FixtureRequest) -> None:
+    """What a module counts is its own: a counter of ``support`` has what other modules of the same worker met."""
+    for value in vars(request.module).values():
+        if isinstance(value, Counter):
+            value.clear()
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Without generated code: thousands of small queries, each of which Spark would compile for a few rows."""
