@@ -25,6 +25,7 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
+from ripplenest.nrc.bands import Bound, band, compared
 from ripplenest.nrc.disjoint import disjoint
 from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
@@ -70,6 +71,7 @@ class Read:
     ``equated`` are all equations with constants or with what is read before, one a column; some cannot be looked up.
     ``ready``: the conditions to ask here, in the order of the product: those that cannot fail as soon as all that they
     read is known, and those that say what the keys are. ``guarded``: the others, about what fulfils those of all reads.
+    ``band``: what its columns lie between, by what is read before (``nrc/bands.py``).
     ``place``: of a fold that has a row for every place, the one that is read.
     Law: each condition that reads generators is asked at one read of the order, where all that it reads is known.
     """
@@ -82,6 +84,7 @@ class Read:
     ready: tuple[Elem, ...] = ()
     guarded: tuple[Elem, ...] = ()
     place: InL | None = None
+    band: tuple[Bound, ...] = ()
 
     @property
     def how(self) -> How:
@@ -118,6 +121,12 @@ class Join:
     def equations(self) -> tuple[Equation, ...]:
         """What the conditions equate, each equality from both of its sides."""
         return tuple(e for cond in self.product.conditions for e in self._equations(cond))
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What the conditions compare with columns of one generator, by values of others of the same type."""
+        found = (self._bound(*sides) for sides in compared(self.product.conditions))
+        return tuple(b for b in found if b is not None)
 
     @cached_property
     def partial(self) -> tuple[Elem, ...]:
@@ -238,7 +247,8 @@ class Join:
             known = [t for t, sources in waiting if sources <= seen]
             ready = tuple(t for t in known if t not in self.partial or t in looked_up)
             waiting = [(t, sources) for t, sources in waiting if t not in ready]
-            found.append(evolve(r, ready=ready))
+            bounds = (b for b in self.bounds if b.var == r.var and b.others < seen and r.place is None)
+            found.append(evolve(r, ready=ready, band=band(bounds)))
         return (*found[:-1], *(evolve(r, guarded=tuple(t for t, _ in waiting)) for r in found[-1:]))
 
     def _equations(self, cond: Elem) -> Iterator[Equation]:
@@ -261,6 +271,13 @@ class Join:
         partner = column_of(other)
         known = (min(others), partner) if others and partner else None
         return Equation(var, column, others, alike, cond, known, not free_vars(other))
+
+    def _bound(self, own: Elem, other: Elem, upper: bool, cond: Elem) -> Bound | None:
+        column, sources, others = column_of(own), self.sources(own), self.sources(other)
+        if column is None or len(sources) != 1 or not others or sources & others or self._is_of_no_label(own):
+            return None
+        alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
+        return Bound(min(sources), column, others, upper, cond) if alike else None
 
     def _is_of_no_label(self, t: Elem) -> bool:
         """Whether ``t`` is a parameter that no label there can have, by its type: it is NULL, and no column."""

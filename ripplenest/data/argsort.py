@@ -66,6 +66,18 @@ def searched(ascending: U64, asked: U64, side: Literal["left", "right"]) -> Ints
     return found
 
 
+def searched_within(ascending: Numbers, first: Ints, end: Ints, asked: Numbers) -> Ints:
+    """In each span of numbers that ascend, the first that is at least the one ``asked``; the end of the span where
+    there is none. A binary search of all at once."""
+    low, high = first.copy(), end.copy()
+    while (open_ := np.flatnonzero(low < high)).size:
+        middle = (low[open_] + high[open_]) >> 1
+        less = ascending[middle] < asked[open_]
+        low[open_[less]] = middle[less] + 1
+        high[open_[~less]] = middle[~less]
+    return low
+
+
 def _packed(ties: U64, numbers: U64) -> Ints:
     """The places in the order of ``ties``, which ascend from 0 on, then of ``numbers``, then as they come."""
     taken, room = int(ties[-1]).bit_length(), len(numbers).bit_length()

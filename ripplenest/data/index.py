@@ -201,9 +201,9 @@ def matched(
     if is_crowded(total, len(hashes)):
         _, once = np.unique(hashes, return_index=True)
         if total > CROWD * (len(hashes) + int(many[once].sum())):
-            _, entries = _each(first[once], many[once])
+            _, entries = entries_in(first[once], many[once])
             return _sorted_out(lookup.rows(entries), values, keys, len(hashes))
-    which, entries = _each(first, many)
+    which, entries = entries_in(first, many)
     places = lookup.rows(entries)
     equal = np.ones(total, dtype=np.bool_)
     asked = pa.array(which)
@@ -217,7 +217,7 @@ def is_crowded(candidates: int, keys: int) -> bool:
     return candidates > max(CROWDED, CROWD * keys)
 
 
-def _each(first: Places, many: Places) -> tuple[Places, Places]:
+def entries_in(first: Places, many: Places) -> tuple[Places, Places]:
     """The number and the entry of each entry of spans."""
     return np.repeat(np.arange(len(many)), many), ranges(first, many)
 
@@ -243,5 +243,5 @@ def _sorted_out(
     known, asked = numbers[: len(places)], numbers[len(places) :]
     order = argsort(known)
     first = np.searchsorted(known[order], asked, "left")
-    which, entries = _each(first, np.searchsorted(known[order], asked, "right") - first)
+    which, entries = entries_in(first, np.searchsorted(known[order], asked, "right") - first)
     return which, places[order][entries]

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
-from ripplenest.plan.product import CONSTANTS, Col, Const, Key, Op, Product, Scalar, Step, interned
+from ripplenest.plan.product import CONSTANTS, Band, Col, Const, Edge, Key, Op, Product, Scalar, Step, interned
 
 
 @frozen(eq=False)
@@ -37,11 +37,15 @@ def _general(p: Product, places: dict[Const, Col]) -> Product:
             evolve(
                 s,
                 keys=tuple(Key(k.column, _with(k.scalar, places), k.null_safe) for k in s.keys),
+                band=None if s.band is None else Band(edge(s.band.upper), edge(s.band.lower)),
                 ready=scalars(s.ready),
                 guarded=scalars(s.guarded),
             )
             for s in found
         )
+
+    def edge(found: Edge | None) -> Edge | None:
+        return None if found is None else Edge(found.column, _with(found.scalar, places))
 
     def scalars(found: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         return tuple(_with(s, places) for s in found)
@@ -73,8 +77,7 @@ def _with(s: Scalar, places: dict[Const, Col]) -> Scalar:
 def _scalars(p: Product) -> Iterator[Scalar]:
     yield from (*p.conditions, *p.head, *p.times)
     for step in (*p.steps, *p.cautious_steps, *(step for order in p.others for step in order)):
-        yield from (k.scalar for k in step.keys)
-        yield from (*step.ready, *step.guarded)
+        yield from (*step.asks, *step.ready, *step.guarded)
 
 
 def _constants(s: Scalar) -> Iterator[Const]:

@@ -13,12 +13,13 @@ from attrs import frozen
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import SITE, Filled, Named, SiteColumns, is_tagged, site_columns, width
 from ripplenest.nrc.access import Join, Read, joins
+from ripplenest.nrc.bands import Bound
 from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import result_type
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Site, Type, nullable
-from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step, sources_of
+from ripplenest.plan.product import Band, Col, Const, Edge, Key, Op, Product, Scalar, Source, Step, sources_of
 
 
 @frozen
@@ -85,7 +86,7 @@ def _step(r: Read, place: Mapping[str, int], lowered: Mapping[Elem, Scalar], env
     if r.place is not None:
         asked = _leaves(_elem(r.place, env), _label_type(r.rel.row))
         return Step(source, tuple(Key(i, s, True) for i, s in enumerate(asked)), (), ready, guarded, True)
-    return Step(source, tuple(keys), via, ready, guarded)
+    return Step(source, tuple(keys), via, ready, guarded, band=_band(r.band, source, lowered))
 
 
 def _label_type(row: Type) -> Type:
@@ -95,10 +96,21 @@ def _label_type(row: Type) -> Type:
 
 def _key(equality: Scalar, source: int) -> Key:
     """The side of an equality that reads ``source`` is a column, to be looked up by the other side."""
-    assert isinstance(equality, Op)
-    own, other = equality.args if source in sources_of(equality.args[0]) else equality.args[::-1]
+    fn, column, other = _compared(equality, source)
+    return Key(column, other, fn == "same")
+
+
+def _band(bounds: Sequence[Bound], source: int, lowered: Mapping[Elem, Scalar]) -> Band | None:
+    found = {b.upper: Edge(*_compared(lowered[b.condition], source)[1:]) for b in bounds if b.condition in lowered}
+    return Band(found.get(True), found.get(False)) if found else None
+
+
+def _compared(condition: Scalar, source: int) -> tuple[str, int, Scalar]:
+    """How, which column of ``source``, and with what."""
+    assert isinstance(condition, Op)
+    own, other = condition.args if source in sources_of(condition.args[0]) else condition.args[::-1]
     assert isinstance(own, Col)
-    return Key(own.column, other, equality.fn == "same")
+    return condition.fn, own.column, other
 
 
 # ---------------------------------------------------------------- elements

@@ -4,7 +4,7 @@ A product joins stored tables: ``weight · Π times · [ head | sources, conditi
 this process run it (``vector/join.py``), or Spark, and an evaluator over Python rows checks both.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import assert_never
 
@@ -40,6 +40,7 @@ class Op:
 
 
 Scalar = Col | Const | Op
+ByEdge = tuple[int | None, int | None]  # the column that has an upper edge, and the one that has a lower one
 CONSTANTS = -1  # the source of the columns that stand for constants (``plan/families.py``)
 
 
@@ -62,13 +63,49 @@ class Key:
 
 
 @frozen(cache_hash=True)
+class Edge:
+    """``column`` of the source that is read is at most, or at least, ``scalar``."""
+
+    column: int
+    scalar: Scalar
+
+
+@frozen(cache_hash=True)
+class Band:
+    """Where rows of a source lie that can take part, as ``nrc/bands.py`` has it: with a column ``upper``, ``lower``, or
+    both, by values of what was read before."""
+
+    upper: Edge | None = None
+    lower: Edge | None = None
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        return tuple(e for e in self.both if e is not None)
+
+    def known(self, sources: Callable[[int], bool]) -> "Band | None":
+        """What it is where only some ``sources`` were read before."""
+        kept = (None if e is None or not all(map(sources, sources_of(e.scalar))) else e for e in self.both)
+        upper, lower = kept
+        return self if (upper, lower) == self.both else Band(upper, lower) if upper or lower else None
+
+    @property
+    def both(self) -> "tuple[Edge | None, Edge | None]":
+        return self.upper, self.lower
+
+    @property
+    def columns(self) -> ByEdge:
+        upper, lower = (None if e is None else e.column for e in self.both)
+        return upper, lower
+
+
+@frozen(cache_hash=True)
 class Step:
     """Read ``source``: the whole change, a probe with ``keys`` computed from the rows of ``via``, or a scan.
 
     Keys of several sources are joined from them; those of the first of ``via`` find all of these rows alone. Keys
     without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
     by all that was read before. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
-    ``nrc/access.py`` has them.
+    ``nrc/access.py`` has them; rows outside of its ``band`` need not be looked at.
     """
 
     source: int
@@ -77,6 +114,13 @@ class Step:
     ready: tuple[Scalar, ...] = ()
     guarded: tuple[Scalar, ...] = ()
     place: bool = False
+    band: Band | None = None
+
+    @property
+    def asks(self) -> tuple[Scalar, ...]:
+        """What says which rows it reads."""
+        edges = () if self.band is None else self.band.edges
+        return (*(k.scalar for k in self.keys), *(e.scalar for e in edges))
 
     @property
     def columns(self) -> tuple[int, ...]:

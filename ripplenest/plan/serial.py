@@ -15,7 +15,7 @@ from ripplenest.nrc.types import Base
 from ripplenest.plan.answers import Answers
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import PlannedMap
-from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step
+from ripplenest.plan.product import Band, Col, Const, Edge, Key, Op, Product, Scalar, Source, Step
 from ripplenest.plan.ranking import Ranked
 
 Json = Any
@@ -43,7 +43,7 @@ def product_of_json(found: Json) -> Product:
 
 def _converter() -> Converter:
     found = Converter(unstruct_collection_overrides={tuple: list})
-    for cls in (PlannedMap, Folding, Ranked, Product, Source, Step, Key, Col, Op):
+    for cls in (PlannedMap, Folding, Ranked, Product, Source, Step, Key, Band, Edge, Col, Op):
         resolve_types(cls)
     found.register_unstructure_hook(Scalar, lambda scalar: _told(found, scalar))
     found.register_structure_hook(Scalar, lambda raw, _: _heard(found, *raw))

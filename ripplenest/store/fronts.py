@@ -9,10 +9,10 @@ import pyarrow as pa
 from attrs import define, frozen
 
 from ripplenest.data.hashing import U64
-from ripplenest.data.index import Places
+from ripplenest.data.index import Places, entries_in
 from ripplenest.data.order import FAR, Ordering, prefixes_by, ranks
 from ripplenest.store.asked import Asked
-from ripplenest.store.ordered import OrderedIndex, entries
+from ripplenest.store.ordered import OrderedIndex
 
 NEAR = 8  # entries in which a place is not searched for by comparing rows
 NONE = -1
@@ -55,7 +55,7 @@ class Reading:
     def taken(self, due: Places, at: int) -> tuple[pa.Table, Places]:
         """The next rows of the keys that are ``due``, and whose they seem to be. ``at`` is the number of the first."""
         many = np.minimum(self.chunk[due], self.left[due])
-        which, found = entries(self.next[due], many)
+        which, found = entries_in(self.next[due], many)
         self.next[due] += many
         self.chunk[due] = 2 * many
         self.last[due] = at + np.cumsum(many) - 1

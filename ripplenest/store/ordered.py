@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 from attrs import evolve, frozen
 
+from ripplenest.data.argsort import searched_within
 from ripplenest.data.hashing import U64
-from ripplenest.data.index import Places, ranges
+from ripplenest.data.index import Places
 from ripplenest.data.order import Ordering
 from ripplenest.store.arranging import OrderedEntries
 from ripplenest.store.blocks import Blocks
@@ -68,12 +69,12 @@ class OrderedIndex:
     def reached(self, first: Places, end: Places, wanted: U64) -> Places:
         """In each span of entries of one hash, the first whose prefix is at least the ``wanted`` one; the end of the
         span where there is none. Raises CorruptState."""
-        found = _searched(self.prefixes, first, end, wanted)
+        found = searched_within(self.prefixes, first, end, wanted)
         if self._proved(found, first, end, wanted):
             return found
         assert self.keyed.blocks is not None
         self.keyed.blocks.all()
-        return _searched(self.prefixes, first, end, wanted)
+        return searched_within(self.prefixes, first, end, wanted)
 
     def _proved(self, found: Places, first: Places, end: Places, wanted: U64) -> bool:
         """Whether the entries beside those ``found`` say so. Raises CorruptState for entries that have changed."""
@@ -84,19 +85,3 @@ class OrderedIndex:
         touch(blocks, self.array, np.concatenate([found[below] - 1, found[above]]))
         before, after = self.prefixes[found[below] - 1], self.prefixes[found[above]]
         return bool((before < wanted[below]).all() and (after >= wanted[above]).all())
-
-
-def _searched(values: U64, first: Places, end: Places, wanted: U64) -> Places:
-    """A binary search of all at once."""
-    low, high = first.copy(), end.copy()
-    while (open_ := np.flatnonzero(low < high)).size:
-        middle = (low[open_] + high[open_]) >> 1
-        less = values[middle] < wanted[open_]
-        low[open_[less]] = middle[less] + 1
-        high[open_[~less]] = middle[~less]
-    return low
-
-
-def entries(first: Places, many: Places) -> tuple[Places, Places]:
-    """The number of its span, and the entry, of ``many`` entries from each ``first`` on."""
-    return np.repeat(np.arange(len(many)), many), ranges(first, many)

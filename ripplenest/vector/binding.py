@@ -14,7 +14,8 @@ import pyarrow as pa
 from ripplenest.data.index import Index, Places, index_of
 from ripplenest.data.rows import Rows, arrow_type
 from ripplenest.nrc.bags import checked
-from ripplenest.plan.product import Col, Const, Op, Scalar
+from ripplenest.plan.product import ByEdge, Col, Const, Op, Scalar
+from ripplenest.vector.bands import Banded
 from ripplenest.vector.column import Column, Mask
 from ripplenest.vector.kernels import column
 from ripplenest.vector.numbers import mul
@@ -32,6 +33,7 @@ class Input:
         self.weights: Weights = weights.to_numpy()
         self._indexes: dict[tuple[int, ...], Index] = {}
         self._crowds: dict[tuple[int, ...], int] = {}
+        self._banded: dict[tuple[tuple[int, ...], ByEdge], Banded] = {}
 
     @classmethod
     def of(cls, rows: Rows) -> "Input":
@@ -57,6 +59,12 @@ class Input:
         if columns not in self._indexes:
             self._indexes[columns] = index_of(self.table, columns)
         return self._indexes[columns]
+
+    def banded(self, columns: tuple[int, ...], by: ByEdge) -> Banded:
+        """The rows in the order in which bands are looked up."""
+        if (columns, by) not in self._banded:
+            self._banded[columns, by] = Banded.of(self.table, columns, by)
+        return self._banded[columns, by]
 
 
 class Binding:

@@ -43,7 +43,7 @@ class Combinations:
 
     def extended(self, binding: Binding, step: Step, rows: Input) -> Binding:
         """Each combination with the rows of one more source that its keys ask for."""
-        key = (id(binding), id(rows), step.source, step.keys)
+        key = (id(binding), id(rows), step.source, step.keys, step.band)
         return self.once(key, (binding, rows), lambda: extended(binding, step, rows))
 
     def where(self, binding: Binding, conditions: Sequence[Scalar]) -> Binding:

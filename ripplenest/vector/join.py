@@ -9,15 +9,19 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+from attrs import frozen
 
 from ripplenest.data.hashing import hash_columns
-from ripplenest.data.index import Places, Sorted, matches
+from ripplenest.data.index import Places, Sorted, entries_in, matches
 from ripplenest.data.rows import WEIGHT
-from ripplenest.plan.product import Key, Product, Scalar, Step
+from ripplenest.plan.product import Band, Key, Product, Scalar, Step
+from ripplenest.vector.bands import edge_of
 from ripplenest.vector.binding import Binding, Input, times
 from ripplenest.vector.column import Column, mask, nulls
 from ripplenest.vector.failing import check
 from ripplenest.vector.numbers import longs
+
+WORTH, TIMES = 1 << 14, 4  # rows that combinations would look at, and for each row, from which on bands are worth it
 
 
 def many(binding: Binding, step: Step, rows: Input) -> int:
@@ -28,27 +32,51 @@ def many(binding: Binding, step: Step, rows: Input) -> int:
 def weight(binding: Binding, step: Step, rows: Input) -> float:
     """How often these are there, all together, whatever their sign."""
     own, other = np.abs(binding.weights).astype(np.float64), np.abs(rows.weights).astype(np.float64)
-    if not step.keys:
+    if not step.keys and _band(binding, step, rows) is None:
         return float(own.sum() * other.sum())
-    asking, starts, counts = _spans(binding, step, rows)
-    before = np.concatenate([[0.0], np.cumsum(other[rows.index(step.columns)[1]])])
-    return float((own[asking] * (before[starts + counts] - before[starts])).sum())
+    found = _spans(binding, step, rows)
+    before = np.concatenate([[0.0], np.cumsum(other[found.places])])
+    return float((own[found.asking] * (before[found.first + found.many] - before[found.first])).sum())
 
 
 def _each(binding: Binding, step: Step, rows: Input) -> Places:
     """The same for each combination that there is."""
-    if not step.keys:
+    if not step.keys and _band(binding, step, rows) is None:
         return np.full(len(binding), len(rows))
-    asking, _, counts = _spans(binding, step, rows)
-    found = np.zeros(len(binding), np.int64)
-    found[asking] = counts
+    spans, found = _spans(binding, step, rows), np.zeros(len(binding), np.int64)
+    found[spans.asking] = spans.many
     return found
 
 
-def _spans(binding: Binding, step: Step, rows: Input) -> tuple[Places, Places, Places]:
-    """Which combinations ask, and where in the index the rows of equal hashes begin, and how many these are."""
+def _band(binding: Binding, step: Step, rows: Input) -> Band | None:
+    """Where the rows lie that combinations look at, by what these have: who asks for keys joins some of the sources.
+    None where looking at all that have their keys costs less than putting rows in order."""
+    if step.band is None or len(binding) * len(rows) < WORTH:
+        return None
+    worth = len(binding) * rows.crowd(step.columns) >= max(WORTH, TIMES * len(rows))
+    return step.band.known(binding.reads) if worth else None
+
+
+@frozen(eq=False)
+class Spans:
+    """Which combinations ask, and where, among the rows at ``places``, those of equal hashes, or in their bands, begin,
+    and how many these are."""
+
+    asking: Places
+    places: Places
+    first: Places
+    many: Places
+
+
+def _spans(binding: Binding, step: Step, rows: Input) -> Spans:
     keys, asking = keys_of(binding, step.keys)
-    return asking, *Sorted(rows.index(step.columns)).spans(hash_columns(keys, len(asking)))
+    hashes = hash_columns(keys, len(asking))
+    if (band := _band(binding, step, rows)) is None:
+        index = rows.index(step.columns)
+        return Spans(asking, index[1], *Sorted(index).spans(hashes))
+    banded = rows.banded(step.columns, band.columns)
+    upper, lower = (None if e is None else edge_of(binding.value(e.scalar), asking) for e in band.both)
+    return Spans(asking, banded.places, *banded.spans(hashes, (upper, lower), band.columns))
 
 
 def parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Binding]:
@@ -89,7 +117,11 @@ def keys_of(binding: Binding, keys: Sequence[Key]) -> tuple[list[pa.Array], Plac
 
 def extended(binding: Binding, step: Step, rows: Input) -> Binding:
     """Each combination with the rows of one more source that its keys ask for."""
-    if not step.keys:
+    if _band(binding, step, rows) is not None:  # whose keys and edges are conditions that are asked next
+        spans = _spans(binding, step, rows)
+        found, entries = entries_in(spans.first, spans.many)
+        which, places = spans.asking[found], spans.places[entries]
+    elif not step.keys:
         which, places = np.divmod(np.arange(len(binding) * len(rows)), max(len(rows), 1))
     else:
         keys, asking = keys_of(binding, step.keys)

@@ -132,7 +132,7 @@ class Joins:
     def _read(
         self, p: Product, binding: Binding, step: Step, sources: Sequence[Rows], constants: Input | None
     ) -> Binding:
-        binding = self._reading(binding, [k.scalar for k in step.keys], constants)
+        binding = self._reading(binding, step.asks, constants)
         binding = self._combinations.extended(binding, step, self._input(sources[step.source]))
         return self._fulfilling(binding, p, step.ready, constants)
 

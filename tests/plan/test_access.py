@@ -26,7 +26,7 @@ from ripplenest.nrc.types import BOOL, LONG, STRING, Base, Record
 from ripplenest.plan.evaluate import Row, fulfils, value
 from ripplenest.plan.evaluate import evaluate as run
 from ripplenest.plan.lower import lower
-from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step, sources_of
+from ripplenest.plan.product import Col, Const, Edge, Key, Op, Product, Scalar, Source, Step, sources_of
 
 EXACT = Base("decimal", False, 10, 2)
 TYPES = (Base("long", True), STRING, EXACT)
@@ -106,6 +106,7 @@ def random_comprehension(c: Choices) -> Comprehension:
 
 ONE = Lit(1, LONG)
 HEAD = Record((("k", LONG),))
+SCALED = (LONG, Base("long", True))  # of the columns of R
 
 
 def random_rows(c: Choices) -> dict[Row, int]:
@@ -146,11 +147,21 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
         assert {i for k in step.keys for i in sources_of(k.scalar)} == {*step.via} <= before
         assert all(equates(keyed, step.source, k) and equates(step.ready, step.source, k) for k in step.keys)
         assert len({*step.columns}) == len(step.keys)
+        asks = step.band.edges if step.band else ()
+        assert all({*()} < sources_of(e.scalar) <= before for e in asks)
+        assert all(any(compares(q, step.source, e) for q in p.conditions) for e in asks)
+        COUNTS["bands"] += bool(asks)
         assert any({*step.via} <= group for group in reached(order[:i])) or not step.via
         assert step.via == () or step.alone is None or {*step.alone.columns} <= {*step.columns}
         assert (p.how(step) == "change") == (p.sources[step.source].at is At.DELTA)
         if p.how(step) == "change":
             assert {p.sources[s].at for s in before} <= {At.DELTA}
+
+
+def compares(condition: Scalar, source: int, edge: Edge) -> bool:
+    """Whether ``condition`` compares the column of an edge with what it is."""
+    own = Col(source, edge.column, SCALED[edge.column])
+    return isinstance(condition, Op) and condition.fn == "lt" and {own, edge.scalar} == {*condition.args}
 
 
 @law(examples=400)

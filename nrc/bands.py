@@ -1,0 +1,45 @@
+"""What the conditions of a product say the columns of a table lie between: its *band*, at the rows read before.
+
+Rows that are compared are joined like rows that are equated: those of a key stand in the order of a column, and each
+row that asks finds where its own begin and end. So what is looked at is what fits, and not each row with each: of
+``s.start ≤ e.ts, e.ts < s.end`` the events of a session are found by two searches, and so are the sessions of an event,
+in the order of their starts, from the first one on at which some session has an end that is late enough.
+
+A band only leaves out rows for which its conditions are false or NULL. They are asked all the same, of what is left.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from ripplenest.nrc.syntax import Call, Elem
+
+SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+@frozen
+class Bound:
+    """``var.column`` is at most (``upper``) or at least a value that reads ``others``, which ``condition`` says."""
+
+    var: str
+    column: str
+    others: frozenset[str]
+    upper: bool
+    condition: Elem
+
+
+def compared(conditions: Iterable[Elem]) -> Iterator[tuple[Elem, Elem, bool, Elem]]:
+    """(a, b, upper, condition): a is at most, or at least, b. Each comparison from both of its sides."""
+    for cond in conditions:
+        match cond:
+            case Call(fn, (a, b)) if fn in SWAPPED:
+                yield a, b, fn in ("lt", "le"), cond
+                yield b, a, SWAPPED[fn] in ("lt", "le"), cond
+
+
+def band(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
+    """At most one bound from above and one from below: those of one column where a column has both."""
+    known = tuple(bounds)
+    uppers, lowers = ([b for b in known if b.upper is upper] for upper in (True, False))
+    both = [(a, b) for a in uppers for b in lowers if a.column == b.column]
+    return next(iter(both), (*uppers[:1], *lowers[:1]))
