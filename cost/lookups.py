@@ -1,10 +1,10 @@
 """Why the rows of a table cannot be looked up from a change: its conditions one by one, in the words of the view.
 
-A column is looked up by an equality with a value of its own type that one table read before it has. Everything else is
-a condition on rows that are already read. What is found without a value of the change, by reading the table whole or
-by constants, grows with the table. It is worth its price only when each row of it is part of the result: when no
-condition at all is left that could drop one, ``≠`` and ``is not null`` no less than others, no other table is joined to
-it, and what is made of it is not kept for labels that nobody holds.
+A column is looked up by an equality with a value of its own type that one table read before it has, or between two such
+values. Everything else is a condition on rows that are already read. What is found without a value of the change, by
+reading the table whole, or from one value on, or by constants, grows with the table. It is worth its price only when
+each row of it is part of the result: when no condition at all is left that could drop one, ``≠`` and ``is not null`` no
+less than others, no other table is joined to it, and what is made of it is not kept for labels that nobody holds.
 """
 
 from collections import deque
@@ -141,14 +141,11 @@ class _Words:
     @property
     def read(self) -> str:
         rel = self.scan.rel
+        found = [e.condition for e in self.scan.keys] + [b.condition for b in self.scan.between]
+        where = f" where {' and '.join(dict.fromkeys(map(self._text, found)))}" if found else ""
         if place := self.called.place(rel):
-            return f"every {place} is visited"
-        if self.scan.keys:
-            return f"every row of {self._table(rel)} is read where {self._shown_keys()}"
-        return f"{self._table(rel)} is read whole"
-
-    def _shown_keys(self) -> str:
-        return " and ".join(dict.fromkeys(self._text(e.condition) for e in self.scan.keys))
+            return f"every {place} is visited{where}"
+        return f"every row of {self._table(rel)} is read{where}" if found else f"{self._table(rel)} is read whole"
 
     def fan(self, found: int, changes: Iterable[Rel], dropping: Iterable[Elem]) -> str:
         """What a probe finds, and what is done with it."""
@@ -172,12 +169,20 @@ class _Words:
                 why, advice = "joins what is read, and drops each row without a partner", self._looked_up()
             case Call("eq" | "same", (a, b)):
                 why, advice = self._equality(*((a, b) if self.join.sources(a) & self.region else (b, a)))
+            case _ if t in [b.condition for b in self.scan.between]:
+                why, advice = self._one_end(t)
             case _ if column_of(t) is not None:
                 why, advice = "is a condition of its own, no equality", f"say {self._text(t)} = true"
             case _:
                 why, advice = "is no equality", self._equate(t, "beside this condition")
         parameters = ", ".join(dict.fromkeys(self._parameters(t)))
         return Obstacle(f"{self._text(t)} {why}" + (f" (parameter {parameters})" if parameters else ""), advice)
+
+    def _one_end(self, t: Elem) -> tuple[str, str]:
+        why, advice = "says where one end is, and all beyond it is read", self._equate(t, "beside this condition")
+        if advice == BY_KEY:
+            return why, advice
+        return why, f"compare {self._column(self.scan.rel)} from the other side, too; or {advice}"
 
     def _disjunction(self, t: Elem) -> tuple[str, str]:
         names = self.join.product.variables().keys()

@@ -25,7 +25,7 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.bands import Bound, band, compared
+from ripplenest.nrc.bands import Bound, band, compared, is_in_order, stored
 from ripplenest.nrc.disjoint import disjoint
 from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
@@ -96,12 +96,25 @@ class Read:
         return tuple(e for e in self.keys if e.others <= {*self.via[:1]})
 
     @property
+    def between(self) -> tuple[Bound, ...]:
+        """What it is read between, in the order of a column that is stored: values of one generator. None where keys
+        find what is read already, unless both ends are known: an order costs what a batch writes, and what lies on one
+        side of a value is half of it."""
+        bounds = stored(self.band)
+        one = {*self.via}.union(*(b.others for b in bounds))
+        is_known = len(one) == 1 and (not self.via or len(bounds) == 2)
+        kept = is_known and self.how != "change" and self.place is None and is_in_order(self.rel)
+        return bounds if kept and bounds[0].column not in [e.column for e in self.keys] else ()
+
+    @property
     def grows(self) -> bool:
-        """Whether more is read when the table grows, whatever changes: it is scanned, or looked up by constants alone.
+        """Whether more is read when the table grows, whatever changes: it is scanned, looked up by constants alone, or
+        read from one value on.
 
         A table without columns does not: all of its rows are one.
         """
-        by_change = self.how == "change" or any(not e.constant for e in self.keys) or self.place is not None
+        looked_up = any(not e.constant for e in self.keys) or len(self.between) == 2
+        by_change = self.how == "change" or looked_up or self.place is not None
         return not by_change and self.rel.row != UNIT
 
 
@@ -197,7 +210,8 @@ class Join:
         while left:
             steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
             last = found[-1].var if onwards else None
-            step = max(steps, key=lambda r: (bool(r.via), len(r.keys), last in r.via))
+            lies = {b.var for b in self.bounds if b.others <= read}
+            step = max(steps, key=lambda r: (bool(r.via), len(r.keys), last in r.via, r.var in lies))
             found.append(step)
             read.add(step.var)
             left.remove((step.var, step.rel))

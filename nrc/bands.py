@@ -8,11 +8,12 @@ in the order of their starts, from the first one on at which some session has an
 A band only leaves out rows for which its conditions are false or NULL. They are asked all the same, of what is left.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.syntax import Call, Elem
+from ripplenest.nrc.reserved import is_shared
+from ripplenest.nrc.syntax import Call, Elem, Grouped, Rel
 
 SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -35,6 +36,17 @@ def compared(conditions: Iterable[Elem]) -> Iterator[tuple[Elem, Elem, bool, Ele
             case Call(fn, (a, b)) if fn in SWAPPED:
                 yield a, b, fn in ("lt", "le"), cond
                 yield b, a, SWAPPED[fn] in ("lt", "le"), cond
+
+
+def is_in_order(rel: Rel) -> bool:
+    """Whether rows of a table can be stored in the order of a column that statements see: not those of maps that views
+    share, of which some are seen otherwise than they are stored."""
+    return not isinstance(rel, Grouped) and not is_shared(rel.name)
+
+
+def stored(found: Sequence[Bound]) -> tuple[Bound, ...]:
+    """What of a band one stored order says: of intervals in the order of their begins, not which of them are over."""
+    return tuple(b for b in found if b.column == found[0].column)
 
 
 def band(bounds: Iterable[Bound]) -> tuple[Bound, ...]:

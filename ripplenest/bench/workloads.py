@@ -7,7 +7,7 @@ import pyarrow as pa
 from attrs import frozen
 
 import ripplenest as rn
-from ripplenest.bench import firsts, rings, totals, views
+from ripplenest.bench import between, firsts, rings, totals, views
 from ripplenest.bench.changes import Changes, DeepItems, Documents, Edges, Items, Pairs, Sides
 from ripplenest.bench.data import Data, documents
 
@@ -146,5 +146,11 @@ MOMENTS = Workload(
     sizes=OF_DOCUMENTS[:-1],
 )  # fmt: skip
 
-EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, PATHS, MOMENTS)
+SESSIONS = Workload(
+    "sessions", "visits with the hits of their visitor between their ends", between.sessions,
+    (Relation("V", between.Visit, ("id",)), Relation("H", between.Hit, ("id",))), between.tables,
+    lambda data: Changes(between.Fresh(data).fresh), lambda data: data.pair_count, "hits", sizes=OF_DOCUMENTS[:-1],
+)  # fmt: skip
+
+EVERY = (F2, NESTED, JOIN, NN2, NF2, GROUPBY, JOINGROUP, TRIANGLES, TOP10, MOST, CHAIN, PATHS, MOMENTS, SESSIONS)
 WORKLOADS: Mapping[str, Workload] = {w.name: w for w in EVERY}

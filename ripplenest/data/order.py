@@ -83,6 +83,20 @@ class Firsts:
     plus: Rows | None = None
 
 
+@frozen(eq=False)
+class Within:
+    """What rows are asked for between values: of each of ``keys``, which may come again, those whose first column of
+    the ``order`` has a prefix from ``low`` on, to ``high``; of values, LEAST to MOST."""
+
+    order: Ordering
+    keys: Rows
+    low: U64
+    high: U64
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
 @frozen
 class First:
     """The first rows of keys, each once with its copies; ``read`` counts the stored rows that were looked at."""

@@ -54,7 +54,7 @@ def data(f: Facts) -> Json:
         "rankings": [_ranking(r) for r in ranking_facts(f)],
         "orders": [_orders(f, found) for found in f.flats],
         "parts": [
-            {"name": name, "columns": _columns(row), "access_keys": _keys(f, name)}
+            {"name": name, "columns": _columns(row), "access_keys": _keys(f, name), "ranges": _ranges(f, name)}
             for name, row in f.part_rows.items()
         ],
         "maps": [_map(f, m) for _, m, _ in f.steps],
@@ -164,6 +164,10 @@ def _keys(f: Facts, name: str) -> list[list[str]]:
     return [list(key) for key in f.access_keys.get(name, ())]
 
 
+def _ranges(f: Facts, name: str) -> list[Json]:
+    return [{"columns": list(columns), "range": column} for columns, column in f.ranges.get(name, ())]
+
+
 def _map(f: Facts, m: Map) -> Json:
     return {
         "name": m.name,
@@ -171,6 +175,7 @@ def _map(f: Facts, m: Map) -> Json:
         "columns": _columns(shown_row(m)),
         "summed": ["·".join(monomial) for monomial in m.summed],
         "access_keys": _keys(f, m.name),
+        "ranges": _ranges(f, m.name),
         "definition": show(m.term),
         "why": m.why,
         "read_by": [{"map": s.map, "part": s.part} for s in f.readers(m.name)],

@@ -15,7 +15,7 @@ from ripplenest.delta.program import Map, MapKind, Statement
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.delta.tower import older
 from ripplenest.explanation.context import InnerBag, dictionary_name, inner_bags
-from ripplenest.explanation.reads import Access, accesses, column_names, orders
+from ripplenest.explanation.reads import Access, accesses, column_names, orders, range_name
 from ripplenest.explanation.terms import is_sum, unnamed, unnamed_dict
 from ripplenest.nrc.normal import normal, term
 from ripplenest.nrc.pretty import open_definition, show_site
@@ -206,6 +206,13 @@ class Facts:
         rows = self.part_rows | {name: m.row for name, m in self.stages.program.by_name.items()}
         return {t: tuple(column_names(rows[t], index) for index in found) for t, found in self.planned.indexes.items()}
 
+    @cached_property
+    def ranges(self) -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
+        """By stored part or map, the columns, and the one of which they are read between values."""
+        rows = self.part_rows | {name: m.row for name, m in self.stages.program.by_name.items()}
+        found = self.planned.between.items()
+        return {t: tuple((column_names(rows[t], o.key), range_name(rows[t], o)) for o in own) for t, own in found}
+
     def readers(self, name: str) -> tuple[Statement, ...]:
         """The statements that read a map."""
         return tuple(s for s in self.stages.program.statements if name in s.reads)
@@ -224,15 +231,16 @@ class Facts:
 
     def joins(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How each join of a statement reads its sources."""
-        return tuple(join for c in s.products for join in accesses(c, m.made))
+        return tuple(join for c in s.products for join in accesses(c, m.made, self.planned.between))
 
     def others(self, m: Map, s: Statement) -> tuple[tuple[tuple[Access, ...], ...], ...]:
         """Of each of ``joins`` the other orders, which rows of a change choose that find less at first."""
-        return tuple(found[1:] for c in s.products for found in orders(c, m.made))
+        return tuple(found[1:] for c in s.products for found in orders(c, m.made, self.planned.between))
 
     def ways(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How the joins read that may take the place of a statement's own: what its part changes in a sum map first."""
-        return tuple(join for _, *others in s.ways for c in others for join in accesses(c, m.made))
+        found = (c for _, *others in s.ways for c in others)
+        return tuple(join for c in found for join in accesses(c, m.made, self.planned.between))
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], Verdict]:

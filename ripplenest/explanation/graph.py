@@ -11,7 +11,7 @@ from attrs import frozen
 
 from ripplenest.delta.program import MapKind
 from ripplenest.explanation.facts import Facts
-from ripplenest.explanation.reads import Access
+from ripplenest.explanation.reads import Access, key_names
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.text import part
 
@@ -81,7 +81,7 @@ def _use(a: Access, changed: str) -> str:
         case "change":
             return when
         case "probe":
-            return f"{when}, by {', '.join(a.columns)}"
+            return f"{when}, by {', '.join(key_names(a.columns, a.range))}"
         case "scan":
             return f"{when}, all of it"
         case _:

@@ -1,11 +1,12 @@
 """How each join of a statement reads its sources, in the names of the view."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from attrs import frozen
 
 from ripplenest.data.columns import columns
+from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map
 from ripplenest.nrc.access import How
 from ripplenest.nrc.normal import Comprehension
@@ -15,45 +16,65 @@ from ripplenest.nrc.types import Type
 from ripplenest.plan.groups import stored_row
 from ripplenest.plan.lower import lower
 from ripplenest.plan.product import Product, Step
+from ripplenest.plan.ranges import ranged
+
+Between = Mapping[str, Sequence[Ordering]]
 
 
 @frozen
 class Access:
     """How one source of one join is read: ``how`` is change, probe or scan; ``table`` is ``source`` in any state. What
-    is probed is looked up by ``columns``, and so is a change that is joined to another one."""
+    is probed is looked up by ``columns``, and so is a change that is joined to another one; or between values of the
+    column ``range``, of those that have its columns."""
 
     how: How
     source: str
     table: str
     columns: tuple[str, ...]
+    range: str | None = None
 
     def __str__(self) -> str:
         match self.how:
             case "change":
                 return f"{self.source} by {', '.join(self.columns)}" if self.columns else self.source
             case "probe":
-                return f"probe {self.source} by {', '.join(self.columns)}"
+                return f"probe {self.source} by {', '.join(key_names(self.columns, self.range))}"
             case "scan":
                 return f"SCAN {self.source} (no equality)"
             case _:
                 assert_never(self.how)
 
 
-def accesses(c: Comprehension, row: Type) -> Iterator[tuple[Access, ...]]:
-    """The order of reading of every join that the product ``c``, with rows ``row``, becomes."""
-    for first, *_ in orders(c, row):
+def accesses(c: Comprehension, row: Type, between: Between) -> Iterator[tuple[Access, ...]]:
+    """The order of reading of every join that the product ``c``, with rows ``row``, becomes; ``between`` are the orders
+    in which tables are read between values."""
+    for first, *_ in orders(c, row, between):
         yield first
 
 
-def orders(c: Comprehension, row: Type) -> Iterator[tuple[tuple[Access, ...], ...]]:
+def orders(c: Comprehension, row: Type, between: Between) -> Iterator[tuple[tuple[Access, ...], ...]]:
     """Of every such join the orders among which rows of the change choose, by the shorter list."""
     for product in lower(c, row):
-        yield tuple(tuple(_access(step, order, c) for step in order.steps) for order in product.orders)
+        yield tuple(tuple(_access(step, order, c, between) for step in order.steps) for order in product.orders)
 
 
-def _access(step: Step, product: Product, c: Comprehension) -> Access:
-    rel = c.generators[step.source][1]
-    return Access(product.how(step), show(rel), rel.name, column_names(rel.row, step.columns))
+def _access(step: Step, product: Product, c: Comprehension, between: Between) -> Access:
+    rel, own = c.generators[step.source][1], ranged(step)
+    how, names = product.how(step), column_names(rel.row, step.columns)
+    if own is None or own.order not in between.get(rel.name, ()):
+        return Access(how, show(rel), rel.name, names)
+    return Access("probe", show(rel), rel.name, names, range_name(rel.row, own.order))
+
+
+def range_name(row: Type, order: Ordering) -> str:
+    """What users call the column by which a table with rows ``row`` is read between values."""
+    (name,) = column_names(row, (order.by[0].column,))
+    return name
+
+
+def key_names(columns: Sequence[str], range_: str | None) -> tuple[str, ...]:
+    """What a table is looked up by."""
+    return (*columns, *(() if range_ is None else (f"the range of {range_}",)))
 
 
 def column_types(row: Type) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, Style, below, equation, laid_out, note, steps_of, when, wrapped
-from ripplenest.explanation.reads import Access, column_types, shown_row
+from ripplenest.explanation.reads import Access, column_types, key_names, shown_row
 from ripplenest.nrc.printable import printable
 from ripplenest.nrc.text import part, path
 
@@ -34,14 +34,15 @@ def maps(f: Facts, width: int) -> Iterator[Line]:
         if m.kind is not MapKind.FLAT:  # the normal form of the flat query is a stage of its own
             yield from equation("definition", m.term, width, 4)
     for name in f.stages.program.parts:
-        if name in f.access_keys:
+        if name in f.access_keys or name in f.ranges:
             yield from wrapped("heading", f"  {part(name)}: ", "a stored part of the input", width, " ")
             yield from _keys(f, name, width)
     yield from _left_out(f, width)
 
 
 def _keys(f: Facts, name: str, width: int) -> Iterator[Line]:
-    keys = [f"({', '.join(key)})" if len(key) != 1 else key[0] for key in f.access_keys.get(name, ())]
+    found = (*f.access_keys.get(name, ()), *(key_names(*own) for own in f.ranges.get(name, ())))
+    keys = [f"({', '.join(key)})" if len(key) != 1 else key[0] for key in found]
     if keys:
         yield from wrapped("access", "    looked up by ", "; or ".join(keys), width, " ")
 

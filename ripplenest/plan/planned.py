@@ -17,6 +17,7 @@ from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
+from ripplenest.plan.ranges import is_one, ranged
 from ripplenest.plan.ranking import Ranked, ranked
 from ripplenest.shred.contexts import stored_rows
 
@@ -161,6 +162,20 @@ class Plan:
         for m in self.maps:
             if m.ranked is not None:
                 found.setdefault(m.ranked.kept, {})[m.ranked.order] = None
+        for table, orders in self.between.items():
+            found.setdefault(table, {}).update(dict.fromkeys(orders))
+        return {table: tuple(orders) for table, orders in found.items()}
+
+    @cached_property
+    def between(self) -> dict[str, tuple[Ordering, ...]]:
+        """By table, the orders in which it is read between values: not where a key finds one row."""
+        unique = {part: own for program in self.programs for part, own in _unique(program)}
+        found: dict[str, dict[Ordering, None]] = {}
+        for p in (p for made in _made(self.levels) for p in made.orders):
+            for step in p.steps:
+                table, own = p.sources[step.source].table, ranged(step)
+                if own is not None and not is_one(table, step, unique):
+                    found.setdefault(table, {})[own.order] = None
         return {table: tuple(orders) for table, orders in found.items()}
 
     @cached_property
@@ -305,11 +320,25 @@ def _ways(found: Iterable[Sequence[Comprehension]], row: Type) -> Ways:
     return tuple(tuple(_products([c], row) for c in own) for own in found)
 
 
-def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:
+def _unique(program: TriggerProgram) -> Iterator[tuple[str, frozenset[int]]]:
+    """The columns by which a row of a stored part is the only one: of an inner bag those of its label, and its key."""
+    stored = stored_rows(program.relations, program.keys)
+    for name, fields in program.keys:
+        own = {*fields, *(f"row.{field}" for field in fields)}
+        names = enumerate(c.path for c in columns(stored[name]))
+        yield name, frozenset(i for i, path in names if path in own or path.startswith("label."))
+
+
+def _made(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[Product]:
+    """The products that statements read tables for."""
     for m in (m for level in levels for m in level):
         others = (way for found in m.ways.values() for _, *others in found for way in others)
-        for p in (p for products in (*(own for _, own in (*m.triggers, *m.once)), *others) for p in products):
-            yield from _asked(p)
+        yield from (p for products in (*(own for _, own in (*m.triggers, *m.once)), *others) for p in products)
+
+
+def _probes(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[tuple[str, Index]]:
+    for p in _made(levels):
+        yield from _asked(p)
 
 
 def _asked(p: Product) -> Iterator[tuple[str, Index]]:

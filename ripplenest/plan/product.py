@@ -105,7 +105,8 @@ class Step:
     Keys of several sources are joined from them; those of the first of ``via`` find all of these rows alone. Keys
     without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
     by all that was read before. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
-    ``nrc/access.py`` has them; rows outside of its ``band`` need not be looked at.
+    ``nrc/access.py`` has them; rows outside of its ``band`` need not be looked at, and not
+    be read where it ``is_between``.
     """
 
     source: int
@@ -115,6 +116,7 @@ class Step:
     guarded: tuple[Scalar, ...] = ()
     place: bool = False
     band: Band | None = None
+    is_between: bool = False
 
     @property
     def asks(self) -> tuple[Scalar, ...]:
@@ -157,6 +159,10 @@ class Product:
     def constant(self) -> tuple[Scalar, ...]:
         """The conditions that read no source."""
         return tuple(c for c in self.conditions if sources_of(c) <= {CONSTANTS})
+
+    def alone(self, *sources: int) -> tuple[Scalar, ...]:
+        """The conditions on these sources alone that cannot fail."""
+        return tuple(c for c in self.conditions if sources_of(c) == {*sources} and c not in self.partial)
 
     @cached_property
     def keeps_apart(self) -> bool:

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from ripplenest.data import sums
 from ripplenest.data.grouping import stretches
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Firsts, first_of
+from ripplenest.data.order import First, Firsts, Within, first_of
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import StateError
@@ -104,6 +104,10 @@ class Loaded:
 
     def first(self, table: str, asked: Firsts) -> First:  # noqa: ARG002
         """Nothing is read in order, either. Raises StateError."""
+        raise StateError("a build reads whole tables", where=table)
+
+    def within(self, table: str, asked: Within) -> Rows | None:  # noqa: ARG002
+        """Nor between values. Raises StateError."""
         raise StateError("a build reads whole tables", where=table)
 
 

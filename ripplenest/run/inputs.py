@@ -20,7 +20,8 @@ from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Product, Source, Step, sources_of
+from ripplenest.plan.product import Product, Source, Step
+from ripplenest.plan.ranges import ranged
 from ripplenest.run import answers, keys
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
@@ -105,6 +106,12 @@ class Run:
             apart = not step.via and not step.place and p.sources[step.source].at is not At.DELTA
             if apart and not self._possible(p, steps, found):
                 return None
+            if (between := self._within(p, step, found)) is not None:
+                steps.append(step)
+                found[step.source] = self._source(p, step, between, part)
+                if found[step.source].is_empty:
+                    return None
+                continue
             alone = len(step.via) <= 1 and mixed.isdisjoint(step.via)
             read, asked = self._asked(p, steps, step, found, alone)
             if read.keys != step.keys and not read.keys:
@@ -139,6 +146,20 @@ class Run:
             step = step.alone or step
             asked = self._keys(p, step, found)
         return (step, asked) if isinstance(asked, Rows) else (evolve(step, keys=(), via=()), NO_KEYS)
+
+    def _within(self, p: Product, step: Step, found: Mapping[int, Rows]) -> Looked | None:
+        """What is read between values of a source that was read before; None where it is not read so."""
+        r = ranged(step)
+        table = p.sources[step.source].table
+        if r is None or r.via not in found or r.order not in self.plan.between.get(table, ()):
+            return None
+        rows, own = found[r.via], p.alone(r.via)
+
+        def read() -> Looked | None:
+            asked = keys.within(step, r, rows, own, self.indexed)
+            return None if asked is None else self.probes.within(table, asked)
+
+        return self.known.once(("within", table, id(rows), r, step.keys, own), rows, read, lasts=True)
 
     def scan(self, p: Product) -> Iterator[Rows]:
         """Every source whole; of a fold that has a row for every place, those that the others ask for."""
@@ -203,7 +224,7 @@ class Run:
         """The keys that the rows of the source already read ask for, or the constants."""
         if not step.keys:
             return NO_KEYS
-        own = tuple(c for c in p.conditions if sources_of(c) == {*step.via} and c not in p.partial)
+        own = p.alone(*step.via)
         rows = found[step.via[0]] if step.via else None
         asked = (id(rows), step.via, step.keys, own)
         return self.known.once(asked, rows, lambda: keys.keys_of(step, rows, own, self.indexed), lasts=True)

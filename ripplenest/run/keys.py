@@ -8,14 +8,19 @@ them than the joiner makes of the same rows. NULL asks only where NULL equals NU
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.order import LEAST, MOST, Within
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.access import MOST_KEYS
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.types import Base
 from ripplenest.plan import evaluate
 from ripplenest.plan.product import Product, Scalar, Step
+from ripplenest.plan.ranges import Ranged
 from ripplenest.run.sizes import are_few
-from ripplenest.vector import join
+from ripplenest.vector import bands, join
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.combinations import Combinations
 
@@ -29,6 +34,24 @@ def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar], inputs: Inputs
         return _by_rows(step, rows, own) if rows is None or are_few([rows]) else _by_columns(step, inputs(rows), own)
     except EvaluationError:
         return "no value"
+
+
+def within(step: Step, r: Ranged, rows: Rows, own: Sequence[Scalar], inputs: Inputs) -> Within | None:
+    """Between which values the ``rows`` of one source ask, those that fulfil the conditions ``own``; None where a key
+    or an edge has no value."""
+    try:
+        binding = join.fulfilling(Binding.of(r.via, inputs(rows)), own)
+        keys, asking = join.keys_of(binding, step.keys)
+    except EvaluationError:
+        return None
+    found = bands.between(join.edges(binding, r.band, asking), len(asking))
+    if found is None:
+        return None
+    low, high = found
+    kept = np.flatnonzero((low >= LEAST) & (high <= MOST) & (low <= high))
+    each = pa.repeat(pa.scalar(1, pa.int64()), len(kept))
+    asked = Rows.of_columns(_types(step), [k.take(pa.array(kept)) for k in keys], each)
+    return Within(r.order, asked, low[kept], high[kept])
 
 
 def joined(

@@ -6,6 +6,7 @@ from functools import partial
 from attrs import frozen
 
 from ripplenest.data.index import Places
+from ripplenest.data.order import Within
 from ripplenest.data.rows import Rows
 from ripplenest.plan.planned import Plan
 from ripplenest.run.known import Known
@@ -36,6 +37,11 @@ class Probes:
         """All of a table, for whoever asks for ``keys`` of no columns."""
         read = lambda: Looked(self._seen(table, self.reader.scan(table)), keys)  # noqa: E731
         return self.known.once(("scanned", table, id(keys)), keys, read, lasts=True)
+
+    def within(self, table: str, asked: Within) -> Looked | None:
+        """The rows between values; None where the table is not stored in this order, as in states of before."""
+        rows = self.reader.within(table, asked)
+        return None if rows is None else Looked(self._seen(table, rows), asked.keys)
 
     def visible(self, table: str, rows: Rows) -> Rows:
         """What statements see of stored rows of a table."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Firsts
+from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.store.disk import SEGMENTS, Disk
@@ -61,6 +61,10 @@ class Detached:
     def first(self, table: str, asked: Firsts) -> First:
         """The first rows of keys, as ``Snapshot.first`` has it."""
         return self.refs[table].first(self.reader, asked)
+
+    def within(self, table: str, asked: Within) -> Rows | None:
+        """The rows between values, as ``Snapshot.within`` has it."""
+        return self.refs[table].within(self.reader, asked)
 
     def size(self, table: str) -> int:
         """At least the number of different rows of ``table``."""

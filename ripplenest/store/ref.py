@@ -15,7 +15,7 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from ripplenest.data.index import Keys, Places, Wanted, asked_for
-from ripplenest.data.order import First, Firsts, Ordering
+from ripplenest.data.order import First, Firsts, Ordering, Within
 from ripplenest.data.rows import Rows
 from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.errors import LawBroken, StateError
@@ -31,6 +31,7 @@ from ripplenest.store.probing import Asked as AskedKeys
 from ripplenest.store.probing import Part, Probe
 from ripplenest.store.segments import Reader, Segment, of_hashes
 from ripplenest.store.specs import Columns, TableSpec, columns_of, columns_text, spec_of
+from ripplenest.store.within import read_within
 
 Segments = tuple[Segment, ...]
 
@@ -118,6 +119,13 @@ class TableRef:
             return read_first(segments, Asked.of(asked, self.spec.types), asked.plus)
         except LawBroken as e:
             raise e.at(self.spec.name) from None
+
+    def within(self, reader: Reader, asked: Within) -> Rows | None:
+        """The rows between values, as ``Snapshot.within`` has it."""
+        if asked.order not in self.spec.ordered:
+            return None
+        segments = [self._in_order(reader, s, asked.order) for s in self.segments]
+        return self._rows(list(read_within(segments, asked)))
 
     def _in_order(self, reader: Reader, s: Segment, o: Ordering) -> tuple[OrderedIndex, Take]:
         return reader.order(s, o, self._indexed(s), self.layouts), partial(reader.taken, s, layouts=self.layouts)

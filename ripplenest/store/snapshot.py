@@ -6,7 +6,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Firsts
+from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.store.catalogue import Catalogue
@@ -88,6 +88,15 @@ class Snapshot:
         """
         ref = self.table(table)
         return self._read(lambda: ref.first(self._reader, asked))
+
+    def within(self, table: str, asked: Within) -> Rows | None:
+        """The rows of ``table`` that have one of the keys and are between its prefixes, and perhaps some others that
+        have the prefix of a bound, or the hash of a key; None where the order is none of the table's orderings.
+
+        Costs keys · segments · log(rows) and the rows found.
+        """
+        ref = self.table(table)
+        return self._read(lambda: ref.within(self._reader, asked))
 
     def table(self, table: str) -> TableRef:
         """What ``table`` is made of."""

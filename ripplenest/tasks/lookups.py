@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Firsts
+from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Rows
 from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
@@ -124,6 +124,9 @@ class _Looked:
 
     def first(self, table: str, asked: Firsts) -> First:  # noqa: ARG002 - of a table, as all have it
         raise LawBroken("first rows that a product asks for", where=table)
+
+    def within(self, table: str, asked: Within) -> Rows | None:  # noqa: ARG002 - tables without their orders
+        return None
 
 
 @frozen

@@ -18,7 +18,7 @@ from ripplenest.data.argsort import argsort_by, searched_within
 from ripplenest.data.grouping import hashes_of
 from ripplenest.data.hashing import U64
 from ripplenest.data.index import Places, Sorted
-from ripplenest.data.order import MOST, By, changes, prefixes
+from ripplenest.data.order import LEAST, MOST, By, changes, prefixes
 from ripplenest.plan.product import ByEdge
 from ripplenest.vector.column import Column, Failed, Mask, nulls
 
@@ -79,6 +79,16 @@ class Banded:
         else:
             found = searched_within(self.prefixes, first, end, wanted)
         return np.where(_says(edge), found, first)
+
+
+def between(edges: Edges, many: int) -> tuple[U64, U64] | None:
+    """The least and the greatest prefix that each of so many combinations looks at, as stored indexes have them, below
+    LEAST or above MOST where an edge is NULL; None where one has no value."""
+    upper, lower = edges
+    if any(e is not None and e.failed is not None for e in edges):
+        return None
+    low = np.full(many, LEAST) if lower is None else prefixes(lower.values, UP)
+    return low, np.full(many, MOST) if upper is None else prefixes(upper.values, By(0))
 
 
 def edge_of(found: Column, asking: Places) -> Column:

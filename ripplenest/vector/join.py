@@ -15,7 +15,7 @@ from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, Sorted, entries_in, matches
 from ripplenest.data.rows import WEIGHT
 from ripplenest.plan.product import Band, Key, Product, Scalar, Step
-from ripplenest.vector.bands import edge_of
+from ripplenest.vector.bands import Edges, edge_of
 from ripplenest.vector.binding import Binding, Input, times
 from ripplenest.vector.column import Column, mask, nulls
 from ripplenest.vector.failing import check
@@ -75,8 +75,13 @@ def _spans(binding: Binding, step: Step, rows: Input) -> Spans:
         index = rows.index(step.columns)
         return Spans(asking, index[1], *Sorted(index).spans(hashes))
     banded = rows.banded(step.columns, band.columns)
+    return Spans(asking, banded.places, *banded.spans(hashes, edges(binding, band, asking), band.columns))
+
+
+def edges(binding: Binding, band: Band, asking: Places) -> Edges:
+    """Those of the combinations that are ``asking``, the upper and the lower one."""
     upper, lower = (None if e is None else edge_of(binding.value(e.scalar), asking) for e in band.both)
-    return Spans(asking, banded.places, *banded.spans(hashes, (upper, lower), band.columns))
+    return upper, lower
 
 
 def parts(binding: Binding, step: Step, rows: Input, most: int) -> list[Binding]:

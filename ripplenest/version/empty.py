@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Firsts
+from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Rows
 from ripplenest.store.asked import Asked
 from ripplenest.store.first import read_first
@@ -40,6 +40,10 @@ class Empty:
     def first(self, table: str, asked: Firsts) -> First:
         """What ``plus`` has."""
         return read_first([], Asked.of(asked, self.specs[table].types), asked.plus)
+
+    def within(self, table: str, asked: Within) -> Rows | None:  # noqa: ARG002 - whatever is asked for
+        """No row."""
+        return self.scan(table)
 
     def size(self, table: str) -> int:  # noqa: ARG002 - of any table
         return 0

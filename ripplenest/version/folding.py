@@ -22,7 +22,7 @@ from ripplenest.data.columnar import among
 from ripplenest.data.columns import to_leaves
 from ripplenest.data.index import Places, Wanted, key_rows, wanted
 from ripplenest.data.naming import Numbers
-from ripplenest.data.order import First, Firsts
+from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Pair, Row, Rows
 from ripplenest.data.texts import from_text
 from ripplenest.nrc.bags import BagValue, LabelValue
@@ -207,6 +207,11 @@ class Unfolding:
         if fold is not None and self.tables.size(fold.table):
             raise LawBroken("rows in order of a bag that is stored as arrays", where=table, got=fold.table)
         return self.tables.first(table, asked)
+
+    def within(self, table: str, asked: Within) -> Rows | None:
+        """The rows between values; None also where arrays stand for rows, which are in no order."""
+        fold = self._fold_of.get(table)
+        return None if fold is not None and self.tables.size(fold.table) else self.tables.within(table, asked)
 
     def holding(self, fold: Fold, table: str, labels: Rows) -> Rows:
         """The rows that hold ``labels`` of a bag below the root. They were read before, or else all arrays are."""

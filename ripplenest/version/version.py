@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Firsts
+from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Rows
 from ripplenest.store.specs import Columns
 
@@ -35,6 +35,9 @@ class Tables(Readable, Protocol):
 
     def first(self, table: str, asked: Firsts) -> First:
         """The first rows of keys among those of ``table``."""
+
+    def within(self, table: str, asked: Within) -> Rows | None:
+        """The rows of ``table`` between values, and perhaps some others; None where it is not stored in this order."""
 
 
 class Sized(Tables, Protocol):

@@ -333,17 +333,20 @@ def pairs(relation: Rel, fn: str, column: str) -> Expr:
 def test_a_join_without_equality_is_a_warning_that_stands_out() -> None:
     """It names the expression, why, and what would mend it, once; the statement says which join it is."""
     r = Rel("R", Record((("a", LONG),)))
-    explanation = explain(query_of(pairs(r, "lt", "a"), r))
+    explanation = explain(query_of(pairs(r, "ne", "a"), r))
     facts = explanation.json()
     assert not facts["incremental"]
     assert [w["node"] for w in facts["warnings"]] == ["for y in R", "for x in R"]
     for warning in facts["warnings"]:
-        assert "`x.a < y.a` is no equality" in warning["reason"]
+        assert "`x.a ≠ y.a` is no equality" in warning["reason"]
         assert "equate a column of R" in warning["advice"]
         assert explanation.text.count(warning["node"] + ": when") == 1
     assert "reads ΔR, then SCAN R (no equality)" in explanation.text
     assert "\x1b[1;31m  not incremental: for y in R: when R changes" in printed(explanation, 100)
     assert "\x1b[1;31m      reads ΔR, then SCAN R (no equality)" in printed(explanation, 100)
+    less = explain(query_of(pairs(r, "lt", "a"), r))
+    assert "`x.a < y.a` says where one end is, and all beyond it is read" in less.json()["warnings"][0]["reason"]
+    assert "reads ΔR, then probe R by the range of a" in less.text and "looked up by the range of a" in less.text
     good = explain(query_of(pairs(r, "eq", "a"), r))
     assert good.json()["warnings"] == []
     assert "incremental: every trigger takes fewer steps" in good.text

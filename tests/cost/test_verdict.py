@@ -101,9 +101,21 @@ PAID = "when M changes, every row of S is read where `{}` (size |S|); each of it
 MENDS = {
     "comparison": Mend(
         join(LESS),
-        "`s.x < m.x` is no equality",
+        "`s.x < m.x` says where one end is, and all beyond it is read",
         "equate a column of S with a column of M, beside this condition",
         join(LESS, BY_KEY),
+    ),
+    "one end": Mend(
+        join(LESS),
+        "`s.x < m.x` says where one end is, and all beyond it is read",
+        "compare a column of S from the other side, too; or equate a column of S with",
+        join(LESS, call("ge", s("x"), m("k"))),
+    ),
+    "ends of another type": Mend(
+        join(call("lt", Call("to_long", (s("n"),)), m("x"))),
+        "`to_long(s.n) < m.x` is no equality",
+        "equate a column of S with a column of M, beside this condition",
+        join(call("lt", Call("to_long", (s("n"),)), m("x")), BY_KEY),
     ),
     "function": Mend(
         join(call("starts_with", s("kind"), m("kind"))),
@@ -165,7 +177,8 @@ def test_advice_mends(name: str) -> None:
     assert not found.incremental
     (finding,) = found.findings
     assert finding.node == "for s in S"
-    assert finding.reason.startswith("when M changes, S is read whole (size |S|), and what does not fit is thrown away")
+    read = "every row of S is read where `s.x < m.x`" if "one end" in mend.reason else "S is read whole"
+    assert finding.reason.startswith(f"when M changes, {read} (size |S|), and what does not fit is thrown away")
     assert mend.reason in finding.reason
     assert mend.advice in finding.advice
     mended = when(mend.good)
@@ -263,10 +276,11 @@ def test_every_scan_is_found() -> None:
     h = join(LESS, call("lt", path("t", "x"), m("x")), call("gt", path("t", "n"), s("n")), tables=(M, S, T))
     found = when(h)
     assert [f.node for f in found.findings if f.blocks] == ["for s in S", "for t in T"]
-    assert "`s.x < m.x` is no equality; `t.n > s.n` is no equality" in found.findings[0].reason
+    assert "`s.x < m.x` says where one end is" in found.findings[0].reason
+    assert "read; `t.n > s.n` is no equality; no equality leads to T either" in found.findings[0].reason
     other = when(join(LESS), "S")
     assert other.findings[0].node == "for m in M"
-    assert other.findings[0].reason.startswith("when S changes, M is read whole")
+    assert other.findings[0].reason.startswith("when S changes, every row of M is read where `s.x < m.x` (size |M|)")
 
 
 def test_an_update_that_is_not_incremental() -> None:
@@ -336,11 +350,12 @@ def test_an_inner_bag_that_no_equality_leads_to() -> None:
     found = domain_verdict(cheaper(LESS), "S")
     (finding,) = found.findings
     assert (found.incremental, finding.node) == (False, "inner bag V.bag")
-    assert finding.reason.startswith("when S changes, every inner bag V.bag is visited (size |Dom|)")
-    assert "`s.x < m.x` is no equality (parameter `m.x`)" in finding.reason
+    assert finding.reason.startswith("when S changes, every inner bag V.bag is visited where `s.x < m.x` (size |Dom|)")
+    assert "`s.x < m.x` says where one end is, and all beyond it is read (parameter `m.x`)" in finding.reason
     assert "equate a value of the row around the inner bag V.bag with a column of S" in finding.advice
     (new,) = domain_verdict(cheaper(LESS), "Dom").findings
-    assert new.reason.startswith("when an inner bag V.bag appears or goes, S is read whole (size |S|)")
+    begins = "when an inner bag V.bag appears or goes, every row of S is read where `s.x < m.x` (size |S|)"
+    assert new.reason.startswith(begins)
     assert "equate a column of S with a value of the row around the inner bag V.bag" in new.advice
     for changed in ("S", "Dom"):
         assert domain_verdict(cheaper(LESS, BY_KEY), changed).incremental
@@ -389,7 +404,7 @@ def test_variables_are_named_as_in_the_query() -> None:
     h = For("x", M, For("x2", M, For("_", Pred(less), Sng(path("x", "k")))))
     findings = when(h).findings
     assert [f.node for f in findings] == ["for x2 in M", "for x in M"]
-    assert all("`x.k < x2.k` is no equality" in f.reason for f in findings)
+    assert all("`x.k < x2.k` says where one end is" in f.reason for f in findings)
 
 
 def test_an_inner_bag_that_changes_too_much() -> None:
@@ -418,10 +433,10 @@ def test_names_that_users_know() -> None:
     sizes = {**SIZES, **stored_sizes({"C": parts.pop("C")}, parts)}
     change = delta(flat, frozenset(("S",)), telescoped=True)
     (finding, *_) = verdict(flat, change, sizes).findings
-    assert finding.node == "for c in C"
+    assert finding.node == "for o in C.orders"  # from which its row of C is looked up
     assert "qty < s.x`" in finding.reason
     assert ".row." not in finding.reason
-    assert "a column of C or a column of C.orders with a column of S" in finding.advice
+    assert "equate a column of C.orders with a column of S" in finding.advice
     kept = verdict(join(LESS), delta(join(LESS), frozenset(("M",))), SIZES, None, Called(kept={"S": "T and U"}))
     assert kept.findings[0].node == "for s in T and U (kept as S)"
 

@@ -118,7 +118,8 @@ def random_rows(c: Choices) -> dict[Row, int]:
 def test_what_is_decided_holds(c: Choices) -> None:
     """Each source is read once, and each condition asked once, as soon as what it reads is known unless it can fail;
     each key is what a condition equates its column with, read before; nothing unread has more keys, and no change of
-    those that come first, by what cannot fail."""
+    those that come first, by what cannot fail; of what has as many, none is compared with what was read, if it is not.
+    """
     for p in lower(random_comprehension(c), HEAD):
         for order, keyed in ((p.steps, p.conditions), (p.cautious_steps, [q for q in p.conditions if total(q)])):
             is_an_order(p, order, keyed)
@@ -127,8 +128,9 @@ def test_what_is_decided_holds(c: Choices) -> None:
                 asked = [q for q in keyed if total(q)] if is_change else keyed
                 later = [s.source for s in order[i:] if (p.how(s) == "change") == is_change]
                 reached_by = {s: reach(asked, s, order[:i]) for s in later}
-                most = max((via, keys if via or not is_change else 0, -s) for s, (via, keys) in reached_by.items())
-                assert most == (bool(step.via), len(step.keys), -step.source)
+                lies = {s: not is_change and lies_in(p, s, {b.source for b in order[:i]}) for s in later}
+                most = max((v, keys if v or not is_change else 0, lies[s], -s) for s, (v, keys) in reached_by.items())
+                assert most == (bool(step.via), len(step.keys), lies[step.source], -step.source)
                 COUNTS["several"] += len(step.via) > 1
                 COUNTS["joined changes"] += is_change and bool(step.via)
         COUNTS["cautious"] += p.steps != p.cautious_steps
@@ -156,6 +158,13 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
         assert (p.how(step) == "change") == (p.sources[step.source].at is At.DELTA)
         if p.how(step) == "change":
             assert {p.sources[s].at for s in before} <= {At.DELTA}
+
+
+def lies_in(p: Product, source: int, before: set[int]) -> bool:
+    """Whether what was read says what a column of ``source`` is less or greater than."""
+    compared = (q.args[::way] for q in p.conditions if isinstance(q, Op) and q.fn == "lt" for way in (1, -1))
+    found = ((own, sources_of(other)) for own, other in compared if isinstance(own, Col) and own.source == source)
+    return any(others and others <= before for _, others in found)
 
 
 def compares(condition: Scalar, source: int, edge: Edge) -> bool:

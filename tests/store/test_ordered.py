@@ -7,13 +7,14 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from support.archived import unpacked
 from support.choices import Choices
@@ -23,7 +24,8 @@ from support.sizes import many
 from support.states import MEMORY
 
 from ripplenest.data import grouping, index
-from ripplenest.data.order import By, Firsts, Ordering
+from ripplenest.data.hashing import U64
+from ripplenest.data.order import LEAST, MOST, By, Firsts, Ordering, Within, prefixes_by
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, LawBroken, StateError
@@ -40,6 +42,7 @@ from ripplenest.store import (
     fronts,
     merging,
     ranges,
+    within,
 )
 from ripplenest.store.blocks import BLOCK
 from ripplenest.store.catalogue import FORMAT, FORMATS, ORDERED
@@ -137,6 +140,36 @@ class Life:
         COUNTS["nothing"] += not wanted
 
 
+    def check_within(self, tables: Snapshot | Detached, o: Ordering, counts: Counter[Row], collide: bool) -> None:
+        """Law: what ``within`` finds has each row of the keys that is between their prefixes, whole and once, however
+        often a key is asked for; and no other, but for one whose key has the hash of another."""
+        c = self.c
+        rows = [row_of(c, self.types, 4) for _ in range(c.number(4))] + [row for row in counts if c.one_in(3)]
+        ends = [(c.pick([None, *rows]), c.pick([None, *rows])) for _ in rows]
+        low, high = (self.prefix([e[i] for e in ends], o, default) for i, default in ((0, LEAST), (1, MOST)))
+        kept = [i for i in range(len(rows)) if LEAST <= low[i] <= high[i] <= MOST]
+        keys = [tuple(rows[i][k] for k in o.key) for i in kept]
+        of_key, weights = tuple(self.types[i] for i in o.key), pa.array([1] * len(keys), pa.int64())
+        asked = Rows.of_columns(of_key, Rows.of_pairs(of_key, [(k, 1) for k in keys]).arrow().columns[:-1], weights)
+        found = tables.within(T, Within(o, asked, low[kept], high[kept]))
+        spans = [(None if collide else key_of(rows[i], o), low[i], high[i]) for i in kept]
+        own = dict(zip(counts, self.prefix([*counts], o, LEAST), strict=True))
+        wanted = {
+            row: n
+            for row, n in counts.items()
+            if n and any(key in (None, key_of(row, o)) and a <= own[row] <= b for key, a, b in spans)
+        }
+        assert found is not None and shown({row: n for row, n in found.counts().items() if n}) == shown(wanted)
+        COUNTS["between"] += len(wanted) > 1
+        COUNTS["spans that overlap"] += len({k for k, _, _ in spans}) < len(spans)
+
+    def prefix(self, rows: Sequence[Row | None], o: Ordering, default: np.uint64) -> U64:
+        """Those of what comes first in the order."""
+        some = [row for row in rows if row is not None]
+        found = iter(prefixes_by(Rows.of_pairs(self.types, [(row, 1) for row in some]).arrow(), o.by).tolist())
+        return np.array([default if row is None else next(found) for row in rows], np.uint64)
+
+
 @pytest.mark.parametrize("collide", [False, True], ids=["hashes", "all hashes equal"])
 @law(examples=many(13, 200))
 def test_first_is_what_sorting_finds(collide: bool, c: Choices) -> None:
@@ -147,7 +180,7 @@ def test_first_is_what_sorting_finds(collide: bool, c: Choices) -> None:
         patch.setattr(ranges, "LEAST", 1 << 8)
         patch.setattr(fronts, "NEAR", c.pick((8, 0)))
         if collide:
-            for module in (grouping, index, clustering, arranging, asked):
+            for module in (grouping, index, clustering, arranging, asked, within):
                 patch.setattr(module, "hash_columns", lambda _, rows: np.zeros(rows, np.uint64))
         memory = c.pick((1 << 24, 1 << 10))
         with Store.open(folder, memory=memory) as store:
@@ -160,12 +193,17 @@ def test_first_is_what_sorting_finds(collide: bool, c: Choices) -> None:
             assert both == tuple(dict.fromkeys((o, life.later)))
             store.check_segments()
             for one in both:
-                life.check(now, one, life.versions[-1])
-                life.check(handed_on(store, now), one, life.versions[-1])
+                for tables in (now, handed_on(store, now)):
+                    life.check(tables, one, life.versions[-1])
+                    if one.by:
+                        life.check_within(tables, one, life.versions[-1], collide)
+            assert now.within(T, Within(Ordering((1,), (By(0), By(1))), ONE, *np.ones((2, 1), np.uint64))) is None
         with Store.open(folder) as store:
             for n in (2, 4, store.version):
                 for one in both:  # an order that came later is made of old segments
                     life.check(store.snapshot(n), one, life.versions[n])
+                    if one.by:
+                        life.check_within(store.snapshot(n), one, life.versions[n], collide)
         COUNTS["orders"] += len(both)
 
 
@@ -177,7 +215,8 @@ def handed_on(store: Store, now: Snapshot) -> Detached:
 
 
 def test_the_law_met_what_it_is_about() -> None:
-    assert all(COUNTS[what] > 10 for what in ("found", "cut", "nothing", "sorted runs")), COUNTS
+    met = ("found", "cut", "nothing", "sorted runs", "between", "spans that overlap")
+    assert all(COUNTS[what] > 10 for what in met), COUNTS
     assert COUNTS["orders"] > 30, COUNTS
 
 

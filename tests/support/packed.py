@@ -17,7 +17,8 @@ from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import BOOL, LONG, Base
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, Ways, access_keys
-from ripplenest.plan.product import Col, Const, Key, Op, Product, Scalar, Source, Step
+from ripplenest.plan.product import Band, Col, Const, Edge, Key, Op, Product, Scalar, Source, Step
+from ripplenest.plan.ranges import ranged
 from ripplenest.plan.ranking import Ranked
 from ripplenest.run.build import build
 from ripplenest.run.joiner import Joiner
@@ -106,7 +107,12 @@ def _shifted(s: Scalar) -> Scalar:
 
 def _step(s: Step) -> Step:
     keys = tuple(Key(k.column + 1, _shifted(k.scalar), k.null_safe) for k in s.keys)
-    return evolve(s, keys=keys, ready=_behind(s.ready), guarded=_behind(s.guarded))
+    band = None if s.band is None else Band(*map(_edge, s.band.both))
+    return evolve(s, keys=keys, ready=_behind(s.ready), guarded=_behind(s.guarded), band=band)
+
+
+def _edge(e: Edge | None) -> Edge | None:
+    return None if e is None else Edge(e.column + 1, _shifted(e.scalar))
 
 
 def _steps(steps: Sequence[Step], columns: Sequence[Col], same: Mapping[tuple[int, int], Op]) -> tuple[Step, ...]:
@@ -115,7 +121,8 @@ def _steps(steps: Sequence[Step], columns: Sequence[Col], same: Mapping[tuple[in
     found, seen = [first], {first.source}
     for step in others:
         known = (equal for pair, equal in same.items() if step.source in pair and seen & {*pair})
-        via = step.via or (first.source,)
+        between = ranged(step)
+        via = step.via or ((first.source,) if between is None else (between.via,))
         case = Key(0, columns[via[0]], step.place)
         found.append(evolve(step, keys=(case, *step.keys), via=() if step.place else via, ready=(*known, *step.ready)))
         seen.add(step.source)

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from attrs import frozen
 
 from ripplenest.data.columns import base_types, from_leaves, to_leaves
 from ripplenest.data.index import Places, Wanted, key_rows
-from ripplenest.data.order import First, Firsts
+from ripplenest.data.order import First, Firsts, Within
+from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.program import TriggerProgram
@@ -31,8 +33,11 @@ from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.contexts import stored_rows
 from ripplenest.shred.values import Parts, nest
+from ripplenest.store.arranging import in_order_of
 from ripplenest.store.asked import Asked
 from ripplenest.store.first import read_first
+from ripplenest.store.ordered import OrderedIndex
+from ripplenest.store.within import read_within
 from support.schemas import Schema
 from support.strategies import Case
 
@@ -68,6 +73,16 @@ class Memory:
         plus = rows if asked.plus is None else rows.plus(asked.plus)
         found = read_first([], Asked.of(asked, rows.types), plus)
         return First(found.rows, len(rows))
+
+
+    def within(self, table: str, asked: Within) -> Rows | None:
+        """As a store has it, in whatever order."""
+        rows = self.tables[table].consolidated()
+        found = rows.arrow().combine_chunks()
+        index = OrderedIndex.of(in_order_of(found, asked.order, Room()), asked.order, 0)
+        ASKED["between"] += 1
+        taken = read_within([(index, lambda places: found.take(pa.array(places)))], asked)
+        return Rows(rows.types, table=pa.concat_tables([Rows.empty(rows.types).arrow(), *taken]))
 
 
 SAMPLED = 5  # every which batch is by columns, too: to compare all would take half of the time of the laws

@@ -73,6 +73,13 @@ ANSWERS = {
             sum(v * v)::BIGINT AS v_v
         FROM F JOIN B USING (brand) JOIN S USING (shop) JOIN R USING (region) JOIN T USING (town) GROUP BY region
     """,
+    "sessions": """
+        WITH j AS (
+            SELECT V.id, list(H.id) AS hits FROM V JOIN H
+            ON V.visitor = H.visitor AND V.begins <= H.moment AND H.moment < V.ends GROUP BY V.id
+        )
+        SELECT V.id, coalesce(j.hits, []) AS hits FROM V LEFT JOIN j USING (id)
+    """,
     "joingroup": "SELECT X.x, avg(Y.y) AS mean FROM X JOIN Y ON X.y = Y.x GROUP BY X.x",
     "triangles": "SELECT count(*) AS n FROM E a, E b, E c WHERE b.x = a.y AND c.x = a.x AND c.y = b.y",
 }
@@ -89,6 +96,8 @@ DELETE = {
     "C": "DELETE FROM C USING gone WHERE C.id = gone.id",
     "F": "DELETE FROM F USING gone WHERE F.id = gone.id",
     "Y": "DELETE FROM Y USING gone WHERE Y.id = gone.id",
+    "V": "DELETE FROM V USING gone WHERE V.id = gone.id",
+    "H": "DELETE FROM H USING gone WHERE H.id = gone.id",
 }
 
 

@@ -109,10 +109,20 @@ def moments(t: Tables) -> pl.LazyFrame:
     return joined.group_by("region").agg(pl.len().cast(pl.Int64).alias("n"), pl.col(*VARIABLES).sum(), *pairs)
 
 
+def sessions(t: Tables) -> pl.LazyFrame:
+    hits = t["H"].select(pl.col("id").alias("hit"), "visitor", "moment")
+    joined = t["V"].join_where(
+        hits.rename({"visitor": "of"}),
+        pl.col("visitor") == pl.col("of"), pl.col("begins") <= pl.col("moment"), pl.col("moment") < pl.col("ends"),
+    )  # fmt: skip
+    bags = joined.group_by("id").agg(pl.col("hit").alias("hits"))
+    return _holding(t["V"].select("id"), bags, "id", "hits")
+
+
 ANSWERS: Mapping[str, Callable[[Tables], pl.LazyFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
-    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments,
+    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions,
 }  # fmt: skip
 
 

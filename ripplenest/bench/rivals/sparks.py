@@ -119,10 +119,19 @@ def moments(t: Tables) -> DataFrame:
     return joined.groupBy("region").agg(F.count("*").alias("n"), *(F.sum(v).alias(v) for v in VARIABLES), *pairs)
 
 
+def sessions(t: Tables) -> DataFrame:
+    hits = t["H"].select(F.col("id").alias("hit"), F.col("visitor").alias("of"), "moment")
+    within = (F.col("begins") <= F.col("moment")) & (F.col("moment") < F.col("ends"))
+    joined = t["V"].join(hits, (F.col("visitor") == F.col("of")) & within)
+    bags = joined.groupBy("id").agg(F.collect_list("hit").alias("hits"))
+    held = t["V"].select("id").join(bags, "id", "left")
+    return held.select("id", F.coalesce("hits", F.array().cast("array<bigint>")).alias("hits"))
+
+
 ANSWERS: Mapping[str, Callable[[Tables], DataFrame]] = {
     "f2": f2, "nested": nested, "flat": flat, "nn2": nn2, "nf2": nf2, "groupby": groupby, "joingroup": joingroup,
     "top10": top10, "most": most,
-    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments,
+    "triangles": triangles, "chain": chain, "paths": chain, "moments": moments, "sessions": sessions,
 }  # fmt: skip
 
 

@@ -1,0 +1,185 @@
+"""Views that say what a column lies between: batches read what lies there, and the rows are right."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY, recomputed
+
+import ripplenest as rn
+from ripplenest import Bag, Database
+from ripplenest.data.order import By, Ordering
+from ripplenest.nrc.reserved import is_shared
+from ripplenest.plan.planned import Plan
+
+
+@rn.record
+class Session:
+    id: int
+    user: int
+    start: float | None
+    end: float | None
+
+
+@rn.record
+class Event:
+    id: int
+    user: int
+    ts: float | None
+
+
+@rn.record
+class User:
+    user: int
+    sessions: Bag[Session]
+    events: Bag[Event]
+
+
+@rn.view
+def of_users(S: Bag[Session], E: Bag[Event]):
+    """Events of a session of the same user."""
+    return [{"s": s.id, "e": [e.id for e in E if e.user == s.user and s.start <= e.ts < s.end]} for s in S]
+
+
+@rn.view
+def of_all(S: Bag[Session], E: Bag[Event]):
+    """Of whichever user."""
+    return [{"s": s.id, "e": e.id} for s in S for e in E if s.start < e.ts and e.ts <= s.end + 1]
+
+
+@rn.view
+def later(S: Bag[Session], E: Bag[Event]):
+    """From one end on, and how many."""
+    return [{"s": s.id, "n": sum(1 for e in E if e.ts >= s.end)} for s in S]
+
+
+@rn.view
+def inside(U: Bag[User]):
+    """Inner bags of one document."""
+    return [
+        {"u": u.user, "of": [{"s": s.id, "e": [e.id for e in u.events if s.start <= e.ts < s.end]} for s in u.sessions]}
+        for u in U
+    ]
+
+
+COUNTS: Counter[str] = Counter()
+VIEWS = (of_users, of_all, later, inside)
+
+
+def opened(folder: Path | str) -> Database:
+    db = rn.open(folder, engine="local")
+    db.relation("S", Session, key="id")
+    db.relation("E", Event, key="id")
+    db.relation("U", User, key="user", keys={"sessions": "id", "events": "id"})
+    for view in VIEWS:
+        db.create(view)
+    return db
+
+
+def session(c: Choices, key: int) -> dict[str, Any]:
+    start = c.pick((None, *map(float, range(6)), float("nan")))
+    return {"id": key, "user": c.number(2), "start": start, "end": c.pick((None, start, *map(float, range(8))))}
+
+
+def event(c: Choices, key: int) -> dict[str, Any]:
+    return {"id": key, "user": c.number(2), "ts": c.pick((None, *map(float, range(8)), -0.0, float("nan")))}
+
+
+def user(c: Choices, key: int) -> dict[str, Any]:
+    return {"user": key, **{name: some(c, made) for name, made in (("sessions", session), ("events", event))}}
+
+
+def some(c: Choices, made: Callable[[Choices, int], dict[str, Any]]) -> list[dict[str, Any]]:
+    return [made(c, key) for key in range(8) if c.one_in(3)]
+
+
+@law(examples=many(5, 300))
+def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
+    with TemporaryDirectory(dir=MEMORY) as folder, opened(folder) as db:
+        for _ in range(4):
+            with db.batch() as b:
+                for name, made in (("S", session), ("E", event), ("U", user)):
+                    if not c.one_in(3):
+                        b.upsert(name, some(c, made))
+                    if c.one_in(3):
+                        b.discard_key(name, [{("user" if name == "U" else "id"): c.number(8)}])
+            recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "SEU"})
+            COUNTS["rows"] += all(len(db.view(view.name).rows()) for view in VIEWS)
+        assert db.verify().ok
+
+
+def test_enough_was_met() -> None:
+    assert COUNTS["rows"] > many(6, 300), COUNTS
+
+
+BUSY, EVENTS = 50, 20_000
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """Sessions and events, of one user, whose events are one after the other."""
+    with opened(tmp_path_factory.mktemp("busy")) as db:
+        load(db)
+        yield db
+
+
+def load(db: Database) -> None:
+    ids = range(EVENTS)
+    events = pa.table({"id": ids, "user": [1] * EVENTS, "ts": [float(i) for i in ids]})
+    starts = [float(400 * i) for i in range(BUSY)]
+    sessions = pa.table({"id": range(BUSY), "user": [1] * BUSY, "start": starts, "end": [s + 5 for s in starts]})
+    db.load("E", events)
+    db.load("S", sessions)
+    document = {"user": 1, "sessions": sessions.to_pylist(), "events": events.to_pylist()}
+    with db.batch() as b:
+        b.insert("U", [document])
+
+
+def new(key: int, start: float) -> dict[str, Any]:
+    return {"id": key, "user": 1, "start": start, "end": start + 10}
+
+
+def test_a_batch_reads_what_lies_between(busy: Database) -> None:
+    """With what lies at both ends, and of whoever asks for one end all beyond it; in inner bags as in relations."""
+    with busy.batch() as b:
+        b.insert("S", [new(BUSY, EVENTS - 20.0)])
+    assert b.report.rows_read == 11 + 12 + 10
+    with busy.batch() as b:
+        b.at("U", user=1).sessions.insert([new(BUSY, 1_000.0)])
+    assert b.report.rows_read < 20
+    with busy.batch() as b:
+        b.delete("S", [new(BUSY, EVENTS - 20.0)])
+    assert b.report.rows_read < 60
+    assert busy.verify().ok
+
+
+def test_a_state_of_before_reads_so_when_its_views_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then it reads what it did; none of the maps that the view has is made anew."""
+    with monkeypatch.context() as before:
+        before.setattr(Plan, "orderings", property(lambda _: {}))
+        with opened(tmp_path / "s") as db:
+            load(db)
+    with rn.open(tmp_path / "s", engine="local") as db:
+        assert read(db, BUSY) > EVENTS < read(db, BUSY + 1)
+        for view in VIEWS:
+            db.replace(view)
+            assert all(map(is_shared, db.history(1)[0].note["built"]))  # what pays now that there are rows
+        assert read(db, BUSY + 2) < 100
+        assert db._store.tables()["E"].ordered == (Ordering((1,), (By(2),)), Ordering((), (By(2),)))
+        assert db.verify().ok
+
+
+def read(db: Database, key: int) -> int:
+    """The stored rows that a new session reads."""
+    with db.batch() as b:
+        b.insert("S", [new(key, EVENTS - 20.0)])
+    return b.report.rows_read
