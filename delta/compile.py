@@ -145,7 +145,7 @@ def completed(f: Front, made: Materialized) -> Stages:
     every = with_trees((*made.own, *made.maps))
     shown = (("", f.query.sorted), *((n.site, n.sorted) for n in nodes(f.typed) if isinstance(n, SngBag)))
     orders = tuple((site, order) for site, order in shown if order)
-    about = (f.query.relations, f.query.keys, orders)
+    about = (f.query.relations, f.query.keys, orders, f.options.keys)
     program = TriggerProgram(f.query.name, f.row, f.parts, every, made.statements, f.turns, *about)
     return Stages(f.typed, f.row, f.shredded, f.sites, program, made.choices)
 

@@ -221,7 +221,8 @@ class TriggerProgram:
     """How one view is kept fresh. ``parts`` are the stored parts of the relations that it reads, with flat row types;
     ``row`` is the nested row type of the view; ``turns`` is the order of the parts and domains in a batch; labels of
     parts are made of ``keys``. ``shown``: how the rows of bags are sorted where they are shown, by site, and those of
-    the view itself, whose site is ""."""
+    the view itself, whose site is "". ``unique``: by part the columns by which a row is the only one, where they are
+    known; which rows there are does not depend on it."""
 
     view: str
     row: Type
@@ -232,6 +233,7 @@ class TriggerProgram:
     relations: Relations = ()
     keys: Keys = ()
     shown: tuple[tuple[str, tuple[Sorting, ...]], ...] = ()
+    unique: Keys = ()
 
     @cached_property
     def by_name(self) -> dict[str, Map]:

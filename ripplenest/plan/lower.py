@@ -86,8 +86,8 @@ def _step(r: Read, place: Mapping[str, int], lowered: Mapping[Elem, Scalar], env
     if r.place is not None:
         asked = _leaves(_elem(r.place, env), _label_type(r.rel.row))
         return Step(source, tuple(Key(i, s, True) for i, s in enumerate(asked)), (), ready, guarded, True)
-    own, between = _band(r.band, source, lowered), _is_between(r, lowered)
-    return Step(source, tuple(keys), via, ready, guarded, band=own, is_between=between)
+    own = _band(r.band, source, lowered) if r.band else None
+    return Step(source, tuple(keys), via, ready, guarded, band=own, is_between=bool(r.between))
 
 
 def _label_type(row: Type) -> Type:
@@ -101,14 +101,9 @@ def _key(equality: Scalar, source: int) -> Key:
     return Key(column, other, fn == "same")
 
 
-def _band(bounds: Sequence[Bound], source: int, lowered: Mapping[Elem, Scalar]) -> Band | None:
-    found = {b.upper: Edge(*_compared(lowered[b.condition], source)[1:]) for b in bounds if b.condition in lowered}
-    return Band(found.get(True), found.get(False)) if found else None
-
-
-def _is_between(r: Read, lowered: Mapping[Elem, Scalar]) -> bool:
-    """Whether a table is read so in the order of a column; not by what is true of all rows."""
-    return bool(r.between) and all(b.condition in lowered for b in r.band)
+def _band(bounds: Sequence[Bound], source: int, lowered: Mapping[Elem, Scalar]) -> Band:
+    found = {b.upper: Edge(*_compared(lowered[b.condition], source)[1:]) for b in bounds}
+    return Band(found.get(True), found.get(False))
 
 
 def _compared(condition: Scalar, source: int) -> tuple[str, int, Scalar]:

@@ -321,12 +321,10 @@ def _ways(found: Iterable[Sequence[Comprehension]], row: Type) -> Ways:
 
 
 def _unique(program: TriggerProgram) -> Iterator[tuple[str, frozenset[int]]]:
-    """The columns by which a row of a stored part is the only one: of an inner bag those of its label, and its key."""
+    """The numbers of the columns by which a row of a stored part is the only one."""
     stored = stored_rows(program.relations, program.keys)
-    for name, fields in program.keys:
-        own = {*fields, *(f"row.{field}" for field in fields)}
-        names = enumerate(c.path for c in columns(stored[name]))
-        yield name, frozenset(i for i, path in names if path in own or path.startswith("label."))
+    for name, paths in program.unique:
+        yield name, frozenset(i for i, c in enumerate(columns(stored[name])) if c.path in paths)
 
 
 def _made(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[Product]:

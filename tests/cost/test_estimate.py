@@ -105,6 +105,7 @@ BY_PART = eq(path("l", "partkey"), path("p", "partkey"))
 BY_ORDER = eq(path("o", "orderkey"), path("l", "orderkey"))
 BY_SIZE = eq(path("p", "size"), Lit(3, INT))
 MORE = Call("lt", (path("p", "partkey"), path("l", "qty")))
+LEAST = Call("ge", (path("p", "partkey"), path("l", "orderkey")))
 BY_SIZES = eq(Call("to_long", (path("p", "size"),)), path("l", "qty"))
 
 
@@ -114,6 +115,7 @@ BY_SIZES = eq(Call("to_long", (path("p", "size"),)), path("l", "qty"))
         (product(CHANGE), 0, 16),
         (product(CHANGE, PARTS), 10_000, 160_000),
         (product(CHANGE, PARTS, MORE), 10_000, 160_000),
+        (product(CHANGE, PARTS, MORE, LEAST), 16 * 100, 16 * 100),  # as many as have a value of a column
         (product(CHANGE, PARTS, BY_PART), 16, 16),
         (product(CHANGE, PARTS, BY_PART, BY_SIZE), 16, 16),
         (product(CHANGE, PARTS, BY_SIZE), 100, 1600),

@@ -15,6 +15,7 @@ from support.laws import law
 from support.products import product
 from support.programs import Running, planned
 
+from ripplenest.data.order import By, Ordering
 from ripplenest.delta.compile import Options
 from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.bags import BagValue
@@ -27,6 +28,7 @@ from ripplenest.plan.evaluate import Row, fulfils, value
 from ripplenest.plan.evaluate import evaluate as run
 from ripplenest.plan.lower import lower
 from ripplenest.plan.product import Col, Const, Edge, Key, Op, Product, Scalar, Source, Step, sources_of
+from ripplenest.plan.ranges import ranged
 
 EXACT = Base("decimal", False, 10, 2)
 TYPES = (Base("long", True), STRING, EXACT)
@@ -153,6 +155,14 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
         assert all({*()} < sources_of(e.scalar) <= before for e in asks)
         assert all(any(compares(q, step.source, e) for q in p.conditions) for e in asks)
         COUNTS["bands"] += bool(asks)
+        read_between = ranged(step)
+        if read_between is not None:  # in the order of one column, by one source; of its keys' rows only from both ends
+            edges = read_between.band.edges
+            assert {*step.via, *(i for e in edges for i in sources_of(e.scalar))} == {read_between.via}
+            assert read_between.order == Ordering(step.columns, (By(edges[0].column),))
+            assert {e.column for e in edges} == {edges[0].column} and edges[0].column not in step.columns
+            assert len(edges) == 2 or not step.via
+            COUNTS["between"] += 1
         assert any({*step.via} <= group for group in reached(order[:i])) or not step.via
         assert step.via == () or step.alone is None or {*step.alone.columns} <= {*step.columns}
         assert (p.how(step) == "change") == (p.sources[step.source].at is At.DELTA)
@@ -371,5 +381,7 @@ def test_coverage() -> None:
             "joined changes",
             "orders",
             "orders of builds",
+            "bands",
+            "between",
         )
         assert min(COUNTS[what] for what in wanted) >= 10, COUNTS

@@ -5,7 +5,7 @@ import pytest
 from support.shop import ANN, BOB, Customer
 
 import ripplenest as rn
-from ripplenest.data.order import By, Firsts, Ordering
+from ripplenest.data.order import LEAST, MOST, By, Firsts, Ordering, Within
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.nrc.types import LONG
@@ -39,6 +39,8 @@ def test_rows_of_arrays_are_in_no_order(tmp_path):
         db.load("C", [ANN, BOB])
         with pytest.raises(LawBroken, match="stored as arrays"):
             Unfolding(db._store.snapshot(), db._declared.folds).first("C.orders", Firsts(o, *asked))
+        whole = Within(o, asked[0], *np.array([[LEAST], [MOST]]))
+        assert Unfolding(db._store.snapshot(), db._declared.folds).within("C.orders", whole) is None
 
 
 def test_builds_read_tables_whole(tmp_path):
@@ -46,5 +48,7 @@ def test_builds_read_tables_whole(tmp_path):
         store.commit(Change({"t": ROWS}, (SPEC,)), 0)
         with pytest.raises(StateError, match="reads whole tables"):
             Loaded(store.snapshot(), {}).first("t", Firsts(BY, KEYS, LIMITS))
+        with pytest.raises(StateError, match="reads whole tables"):
+            Loaded(store.snapshot(), {}).within("t", Within(BY, KEYS, *np.array([[LEAST] * 2, [MOST] * 2])))
         found = Unfolding(store.snapshot(), ()).first("t", Firsts(BY, KEYS, LIMITS, None, ROWS))
         assert found.rows.counts() == {(1, 7): 1, (2, 7): 2} and found.read <= 6
