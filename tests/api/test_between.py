@@ -77,8 +77,8 @@ COUNTS: Counter[str] = Counter()
 @rn.view
 def of_sums(S: Bag[Session], E: Bag[Event]):
     """What is compared is seen otherwise than it is stored."""
-    counted = [{"user": user, "n": len(events), "last": max(e.ts for e in events)} for user, events in users(E)]
-    return [{"s": s.id, "of": [c["n"] for c in counted if s.start <= c["last"] <= s.end]} for s in S]
+    means = [{"user": user, "n": len(events), "mean": rn.avg(e.ts for e in events)} for user, events in users(E)]
+    return [{"s": s.id, "of": [m["n"] for m in means if s.start <= m["mean"] <= s.end]} for s in S]
 
 
 @rn.view
@@ -236,3 +236,14 @@ def test_an_edge_without_a_value_refuses_a_batch_where_it_is_asked_for(tmp_path:
         with db.batch() as b:
             b.insert("S", [{"id": 1, "start": 5000, "end": last}, {"id": 2, "start": 4990, "end": 4993}])
         assert sorted(row["p"] for row in db.view("until").to_arrow().to_pylist()) == [4990, 4991, 4992, 4993]
+
+
+def test_groups_are_compared_as_they_are_seen(tmp_path: Path) -> None:
+    """They are stored otherwise, in an order of something else, so all of them are read."""
+    with opened(tmp_path / "s", (of_sums,)) as db:
+        with db.batch() as b:
+            b.insert("E", [{"id": i, "user": i % 3, "ts": 10.0 * (i % 3)} for i in range(12)])
+        with db.batch() as b:
+            ends = ((5.0, 15.0), (0.0, 20.0))
+            b.insert("S", [{"id": i, "user": 1, "start": start, "end": end} for i, (start, end) in enumerate(ends)])
+        assert {r["s"]: r["of"] for r in db.view("of_sums").to_arrow().to_pylist()} == {0: [4], 1: [4, 4, 4]}

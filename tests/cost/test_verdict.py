@@ -271,6 +271,15 @@ def test_a_table_without_columns_is_one_row() -> None:
     assert not verdict(h, delta(h, frozenset(("M",)), telescoped=True), sizes).findings
 
 
+def test_intervals_are_known_from_one_end() -> None:
+    """In the order of their begins: which of them are over is not known before they are read."""
+    found = when(join(LESS, call("ge", s("k"), m("x"))))
+    assert not found.incremental
+    assert "every row of S is read where `s.x < m.x` (size |S|)" in found.findings[0].reason
+    assert "`s.k ≥ m.x` is no equality" in found.findings[0].reason
+    assert when(join(LESS, call("ge", s("x"), m("k")))).incremental
+
+
 def test_every_scan_is_found() -> None:
     """Both tables that no equality leads to, each with its conditions; and what changes is named, whichever it is."""
     h = join(LESS, call("lt", path("t", "x"), m("x")), call("gt", path("t", "n"), s("n")), tables=(M, S, T))

@@ -74,6 +74,29 @@ def test_the_order_of_reading(conditions, wanted) -> None:
     assert steps(*conditions) == wanted
 
 
+CHANGED = op("eq", key(0), key(1))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "wanted"),
+    [
+        ([op("lt", key(1), key(0))], ((), 0)),  # without keys from one end on
+        ([op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("ge", Col(1, 2, EXACT), FINER)], ((), 2)),
+        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))], None),  # with keys from both
+        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("gt", text(1), text(0))], None),  # of one column
+        ([CHANGED, op("lt", text(1), text(0)), op("gt", text(1), text(0))], ((0,), 1)),
+        ([CHANGED, op("lt", key(1), key(0)), op("gt", key(1), key(0))], None),  # which is no key
+        ([op("lt", key(1), Op("add_long", (key(0), key(2)), TYPES[0]))], None),  # by one source
+    ],
+)
+def test_what_is_read_between_values(conditions: list[Scalar], wanted: tuple[tuple[int, ...], int] | None) -> None:
+    """The second source, of what changes in the first."""
+    found = product(SOURCES, conditions, ())
+    (step,) = (s for s in found.steps if s.source == 1)
+    read = ranged(step)
+    assert wanted == (None if read is None else (read.order.key, read.order.by[0].column))
+
+
 # ---------------------------------------------------------------- laws
 
 COUNTS: Counter[str] = Counter()
