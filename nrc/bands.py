@@ -40,7 +40,7 @@ def compared(conditions: Iterable[Elem]) -> Iterator[tuple[Elem, Elem, bool, Ele
 
 def is_in_order(rel: Rel) -> bool:
     """Whether rows of a table can be stored in the order of a column that statements see: not those of maps that views
-    share, of which some are seen otherwise than they are stored."""
+    share, of which some are sums, or have rows for what asks for them that are stored nowhere."""
     return not isinstance(rel, Grouped) and not is_shared(rel.name)
 
 

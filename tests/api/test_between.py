@@ -76,7 +76,7 @@ def inside(U: Bag[User]):
 COUNTS: Counter[str] = Counter()
 @rn.view
 def of_sums(S: Bag[Session], E: Bag[Event]):
-    """What is compared is seen otherwise than it is stored."""
+    """Of groups, what they come to."""
     means = [{"user": user, "n": len(events), "mean": rn.avg(e.ts for e in events)} for user, events in users(E)]
     return [{"s": s.id, "of": [m["n"] for m in means if s.start <= m["mean"] <= s.end]} for s in S]
 
@@ -239,7 +239,7 @@ def test_an_edge_without_a_value_refuses_a_batch_where_it_is_asked_for(tmp_path:
 
 
 def test_groups_are_compared_as_they_are_seen(tmp_path: Path) -> None:
-    """They are stored otherwise, in an order of something else, so all of them are read."""
+    """All of them are read."""
     with opened(tmp_path / "s", (of_sums,)) as db:
         with db.batch() as b:
             b.insert("E", [{"id": i, "user": i % 3, "ts": 10.0 * (i % 3)} for i in range(12)])

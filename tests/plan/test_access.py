@@ -95,6 +95,8 @@ def test_what_is_read_between_values(conditions: list[Scalar], wanted: tuple[tup
     (step,) = (s for s in found.steps if s.source == 1)
     read = ranged(step)
     assert wanted == (None if read is None else (read.order.key, read.order.by[0].column))
+    shared = (SOURCES[0], evolve(SOURCES[1], table="M/0123456789abcdef"), SOURCES[2])  # sums are no stored rows
+    assert all(ranged(s) is None for s in product(shared, conditions, ()).steps if s.source == 1)
 
 
 # ---------------------------------------------------------------- laws
