@@ -12,7 +12,7 @@ from ripplenest.bench.changes import Rows
 from ripplenest.bench.data import Data
 
 TIME, EACH = 1_000_000, 1_000  # moments, and hits of a visitor
-VISIT, LONG = 10, TIME * 10 // EACH  # hits for each visit; moments that one lasts, in which its visitor has so many
+VISIT, FEWEST = 10, 3  # hits in each visit, and for each; visits
 
 
 @rn.record
@@ -41,7 +41,7 @@ def sessions(V: Bag[Visit], H: Bag[Hit]) -> list[Any]:
 
 def tables(data: Data) -> Rows:
     """A visit for each ten hits."""
-    return _made(data.draw(0), data, 0, data.pair_count // VISIT, data.pair_count)
+    return _made(data.draw(0), data, 0, max(data.pair_count // VISIT, FEWEST), data.pair_count)
 
 
 @define
@@ -60,7 +60,8 @@ class Fresh:
 def _made(draw: np.random.Generator, data: Data, first: int, visits: int, hits: int) -> Rows:
     """So many of both, whose ids begin at ``first``."""
     visitors, begins = max(data.pair_count // EACH, 1), draw.integers(0, TIME, visits)
+    ends = begins + TIME * VISIT * visitors // data.pair_count
     ids, owners = first + np.arange(max(visits, hits)), draw.integers(0, visitors, visits)
-    visited = {"id": ids[:visits], "visitor": owners, "begins": begins, "ends": begins + LONG}
+    visited = {"id": ids[:visits], "visitor": owners, "begins": begins, "ends": ends}
     hit = {"id": ids[:hits], "visitor": draw.integers(0, visitors, hits), "moment": draw.integers(0, TIME, hits)}
     return {"V": pa.table(visited), "H": pa.table(hit)}
