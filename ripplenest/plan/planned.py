@@ -168,13 +168,15 @@ class Plan:
 
     @cached_property
     def between(self) -> dict[str, tuple[Ordering, ...]]:
-        """By table, the orders in which it is read between values: not where a key finds one row."""
+        """By table, the orders in which it is read between values: not where a key finds one row, and only where what
+        statements see is stored."""
         unique = {part: own for program in self.programs for part, own in _unique(program)}
         found: dict[str, dict[Ordering, None]] = {}
         for p in (p for made in _made(self.levels) for p in made.orders):
             for step in p.steps:
                 table, own = p.sources[step.source].table, ranged(step)
-                if own is not None and not is_one(table, step, unique):
+                seen = table not in self.shown or self.shown[table].kind is MapKind.DOMAIN
+                if own is not None and seen and not is_one(table, step, unique):
                     found.setdefault(table, {})[own.order] = None
         return {table: tuple(orders) for table, orders in found.items()}
 

@@ -8,7 +8,7 @@ the same. It says as of which moment of the batch a table is read, and no statem
 changes up to this moment.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial, reduce
 
 from attrs import evolve, field, frozen
@@ -31,7 +31,7 @@ from ripplenest.run.rounds import Looked, Lookup, Work
 from ripplenest.run.sizes import are_few
 from ripplenest.run.step import Stepper
 from ripplenest.vector import join
-from ripplenest.vector.binding import Input
+from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.combinations import Combinations
 from ripplenest.version.version import Tables
 
@@ -106,7 +106,7 @@ class Run:
             apart = not step.via and not step.place and p.sources[step.source].at is not At.DELTA
             if apart and not self._possible(p, steps, found):
                 return None
-            if (between := self._within(p, step, found)) is not None:
+            if (between := self._within(p, steps, step, found, mixed)) is not None:
                 steps.append(step)
                 found[step.source] = self._source(p, step, between, part)
                 if found[step.source].is_empty:
@@ -147,19 +147,39 @@ class Run:
             asked = self._keys(p, step, found)
         return (step, asked) if isinstance(asked, Rows) else (evolve(step, keys=(), via=()), NO_KEYS)
 
-    def _within(self, p: Product, step: Step, found: Mapping[int, Rows]) -> Looked | None:
-        """What is read between values of a source that was read before; None where it is not read so."""
+    def _within(
+        self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows], mixed: Set[int]
+    ) -> Looked | None:
+        """What is read between values of a source that was read before, of those of its rows that this product asked
+        for; None where it is not read so."""
         r = ranged(step)
         table = p.sources[step.source].table
         if r is None or r.via not in found or r.order not in self.plan.between.get(table, ()):
             return None
         rows, own = found[r.via], p.alone(r.via)
 
-        def read() -> Looked | None:
-            asked = keys.within(step, r, rows, own, self.indexed)
+        def looked(asking: Callable[[], Binding]) -> Looked | None:
+            asked = keys.within(step, r, asking)
             return None if asked is None else self.probes.within(table, asked)
 
-        return self.known.once(("within", table, id(rows), r, step.keys, own), rows, read, lasts=True)
+        def alone() -> Binding:
+            return join.fulfilling(Binding.of(r.via, self.indexed(rows)), own)
+
+        def joined() -> Binding:
+            made = self._own(p, read, r.via, found)
+            return alone() if made is None else made
+
+        if r.via in mixed:
+            return looked(joined)
+        return self.known.once(("within", table, id(rows), r, step.keys, own), rows, lambda: looked(alone), lasts=True)
+
+    def _own(self, p: Product, read: Sequence[Step], source: int, found: Mapping[int, Rows]) -> Binding | None:
+        """The rows of a source that go with what it was looked up by; None where that is not known, or they are many.
+        """
+        own = next(s for s in p.steps if s.source == source)
+        steps = _linked(read, (*p.behind(own), own))
+        inputs = [self.indexed(found[s.source]) for s in steps or ()]
+        return None if steps is None else self.combinations.within(p, steps, inputs, MOST_KEYS)
 
     def scan(self, p: Product) -> Iterator[Rows]:
         """Every source whole; of a fold that has a row for every place, those that the others ask for."""

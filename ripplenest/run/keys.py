@@ -36,11 +36,10 @@ def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar], inputs: Inputs
         return "no value"
 
 
-def within(step: Step, r: Ranged, rows: Rows, own: Sequence[Scalar], inputs: Inputs) -> Within | None:
-    """Between which values the ``rows`` of one source ask, those that fulfil the conditions ``own``; None where a key
-    or an edge has no value."""
+def within(step: Step, r: Ranged, rows: Callable[[], Binding]) -> Within | None:
+    """Between which values ``rows`` of one source ask; None where a key or an edge has no value."""
     try:
-        binding = join.fulfilling(Binding.of(r.via, inputs(rows)), own)
+        binding = rows()
         keys, asking = join.keys_of(binding, step.keys)
     except EvaluationError:
         return None

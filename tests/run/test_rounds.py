@@ -129,6 +129,28 @@ def test_rows_that_others_asked_for_ask_nothing(few: int, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("few", [0, 10**6])
+def test_rows_that_others_asked_for_have_no_band(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R reads S and what lies in T between two values of that; what T reads of S, too, has nothing to do with it."""
+    monkeypatch.setattr(sizes, "FEW", few)
+    near, lies = Call("eq", (path("x", "a"), path("y", "a"))), [
+        Call("le", (path("y", "b"), path("z", "c"))), Call("le", (path("z", "c"), path("y", "c")))
+    ]  # fmt: skip
+    x, y, z = (("x", Rel("R", ROW)), ("y", Rel("S", ROW)), ("z", Rel("T", ROW)))
+    both = Call("eq", (path("z", "a"), path("y", "a")))
+    ways = [body([x, y, z], [near, *lies], Sng(path("z", "c"))), body([z, y], [both], Sng(path("y", "c")))]
+    _, plan = planned(Query("V", Plus(*ways), tuple((name, ROW) for name in NAMES)), Options("none"))
+    many = 300
+    held = {
+        "R": rows(),
+        "S": rows(*((i, i, i) for i in range(many))),
+        "T": rows(*((i, i, i) for i in range(many))),
+    }
+    delta = {"R": rows((7, 7, 7)), "T": rows(*((i, -i, -i) for i in range(many)))}
+    found = applied(plan, Running.start(plan, held), changed_tables(plan.program, delta), LocalJoiner())
+    assert found is not None and found[0]["V"][7,] == 2 and found[1] < many + 20, found[1]
+
+
+@pytest.mark.parametrize("few", [0, 10**6])
 def test_null_is_asked_by_one_and_not_by_another(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are given the rows whose key is NULL: only who asks where NULL is NULL joins them, as often as they come."""
     monkeypatch.setattr(sizes, "FEW", few)
