@@ -102,7 +102,7 @@ def _estimate(j: Join, tables: "_Tables") -> Estimate:
     out, rels = 1.0, dict(j.product.generators)
     first, *others = j.orders()
     for r in first:
-        out = min(out * _between(tables.fan_out(r.rel, r.equated, rels), r.band), MOST)
+        out = min(out * _in_band(tables.fan_out(r.rel, r.equated, rels), r.band), MOST)
     read = min(_rows_read(order, tables, rels) for order in (first, *others))
     return Estimate(min(read, MOST), out)
 
@@ -112,14 +112,14 @@ def _rows_read(order: Sequence[Read], tables: "_Tables", rels: Mapping[str, Rel]
     from_change = any(r.how == "change" for r in order)
     found: dict[str, _Found] = {}
     for r in order:
-        if from_change and (r.keys or r.between):
+        if from_change and (r.keys or r.ends):
             found[r.var] = _found(r, found, tables, rels)
         else:
             found[r.var] = _Found(tables.size(r.rel), tables.size(r.rel), frozenset((r.var,)))
     return sum(f.rows for var, f in found.items() if rels[var].at is not At.DELTA)
 
 
-def _between(rows: float, bounds: Sequence[Bound]) -> float:
+def _in_band(rows: float, bounds: Sequence[Bound]) -> float:
     """About how many of some rows lie in a band: as many as have a value of a column that is not unique, where it has
     both ends."""
     return float(rows**ROOT) if len(bounds) == 2 and rows > 1 else rows
@@ -139,10 +139,10 @@ def _found(r: Read, before: Mapping[str, _Found], tables: "_Tables", rels: Mappi
     """What a probe finds, which reads each row once, however many keys ask for it; where keys are joined from several
     generators there are as many as combinations of their rows, and where these are too many those of one are asked."""
     size, fan = tables.size(r.rel), tables.fan_out(r.rel, r.keys, rels)
-    fan = _between(fan, r.between)
+    fan = _in_band(fan, r.ends)
     behind = frozenset((r.var,)).union(*(before[v].behind for v in r.via))
     if len(r.via) < 2:
-        via = (*r.via, *(v for b in r.between for v in b.others))
+        via = (*r.via, *(v for b in r.ends for v in b.others))
         asked = before[via[0]].rows if via else 1.0
         return _Found(min(asked * fan, size), fan, behind)
     alone = min(before[r.via[0]].rows * tables.fan_out(r.rel, r.alone, rels), size) if r.alone else size

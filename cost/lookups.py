@@ -141,7 +141,7 @@ class _Words:
     @property
     def read(self) -> str:
         rel = self.scan.rel
-        found = [e.condition for e in self.scan.keys] + [b.condition for b in self.scan.between]
+        found = [e.condition for e in self.scan.keys] + [b.condition for b in self.scan.ends]
         where = f" where {' and '.join(dict.fromkeys(map(self._text, found)))}" if found else ""
         if place := self.called.place(rel):
             return f"every {place} is visited{where}"
@@ -169,7 +169,7 @@ class _Words:
                 why, advice = "joins what is read, and drops each row without a partner", self._looked_up()
             case Call("eq" | "same", (a, b)):
                 why, advice = self._equality(*((a, b) if self.join.sources(a) & self.region else (b, a)))
-            case _ if t in [b.condition for b in self.scan.between]:
+            case _ if t in [b.condition for b in self.scan.ends]:
                 why, advice = self._one_end(t)
             case _ if column_of(t) is not None:
                 why, advice = "is a condition of its own, no equality", f"say {self._text(t)} = true"

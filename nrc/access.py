@@ -3,8 +3,9 @@ the keys found so far.
 
 This is what makes a batch cost what the change costs. Changes are read first; then the generator with most columns
 equated with what is read already, which is *probed* at these keys; then those equated with constants only; what
-nothing is equated with is scanned. It is decided here once: estimates and verdicts count these reads, plans translate
-them to columns (``ripplenest/plan/lower.py``), engines obey the plans.
+nothing is equated with is read between values that it is compared with (``nrc/bands.py``), or scanned. It is decided
+here once: estimates and verdicts count these reads, plans translate them to columns (``ripplenest/plan/lower.py``),
+engines obey the plans.
 
 Keys may be *joined* from several generators, if these were reached from one another: of a triangle
 ``E(x,y)·E(y,z)·E(x,z)`` the third generator is read at the pairs (x,z) that the other two have, which are as many as
@@ -96,7 +97,7 @@ class Read:
         return tuple(e for e in self.keys if e.others <= {*self.via[:1]})
 
     @property
-    def between(self) -> tuple[Bound, ...]:
+    def ends(self) -> tuple[Bound, ...]:
         """What it is read between, in the order of a column that is stored: values of one generator. None where keys
         find what is read already, unless both ends are known: an order costs what a batch writes, and what lies on one
         side of a value is half of it."""
@@ -113,7 +114,7 @@ class Read:
 
         A table without columns does not: all of its rows are one.
         """
-        looked_up = any(not e.constant for e in self.keys) or len(self.between) == 2
+        looked_up = any(not e.constant for e in self.keys) or len(self.ends) == 2
         by_change = self.how == "change" or looked_up or self.place is not None
         return not by_change and self.rel.row != UNIT
 

@@ -201,16 +201,21 @@ class Facts:
         return stored_rows(self.query.relations, self.query.keys)
 
     @cached_property
+    def _table_rows(self) -> dict[str, Type]:
+        """The rows of stored parts, and those of maps as statements see them."""
+        return self.part_rows | {name: m.row for name, m in self.stages.program.by_name.items()}
+
+    @cached_property
     def access_keys(self) -> dict[str, tuple[tuple[str, ...], ...]]:
         """By stored part or map, the columns that statements look it up by."""
-        rows = self.part_rows | {name: m.row for name, m in self.stages.program.by_name.items()}
+        rows = self._table_rows
         return {t: tuple(column_names(rows[t], index) for index in found) for t, found in self.planned.indexes.items()}
 
     @cached_property
     def ranges(self) -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
         """By stored part or map, the columns, and the one of which they are read between values."""
-        rows = self.part_rows | {name: m.row for name, m in self.stages.program.by_name.items()}
-        found = self.planned.between.items()
+        rows = self._table_rows
+        found = self.planned.ranges.items()
         return {t: tuple((column_names(rows[t], o.key), range_name(rows[t], o)) for o in own) for t, own in found}
 
     def readers(self, name: str) -> tuple[Statement, ...]:
@@ -231,16 +236,16 @@ class Facts:
 
     def joins(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How each join of a statement reads its sources."""
-        return tuple(join for c in s.products for join in accesses(c, m.made, self.planned.between))
+        return tuple(join for c in s.products for join in accesses(c, m.made, self.planned.ranges))
 
     def others(self, m: Map, s: Statement) -> tuple[tuple[tuple[Access, ...], ...], ...]:
         """Of each of ``joins`` the other orders, which rows of a change choose that find less at first."""
-        return tuple(found[1:] for c in s.products for found in orders(c, m.made, self.planned.between))
+        return tuple(found[1:] for c in s.products for found in orders(c, m.made, self.planned.ranges))
 
     def ways(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How the joins read that may take the place of a statement's own: what its part changes in a sum map first."""
         found = (c for _, *others in s.ways for c in others)
-        return tuple(join for c in found for join in accesses(c, m.made, self.planned.between))
+        return tuple(join for c in found for join in accesses(c, m.made, self.planned.ranges))
 
     @cached_property
     def verdicts(self) -> dict[tuple[str, str], Verdict]:

@@ -18,7 +18,7 @@ from ripplenest.plan.lower import lower
 from ripplenest.plan.product import Product, Step
 from ripplenest.plan.ranges import ranged
 
-Between = Mapping[str, Sequence[Ordering]]
+Ranges = Mapping[str, Sequence[Ordering]]
 
 
 @frozen
@@ -45,23 +45,23 @@ class Access:
                 assert_never(self.how)
 
 
-def accesses(c: Comprehension, row: Type, between: Between) -> Iterator[tuple[Access, ...]]:
-    """The order of reading of every join that the product ``c``, with rows ``row``, becomes; ``between`` are the orders
+def accesses(c: Comprehension, row: Type, ranges: Ranges) -> Iterator[tuple[Access, ...]]:
+    """The order of reading of every join that the product ``c``, with rows ``row``, becomes; ``ranges`` are the orders
     in which tables are read between values."""
-    for first, *_ in orders(c, row, between):
+    for first, *_ in orders(c, row, ranges):
         yield first
 
 
-def orders(c: Comprehension, row: Type, between: Between) -> Iterator[tuple[tuple[Access, ...], ...]]:
+def orders(c: Comprehension, row: Type, ranges: Ranges) -> Iterator[tuple[tuple[Access, ...], ...]]:
     """Of every such join the orders among which rows of the change choose, by the shorter list."""
     for product in lower(c, row):
-        yield tuple(tuple(_access(step, order, c, between) for step in order.steps) for order in product.orders)
+        yield tuple(tuple(_access(step, order, c, ranges) for step in order.steps) for order in product.orders)
 
 
-def _access(step: Step, product: Product, c: Comprehension, between: Between) -> Access:
+def _access(step: Step, product: Product, c: Comprehension, ranges: Ranges) -> Access:
     rel, own = c.generators[step.source][1], ranged(step)
     how, names = product.how(step), column_names(rel.row, step.columns)
-    if own is None or own.order not in between.get(rel.name, ()):
+    if own is None or own.order not in ranges.get(rel.name, ()):
         return Access(how, show(rel), rel.name, names)
     return Access("probe", show(rel), rel.name, names, range_name(rel.row, own.order))
 

@@ -162,12 +162,12 @@ class Plan:
         for m in self.maps:
             if m.ranked is not None:
                 found.setdefault(m.ranked.kept, {})[m.ranked.order] = None
-        for table, orders in self.between.items():
+        for table, orders in self.ranges.items():
             found.setdefault(table, {}).update(dict.fromkeys(orders))
         return {table: tuple(orders) for table, orders in found.items()}
 
     @cached_property
-    def between(self) -> dict[str, tuple[Ordering, ...]]:
+    def ranges(self) -> dict[str, tuple[Ordering, ...]]:
         """By table, the orders in which it is read between values: not where a key finds one row, and only where what
         statements see is stored."""
         unique = {part: own for program in self.programs for part, own in _unique(program)}

@@ -84,8 +84,7 @@ class Band:
 
     def known(self, sources: Callable[[int], bool]) -> "Band | None":
         """What it is where only some ``sources`` were read before."""
-        kept = (None if e is None or not all(map(sources, sources_of(e.scalar))) else e for e in self.both)
-        upper, lower = kept
+        upper, lower = (e if e is not None and all(map(sources, sources_of(e.scalar))) else None for e in self.both)
         return self if (upper, lower) == self.both else Band(upper, lower) if upper or lower else None
 
     @property
@@ -106,7 +105,7 @@ class Step:
     without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
     by all that was read before. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
     ``nrc/access.py`` has them; rows outside of its ``band`` need not be looked at, and not
-    be read where it ``is_between``.
+    be read where it ``is_ranged``.
     """
 
     source: int
@@ -116,7 +115,7 @@ class Step:
     guarded: tuple[Scalar, ...] = ()
     place: bool = False
     band: Band | None = None
-    is_between: bool = False
+    is_ranged: bool = False
 
     @property
     def asks(self) -> tuple[Scalar, ...]:
@@ -160,7 +159,7 @@ class Product:
         """The conditions that read no source."""
         return tuple(c for c in self.conditions if sources_of(c) <= {CONSTANTS})
 
-    def alone(self, *sources: int) -> tuple[Scalar, ...]:
+    def conditions_on(self, *sources: int) -> tuple[Scalar, ...]:
         """The conditions on these sources alone that cannot fail."""
         return tuple(c for c in self.conditions if sources_of(c) == {*sources} and c not in self.partial)
 

@@ -27,7 +27,7 @@ class Ranged:
 @lru_cache(maxsize=1 << 14)
 def ranged(step: Step) -> Ranged | None:
     """How ``step`` is read between values; None where it is not."""
-    if not step.is_between or step.band is None:
+    if not step.is_ranged or step.band is None:
         return None
     first = step.band.edges[0]
     upper, lower = (e if e is not None and e.column == first.column else None for e in step.band.both)

@@ -106,9 +106,9 @@ class Run:
             apart = not step.via and not step.place and p.sources[step.source].at is not At.DELTA
             if apart and not self._possible(p, steps, found):
                 return None
-            if (between := self._within(p, steps, step, found, mixed)) is not None:
+            if (lying := self._within(p, steps, step, found, mixed)) is not None:
                 steps.append(step)
-                found[step.source] = self._source(p, step, between, part)
+                found[step.source] = self._source(p, step, lying, part)
                 if found[step.source].is_empty:
                     return None
                 continue
@@ -154,9 +154,9 @@ class Run:
         for; None where it is not read so."""
         r = ranged(step)
         table = p.sources[step.source].table
-        if r is None or r.via not in found or r.order not in self.plan.between.get(table, ()):
+        if r is None or r.via not in found or r.order not in self.plan.ranges.get(table, ()):
             return None
-        rows, own = found[r.via], p.alone(r.via)
+        rows, own = found[r.via], p.conditions_on(r.via)
 
         def looked(asking: Callable[[], Binding]) -> Looked | None:
             asked = keys.within(step, r, asking)
@@ -244,7 +244,7 @@ class Run:
         """The keys that the rows of the source already read ask for, or the constants."""
         if not step.keys:
             return NO_KEYS
-        own = p.alone(*step.via)
+        own = p.conditions_on(*step.via)
         rows = found[step.via[0]] if step.via else None
         asked = (id(rows), step.via, step.keys, own)
         return self.known.once(asked, rows, lambda: keys.keys_of(step, rows, own, self.indexed), lasts=True)

@@ -43,7 +43,7 @@ def within(step: Step, r: Ranged, rows: Callable[[], Binding]) -> Within | None:
         keys, asking = join.keys_of(binding, step.keys)
     except EvaluationError:
         return None
-    found = bands.between(join.edges(binding, r.band, asking), len(asking))
+    found = bands.limits(join.edges(binding, r.band, asking), len(asking))
     if found is None:
         return None
     low, high = found

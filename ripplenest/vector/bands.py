@@ -44,7 +44,7 @@ class Banded:
     def of(cls, table: pa.Table, columns: Columns, by: ByEdge) -> "Banded":
         """The rows of ``table`` by ``columns``, for bands whose columns are ``by``."""
         upper, lower = by
-        hashes = hashes_of(table, columns) if columns else np.zeros(table.num_rows, np.uint64)
+        hashes = hashes_of(table, columns)
         own = _prefixes(table, lower, UP) if upper is None else _prefixes(table, upper, By(0))
         order = argsort_by(hashes, own)
         hashes, own = hashes[order], own[order]
@@ -54,13 +54,13 @@ class Banded:
         begin = np.cumsum(changes([hashes])) * len(known)
         return cls(hashes, order, own, known, np.maximum.accumulate(begin + ranks) - begin)
 
-    def spans(self, hashes: U64, edges: Edges, by: ByEdge) -> tuple[Places, Places]:
+    def spans(self, hashes: U64, edges: Edges) -> tuple[Places, Places]:
         """By combination, which asks for a key of this hash, the first entry that it looks at, and how many."""
         first, many = Sorted((self.hashes, self.places)).spans(hashes)
         end = first + many
         upper, lower = edges
         if lower is not None:
-            first = self._reached(first, end, lower, is_other=upper is not None and by[0] != by[1])
+            first = self._reached(first, end, lower)
         if upper is not None:
             end = np.where(_says(upper), self._passed(first, end, upper), end)
         nothing = np.logical_or.reduce([_is_null(c) for c in edges if c is not None])
@@ -70,18 +70,17 @@ class Banded:
         """The first entries beyond an upper edge."""
         return searched_within(self.prefixes, first, end, prefixes(edge.values, By(0)).clip(max=MOST) + NEXT)
 
-    def _reached(self, first: Places, end: Places, edge: Column, is_other: bool) -> Places:
+    def _reached(self, first: Places, end: Places, edge: Column) -> Places:
         """The first entries at a lower edge: of the column that orders them, or from which on some row reaches it."""
         wanted = prefixes(edge.values, UP)
-        if is_other:
-            assert self.known is not None and self.reach is not None
+        if self.known is not None and self.reach is not None:
             found = searched_within(self.reach, first, end, np.searchsorted(self.known, wanted))
         else:
             found = searched_within(self.prefixes, first, end, wanted)
         return np.where(_says(edge), found, first)
 
 
-def between(edges: Edges, many: int) -> tuple[U64, U64] | None:
+def limits(edges: Edges, many: int) -> tuple[U64, U64] | None:
     """The least and the greatest prefix that each of so many combinations looks at, as stored indexes have them, below
     LEAST or above MOST where an edge is NULL; None where one has no value."""
     upper, lower = edges

@@ -75,7 +75,7 @@ def _spans(binding: Binding, step: Step, rows: Input) -> Spans:
         index = rows.index(step.columns)
         return Spans(asking, index[1], *Sorted(index).spans(hashes))
     banded = rows.banded(step.columns, band.columns)
-    return Spans(asking, banded.places, *banded.spans(hashes, edges(binding, band, asking), band.columns))
+    return Spans(asking, banded.places, *banded.spans(hashes, edges(binding, band, asking)))
 
 
 def edges(binding: Binding, band: Band, asking: Places) -> Edges:

@@ -74,7 +74,6 @@ class Memory:
         found = read_first([], Asked.of(asked, rows.types), plus)
         return First(found.rows, len(rows))
 
-
     def within(self, table: str, asked: Within) -> Rows | None:
         """As a store has it, in whatever order."""
         rows = self.tables[table].consolidated()

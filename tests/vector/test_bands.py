@@ -166,7 +166,7 @@ def test_who_has_no_edge_looks_at_all() -> None:
     values, failed = pa.array([None, None, 2], pa.int64()), Failed(np.array([False, True, False]), "why")
     for by, wanted in (((0, None), [0, 5, 3]), ((None, 0), [0, 5, 3])):
         edges = tuple(None if column is None else Column(values, failed) for column in by)
-        _, many = bands.Banded.of(rows, (), by).spans(hash_columns([], 3), edges, by)
+        _, many = bands.Banded.of(rows, (), by).spans(hash_columns([], 3), edges)
         assert many.tolist() == wanted
 
 
