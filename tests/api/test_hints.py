@@ -171,3 +171,18 @@ def test_a_view_is_walked_through_and_loaded_as_rows_are(db: Any) -> None:
     with db.batch() as b:
         b.delete("C", db.relation("D"))
     assert [*view] == [] and view
+
+
+@rn.record
+class Ticket:
+    k: int
+    state: str | None = "new"
+
+
+def test_a_default_is_for_the_class(folder):
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("T", Ticket, key="k")
+        batch(db, lambda b: b.insert("T", [Ticket(1)]))
+        with refused(db, errors.WrongColumns, "missing fields state"):
+            batch(db, lambda b: b.insert("T", [{"k": 2}]))
+        assert db.relation("T").rows() == [{"k": 1, "state": "new"}]

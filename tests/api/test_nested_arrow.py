@@ -259,6 +259,17 @@ with rn.open(sys.argv[1]) as db:
 """
 
 
+def beside_pandas(program: str, state: Path) -> str:
+    """What ``program`` prints about ``state`` where pandas is."""
+    path = os.pathsep.join(filter(None, (str(CONNECT), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-P", "-c", program, str(state)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    if "No module named 'pandas'" in done.stderr:
+        pytest.skip("pandas is not installed")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.long
 def test_integers_of_pandas_are_what_they_are(tmp_path: Path) -> None:
     """Beyond 53 bits, beside NULL, at every depth; and what was read can be written."""
@@ -266,12 +277,35 @@ def test_integers_of_pandas_are_what_they_are(tmp_path: Path) -> None:
     with rn.open(tmp_path / "state", engine="local") as db:
         db.relation("R", Counted, key="k")
         db.load("R", [Counted(big, 1, 1, [Inner(big), Inner(None)]), Counted(None, None, 2, [])])
-    path = os.pathsep.join(filter(None, (str(CONNECT), os.environ.get("PYTHONPATH"))))
-    program = [sys.executable, "-P", "-c", PANDAS, str(tmp_path / "state")]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
-    if "No module named 'pandas'" in done.stderr:
-        pytest.skip("pandas is not installed")
-    assert done.returncode == 0, done.stderr
-    types, written, values = done.stdout.splitlines()
+    types, written, values = beside_pandas(PANDAS, tmp_path / "state").splitlines()
     assert types == "{'n': 'Int64', 'small': 'Int32', 'k': 'int64', 'inside': 'object'}"
     assert written == "{}" and values == f"{big} {big}"
+
+
+@rn.record
+class Measured:
+    k: int
+    x: float | None
+
+
+NAN = """
+import sys
+import pandas
+import ripplenest as rn
+
+with rn.open(sys.argv[1]) as db, db.batch() as b:
+    b.insert("R", pandas.DataFrame({"k": [1, 2], "x": [float("nan"), 1.5]}))
+"""
+
+
+@pytest.mark.long
+def test_nan_of_pandas_is_null(tmp_path: Path) -> None:
+    """As pandas means it; that of a dict is the double that is not a number."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("R", Measured, key="k")
+        db.load("R", [{"k": 3, "x": float("nan")}])
+    assert beside_pandas(NAN, tmp_path / "state") == ""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("R", Measured, key="k")
+        rows = db.relation("R").rows()
+        assert repr(sorted((row["k"], row["x"]) for row in rows)) == "[(1, None), (2, 1.5), (3, nan)]"
