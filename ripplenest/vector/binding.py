@@ -81,8 +81,10 @@ class Binding:
 
     @classmethod
     def of(cls, source: int, rows: Input) -> "Binding":
-        """Each row of one source."""
-        return cls(rows.weights, {source: (rows, np.arange(len(rows)))})
+        """Each row of one source, whose columns are there already."""
+        found = cls(rows.weights, {source: (rows, np.arange(len(rows)))})
+        found._columns = {(source, i): column for i, column in enumerate(rows.columns)}
+        return found
 
     @classmethod
     def of_columns(cls, source: int, columns: Sequence[pa.Array], rows: int) -> "Binding":
