@@ -15,11 +15,12 @@ TYPES = (np.uint64, np.int64, np.uint32)
 Numbers = npt.NDArray[np.uint64]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def large():
+@pytest.fixture(autouse=True, scope="module", params=[0, 1 << 17], ids=["by value", "by radix"])
+def large(request):
     """What is done to many is done to few."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorts, "FEW", 0)
+        patch.setattr(sorts, "MANY", request.param)
         yield
 
 
