@@ -7,6 +7,7 @@ from struct import pack
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.behind import over_edges
 from support.edges import EDGES, signatures
 
 from ripplenest.data.rows import arrow_type
@@ -46,16 +47,9 @@ def columns(rows, types):
     return [Column(pa.array([row[i] for row in rows], arrow_type(t))) for i, t in enumerate(types)]
 
 
-def over_edges(rows, types):
+def columns_over_edges(rows, types):
     """The same columns, with edge values behind NULL."""
-    return [Column(_over_edges([row[i] for row in rows], t)) for i, t in enumerate(types)]
-
-
-def _over_edges(known, t):
-    edges = cycle(EDGES[t])
-    full = pa.array([next(edges) if v is None else v for v in known], arrow_type(t))
-    valid = pa.array([v is not None for v in known]).buffers()[1]
-    return pa.Array.from_buffers(full.type, len(full), [valid, *full.buffers()[1:]])
+    return [Column(over_edges([row[i] for row in rows], t)) for i, t in enumerate(types)]
 
 
 def differing(fn, types, rows, columns=columns):
@@ -98,7 +92,7 @@ def test_no_kernel_reads_what_stands_behind_null():
     for fn in SCALARS:
         for types in signatures(fn):
             rows = [row for row in product(*([*[None] * 3, *EDGES[t][:6]] for t in types)) if None in row]
-            wrong += differing(fn, types, rows[:: len(rows) // SOME + 1], over_edges)[0]
+            wrong += differing(fn, types, rows[:: len(rows) // SOME + 1], columns_over_edges)[0]
     assert not wrong, "\n".join(map(str, wrong[:20]))
 
 
