@@ -1,4 +1,4 @@
-"""Law: NULL is one value, whatever stands behind it: in hashes, in digests of rows, in their order, and where they meet."""
+"""Law: NULL is one value, whatever stands behind it: in hashes, digests of rows, orders and groups."""
 
 from itertools import product
 

@@ -114,7 +114,7 @@ def changes(c: Choices, m: Made) -> list[Counter[Row]]:
 
 @law(examples=many(150, 2000))
 def test_a_history_folds_to_what_it_means(c: Choices) -> None:
-    """Law (fold_any_order): whatever came and went, the rows are those of what is there; by rows and by columns, whatever
+    """Law (fold_any_order): whatever came and went, the rows are those of what is there; by rows, and by columns whatever
     stands behind their NULLs."""
     m = made(c)
     held: Counter[Row] = Counter()

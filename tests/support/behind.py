@@ -5,10 +5,10 @@ from decimal import Decimal
 from itertools import cycle
 
 import pyarrow as pa
-from support.edges import EDGES
 
 from ripplenest.data.rows import Rows, arrow_type
 from ripplenest.nrc.types import Base
+from support.edges import EDGES
 
 
 def over_edges(known: Sequence[object], t: Base) -> pa.Array:

@@ -1,7 +1,7 @@
 """Every scalar function over columns: row by row the reference's value, or failed where the reference raises."""
 
 from datetime import datetime
-from itertools import cycle, product
+from itertools import product
 from struct import pack
 
 import numpy as np
