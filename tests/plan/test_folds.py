@@ -114,8 +114,8 @@ def changes(c: Choices, m: Made) -> list[Counter[Row]]:
 
 @law(examples=many(150, 2000))
 def test_a_history_folds_to_what_it_means(c: Choices) -> None:
-    """Law (fold_any_order): whatever came and went, the rows are those of what is there; by rows, and by columns whatever
-    stands behind their NULLs."""
+    """Law (fold_any_order): whatever came and went, the rows are those of what is there; by rows and by columns, whose
+    NULLs may have anything behind them."""
     m = made(c)
     held: Counter[Row] = Counter()
     stored = Rows.empty(m.planned.types)
