@@ -10,7 +10,8 @@ from functools import lru_cache
 from attrs import frozen
 
 from ripplenest.data.order import By, Ordering
-from ripplenest.plan.product import Band, Step, sources_of
+from ripplenest.nrc.bands import SWAPPED
+from ripplenest.plan.product import Band, Col, Edge, Op, Product, Scalar, Step, cols, sources_of
 
 Unique = Mapping[str, frozenset[int]]  # by table, the columns by which a row is the only one
 
@@ -33,6 +34,32 @@ def ranged(step: Step) -> Ranged | None:
     upper, lower = (e if e is not None and e.column == first.column else None for e in step.band.both)
     order = Ordering(step.columns, (By(first.column),))
     return Ranged(order, Band(upper, lower), min(sources_of(first.scalar)))
+
+
+@lru_cache(maxsize=1 << 14)
+def told_by(p: Product, step: Step, r: Ranged) -> tuple[Col, ...] | None:
+    """By which columns ``p`` knows the rows of the source that asks for ``step``, besides where the band lies: rows
+    that agree in them go with the same rows of ``step`` that are inside of the bands of both, as often as their
+    weights say. None where an edge is not of this source alone."""
+    if any(sources_of(e.scalar) != {r.via} for e in r.band.edges):
+        return None
+    others = [c for c in p.conditions if not _is_of(c, step.source, r.band)]
+    found = {c for s in (*p.head, *p.times, *others) for c in cols(s) if c.source == r.via}
+    return tuple(sorted(found, key=lambda c: c.column))  # what keys equate are conditions, too
+
+
+def _is_of(condition: Scalar, source: int, band: Band) -> bool:
+    """Whether a condition says no more than an edge of ``band``."""
+    match condition:
+        case Op(fn, (a, b)) if fn in SWAPPED:
+            return _bounds(a, b, fn, source, band) or _bounds(b, a, SWAPPED[fn], source, band)
+        case _:
+            return False
+
+
+def _bounds(column: Scalar, edge: Scalar, fn: str, source: int, band: Band) -> bool:
+    own = band.upper if fn in ("lt", "le") else band.lower
+    return isinstance(column, Col) and column.source == source and own == Edge(column.column, edge)
 
 
 def is_one(table: str, step: Step, unique: Unique) -> bool:

@@ -20,8 +20,8 @@ from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Product, Source, Step
-from ripplenest.plan.ranges import ranged
+from ripplenest.plan.product import Col, Product, Source, Step
+from ripplenest.plan.ranges import ranged, told_by
 from ripplenest.run import answers, keys
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
@@ -151,15 +151,15 @@ class Run:
         self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows], mixed: Set[int]
     ) -> Looked | None:
         """What is read between values of a source that was read before, of those of its rows that this product asked
-        for; None where it is not read so."""
+        for, and of these what does not come to nothing; None where it is not read so."""
         r = ranged(step)
         table = p.sources[step.source].table
         if r is None or r.via not in found or r.order not in self.plan.ranges.get(table, ()):
             return None
         rows, own = found[r.via], p.conditions_on(r.via)
 
-        def looked(asking: Callable[[], Binding]) -> Looked | None:
-            asked = keys.within(step, r, asking)
+        def looked(asking: Callable[[], Binding], known: tuple[Col, ...] | None = None) -> Looked | None:
+            asked = keys.within(step, r, asking, known)
             return None if asked is None else self.probes.within(table, asked)
 
         def alone() -> Binding:
@@ -171,7 +171,9 @@ class Run:
 
         if r.via in mixed:
             return looked(joined)
-        return self.known.once(("within", table, id(rows), r, step.keys, own), rows, lambda: looked(alone), lasts=True)
+        known = told_by(p, step, r)
+        asked = ("within", table, id(rows), r, step.keys, own, known)
+        return self.known.once(asked, rows, lambda: looked(alone, known), lasts=True)
 
     def _own(self, p: Product, read: Sequence[Step], source: int, found: Mapping[int, Rows]) -> Binding | None:
         """The rows of a source that go with what it was looked up by; None where that is not known, or they are many.

@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from ripplenest.data.order import LEAST, MOST, Within
+from ripplenest.data.index import Places
+from ripplenest.data.order import LEAST, MOST, Within, key_numbers
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.access import MOST_KEYS
 from ripplenest.nrc.errors import EvaluationError
@@ -23,6 +24,7 @@ from ripplenest.run.sizes import are_few
 from ripplenest.vector import bands, join
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.combinations import Combinations
+from ripplenest.vector.covers import remaining
 
 Inputs = Callable[[Rows], Input]  # rows as they are looked up
 Asked = Rows | Literal["no value", "too many"]
@@ -36,8 +38,11 @@ def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar], inputs: Inputs
         return "no value"
 
 
-def within(step: Step, r: Ranged, rows: Callable[[], Binding]) -> Within | None:
-    """Between which values ``rows`` of one source ask; None where a key or an edge has no value."""
+def within(
+    step: Step, r: Ranged, rows: Callable[[], Binding], told_by: Sequence[Scalar] | None = None
+) -> Within | None:
+    """Between which values ``rows`` of one source ask, but for what comes to nothing, of rows that are known by the
+    columns ``told_by``; None where a key or an edge has no value."""
     try:
         binding = rows()
         keys, asking = join.keys_of(binding, step.keys)
@@ -48,9 +53,22 @@ def within(step: Step, r: Ranged, rows: Callable[[], Binding]) -> Within | None:
         return None
     low, high = found
     kept = np.flatnonzero((low >= LEAST) & (high <= MOST) & (low <= high))
+    low, high = low[kept], high[kept]
+    if told_by is not None:
+        own = asking[kept]
+        which, low, high = remaining(_groups(binding, told_by, own), low, high, binding.weights[own])
+        kept = kept[which]
     each = pa.repeat(pa.scalar(1, pa.int64()), len(kept))
     asked = Rows.of_columns(_types(step), [k.take(pa.array(kept)) for k in keys], each)
-    return Within(r.order, asked, low[kept], high[kept])
+    return Within(r.order, asked, low, high)
+
+
+def _groups(binding: Binding, told_by: Sequence[Scalar], rows: Places) -> Places:
+    """A number for each of these combinations, the same for those that agree."""
+    columns = [binding.value(s).values.take(pa.array(rows)) for s in told_by]
+    if not columns:
+        return np.zeros(len(rows), np.int64)
+    return key_numbers(pa.Table.from_arrays(columns, [f"k{i}" for i in range(len(columns))]), range(len(columns)))
 
 
 def joined(

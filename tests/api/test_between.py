@@ -18,6 +18,8 @@ from ripplenest import Bag, Database, errors
 from ripplenest.data.order import By, Ordering
 from ripplenest.nrc.reserved import is_shared
 from ripplenest.plan.planned import Plan
+from ripplenest.run import keys
+from ripplenest.vector.covers import remaining
 
 
 @rn.record
@@ -87,7 +89,40 @@ def by_key(S: Bag[Session], E: Bag[Event]):
     return [{"s": s.id, "e": e.ts} for s in S for e in E if e.id == s.id and s.start <= e.ts < s.end]
 
 
-VIEWS = (of_users, of_all, later, inside, of_sums, by_key)
+@rn.view
+def shown(S: Bag[Session], E: Bag[Event]):
+    """What is shown of a session is not its edges alone."""
+    return [{"end": s.end, "e": e.id} for s in S for e in E if s.start <= e.ts <= s.end]
+
+
+@rn.view
+def twice(S: Bag[Session], E: Bag[Event]):
+    """An edge that says something else, too."""
+    return [{"s": s.user, "e": e.id} for s in S for e in E if s.start <= e.ts < s.end and e.id < s.start]
+
+
+@rn.view
+def in_window(S: Bag[Session], E: Bag[Event]):
+    """Groups of what lies in windows."""
+    fit = [e for s in S for e in E if s.start <= e.ts < s.end]
+    return [{"user": user, "n": len(some)} for user, some in rn.group_by(fit, lambda e: e.user)]
+
+
+@rn.view
+def keyed(S: Bag[Session], E: Bag[Event]):
+    """Known by its user, too, which is not shown."""
+    return [e.id for s in S for e in E if e.user == s.user and s.start <= e.ts < s.end]
+
+
+@rn.view
+def counted(S: Bag[Session], E: Bag[Event]):
+    """Beside what a total is asked for by."""
+    return [
+        {"e": e.id, "n": sum(1 for f in E if f.user == s.user)} for s in S for e in E if s.start <= e.ts < s.end
+    ]
+
+
+VIEWS = (of_users, of_all, later, inside, of_sums, by_key, shown, twice, in_window, keyed, counted)
 
 
 def opened(folder: Path | str, views: Sequence[rn.View] = VIEWS) -> Database:
@@ -117,6 +152,20 @@ def some(c: Choices, made: Callable[[Choices, int], dict[str, Any]]) -> list[dic
     return [made(c, key) for key in range(8) if c.one_in(3)]
 
 
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What of intervals came to nothing is counted."""
+
+    def counted(groups: Any, low: Any, high: Any, weights: Any) -> Any:
+        found = remaining(groups, low, high, weights)
+        wide, left = ((b - a).astype(float).sum() for a, b in ((low, high), found[1:]))
+        COUNTS["less" if left < wide / 2 else "as much"] += 1
+        return found
+
+    monkeypatch.setattr(keys, "remaining", counted)
+
+
+@pytest.mark.usefixtures("counting")
 @law(examples=many(5, 300))
 def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
     with TemporaryDirectory(dir=MEMORY) as folder, opened(folder) as db:
@@ -128,12 +177,13 @@ def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
                     if c.one_in(3):
                         b.discard_key(name, [{("user" if name == "U" else "id"): c.number(8)}])
             recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "SEU"})
-            COUNTS["rows"] += all(len(db.view(view.name).rows()) for view in VIEWS)
+            COUNTS.update(view.name for view in VIEWS if len(db.view(view.name).rows()))
         assert db.verify().ok
 
 
 def test_enough_was_met() -> None:
-    assert COUNTS["rows"] > many(1, 100), COUNTS
+    assert min(COUNTS[view.name] for view in VIEWS) > many(1, 100), COUNTS
+    assert COUNTS["less"] > many(3, 200) < COUNTS["as much"], COUNTS
 
 
 BUSY, EVENTS = 50, 20_000
@@ -178,6 +228,41 @@ def test_a_batch_reads_what_lies_between(busy: Database) -> None:
         b.insert("S", [{**new(BUSY + 1, float(EVENTS)), "start": None}, {**new(BUSY + 2, 0.0), "end": None}])
     assert b.report.rows_read < 10
     assert busy.verify().ok
+
+
+MOVES = ((2000, 9000, "new"), (2000, 9010, "end"), (1990, 9010, "start"), (1995, 9010, "start"))
+
+
+@pytest.mark.parametrize(
+    "view, anew", [(of_all, ""), (twice, "start"), (in_window, ""), (shown, "end"), (of_users, "both"), (counted, "")]
+)
+def test_an_edge_that_moves_reads_what_lies_between_the_old_one_and_the_new(
+    tmp_path: Path, view: rn.View, anew: str
+) -> None:
+    """What is inside before and after comes to nothing, and nobody reads it. Where the edge is shown, or is what an
+    inner bag is asked for by, all of it changes."""
+    with opened(tmp_path / "s", (view,)) as db:
+        load(db)
+        for start, end, moved in MOVES:
+            with db.batch() as b:
+                b.upsert("S", [{"id": BUSY, "user": 1, "start": float(start), "end": float(end)}])
+            assert b.report.rows_read > 7000 if moved in ("new", anew) or anew == "both" else b.report.rows_read < 60
+        assert db.verify().ok
+
+
+KNOWN = (in_window, keyed, shown, twice, counted)
+
+
+@pytest.mark.parametrize("views", [KNOWN, KNOWN[::-1]], ids=["forth", "back"])
+def test_who_asks_alike_but_knows_rows_otherwise_reads_others(tmp_path: Path, views: tuple[rn.View, ...]) -> None:
+    """The same change between the same edges: what one view may leave out another one needs."""
+    with opened(tmp_path / "s", views) as db:
+        with db.batch() as b:
+            b.insert("E", [{"id": i, "user": i % 3 // 2, "ts": float(i)} for i in range(300)])
+        for user, start, end in ((0, 20, 200), (0, 20, 210), (0, 10, 210), (1, 10, 210), (1, 30, 205), (0, 30, 205)):
+            with db.batch() as b:
+                b.upsert("S", [{"id": 1, "user": user, "start": float(start), "end": float(end)}])
+            recomputed(db, {view.name: view for view in views}, {name: db.relation(name).rows() for name in "SE"})
 
 
 def test_a_state_of_before_reads_so_when_its_views_are_replaced(
