@@ -4,9 +4,8 @@ Numpy sorts 64-bit numbers by value with vector instructions; its stable sorts, 
 So a number is cut to the bits that there is room for, and its place is packed behind it: sorted by value, these are the
 places in order. Neighbours that agree in what was left of them, and differ, are sorted again.
 
-Those instructions are slow on some processors (numpy/x86-simd-sort, issue 6), and what numpy sorts by radix, numbers of
-16 bits, has the places of some ten thousand in half the time or less there, and in about the same elsewhere. It loses
-where they do not fit the processor's cache.
+Those instructions are slow on some processors (numpy/x86-simd-sort, issue 6). What numpy sorts by radix, numbers of 16
+bits, does without: of some ten thousand it is taken everywhere, of very many, which do not fit a cache, nowhere.
 """
 
 from typing import Literal
@@ -19,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.unsignedinteger] | Ints
 
 FEW = 1 << 11  # below, numpy's own is as fast
-MANY = 1 << 17  # beyond, what is sorted by radix does not fit the cache
+MANY = 1 << 17  # beyond, nothing is sorted by radix
 DIGIT, DIGITS = 16, 4  # bits of a number that are sorted by radix at once, and how many of these it has
 WIDTH = 64
 LEAST = 8  # bits of a number that tell enough of them apart

@@ -49,17 +49,13 @@ def told_by(p: Product, step: Step, r: Ranged) -> tuple[Col, ...] | None:
 
 
 def _is_of(condition: Scalar, source: int, band: Band) -> bool:
-    """Whether a condition says no more than an edge of ``band``."""
+    """Whether ``condition`` compares what an edge of ``band`` does: it is true of all that is inside, or of none."""
     match condition:
         case Op(fn, (a, b)) if fn in SWAPPED:
-            return _bounds(a, b, fn, source, band) or _bounds(b, a, SWAPPED[fn], source, band)
+            sides = ((x, y) for x, y in ((a, b), (b, a)) if isinstance(x, Col) and x.source == source)
+            return any(Edge(x.column, y) in band.edges for x, y in sides)
         case _:
             return False
-
-
-def _bounds(column: Scalar, edge: Scalar, fn: str, source: int, band: Band) -> bool:
-    own = band.upper if fn in ("lt", "le") else band.lower
-    return isinstance(column, Col) and column.source == source and own == Edge(column.column, edge)
 
 
 def is_one(table: str, step: Step, unique: Unique) -> bool:

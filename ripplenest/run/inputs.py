@@ -158,8 +158,8 @@ class Run:
             return None
         rows, own = found[r.via], p.conditions_on(r.via)
 
-        def looked(asking: Callable[[], Binding], known: tuple[Col, ...] | None = None) -> Looked | None:
-            asked = keys.within(step, r, asking, known)
+        def looked(asking: Callable[[], Binding], told: tuple[Col, ...] | None = None) -> Looked | None:
+            asked = keys.within(step, r, asking, told)
             return None if asked is None else self.probes.within(table, asked)
 
         def alone() -> Binding:
@@ -171,9 +171,9 @@ class Run:
 
         if r.via in mixed:
             return looked(joined)
-        known = told_by(p, step, r)
-        asked = ("within", table, id(rows), r, step.keys, own, known)
-        return self.known.once(asked, rows, lambda: looked(alone, known), lasts=True)
+        told = told_by(p, step, r)
+        asked = ("within", table, id(rows), r, step.keys, own, told)
+        return self.known.once(asked, rows, lambda: looked(alone, told), lasts=True)
 
     def _own(self, p: Product, read: Sequence[Step], source: int, found: Mapping[int, Rows]) -> Binding | None:
         """The rows of a source that go with what it was looked up by; None where that is not known, or they are many.

@@ -6,6 +6,7 @@ them than the joiner makes of the same rows. NULL asks only where NULL equals NU
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -56,7 +57,7 @@ def within(
     low, high = low[kept], high[kept]
     if told_by is not None:
         own = asking[kept]
-        which, low, high = remaining(_groups(binding, told_by, own), low, high, binding.weights[own])
+        which, low, high = remaining(partial(_groups, binding, told_by, own), low, high, binding.weights[own])
         kept = kept[which]
     each = pa.repeat(pa.scalar(1, pa.int64()), len(kept))
     asked = Rows.of_columns(_types(step), [k.take(pa.array(kept)) for k in keys], each)

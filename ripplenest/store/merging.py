@@ -4,8 +4,7 @@ The tier of a segment is its number of rows on a logarithmic scale; when FANOUT 
 the youngest of them become one, with what came in between and since. Tier 0 is everything below TIER_ROWS: rewriting so
 few rows costs less than probing more segments. So a table of n rows has at most
 (FANOUT - 1) · (2 + log₈(n / TIER_ROWS)) live segments however many batches made it, and a changed row is rewritten at
-most TIER_ROWS / (FANOUT - 1) times in tier 0 and once per tier above, and once more if smaller batches came before and
-after a large one.
+most TIER_ROWS / (FANOUT - 1) times in tier 0 and once per tier above: with others of the tier, or between them.
 
 For full tiers a batch merges at most BUDGET rows, so that no batch pays for the whole table; what is left waits for
 ``compact``, but not for ever: a tier of twice FANOUT segments is merged by the batch that makes it so.

@@ -6,6 +6,8 @@ lies between the two edges that comes to nothing, if the product knows the row b
 and their ends, at which prefixes do not say whether a row is inside.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ripplenest.data.hashing import U64
@@ -14,21 +16,22 @@ from ripplenest.data.index import Places
 MOST = float(1 << 62)  # what weights may come to
 
 
-def remaining(groups: Places, low: U64, high: U64, weights: Places) -> tuple[Places, U64, U64]:
+def remaining(groups: Callable[[], Places], low: U64, high: U64, weights: Places) -> tuple[Places, U64, U64]:
     """Of intervals low ≤ x ≤ high, each as often as its weight says, those to be read: by number an interval of the
-    same group, and from where to where.
+    same group, and from where to where. Which group each is of is asked if some can cancel.
 
     Law: what is outside of them is inside of intervals of its group that come to nothing, and is no end of one.
     """
     every = np.arange(len(low)), low, high
     if not len(low) or (weights > 0).all() or (weights < 0).all() or np.abs(weights.astype(np.float64)).sum() >= MOST:
         return every
-    at, group = np.concatenate([low, high]), np.concatenate([groups, groups])
+    at, group = np.concatenate([low, high]), np.tile(groups(), 2)
     order = np.lexsort((at, group))
     at, group = at[order], group[order]
     covered = np.cumsum(np.concatenate([weights, -weights])[order])  # of a group it ends with 0
     last = np.flatnonzero(np.append((at[1:] != at[:-1]) | (group[1:] != group[:-1]), True))
     goes_on = covered[last] != 0
-    end = np.where(goes_on, np.append(at[last][1:], np.uint64(0)), at[last])
+    begin = at[last]
+    end = np.where(goes_on, np.append(begin[1:], np.uint64(0)), begin)
     kept = goes_on | ~np.concatenate([[False], goes_on[:-1]])  # else it is the end of the piece before
-    return (order[last] % len(low))[kept], at[last][kept], end[kept]
+    return (order[last] % len(low))[kept], begin[kept], end[kept]

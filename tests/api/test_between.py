@@ -122,7 +122,13 @@ def counted(S: Bag[Session], E: Bag[Event]):
     ]
 
 
-VIEWS = (of_users, of_all, later, inside, of_sums, by_key, shown, twice, in_window, keyed, counted)
+@rn.view
+def beyond(S: Bag[Session], E: Bag[Event]):
+    """From one end on, of rows that are known by nothing else."""
+    return [e.id for s in S for e in E if s.start <= e.ts]
+
+
+VIEWS = (of_users, of_all, later, inside, of_sums, by_key, shown, twice, in_window, keyed, counted, beyond)
 
 
 def opened(folder: Path | str, views: Sequence[rn.View] = VIEWS) -> Database:
@@ -156,13 +162,13 @@ def some(c: Choices, made: Callable[[Choices, int], dict[str, Any]]) -> list[dic
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """What of intervals came to nothing is counted."""
 
-    def counted(groups: Any, low: Any, high: Any, weights: Any) -> Any:
+    def watched(groups: Any, low: Any, high: Any, weights: Any) -> Any:
         found = remaining(groups, low, high, weights)
         wide, left = ((b - a).astype(float).sum() for a, b in ((low, high), found[1:]))
         COUNTS["less" if left < wide / 2 else "as much"] += 1
         return found
 
-    monkeypatch.setattr(keys, "remaining", counted)
+    monkeypatch.setattr(keys, "remaining", watched)
 
 
 @pytest.mark.usefixtures("counting")
@@ -233,9 +239,10 @@ def test_a_batch_reads_what_lies_between(busy: Database) -> None:
 MOVES = ((2000, 9000, "new"), (2000, 9010, "end"), (1990, 9010, "start"), (1995, 9010, "start"))
 
 
-@pytest.mark.parametrize(
-    "view, anew", [(of_all, ""), (twice, "start"), (in_window, ""), (shown, "end"), (of_users, "both"), (counted, "")]
-)
+ANEW = {of_all: "", in_window: "", counted: "", beyond: "", twice: "start", shown: "end", later: "end"}
+
+
+@pytest.mark.parametrize("view, anew", [*ANEW.items(), (of_users, "both")])
 def test_an_edge_that_moves_reads_what_lies_between_the_old_one_and_the_new(
     tmp_path: Path, view: rn.View, anew: str
 ) -> None:
@@ -250,7 +257,7 @@ def test_an_edge_that_moves_reads_what_lies_between_the_old_one_and_the_new(
         assert db.verify().ok
 
 
-KNOWN = (in_window, keyed, shown, twice, counted)
+KNOWN = (in_window, keyed, shown, twice, counted, beyond)
 
 
 @pytest.mark.parametrize("views", [KNOWN, KNOWN[::-1]], ids=["forth", "back"])

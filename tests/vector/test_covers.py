@@ -28,7 +28,7 @@ def test_what_is_not_read_comes_to_nothing(made: list[tuple[int, int, int, int]]
     """Law: of a point outside of what remains the weights of the intervals that it is inside of come to 0, and it is
     the end of none. A stretch that comes to nothing is not read."""
     group, low, high, weight = (np.array([i[n] for i in made], np.int64) for n in range(4))
-    numbers, first, last = remaining(group, low.astype(np.uint64), high.astype(np.uint64), weight)
+    numbers, first, last = remaining(lambda: group, low.astype(np.uint64), high.astype(np.uint64), weight)
     left = [(group[n], a, b) for n, a, b in zip(numbers.tolist(), first.tolist(), last.tolist(), strict=True)]
     signed = len({w > 0 for *_, w in made}) > 1
     for g in range(3):
@@ -48,7 +48,7 @@ def test_some_came_to_nothing() -> None:
 def test_weights_without_end_are_left_as_they_are() -> None:
     """Their sum could be 0 where it is not."""
     low, high = np.array([[1, 1, 1], [9, 9, 9]], np.uint64)
-    found = remaining(np.zeros(3, np.int64), low, high, np.array([2**62, 2**62, -(2**62)]))
+    found = remaining(lambda: np.zeros(3, np.int64), low, high, np.array([2**62, 2**62, -(2**62)]))
     assert [own.tolist() for own in found] == [[0, 1, 2], [1, 1, 1], [9, 9, 9]]
 
 
