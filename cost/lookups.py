@@ -2,9 +2,10 @@
 
 A column is looked up by an equality with a value of its own type that one table read before it has, or between two such
 values. Everything else is a condition on rows that are already read. What is found without a value of the change, by
-reading the table whole, or from one value on, or by constants, grows with the table. It is worth its price only when
-each row of it is part of the result: when no condition at all is left that could drop one, ``≠`` and ``is not null`` no
-less than others, no other table is joined to it, and what is made of it is not kept for labels that nobody holds.
+reading the table whole, or from one value on, or by constants that are no key, grows with the table. It is worth its
+price only when each row of it is part of the result: when no condition at all is left that could drop one, ``≠`` and
+``is not null`` no less than others, no other table is joined to it, and what is made of it is not kept for labels that
+nobody holds.
 """
 
 from collections import deque
@@ -34,6 +35,7 @@ class Called:
     """What messages call the tables that a view does not name: a domain ↦ the inner bag whose labels it holds, or in
     ``asked`` the group that is asked for them, an auxiliary map ↦ what it is made of, a group ↦ what it answers.
     ``ones``: the groups that are one value for all rows. ``variables``: the names that the query itself has, in order.
+    ``unique``: by stored part, the columns by which a row is the only one.
     """
 
     bags: Mapping[str, str] = field(factory=dict)
@@ -42,6 +44,12 @@ class Called:
     groups: Mapping[str, str] = field(factory=dict)
     ones: frozenset[str] = frozenset()
     variables: tuple[str, ...] = ()
+    unique: Mapping[str, frozenset[str]] = field(factory=dict)
+
+    def grows(self, r: Read) -> bool:
+        """Whether more is read there when its table grows: constants that are the key of a row find this one."""
+        key = self.unique.get(r.rel.name)
+        return r.grows and not (key and key <= {e.column for e in r.keys})
 
     def place(self, rel: Rel) -> str | None:
         """What a row of a domain stands for; None of another table."""
@@ -79,12 +87,12 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
     """
     order = j.reads()
     for r in order:
-        if r.grows:
+        if called.grows(r):
             words = _Words(j, called, _region(order, r), r)
             found_by = {e.condition for e in r.keys}
             lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
             changes = dict.fromkeys(words.happens(o.rel) for o in order if o.how == "change")
-            others = [o for o in order if o.grows and o.var not in words.region]
+            others = [o for o in order if called.grows(o) and o.var not in words.region]
             obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
 
@@ -107,7 +115,7 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
     changes = [r.rel for r in order if r.how == "change"]
     for r in order:
         dropping = [t for t in j.product.conditions if r.var in j.sources(t) and t not in looked_up]
-        known = r.rel.name in rows and r.how == "probe" and not r.grows
+        known = r.rel.name in rows and r.how == "probe" and not called.grows(r)
         if known and dropping and (found := ceil(found_by_a_key(j, r, rows))) > 1:
             words = _Words(j, called, frozenset((r.var,)), r)
             yield Fan(words.generator, words.fan(found, changes, dropping))

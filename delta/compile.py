@@ -27,6 +27,7 @@ from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import Comprehension, definitions, normal, term
 from ripplenest.nrc.positive import check_positive
+from ripplenest.nrc.rekey import rekeyed
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.sink import sink
 from ripplenest.nrc.syntax import (
@@ -113,7 +114,7 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
 
 def front(query: Query, options: Options) -> Front:
     """The stages before anything is derived."""
-    nested, row = _typed(query)
+    nested, row = _typed(query, options.keys)
     shredded, sites = _shredded(nested, query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
@@ -150,16 +151,23 @@ def completed(f: Front, made: Materialized) -> Stages:
     return Stages(f.typed, f.row, f.shredded, f.sites, program, made.choices)
 
 
-def _typed(query: Query) -> tuple[Expr, Type]:
+def _typed(query: Query, unique: Keys) -> tuple[Expr, Type]:
     """The simplified term and the row type of the view."""
     check_limits(query.body, f"view {query.name}")
     row = check(query.body).row
     check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
     check_names(query)
-    nested = simplify(sink(simplify(query.body)))
+    nested = simplify(rekeyed(sink(simplify(query.body)), _keys(query, unique)))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
+
+
+def _keys(query: Query, unique: Keys) -> dict[str, tuple[str, ...]]:
+    """The fields that are the key of a row where it is, by the unique columns of its part."""
+    flat = dict(query.relations)
+    inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
+    return {part: columns if part in flat else inner[part] for part, columns in unique}
 
 
 def _shredded(nested: Expr, keys: Keys) -> tuple[Shredded, tuple[DictLit, ...]]:

@@ -128,7 +128,8 @@ def _called(program: TriggerProgram) -> Called:
     answers = {name: cut.shown_as for name, cut in groups.items()}
     bags = {name: site for name, site in sites.items() if site not in answers}
     asked = {name: answers[site] for name, site in sites.items() if site in answers}
-    return Called(bags, asked, kept, answers, ones)
+    unique = {part: frozenset(columns) for part, columns in program.unique}
+    return Called(bags, asked, kept, answers, ones, unique=unique)
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:

@@ -1,0 +1,166 @@
+"""Inner bags read the row that they are of by its key.
+
+    for x in R union C[sng_ι(e)]  ⟶  for x in R union C[sng_ι(for y in R where y.k = x.k union e[y/x])]
+
+where k is the key of R and e tells which row x is (``keyed.py``): it equates x.k with columns that it reads, or reads
+an inner bag of x. If it reads more of x, with which it equates nothing, as a threshold or when a window begins, this
+would be part of the label, and a new one would move the bag, whole, to a new label. There is one such y, x itself, so
+both are the same bag; but the label is made of x.k alone, and of the bag change the rows that differ. It needs no
+domain, either. R may be the inner bag of a row. So it is with groups, and with the first rows in an order, whose
+places are labels, too.
+
+A row that constants alone tell stays outside: when it changes, no equality leads from it to what e reads, and rows
+would be read, and kept, for labels that nobody holds.
+
+Law: ⟦rekeyed e⟧ = ⟦e⟧ where no two rows of R have the same k; rows that had the same label still have the same.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from attrs import evolve
+
+from ripplenest.nrc.keyed import Around, Keys, Told
+from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.paths import root
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Expr,
+    Flatten,
+    For,
+    Group,
+    Neg,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Sng,
+    SngBag,
+    Term,
+    Top,
+    Var,
+)
+from ripplenest.nrc.walk import (
+    Names,
+    children,
+    free_lets,
+    free_vars,
+    nodes,
+    rebuild,
+    replace,
+    replace_elem,
+    unique_binders,
+)
+
+
+def rekeyed(e: Expr, keys: Keys) -> Expr:
+    """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
+    apart = unique_binders(e)
+    names = Names(frozenset(n.var for n in nodes(apart) if isinstance(n, For | Group | Top)))
+    found = _inside(apart, Around(keys), names)
+    return e if found is apart else unique_binders(found)
+
+
+def _inside(e: Expr, around: Around, names: Names) -> Expr:
+    match e:
+        case For(var, source, body):
+            inner, below = _inside(source, around, names), _inside(body, around.below(var, source), names)
+            return e if inner is source and below is body else For(var, inner, below)
+        case SngBag(site, body, order):
+            inner = _read(_inside(body, around, names), (), around, names)
+            return e if inner is body else SngBag(site, inner, order)
+        case Group() | Top():
+            of, beside = _inside(e.of, around, names), [c for c in children(e) if c is not e.of]
+            inner = _read(of, beside, around, names, _asks(e))
+            return e if inner is e.of else evolve(e, of=inner)
+        case _:
+            return rebuild(e, lambda c: _inside(c, around, names), lambda t: t, lambda d: d)
+
+
+def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: bool = False) -> Expr:
+    """``e`` with rows around it read by their keys, if that leaves nothing that it does not equate: not where what is
+    ``beside`` it in its group reads that."""
+    free = free_vars(e)
+    equated = _equated(e, free, asks)
+    loose = {path for path in _paths(e, free) if path not in equated}
+    told = around.told(equated) if loose and not free_lets(e) else {}
+    of = {x for path in loose if (x := root(path))}
+    if not of or not of <= told.keys() or any(path not in equated for t in beside for path in _paths(t, free)):
+        return e
+    wanted = _wanted(told, of, around)
+    env = {x: Var(names.fresh(x)) for x in wanted}
+    inner = replace(e, env)
+    for x in reversed(wanted):
+        for cond in reversed([*_equal(x, told, equated, env)]):
+            inner = For("_", Pred(cond), inner)
+        inner = For(env[x].name, replace(around.rows[x].source, env), inner)
+    return inner
+
+
+def _equal(x: str, told: Mapping[str, Told], outside: Collection[Elem], env: Mapping[str, Var]) -> Iterator[Elem]:
+    """What says which row is read for x, where it is: by values ``outside``, and of rows that are read before it; and
+    of such a row what x says of it. ``env`` are the rows that are read, in their order."""
+    wanted = [*env]
+    before = {y: env[y] for y in wanted[: wanted.index(x)]}
+    for f, t in told[x].key:
+        y = root(t)
+        if y in before or y == x or y not in env or t in outside:
+            yield Call("eq", (Proj(env[x], f), replace_elem(t, before)))
+    for y in before:
+        late = ((f, t) for f, t in told[y].key if root(t) == x)
+        yield from (Call("eq", (Proj(env[y], f), replace_elem(t, {x: env[x]}))) for f, t in late)
+
+
+def _wanted(told: Mapping[str, Told], loose: Iterable[str], around: Around) -> list[str]:
+    """The rows to be read, in the order of the term: those of which something is ``loose``, and those beside them."""
+    found, todo = set[str](), [*loose]
+    while todo:
+        x = todo.pop()
+        if x not in found:
+            found.add(x)
+            todo += told[x].beside
+    return [x for x in around.rows if x in found]
+
+
+def _equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozenset[Elem]:
+    """The paths into ``free`` variables that each product of ``e`` equates with a column of what it reads."""
+    match e:
+        case For(_, Pred(cond), body):
+            return frozenset(a for c in conjuncts(cond) for a in _column(c, free)) | _equated(body, free, asks)
+        case For(var, Group() | Top(), body):
+            return _equated(body, free | {var}, asks)  # what is read of it is no column that leads to it
+        case For(_, Flatten(Sng(path)), body) if root(path) in free:
+            return frozenset((path,)) | _equated(body, free, asks)
+        case For(_, source, body):
+            return _equated(source, free) | _equated(body, free, asks)
+        case Plus(left, right):
+            return _equated(left, free) & _equated(right, free)
+        case Product(left, right):
+            return _equated(left, free) | _equated(right, free)
+        case Neg(of):
+            return _equated(of, free)
+        case Flatten(Sng(path)) if root(path) in free:
+            return frozenset((path,))
+        case Sng(head) if asks:
+            return frozenset(a for c in conjuncts(head) for a in _column(c, free))
+        case _:
+            return frozenset()
+
+
+def _asks(g: Group | Top) -> bool:
+    return isinstance(g, Group) and all(f.fn == "any" and f.args == (Var(g.var),) for f in g.folds)
+
+
+def _column(condition: Elem, free: frozenset[str]) -> Iterator[Elem]:
+    match condition:
+        case Call("eq", (a, b)):
+            yield from (x for x, y in ((a, b), (b, a)) if root(x) in free and root(y) not in (None, *free))
+
+
+def _paths(term: Term, free: frozenset[str]) -> Iterator[Elem]:
+    """The paths into ``free`` variables that ``term`` reads."""
+    if isinstance(term, Proj | Var) and (x := root(term)) is not None:
+        yield from (term,) if x in free else ()
+    else:
+        for c in children(term):
+            yield from _paths(c, free)

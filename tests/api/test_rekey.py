@@ -1,0 +1,210 @@
+"""Inner bags and totals of rows with a key: when a row changes in what they compare with, they do not move."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY, recomputed
+
+import ripplenest as rn
+from ripplenest import Bag, Database
+from ripplenest.delta.program import MapKind
+
+
+@rn.record
+class Item:
+    id: int
+    price: int
+
+
+@rn.record
+class Order:
+    id: int
+    limit: int
+    items: Bag[Item]
+
+
+@rn.record
+class User:
+    id: int
+    clock: int
+    start: int
+    orders: Bag[Order]
+
+
+@rn.record
+class Clock:
+    id: int
+    at: int
+
+
+@rn.record
+class Event:
+    id: int
+    user: int
+    at: int
+
+
+@rn.view
+def since(U: Bag[User], E: Bag[Event]):
+    """A window of each row."""
+    return [{"u": u.id, "e": [{"id": e.id} for e in E if e.user == u.id and e.at >= u.start]} for u in U]
+
+
+@rn.view
+def by_clock(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """A window that several rows share."""
+    return [
+        {"u": u.id, "e": [{"id": e.id} for e in E if e.user == u.id and u.start <= e.at < k.at]}
+        for k in K
+        for u in U
+        if k.id == u.clock
+    ]
+
+
+@rn.view
+def totals(U: Bag[User], E: Bag[Event]):
+    """Counts, and what is asked of some and of all."""
+    return [
+        {
+            "u": u.id,
+            "n": len([e for e in E if e.user == u.id and e.at >= u.start]),
+            "some": any(e.user == u.id and e.at >= u.start for e in E),
+            "all": all(e.at >= u.start for e in E if e.user == u.id),
+        }
+        for u in U
+    ]
+
+
+@rn.view
+def firsts(U: Bag[User], E: Bag[Event]):
+    return [
+        {"u": u.id, "e": sorted([e for e in E if e.user == u.id and e.at >= u.start], key=lambda e: e.at)[:2]}
+        for u in U
+    ]
+
+
+@rn.view
+def inside(U: Bag[User]):
+    """Of the bags of a document, by what it says, and what the row says that holds them."""
+    return [
+        {
+            "u": u.id,
+            "of": [
+                {
+                    "o": o.id,
+                    "above": [i for i in o.items if i.price > o.limit],
+                    "below": [{"id": i.id} for i in o.items if i.price <= u.start],
+                }
+                for o in u.orders
+                if o.limit <= u.start
+            ],
+        }
+        for u in U
+    ]
+
+
+VIEWS = (since, by_clock, totals, firsts, inside)
+COUNTS: Counter[str] = Counter()
+
+
+def opened(folder: Path | str) -> Database:
+    db = rn.open(folder, engine="local")
+    db.relation("U", User, key="id", keys={"orders": "id", "orders.items": "id"})
+    db.relation("K", Clock, key="id")
+    db.relation("E", Event, key="id")
+    for view in VIEWS:
+        db.create(view)
+    return db
+
+
+def item(c: Choices, key: int) -> dict[str, Any]:
+    return {"id": key, "price": c.number(5)}
+
+
+def order(c: Choices, key: int) -> dict[str, Any]:
+    return {"id": key, "limit": c.number(5), "items": some(c, item)}
+
+
+def user(c: Choices, key: int) -> dict[str, Any]:
+    return {"id": key, "clock": c.number(2), "start": c.number(5), "orders": some(c, order)}
+
+
+def clock(c: Choices, key: int) -> dict[str, Any]:
+    return {"id": key, "at": c.number(6)}
+
+
+def event(c: Choices, key: int) -> dict[str, Any]:
+    return {"id": key, "user": c.number(4), "at": c.number(5)}
+
+
+def some(c: Choices, made: Any) -> list[dict[str, Any]]:
+    return [made(c, key) for key in range(5) if c.one_in(2)]
+
+
+@law(examples=many(8, 300))
+def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
+    with TemporaryDirectory(dir=MEMORY) as folder, opened(folder) as db:
+        for _ in range(4):
+            with db.batch(policy="strict") as b:
+                for name, made in (("U", user), ("K", clock), ("E", event)):
+                    if not c.one_in(3):
+                        b.upsert(name, some(c, made))
+                    if c.one_in(3):
+                        b.discard_key(name, [{"id": c.number(5)}])
+            recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "UKE"})
+            COUNTS.update(view.name for view in VIEWS if len(db.view(view.name).rows()))
+        assert db.verify().ok
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS[view.name] for view in VIEWS) > many(8, 300), COUNTS
+
+
+EVENTS = 1000
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Iterator[Database]:
+    """One user, whose events and items are one after the other, and two clocks."""
+    items = [{"id": i, "price": i} for i in range(EVENTS)]
+    with opened(tmp_path / "s") as db:
+        with db.batch() as b:
+            b.insert("E", [{"id": i, "user": 1, "at": i} for i in range(EVENTS)])
+            b.insert("K", [{"id": 1, "at": 600}, {"id": 2, "at": 700}])
+            b.insert("U", [{"id": 1, "clock": 1, "start": 500, "orders": [{"id": 1, "limit": 100, "items": items}]}])
+        yield db
+
+
+def changed(db: Database) -> dict[str, int]:
+    """By view, how many rows of its dictionaries the last batch has changed."""
+    every = {view.name: db.view(view.name).changes(since=db.version - 1).dictionaries_to_arrow() for view in VIEWS}
+    return {name: sum(len(rows) for rows in tables.values()) for name, tables in every.items()}
+
+
+def test_no_label_is_made_of_what_is_compared(busy: Database) -> None:
+    """And so none needs a domain."""
+    for view in VIEWS:
+        stages = busy.view(view.name).explain().json()
+        assert not any(m["kind"] == MapKind.DOMAIN.value for m in stages["maps"]), view.name
+
+
+def test_of_a_bag_the_rows_change_that_differ(busy: Database) -> None:
+    with busy.batch() as b:
+        b.at("U", id=1).set(start=503)
+    assert changed(busy) == {"since": 3, "by_clock": 3, "totals": 0, "firsts": 4, "inside": 3}
+    with busy.batch() as b:
+        b.upsert("K", [{"id": 1, "at": 602}])
+    assert changed(busy) == {"since": 0, "by_clock": 2, "totals": 0, "firsts": 0, "inside": 0}
+    with busy.batch() as b:
+        b.at("U", id=1).set(clock=2)
+    assert changed(busy) == {"since": 0, "by_clock": 98, "totals": 0, "firsts": 0, "inside": 0}
+    with busy.batch() as b:
+        b.at("U", id=1).orders.at(id=1).set(limit=101)
+    assert changed(busy) == {"since": 0, "by_clock": 0, "totals": 0, "firsts": 0, "inside": 1}
