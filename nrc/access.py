@@ -100,12 +100,17 @@ class Read:
     def ends(self) -> tuple[Bound, ...]:
         """What it is read between, in the order of a column that is stored: values of one generator. None where keys
         find what is read already, unless both ends are known: an order costs what a batch writes, and what lies on one
-        side of a value is half of it."""
-        bounds = stored(self.band)
+        side of a value is half of it. Of a value that moves that is little, which a product says (``plan/ranges.py``).
+        """
+        return self.edges if not self.via or len(self.edges) == 2 else ()
+
+    @property
+    def edges(self) -> tuple[Bound, ...]:
+        """The ends that an order could find, whatever keys do."""
+        bounds = stored(self.band) if self.band else ()
         one = {*self.via}.union(*(b.others for b in bounds))
-        is_known = len(one) == 1 and (not self.via or len(bounds) == 2)
-        kept = is_known and self.how != "change" and self.place is None and is_in_order(self.rel)
-        return bounds if kept and bounds[0].column not in [e.column for e in self.keys] else ()
+        kept = len(one) == 1 and self.how != "change" and self.place is None and is_in_order(self.rel)
+        return bounds if kept and not {b.column for b in bounds} & {e.column for e in self.keys} else ()
 
     @property
     def grows(self) -> bool:

@@ -17,7 +17,7 @@ from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
-from ripplenest.plan.ranges import is_one, ranged
+from ripplenest.plan.ranges import is_one, pays, ranged
 from ripplenest.plan.ranking import Ranked, ranked
 from ripplenest.shred.contexts import stored_rows
 
@@ -169,14 +169,16 @@ class Plan:
     @cached_property
     def ranges(self) -> dict[str, tuple[Ordering, ...]]:
         """By table, the orders in which it is read between values: not where a key finds one row, and only where what
-        statements see is stored."""
+        statements see is stored, and where that pays."""
         unique = {part: own for program in self.programs for part, own in _unique(program)}
         found: dict[str, dict[Ordering, None]] = {}
         for p in (p for made in _made(self.levels) for p in made.orders):
             for step in p.steps:
                 table, own = p.sources[step.source].table, ranged(step)
-                seen = table not in self.shown or self.shown[table].kind is MapKind.DOMAIN
-                if own is not None and seen and not is_one(table, step, unique):
+                if own is None or is_one(table, step, unique):
+                    continue
+                shown = self.shown.get(table)
+                if (shown is None or shown.kind is MapKind.DOMAIN) and pays(p, step, own, shown is not None):
                     found.setdefault(table, {})[own.order] = None
         return {table: tuple(orders) for table, orders in found.items()}
 

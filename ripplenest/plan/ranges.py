@@ -11,6 +11,7 @@ from attrs import frozen
 
 from ripplenest.data.order import By, Ordering
 from ripplenest.nrc.bands import SWAPPED
+from ripplenest.nrc.syntax import At
 from ripplenest.plan.product import Band, Col, Edge, Op, Product, Scalar, Step, cols, sources_of
 
 Unique = Mapping[str, frozenset[int]]  # by table, the columns by which a row is the only one
@@ -46,6 +47,18 @@ def told_by(p: Product, step: Step, r: Ranged) -> tuple[Col, ...] | None:
     others = [c for c in p.conditions if not _is_of(c, step.source, r.band)]
     found = {c for s in (*p.head, *p.times, *others) for c in cols(s) if c.source == r.via}
     return tuple(sorted(found, key=lambda c: c.column))  # what keys equate are conditions, too
+
+
+def pays(p: Product, step: Step, r: Ranged, of_map: bool = False) -> bool:
+    """Whether an order is worth what a batch writes for it. What lies on one side of a value is half of what keys find:
+    but it is little where that value moves in a row of the change, which ``p`` knows by the rest. Not of a map: what
+    comes to bags that are there is asked for by rows that come and go, and seldom move."""
+    if not step.keys or len(r.band.edges) == 2:
+        return True
+    if of_map:
+        return False
+    told = told_by(p, step, r) if p.sources[r.via].at is At.DELTA else None
+    return told is not None and not any(col in told for e in r.band.edges for col in cols(e.scalar))
 
 
 def _is_of(condition: Scalar, source: int, band: Band) -> bool:

@@ -477,3 +477,16 @@ def test_the_verdict_of_related() -> None:
         found = verdict(h, delta(h, frozenset((part,)), telescoped=True), sizes)
         assert found.incremental
         assert not found.findings
+
+
+def test_constants_that_are_a_key_find_one_row() -> None:
+    """However large the table is: and so no more is read when it grows."""
+    one = (eq(path("s", "k"), Lit(1, LONG)), call("lt", path("s", "x"), path("m", "x")))
+
+    def of(*key: str, part: str = "S") -> list[str]:
+        called = Called(unique={part: frozenset(key)})
+        h = join(*one)
+        return [f.node for f in verdict(h, delta(h, frozenset(("M",))), SIZES, None, called).findings]
+
+    assert of() == of("k", part="T") == of("k", "x") == of("x") == ["for s in S"]
+    assert of("k") == []

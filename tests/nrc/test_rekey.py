@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping
 
+import pytest
+from attrs import evolve
 from support.choices import Choices
 from support.laws import law
 from support.nesting import agrees, labels_in_use
@@ -12,7 +14,10 @@ from support.updates import numbered
 
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.pretty import show
 from ripplenest.nrc.rekey import rekeyed
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import (
     TRUE,
     Call,
@@ -36,7 +41,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import check, expr_type
 from ripplenest.nrc.types import BOOL, LONG, Bag, Record, Type
-from ripplenest.nrc.walk import Names, nodes
+from ripplenest.nrc.walk import Names, canonical, nodes
 from ripplenest.shred.terms import shred
 from ripplenest.shred.values import Parts, shred_relation
 
@@ -151,3 +156,114 @@ def test_rows_that_are_read_by_their_keys_are_the_same(case: tuple[Expr, dict[st
 
 def test_enough_were_read() -> None:
     assert min(COUNTS[kind] for kind in ("SngBag", "Group", "Top", "made of less")) > many(10, 200), COUNTS
+
+
+SHORT = Record((("k", LONG), ("l", LONG), ("a", LONG)))
+NULLS = Record((("k", evolve(LONG, nullable=True)), ("a", LONG)))
+NAMES = Environment({**dict(SCHEMA.relations), "P": SHORT, "N": NULLS, "U": dict(SCHEMA.relations)["X"]})
+TWO = {**KEYS, "P": ("k", "l"), "N": ("k",), "U.xs": ("k",)}
+BAG = "union for b in sng[ι]({}) union sng(⟨b: b⟩)"
+READ = "for x1 in X where x1.k = x.k union for y in Y where y.x = x1.k and y.a < x1.a union sng(y.k)"
+CASES = {
+    "by its key": ("for x in X", "for y in Y where y.x = x.k and y.a < x.a union sng(y.k)", READ),
+    "all that it reads is equated": ("for x in X", "for y in Y where y.x = x.k and y.a = x.a union sng(y.k)", ""),
+    "nothing tells which row": ("for x in X", "for y in Y where y.a < x.a union sng(y.k)", ""),
+    "of a relation without a key": ("for x in U", "for y in Y where y.x = x.k and y.a < x.a union sng(y.k)", ""),
+    "of a key that can be NULL": ("for n in N", "for y in N where y.k = n.k and y.a < n.a union sng(y.a)", ""),
+    "by one of two fields": ("for p in P", "for y in Y where y.x = p.k and y.a < p.a union sng(y.k)", ""),
+    "by both": (
+        "for p in P", "for y in Y where y.x = p.k and y.k = p.l and y.a < p.a union sng(y.k)",
+        "for p1 in P where p1.k = p.k where p1.l = p.l "
+        "union for y in Y where y.x = p1.k and y.k = p1.l and y.a < p1.a union sng(y.k)",
+    ),
+    "by a constant and by one": (
+        "for p in P where p.l = 1", "for y in Y where y.x = p.k and y.a < p.a union sng(y.k)",
+        "for p1 in P where p1.k = p.k where p1.l = 1 union for y in Y where y.x = p1.k and y.a < p1.a union sng(y.k)",
+    ),
+    "by constants alone": (
+        "for x in X where x.k = 1", "for y in Y where y.a < x.a union sng(y.k)", "",
+    ),
+    "by a row that is told": (
+        "for x in X union for z in Y where z.k = x.a", "for y in Y where y.x = x.k and y.a < z.a union sng(y.k)",
+        "for x1 in X where x1.k = x.k union for z1 in Y where z1.k = x1.a "
+        "union for y in Y where y.x = x1.k and y.a < z1.a union sng(y.k)",
+    ),
+    "by a row that comes after it": (
+        "for z in Y union for x in X where x.a = z.k", "for y in Y where y.x = x.k and y.a < z.a union sng(y.k)",
+        "for z1 in Y union for x1 in X where x1.k = x.k where z1.k = x1.a "
+        "union for y in Y where y.x = x1.k and y.a < z1.a union sng(y.k)",
+    ),
+    "something else is not told": (
+        "for x in X union for z in Y", "for y in Y where y.x = x.k and y.a < x.a + z.a union sng(y.k)", "",
+    ),
+    "by its bag": (
+        "for x in X", "for y in flatten(sng(x.xs)) where y.a < x.a union sng(y.k)",
+        "for x1 in X where x1.k = x.k union for y in flatten(sng(x1.xs)) where y.a < x1.a union sng(y.k)",
+    ),
+    "by its bag, without a key": ("for x in U", "for y in flatten(sng(x.xs)) where y.a < x.a union sng(y.k)", ""),
+    "held, by its bag": (
+        "for x in X union for o in flatten(sng(x.xs))", "for y in flatten(sng(o.ys)) where y.a < o.a union sng(y.k)",
+        "for o1 in flatten(sng(x.xs)) where o1.k = o.k "
+        "union for y in flatten(sng(o1.ys)) where y.a < o1.a union sng(y.k)",
+    ),
+    "holds what is told": (
+        "for x in X union for o in flatten(sng(x.xs))", "for y in flatten(sng(o.ys)) where y.a < x.a union sng(y.k)",
+        "for x1 in X where x1.k = x.k union for o1 in flatten(sng(x1.xs)) where o1.k = o.k "
+        "union for y in flatten(sng(o1.ys)) where y.a < x1.a union sng(y.k)",
+    ),
+    "holds what is told, without a key": (
+        "for x in U union for o in flatten(sng(x.xs))", "for y in flatten(sng(o.ys)) where y.a < x.a union sng(y)", "",
+    ),
+    "held, by its key alone": (
+        "for x in X union for o in flatten(sng(x.xs))", "for y in Y where y.x = o.k and y.a < o.a union sng(y.k)", "",
+    ),
+    "held, by its key and that of its holder": (
+        "for x in X union for o in flatten(sng(x.xs))",
+        "for y in Y where y.x = o.k and y.k = x.k and y.a < o.a union sng(y.k)",
+        "for x1 in X where x1.k = x.k union for o1 in flatten(sng(x1.xs)) where o1.k = o.k "
+        "union for y in Y where y.x = o1.k and y.k = x1.k and y.a < o1.a union sng(y.k)",
+    ),
+    "one side alone": (
+        "for x in X", "for y in Y where y.x = x.k and y.a < x.a union sng(y.k) ⊎ sng(x.a)", "",
+    ),
+    "equated with what is folded": (
+        "for x in X",
+        "for s in fold[φ](m in Y of n: count()) where s.n = x.k union for y in Y where y.a < x.a union sng(y.k)", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("around, made, wanted", CASES.values(), ids=CASES)
+def test_what_is_read_where(around: str, made: str, wanted: str) -> None:
+    e, same = (parse_expr(f"{around} {BAG.format(body)}", NAMES) for body in (made, wanted or made))
+    check(e)
+    found = rekeyed(e, TWO)
+    assert canonical(found) == canonical(same), show(found)
+
+
+ROWS = "(for y in Y where y.x = x.k {} union sng(y.a))"
+BESIDE = f"for x in X union for s in fold[φ](m in {ROWS} of n: {{}}) union sng(⟨n: s.n⟩)"
+
+
+@pytest.mark.parametrize(
+    "asked, folded", [("and y.a < x.a", "sum(m)"), ("and y.a < x.a", "sum(m + x.k)"), ("", "sum(m * x.a)")]
+)
+def test_what_is_beside_rows_that_are_folded(asked: str, folded: str) -> None:
+    """It is read where they are folded, and not where the row is."""
+    e = parse_expr(BESIDE.format(asked, folded), NAMES)
+    assert (rekeyed(e, TWO) == e) == ("x.a" in folded)
+    both = parse_expr(BESIDE.format("and y.a < x.a", "sum(m * x.a)"), NAMES)
+    assert rekeyed(both, TWO) == both
+
+
+@pytest.mark.parametrize("fold, is_asked", [("any", True), ("all", False)])
+def test_what_any_asks_tells_a_row(fold: str, is_asked: bool) -> None:
+    rows = "(for y in Y union sng(y.x = x.k and y.a < x.a))"
+    e = parse_expr(f"for x in X union for s in fold[φ](m in {rows} of n: {fold}(m)) union sng(⟨n: s.n⟩)", NAMES)
+    assert (rekeyed(e, TWO) != e) == is_asked
+
+
+def test_lets_are_left_alone() -> None:
+    text = "let Z := Y in for x in X union for b in sng[ι](for y in Z where y.x = x.k and y.a < x.a union sng(y.k)) "
+    e = parse_expr(f"{text} union sng(⟨b: b⟩)", NAMES)
+    assert rekeyed(e, TWO) == e

@@ -27,8 +27,8 @@ from ripplenest.nrc.types import BOOL, LONG, STRING, Base, Record
 from ripplenest.plan.evaluate import Row, fulfils, value
 from ripplenest.plan.evaluate import evaluate as run
 from ripplenest.plan.lower import lower
-from ripplenest.plan.product import Col, Const, Edge, Key, Op, Product, Scalar, Source, Step, sources_of
-from ripplenest.plan.ranges import ranged
+from ripplenest.plan.product import Col, Const, Edge, Key, Op, Product, Scalar, Source, Step, cols, sources_of
+from ripplenest.plan.ranges import pays, ranged
 
 EXACT = Base("decimal", False, 10, 2)
 TYPES = (Base("long", True), STRING, EXACT)
@@ -82,8 +82,9 @@ CHANGED = op("eq", key(0), key(1))
     [
         ([op("lt", key(1), key(0))], ((), 0)),  # without keys from one end on
         ([op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("ge", Col(1, 2, EXACT), FINER)], ((), 2)),
-        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))], None),  # with keys from both
-        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("gt", text(1), text(0))], None),  # of one column
+        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))], ((0,), 2)),  # a value that may move
+        ([CHANGED, op("lt", text(1), text(0)), op("ge", text(0), DRAMA)], None),  # by which a row is known, too
+        ([CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT)), op("gt", text(1), text(0))], ((0,), 2)),  # one of two
         ([CHANGED, op("lt", text(1), text(0)), op("gt", text(1), text(0))], ((0,), 1)),
         ([CHANGED, op("lt", key(1), key(0)), op("gt", key(1), key(0))], None),  # which is no key
         ([op("lt", key(1), Op("add_long", (key(0), key(2)), TYPES[0]))], None),  # by one source
@@ -94,9 +95,25 @@ def test_what_is_read_between_values(conditions: list[Scalar], wanted: tuple[tup
     found = product(SOURCES, conditions, ())
     (step,) = (s for s in found.steps if s.source == 1)
     read = ranged(step)
-    assert wanted == (None if read is None else (read.order.key, read.order.by[0].column))
+    kept = read is not None and pays(found, step, read)
+    assert wanted == ((read.order.key, read.order.by[0].column) if kept else None)
     shared = (SOURCES[0], evolve(SOURCES[1], table="M/0123456789abcdef"), SOURCES[2])  # sums are no stored rows
     assert all(ranged(s) is None for s in product(shared, conditions, ()).steps if s.source == 1)
+
+
+def test_one_end_beside_keys_where_a_value_may_move() -> None:
+    """In a row that changes, and is known by the rest: else all that the end says is read anyway."""
+    below = [CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))]
+
+    def paid(changed: At, *head: Scalar) -> bool:
+        p = product((evolve(SOURCES[0], at=changed), *SOURCES[1:]), below, head)
+        (step,) = (s for s in p.steps if s.source == 1)
+        read = ranged(step)
+        return read is not None and pays(p, step, read)
+
+    assert paid(At.DELTA, key(0), key(1))
+    assert not paid(At.DELTA, Col(0, 2, EXACT))
+    assert not paid(At.OLD, key(0))
 
 
 # ---------------------------------------------------------------- laws
@@ -181,12 +198,16 @@ def is_an_order(p: Product, order: Sequence[Step], keyed: Sequence[Scalar]) -> N
         assert all(any(compares(q, step.source, e) for q in p.conditions) for e in asks)
         COUNTS["bands"] += bool(asks)
         read_between = ranged(step)
-        if read_between is not None:  # in the order of one column, by one source; of its keys' rows only from both ends
+        if read_between is not None:  # in the order of one column, by one source
             edges = read_between.band.edges
             assert {*step.via, *(i for e in edges for i in sources_of(e.scalar))} == {read_between.via}
             assert read_between.order == Ordering(step.columns, (By(edges[0].column),))
             assert {e.column for e in edges} == {edges[0].column} and edges[0].column not in step.columns
-            assert len(edges) == 2 or not step.via
+            kept = pays(p, step, read_between)
+            assert kept or (step.via and len(edges) == 1)
+            if kept and step.via and len(edges) == 1:
+                assert not {c for s in p.head for c in cols(s)} & {c for e in edges for c in cols(e.scalar)}
+                COUNTS["may move"] += 1
             COUNTS["between"] += 1
         assert any({*step.via} <= group for group in reached(order[:i])) or not step.via
         assert step.via == () or step.alone is None or {*step.alone.columns} <= {*step.columns}
