@@ -5,7 +5,7 @@ Python face is pairs of (row tuple, weight). Tiny row sets never pay for Arrow, 
 hold canonical values only (one ``NAN``, no -0.0, timestamps in UTC), so that equal rows are equal on either face.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
 from typing import Any, TypeVar, assert_never
@@ -210,6 +210,36 @@ class Rows:
         )
         return Rows(tuple(self.types[i] for i in columns), table=named)
 
+    def as_read(self, columns: Collection[int]) -> "Rows":
+        """What whoever reads ``columns`` alone may have instead: of rows that agree in these, one, with the sum of what
+        they weigh. Itself where none do."""
+        if len(columns) == len(self.types) or not self._has_both_signs():
+            return self
+        if self._pairs is not None or self._table is None or len(self) * _cost(self.types) < SMALL:
+            found = _as_read(self.pairs(), columns)
+            return self if len(found) == len(self) or not _fit(found) else Rows(self.types, pairs=found)
+        weights = self._table.column(WEIGHT).to_numpy()
+        if not sums_fit(weights):
+            return self
+        if not columns:
+            return self._at(np.zeros(1, np.int64), np.array([weights.sum()]))
+        groups = grouping(self._table.select([*columns]))
+        if groups is None or groups.are_all_apart:
+            return self
+        return self._at(groups.firsts, groups.sums(weights))
+
+    def _at(self, places: npt.NDArray[np.int64], sums: npt.NDArray[np.int64]) -> "Rows":
+        """The rows at ``places``, as often as ``sums`` say."""
+        kept = np.flatnonzero(sums)
+        table = self.arrow().take(pa.array(places[kept]))
+        return Rows(self.types, table=table.set_column(len(self.types), table.schema.field(WEIGHT), [sums[kept]]))
+
+    def _has_both_signs(self) -> bool:
+        if self._pairs is not None or self._table is None:
+            return any(n < 0 for _, n in self.pairs()) and any(n > 0 for _, n in self.pairs())
+        weights = self._table.column(WEIGHT).to_numpy()
+        return len(weights) > 1 and bool(weights.min() < 0 < weights.max())
+
     def negated(self) -> "Rows":
         """⊖self. Raises EvaluationError for a weight that has no negation in 64 bits."""
         if self._pairs is not None or self._table is None:
@@ -270,6 +300,18 @@ def _cost(types: tuple[Base, ...]) -> float:
 def sums_fit(weights: npt.NDArray[Any]) -> bool:
     """Whether no sum of some of ``weights``, in whatever order they are added, leaves 64 bits."""
     return float(np.abs(weights.astype(np.float64)).sum()) < SAFE_SUM
+
+
+def _fit(pairs: Iterable[Pair]) -> bool:
+    return all(-(2**63) <= n < 2**63 for _, n in pairs)
+
+
+def _as_read(pairs: Iterable[tuple[Row, int]], columns: Collection[int]) -> list[tuple[Row, int]]:
+    found: dict[Row, tuple[Row, int]] = {}
+    for row, n in pairs:
+        first, before = found.get(read := tuple(row[i] for i in columns), (row, 0))
+        found[read] = first, before + n
+    return [(row, n) for row, n in found.values() if n]
 
 
 def _each_once(table: pa.Table, weights: npt.NDArray[np.int64]) -> pa.Table:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from attrs import evolve, field, frozen
 
+from ripplenest.cost.estimate import labels_held
 from ripplenest.data.columns import base_types, columns
 from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
@@ -170,7 +171,9 @@ class Plan:
     def ranges(self) -> dict[str, tuple[Ordering, ...]]:
         """By table, the orders in which it is read between values: not where a key finds one row, and only where what
         statements see is stored, and where that pays."""
-        unique = {part: own for program in self.programs for part, own in _unique(program)}
+        unique: dict[str, set[frozenset[int]]] = {}
+        for name, key in (pair for program in self.programs for pair in _unique(program)):
+            unique.setdefault(name, set()).add(key)
         found: dict[str, dict[Ordering, None]] = {}
         for p in (p for made in _made(self.levels) for p in made.orders):
             for step in p.steps:
@@ -325,10 +328,11 @@ def _ways(found: Iterable[Sequence[Comprehension]], row: Type) -> Ways:
 
 
 def _unique(program: TriggerProgram) -> Iterator[tuple[str, frozenset[int]]]:
-    """The numbers of the columns by which a row of a stored part is the only one."""
-    stored = stored_rows(program.relations, program.keys)
-    for name, paths in program.unique:
-        yield name, frozenset(i for i, c in enumerate(columns(stored[name])) if c.path in paths)
+    """By which columns a row of a stored part is the only one: those of its key, and of each label that it holds."""
+    declared = dict(program.unique)
+    for name, row in stored_rows(program.relations, program.keys).items():
+        known = [*labels_held(row, name), *([frozenset(declared[name])] if name in declared else [])]
+        yield from ((name, frozenset(i for i, c in enumerate(columns(row)) if c.path in own)) for own in known)
 
 
 def _made(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[Product]:

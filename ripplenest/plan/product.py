@@ -164,6 +164,12 @@ class Product:
         return tuple(c for c in self.conditions if sources_of(c) == {*sources} and c not in self.partial)
 
     @cached_property
+    def columns_read(self) -> tuple[tuple[int, ...], ...]:
+        """By source, the columns on which depends what it makes."""
+        read = {c for s in (*self.head, *self.times, *self.conditions) for c in cols(s)}
+        return tuple(tuple(sorted({c.column for c in read if c.source == i})) for i in range(len(self.sources)))
+
+    @cached_property
     def keeps_apart(self) -> bool:
         """Whether different combinations have different heads: every column of every source stands in the head, or is
         equated with one that does."""

@@ -4,7 +4,7 @@ By keys alone a step reads all rows that have them, and without keys its table. 
 what a column lies between, by values of one source that was read before, it reads what lies there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from attrs import frozen
@@ -14,7 +14,7 @@ from ripplenest.nrc.bands import SWAPPED
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.product import Band, Col, Edge, Op, Product, Scalar, Step, cols, sources_of
 
-Unique = Mapping[str, frozenset[int]]  # by table, the columns by which a row is the only one
+Unique = Mapping[str, Collection[frozenset[int]]]  # by table, sets of columns by which a row is the only one
 
 
 @frozen
@@ -73,4 +73,4 @@ def _is_of(condition: Scalar, source: int, band: Band) -> bool:
 
 def is_one(table: str, step: Step, unique: Unique) -> bool:
     """Whether one key of ``step`` finds one row of ``table`` at most."""
-    return table in unique and unique[table] <= {*step.columns}
+    return any(own <= {*step.columns} for own in unique.get(table, ()))

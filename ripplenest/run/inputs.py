@@ -118,7 +118,7 @@ class Run:
                 product = p.cautious()
             steps.append(read)
             if change is not None and not found:
-                found[step.source] = change
+                found[step.source] = self._as_read(p, step.source, change)
             else:
                 looked = yield from self._looked(p, read, asked, part)
                 found[step.source] = self._source(p, read, looked, part)
@@ -199,7 +199,7 @@ class Run:
         """What is stored of a source that has ``keys``, or what others ask for, too; of a change all."""
         source = p.sources[step.source]
         if source.at is At.DELTA:
-            return Looked(self._change(source, part), keys)
+            return Looked(self._as_read(p, step.source, self._change(source, part)), keys)
         table = source.table
         looked: Looked = (yield Lookup(table, step.columns, keys)) if step.keys else self.probes.scanned(table, keys)
         return looked
@@ -210,6 +210,13 @@ class Run:
         if source.table in self.plan.auxiliaries:
             return self.caused.get(source.table, {}).get(part, nothing)
         return self.changes.get(source.table, nothing)
+
+    def _as_read(self, p: Product, source: int, change: Rows) -> Rows:
+        """What a product joins of a change: nothing, where nothing that it reads of a row becomes another."""
+        if len(p.sources) == 1:  # what cancels is as soon found in what it makes
+            return change
+        read = p.columns_read[source]
+        return self.known.once((id(change), "as read", read), change, lambda: change.as_read(read), lasts=True)
 
     def _source(self, p: Product, step: Step, looked: Looked, part: str) -> Rows:
         """The rows of a source as of the moment at which it is read."""

@@ -1,6 +1,6 @@
 """What tasks write for one commit: rows that the driver knows by the names of their files, and reads if it must."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +50,9 @@ class Filed(Rows):
 
     def negated(self) -> Rows:
         return self._here().negated()
+
+    def as_read(self, columns: Collection[int]) -> Rows:  # noqa: ARG002 - what is in files is much
+        return self
 
     def heaviest(self) -> int:
         """At least the largest absolute weight."""

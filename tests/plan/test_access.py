@@ -101,6 +101,13 @@ def test_what_is_read_between_values(conditions: list[Scalar], wanted: tuple[tup
     assert all(ranged(s) is None for s in product(shared, conditions, ()).steps if s.source == 1)
 
 
+def test_what_is_read_of_rows() -> None:
+    """By heads, by conditions, and by how often they count."""
+    p = product(SOURCES, [CHANGED], (text(0), Op("add_long", (key(2), key(2)), TYPES[0])))
+    assert p.columns_read == ((0, 1), (0,), (0,))
+    assert evolve(p, times=(Col(1, 2, EXACT),)).columns_read == ((0, 1), (0, 2), (0,))
+
+
 def test_one_end_beside_keys_where_a_value_may_move() -> None:
     """In a row that changes, and is known by the rest: else all that the end says is read anyway."""
     below = [CHANGED, op("lt", Col(1, 2, EXACT), Col(0, 2, EXACT))]
