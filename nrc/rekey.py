@@ -85,7 +85,9 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: b
     loose = {path for path in _paths(e, free) if path not in equated}
     told = around.told(equated) if loose and not free_lets(e) else {}
     of = {x for path in loose if (x := root(path))}
-    if not of or not of <= told.keys() or any(path not in equated for t in beside for path in _paths(t, free)):
+    if not of <= told.keys() or any(path not in equated for t in beside for path in _paths(t, free)):
+        return e
+    if not loose - {Proj(Var(x), f) for x in of for f in around.rows[x].key}:  # a key stays what it is
         return e
     wanted = _wanted(told, of, around)
     env = {x: Var(names.fresh(x)) for x in wanted}

@@ -167,6 +167,7 @@ READ = "for x1 in X where x1.k = x.k union for y in Y where y.x = x1.k and y.a <
 CASES = {
     "by its key": ("for x in X", "for y in Y where y.x = x.k and y.a < x.a union sng(y.k)", READ),
     "all that it reads is equated": ("for x in X", "for y in Y where y.x = x.k and y.a = x.a union sng(y.k)", ""),
+    "no more than its key": ("for x in X", "for y in flatten(sng(x.xs)) where y.a < x.k union sng(y.k)", ""),
     "nothing tells which row": ("for x in X", "for y in Y where y.a < x.a union sng(y.k)", ""),
     "of a relation without a key": ("for x in U", "for y in Y where y.x = x.k and y.a < x.a union sng(y.k)", ""),
     "of a key that can be NULL": ("for n in N", "for y in N where y.k = n.k and y.a < n.a union sng(y.a)", ""),
