@@ -95,8 +95,8 @@ class Around:
         if own in by:
             return own
         equal = (p for c in self.true if isinstance(c, Call) and c.fn == "eq" for p in (c.args, c.args[::-1]))
-        others = (b for a, b in equal if a == own)
-        return next((b for b in others if isinstance(b, Lit) or b in by or root(b) in known), None)
+        others = [b for a, b in equal if a == own and (isinstance(b, Lit) or b in by or root(b) in known)]
+        return min(others, key=lambda b: isinstance(b, Lit), default=None)
 
     def _key(self, part: str, row: Type) -> tuple[str, ...]:
         """NULL is no key: it equals nothing."""
