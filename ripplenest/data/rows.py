@@ -215,6 +215,9 @@ class Rows:
         they weigh. Itself where none do."""
         if len(columns) == len(self.types) or not self._has_both_signs():
             return self
+        return self.once(("as read", *columns), lambda: self._as_read(columns))
+
+    def _as_read(self, columns: Collection[int]) -> "Rows":
         if self._pairs is not None or self._table is None or len(self) * _cost(self.types) < SMALL:
             found = _as_read(self.pairs(), columns)
             return self if len(found) == len(self) or not _fit(found) else Rows(self.types, pairs=found)

@@ -21,12 +21,14 @@ from typing import Literal, get_args
 
 from attrs import evolve, field, frozen
 
+from ripplenest.data.rows import Rows
 from ripplenest.delta.program import MapKind
 from ripplenest.errors import BatchMisuse
 from ripplenest.nrc.arguments import one_of
 from ripplenest.nrc.errors import EvaluationError, NotIncremental
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
+from ripplenest.plan.ranges import ranged, told_by
 
 Policy = Literal["auto", "incremental", "strict", "full"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -120,6 +122,7 @@ def _not_full(found: Decision) -> Decision:
     return evolve(found, why="policy strict")
 
 
+WORTH = 10_000  # rows of work of a product for which it is worth to look at the change
 FOUND = 2  # rows read in order that one costs which is looked up: it is searched for, and gathered
 
 
@@ -128,12 +131,15 @@ class Work:
     """Rows read and made when parts change by so many rows, estimated from the ``sizes`` of the stored tables before.
 
     A row of a part stands behind as many rows of another table as that one has for each row of the part, and a key of
-    it leads to them, or to the one row that it stands behind.
+    it leads to them, or to the one row that it stands behind. Where that is much, and the ``rows`` are at hand, only
+    those count of which a product reads what has become another; and those little of which a value has moved, between
+    whose old place and new one is read what lies there.
     """
 
     plan: Plan
     _sizes: Callable[[str], int] = field(alias="sizes")
     changes: Mapping[str, int]
+    rows: Mapping[str, Rows] = field(factory=dict)
     _known: dict[str, int] = field(factory=dict, init=False, eq=False)
 
     def sizes(self, table: str) -> int:
@@ -168,7 +174,12 @@ class Work:
 
     def _product(self, m: PlannedMap, p: Product, part: str, rows: float) -> float:
         made = rows * self._each(m.name, part)
-        return rows + FOUND * self._found(p, part, rows, made) + made + self._scanned(p)
+        found, scanned = self._found(p, part, rows, made), self._scanned(p)
+        if found + made + scanned > WORTH and rows == len(self.rows.get(part, ())):
+            new, moved = _joined(self.plan, p, self.rows[part])
+            made, found = made * new / rows, found * new / rows + moved
+            scanned = scanned if new else 0
+        return rows + FOUND * found + made + scanned
 
     def _passed_on(self, m: PlannedMap, changes: Mapping[str, float]) -> float:
         """At most, how many rows change of what others see: no more than there are, before and after."""
@@ -197,6 +208,20 @@ class Work:
 
     def _after(self, table: str) -> int:
         return self.sizes(table) + self.changes.get(table, 0)
+
+
+def _joined(plan: Plan, p: Product, change: Rows) -> tuple[int, int]:
+    """How many rows of a change a product joins, and of how many more a value has only moved."""
+    source = p.steps[0].source
+    read = change.as_read(p.columns_read[source])
+    for step in p.steps:
+        r = ranged(step)
+        if r is None or r.via != source or r.order not in plan.ranges.get(p.sources[step.source].table, ()):
+            continue
+        if (told := told_by(p, step, r)) is not None:
+            new = len(read.as_read([c.column for c in told]))
+            return new, len(read) - new
+    return len(read), 0
 
 
 class GivenUp(Exception):

@@ -35,7 +35,8 @@ class Freshening:
 
     def costs(self) -> Work:
         """What triggers and recomputation cost."""
-        return Work(self.plan, self.version.size, {part: len(rows) for part, rows in self.changes.items()})
+        changed = {part: len(rows) for part, rows in self.changes.items()}
+        return Work(self.plan, self.version.size, changed, self.changes)
 
     def found(self, policy: Policy) -> Fresh:
         """Raises NotIncremental, EvaluationError."""

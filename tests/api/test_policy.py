@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support.shop import (
     ANN,
@@ -556,6 +557,51 @@ def test_estimates_are_what_is_read_and_made(tmp_path, relation, changed, found,
             b.delete(relation, rows[relation][:changed])
         assert sum(b.report.rows_out.values()) == made
         assert b.report.rows_read == found + changed  # which are looked up to see that they are there
+
+
+@rn.record
+class Watcher:
+    watcher: int
+    note: str
+    start: int
+
+
+@rn.record
+class Seen:
+    seen: int
+    watcher: int
+    at: int
+
+
+@rn.view
+def since(W: Bag[Watcher], S: Bag[Seen]):
+    return [{"w": w.watcher, "seen": [s.seen for s in S if s.watcher == w.watcher and s.at >= w.start]} for w in W]
+
+
+WATCHERS, EACH = 400, 300
+
+
+@pytest.mark.parametrize(
+    "note, start, new, how",
+    [("", 151, 0, "incremental"), ("new", 150, 0, "incremental"), ("", 150, WATCHERS, "full")],
+    ids=["values that move", "what the view does not read", "other rows"],
+)
+def test_what_a_change_of_all_rows_costs(tmp_path, note: str, start: int, new: int, how: str):
+    """It is known when the rows are looked at: all that belongs to them is more than to compute the view again."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("W", Watcher, key="watcher")
+        db.relation("S", Seen, key="seen")
+        many = range(WATCHERS * EACH)
+        of = [i % WATCHERS for i in many]
+        db.load("S", pa.table({"seen": many, "watcher": of, "at": [i // WATCHERS for i in many]}))
+        db.load("W", [{"watcher": i, "note": "", "start": 150} for i in range(WATCHERS)])
+        db.create(since)
+        with db.batch() as b:
+            if new:
+                b.delete_key("W", [{"watcher": i} for i in range(WATCHERS)])
+            b.upsert("W", [{"watcher": new + i, "note": note, "start": start} for i in range(WATCHERS)])
+        assert b.report.verdict == how and (how == "full" or b.report.rows_read < 5 * WATCHERS)
+        assert db.verify().ok
 
 
 @rn.view
