@@ -5,7 +5,7 @@ rows with the keys of the first; this is what separates maps worth keeping from 
 choose between plans that all give the same answer: they need to be in the right order, not exact.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from math import prod
 
@@ -216,7 +216,7 @@ class _Tables:
 
     def _unique(self, rel: Rel) -> list[frozenset[str]]:
         """What is declared, and the labels of inner bags that the rows hold: each is held once."""
-        return [*self.keys.get(rel.name, ()), *labels_held(rel.row, rel.name)]
+        return [*self.keys.get(rel.name, ()), *_labels(rel.row, "", rel.name)]
 
     def _parent(self, rel: Rel) -> float:
         """The rows of the nearest part above in a dictionary's path; 0 when they are not known."""
@@ -249,12 +249,12 @@ def dictionary_site(rel: Rel) -> Site | None:
     return label.site(rel.name) if isinstance(label, Label) and label.only(rel.name) else None
 
 
-def labels_held(row: Type, table: str, path: str = "") -> Iterator[frozenset[str]]:
-    """The columns of each label of inner bags of ``table`` itself that ``row`` holds: no other row holds the same."""
+def _labels(row: Type, path: str, table: str) -> Iterable[frozenset[str]]:
+    """The columns of each label of inner bags of ``table`` itself that ``row`` holds."""
     match row:
         case Record(fields):
             for name, inner in fields:
-                yield from labels_held(inner, table, f"{path}.{name}" if path else name)
+                yield from _labels(inner, f"{path}.{name}" if path else name, table)
         case Label((site,)) if site.name.startswith(f"{table}."):
             yield label_columns(path or "value", site)
         case _:

@@ -9,7 +9,7 @@ nobody holds.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import ceil
 
@@ -46,10 +46,17 @@ class Called:
     variables: tuple[str, ...] = ()
     unique: Mapping[str, frozenset[str]] = field(factory=dict)
 
-    def grows(self, r: Read) -> bool:
-        """Whether more is read there when its table grows: constants that are the key of a row find this one."""
+    def grows(self, r: Read, order: Sequence[Read]) -> bool:
+        """Whether more is read there when its table grows. Constants that are the key of a row find this one; and what
+        is read from a value of it on, is when the value moves what lies between, as it is between two ends."""
+        ones = {o.var for o in order if self._is_one(o)}
+        is_led = r.var in ones or (r.ends and frozenset().union(*(b.others for b in r.ends)) <= ones)
+        return r.grows and not is_led
+
+    def _is_one(self, r: Read) -> bool:
+        """Whether constants say which row it is."""
         key = self.unique.get(r.rel.name)
-        return r.grows and not (key and key <= {e.column for e in r.keys})
+        return key is not None and {*()} < key <= {e.column for e in r.equated if e.constant}
 
     def place(self, rel: Rel) -> str | None:
         """What a row of a domain stands for; None of another table."""
@@ -87,12 +94,12 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
     """
     order = j.reads()
     for r in order:
-        if called.grows(r):
+        if called.grows(r, order):
             words = _Words(j, called, _region(order, r), r)
             found_by = {e.condition for e in r.keys}
             lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
             changes = dict.fromkeys(words.happens(o.rel) for o in order if o.how == "change")
-            others = [o for o in order if called.grows(o) and o.var not in words.region]
+            others = [o for o in order if called.grows(o, order) and o.var not in words.region]
             obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
 
@@ -115,7 +122,7 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
     changes = [r.rel for r in order if r.how == "change"]
     for r in order:
         dropping = [t for t in j.product.conditions if r.var in j.sources(t) and t not in looked_up]
-        known = r.rel.name in rows and r.how == "probe" and not called.grows(r)
+        known = r.rel.name in rows and r.how == "probe" and not called.grows(r, order)
         if known and dropping and (found := ceil(found_by_a_key(j, r, rows))) > 1:
             words = _Words(j, called, frozenset((r.var,)), r)
             yield Fan(words.generator, words.fan(found, changes, dropping))

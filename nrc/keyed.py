@@ -26,6 +26,11 @@ class Told:
     key: tuple[tuple[str, Elem], ...]
     beside: frozenset[str] = frozenset()
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether constants alone tell it."""
+        return all(isinstance(t, Lit) for _, t in self.key)
+
 
 @frozen
 class Row:
@@ -67,26 +72,30 @@ class Around:
         return elem_type(path, {x: r.type for x, r in self.rows.items()}) if root(path) in self.rows else None
 
     def told(self, by: AbstractSet[Elem]) -> dict[str, Told]:
-        """The rows that the paths ``by`` tell: not by constants alone."""
+        """The rows that the paths ``by`` tell, and those that constants do."""
         holding = {root(path) for path in by if isinstance(self.type_of(path), Bag)}
         found = {x: Told(self._own(x)) for x, row in self.rows.items() if x in holding and row.key}
-        while more := {x: t for x in self.rows if x not in found and (t := self._by_value(x, by, found))}:
+        while more := self._by_values(by, found, False):
             found |= more
         for x in [*found]:
             while (holder := self.rows[x].holder) is not None and holder not in found and self.rows[holder].key:
                 found[holder] = Told(self._own(holder), frozenset((x,)))
                 x = holder  # noqa: PLW2901 - whose holder is told as well
-        return found
+        return found | self._by_values(by, found, True)
 
     def _own(self, x: str) -> tuple[tuple[str, Elem], ...]:
         return tuple((f, Proj(Var(x), f)) for f in self.rows[x].key)
 
+    def _by_values(self, by: AbstractSet[Elem], known: Mapping[str, Told], constant: bool) -> dict[str, Told]:
+        """The other rows that values of their keys tell, by constants alone or not."""
+        found = {x: t for x in self.rows if x not in known and (t := self._by_value(x, by, known)) is not None}
+        return {x: t for x, t in found.items() if t.is_constant == constant}
+
     def _by_value(self, x: str, by: AbstractSet[Elem], known: Mapping[str, Told]) -> Told | None:
-        """What a row is by the values of its key, beside the rows that these are of and the one that holds it."""
+        """What the key of a row is, beside the rows that its values are of and the one that holds it."""
         holder = self.rows[x].holder
         key = [(f, t) for f, own in self._own(x) if (t := self._value(own, by, known)) is not None]
-        is_told = len(key) == len(self._own(x)) and not all(isinstance(t, Lit) for _, t in key)
-        if not is_told or not (holder is None or holder in known):
+        if not key or len(key) < len(self._own(x)) or not (holder is None or holder in known):
             return None
         others = {root(t) for _, t in key if t not in by} | {holder}
         return Told(tuple(key), frozenset(y for y in others if y is not None))

@@ -9,8 +9,9 @@ both are the same bag; but the label is made of x.k alone, and of the bag change
 domain, either. R may be the inner bag of a row. So it is with groups, and with the first rows in an order, whose
 places are labels, too.
 
-A row that constants alone tell stays outside: when it changes, no equality leads from it to what e reads, and rows
-would be read, and kept, for labels that nobody holds.
+A row may be told by constants alone, as a clock is: ``for k in Clock if k.id == 1``. When it changes no equality leads
+from it to what e reads, but a value of it that moves does, if rows are compared with it: they are read between the old
+value and the new one. If e reads anything else of it, it stays outside.
 
 Law: ⟦rekeyed e⟧ = ⟦e⟧ where no two rows of R have the same k; rows that had the same label still have the same.
 """
@@ -19,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
+from ripplenest.nrc.bands import compared
 from ripplenest.nrc.keyed import Around, Keys, Told
 from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.paths import root
@@ -89,6 +91,9 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: b
         return e
     if not loose - {Proj(Var(x), f) for x in of for f in around.rows[x].key}:  # a key stays what it is
         return e
+    constant = {path for path in loose if told[root(path) or ""].is_constant}
+    if constant and not constant.isdisjoint(_beside_ends(e, free)):
+        return e
     wanted = _wanted(told, of, around)
     env = {x: Var(names.fresh(x)) for x in wanted}
     inner = replace(e, env)
@@ -147,6 +152,22 @@ def _equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozenset[Ele
             return frozenset(a for c in conjuncts(head) for a in _column(c, free))
         case _:
             return frozenset()
+
+
+def _beside_ends(term: Term, free: frozenset[str]) -> Iterator[Elem]:
+    """The paths into ``free`` variables that ``term`` reads, but for what a column of its own is compared with."""
+    match term:
+        case Pred(cond):
+            yield from (path for c in conjuncts(cond) if not _is_end(c, free) for path in _paths(c, free))
+        case _ if isinstance(term, Elem):
+            yield from _paths(term, free)
+        case _:
+            for c in children(term):
+                yield from _beside_ends(c, free)
+
+
+def _is_end(condition: Elem, free: frozenset[str]) -> bool:
+    return any(root(a) not in (None, *free) and free_vars(b) <= free for a, b, *_ in compared([condition]))
 
 
 def _asks(g: Group | Top) -> bool:

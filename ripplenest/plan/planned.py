@@ -6,7 +6,6 @@ from functools import cached_property
 
 from attrs import evolve, field, frozen
 
-from ripplenest.cost.estimate import labels_held
 from ripplenest.data.columns import base_types, columns
 from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
@@ -14,7 +13,7 @@ from ripplenest.delta.program import Map, MapKind, TriggerProgram, generations, 
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.text import part, path
-from ripplenest.nrc.types import Base, Label, Type
+from ripplenest.nrc.types import Base, Label, Record, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
@@ -331,8 +330,22 @@ def _unique(program: TriggerProgram) -> Iterator[tuple[str, frozenset[int]]]:
     """By which columns a row of a stored part is the only one: those of its key, and of each label that it holds."""
     declared = dict(program.unique)
     for name, row in stored_rows(program.relations, program.keys).items():
-        known = [*labels_held(row, name), *([frozenset(declared[name])] if name in declared else [])]
-        yield from ((name, frozenset(i for i, c in enumerate(columns(row)) if c.path in own)) for own in known)
+        every = columns(row)
+        yield name, frozenset(i for i, c in enumerate(every) if c.path in declared.get(name, ()))
+        for held in _labels_held(row, name):
+            yield name, frozenset(i for i, c in enumerate(every) if c.path == held or c.path.startswith(f"{held}."))
+
+
+def _labels_held(row: Type, table: str, path: str = "") -> Iterator[str]:
+    """Where a row of ``table`` holds labels of its own inner bags, which no other row holds."""
+    match row:
+        case Record(fields):
+            for name, inner in fields:
+                yield from _labels_held(inner, table, f"{path}.{name}" if path else name)
+        case Label((site,)) if site.name.startswith(f"{table}."):
+            yield path
+        case _:
+            return
 
 
 def _made(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[Product]:

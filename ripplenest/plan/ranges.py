@@ -73,4 +73,4 @@ def _is_of(condition: Scalar, source: int, band: Band) -> bool:
 
 def is_one(table: str, step: Step, unique: Unique) -> bool:
     """Whether one key of ``step`` finds one row of ``table`` at most."""
-    return any(own <= {*step.columns} for own in unique.get(table, ()))
+    return any(own and own <= {*step.columns} for own in unique.get(table, ()))

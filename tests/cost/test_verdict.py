@@ -490,3 +490,19 @@ def test_constants_that_are_a_key_find_one_row() -> None:
 
     assert of() == of("k", part="T") == of("k", "x") == of("x") == ["for s in S"]
     assert of("k") == []
+
+
+def test_what_is_compared_with_the_row_of_a_constant() -> None:
+    """A value of it moves, and is no other row's: what lies between is read, as it is between two ends."""
+    one = eq(path("m", "k"), Lit(1, LONG))
+
+    def of(*conditions: Elem, key: str = "k") -> bool:
+        h, called = join(*conditions), Called(unique={"M": frozenset((key,))})
+        return verdict(h, delta(h, frozenset(("M",))), SIZES, None, called).incremental
+
+    assert of(one, LESS)
+    assert not of(LESS) and not of(one, LESS, key="x")
+    assert not of(one, call("lt", Call("add_long", (path("s", "x"), path("s", "k"))), path("m", "x")))
+    several = join(eq(path("t", "k"), m("k")), call("lt", s("x"), path("t", "x")), tables=(M, T, S))
+    called = Called(unique={"T": frozenset("k")})
+    assert not verdict(several, delta(several, frozenset(("M",))), SIZES, None, called).incremental

@@ -182,7 +182,22 @@ CASES = {
         "for p1 in P where p1.k = p.k where p1.l = 1 union for y in Y where y.x = p1.k and y.a < p1.a union sng(y.k)",
     ),
     "by constants alone": (
-        "for x in X where x.k = 1", "for y in Y where y.a < x.a union sng(y.k)", "",
+        "for x in X where x.k = 1", "for y in Y where y.a < x.a union sng(y.k)",
+        "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a union sng(y.k)",
+    ),
+    "by constants alone, and what it says is added to": (
+        "for x in X where x.k = 1", "for y in Y where y.a < x.a + 1 union sng(y.k)",
+        "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a + 1 union sng(y.k)",
+    ),
+    "by constants alone, and shown": ("for x in X where x.k = 1", "for y in Y where y.a < x.a union sng(x.a)", ""),
+    "by constants alone, and no column is compared": (
+        "for x in X where x.k = 1", "for y in Y where y.a + y.k < x.a union sng(y.k)", "",
+    ),
+    "by constants alone, and compared with both": (
+        "for x in X where x.k = 1", "for y in Y where y.a < x.a + y.k union sng(y.k)", "",
+    ),
+    "by a row that constants tell": (
+        "for x in X where x.k = 1 union for z in Y where z.k = x.a", "for y in Y where y.a < z.a union sng(y.k)", "",
     ),
     "by a row that is told": (
         "for x in X union for z in Y where z.k = x.a", "for y in Y where y.x = x.k and y.a < z.a union sng(y.k)",
