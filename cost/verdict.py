@@ -6,9 +6,11 @@ a whole table only to drop most of its rows costs what the table does, however s
 equality leads from the change to the table, which the order of reading of each product tells (``nrc/access.py``).
 
 Law: where a verdict says incremental, the rows that a batch reads are bounded by the change, by how often the tables
-have its keys, and by the rows that it makes or takes; a batch that makes and takes none reads what its keys find. Three
+have its keys, and by the rows that it makes or takes; a batch that makes and takes none reads what its keys find. Four
 things are beyond it: rows that cancel (⊖, or a row that goes while an equal one comes) were read before they did, a
-key that has no value is not looked up at all, and what is read to apply the operations of a batch is not asked here.
+key that has no value is not looked up at all, what is read to apply the operations of a batch is not asked here, and
+what lies beyond a value of the only row that constants find, or between the old value and the new one, is read of all
+rows that are compared with it, also of those that no row of the view holds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -20,28 +20,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.bands import compared
 from ripplenest.nrc.keyed import Around, Keys, Told
-from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.outside import beside_ends, equated, paths
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.syntax import (
-    Call,
-    Elem,
-    Expr,
-    Flatten,
-    For,
-    Group,
-    Neg,
-    Plus,
-    Pred,
-    Product,
-    Proj,
-    Sng,
-    SngBag,
-    Term,
-    Top,
-    Var,
-)
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Pred, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import (
     Names,
     children,
@@ -83,22 +65,22 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: b
     """``e`` with rows around it read by their keys, if that leaves nothing that it does not equate: not where what is
     ``beside`` it in its group reads that."""
     free = free_vars(e)
-    equated = _equated(e, free, asks)
-    loose = {path for path in _paths(e, free) if path not in equated}
-    told = around.told(equated) if loose and not free_lets(e) else {}
+    known = equated(e, free, asks)
+    loose = {path for path in paths(e, free) if path not in known}
+    told = around.told(known) if loose and not free_lets(e) else {}
     of = {x for path in loose if (x := root(path))}
-    if not of <= told.keys() or any(path not in equated for t in beside for path in _paths(t, free)):
+    if not of <= told.keys() or any(path not in known for t in beside for path in paths(t, free)):
         return e
     if not loose - {Proj(Var(x), f) for x in of for f in around.rows[x].key}:  # a key stays what it is
         return e
     constant = {path for path in loose if told[root(path) or ""].is_constant}
-    if constant and not constant.isdisjoint(_beside_ends(e, free)):
+    if constant and not constant.isdisjoint(beside_ends(e, free)):
         return e
     wanted = _wanted(told, of, around)
     env = {x: Var(names.fresh(x)) for x in wanted}
     inner = replace(e, env)
     for x in reversed(wanted):
-        for cond in reversed([*_equal(x, told, equated, env)]):
+        for cond in reversed([*_equal(x, told, known, env)]):
             inner = For("_", Pred(cond), inner)
         inner = For(env[x].name, replace(around.rows[x].source, env), inner)
     return inner
@@ -129,61 +111,5 @@ def _wanted(told: Mapping[str, Told], loose: Iterable[str], around: Around) -> l
     return [x for x in around.rows if x in found]
 
 
-def _equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozenset[Elem]:
-    """The paths into ``free`` variables that each product of ``e`` equates with a column of what it reads."""
-    match e:
-        case For(_, Pred(cond), body):
-            return frozenset(a for c in conjuncts(cond) for a in _column(c, free)) | _equated(body, free, asks)
-        case For(var, Group() | Top(), body):
-            return _equated(body, free | {var}, asks)  # what is read of it is no column that leads to it
-        case For(_, Flatten(Sng(path)), body) if root(path) in free:
-            return frozenset((path,)) | _equated(body, free, asks)
-        case For(_, source, body):
-            return _equated(source, free) | _equated(body, free, asks)
-        case Plus(left, right):
-            return _equated(left, free) & _equated(right, free)
-        case Product(left, right):
-            return _equated(left, free) | _equated(right, free)
-        case Neg(of):
-            return _equated(of, free)
-        case Flatten(Sng(path)) if root(path) in free:
-            return frozenset((path,))
-        case Sng(head) if asks:
-            return frozenset(a for c in conjuncts(head) for a in _column(c, free))
-        case _:
-            return frozenset()
-
-
-def _beside_ends(term: Term, free: frozenset[str]) -> Iterator[Elem]:
-    """The paths into ``free`` variables that ``term`` reads, but for what a column of its own is compared with."""
-    match term:
-        case Pred(cond):
-            yield from (path for c in conjuncts(cond) if not _is_end(c, free) for path in _paths(c, free))
-        case _ if isinstance(term, Elem):
-            yield from _paths(term, free)
-        case _:
-            for c in children(term):
-                yield from _beside_ends(c, free)
-
-
-def _is_end(condition: Elem, free: frozenset[str]) -> bool:
-    return any(root(a) not in (None, *free) and free_vars(b) <= free for a, b, *_ in compared([condition]))
-
-
 def _asks(g: Group | Top) -> bool:
     return isinstance(g, Group) and all(f.fn == "any" and f.args == (Var(g.var),) for f in g.folds)
-
-
-def _column(condition: Elem, free: frozenset[str]) -> Iterator[Elem]:
-    match condition:
-        case Call("eq", (a, b)):
-            yield from (x for x, y in ((a, b), (b, a)) if root(x) in free and root(y) not in (None, *free))
-
-
-def _paths(term: Term, free: frozenset[str]) -> Iterator[Elem]:
-    """The paths into ``free`` variables that ``term`` reads."""
-    if isinstance(term, Proj | Var) and (x := root(term)) is not None:
-        yield from (term,) if x in free else ()
-    else:
-        for c in children(term):
-            yield from _paths(c, free)

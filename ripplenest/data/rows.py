@@ -212,7 +212,7 @@ class Rows:
 
     def as_read(self, columns: Collection[int]) -> "Rows":
         """What whoever reads ``columns`` alone may have instead: of rows that agree in these, one, with the sum of what
-        they weigh. Itself where none do."""
+        they weigh. Itself where none do, or all have one sign."""
         if len(columns) == len(self.types) or not self._has_both_signs():
             return self
         return self.once(("as read", *columns), lambda: self._as_read(columns))
@@ -220,7 +220,7 @@ class Rows:
     def _as_read(self, columns: Collection[int]) -> "Rows":
         if self._pairs is not None or self._table is None or len(self) * _cost(self.types) < SMALL:
             found = _as_read(self.pairs(), columns)
-            return self if len(found) == len(self) or not _fit(found) else Rows(self.types, pairs=found)
+            return self if len(found) == len(self) or not _fit(found) else Rows(self.types, pairs=found, summed=True)
         weights = self._table.column(WEIGHT).to_numpy()
         if not sums_fit(weights):
             return self
@@ -235,7 +235,8 @@ class Rows:
         """The rows at ``places``, as often as ``sums`` say."""
         kept = np.flatnonzero(sums)
         table = self.arrow().take(pa.array(places[kept]))
-        return Rows(self.types, table=table.set_column(len(self.types), table.schema.field(WEIGHT), [sums[kept]]))
+        weighed = table.set_column(len(self.types), table.schema.field(WEIGHT), [sums[kept]])
+        return Rows(self.types, table=weighed, summed=True)
 
     def _has_both_signs(self) -> bool:
         if self._pairs is not None or self._table is None:

@@ -1,0 +1,82 @@
+"""What a term reads of the variables around it: which paths, and which of them its own columns are equated with, or
+compared with and nothing else."""
+
+from collections.abc import Iterator
+
+from ripplenest.nrc.bands import compared
+from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.paths import root
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Expr,
+    Flatten,
+    For,
+    Group,
+    Neg,
+    Plus,
+    Pred,
+    Product,
+    Proj,
+    Sng,
+    Term,
+    Top,
+    Var,
+)
+from ripplenest.nrc.walk import children, free_vars
+
+
+def equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozenset[Elem]:
+    """The paths into ``free`` variables that each product of ``e`` equates with a column of what it reads."""
+    match e:
+        case For(_, Pred(cond), body):
+            return frozenset(a for c in conjuncts(cond) for a in _column(c, free)) | equated(body, free, asks)
+        case For(var, Group() | Top(), body):
+            return equated(body, free | {var}, asks)  # what is read of it is no column that leads to it
+        case For(_, Flatten(Sng(path)), body) if root(path) in free:
+            return frozenset((path,)) | equated(body, free, asks)
+        case For(_, source, body):
+            return equated(source, free) | equated(body, free, asks)
+        case Plus(left, right):
+            return equated(left, free) & equated(right, free)
+        case Product(left, right):
+            return equated(left, free) | equated(right, free)
+        case Neg(of):
+            return equated(of, free)
+        case Flatten(Sng(path)) if root(path) in free:
+            return frozenset((path,))
+        case Sng(head) if asks:
+            return frozenset(a for c in conjuncts(head) for a in _column(c, free))
+        case _:
+            return frozenset()
+
+
+def beside_ends(term: Term, free: frozenset[str]) -> Iterator[Elem]:
+    """The paths into ``free`` variables that ``term`` reads, but for what a column of its own is compared with."""
+    match term:
+        case Pred(cond):
+            yield from (path for c in conjuncts(cond) if not _is_end(c, free) for path in paths(c, free))
+        case _ if isinstance(term, Elem):
+            yield from paths(term, free)
+        case _:
+            for c in children(term):
+                yield from beside_ends(c, free)
+
+
+def _is_end(condition: Elem, free: frozenset[str]) -> bool:
+    return any(root(a) not in (None, *free) and free_vars(b) <= free for a, b, *_ in compared([condition]))
+
+
+def _column(condition: Elem, free: frozenset[str]) -> Iterator[Elem]:
+    match condition:
+        case Call("eq", (a, b)):
+            yield from (x for x, y in ((a, b), (b, a)) if root(x) in free and root(y) not in (None, *free))
+
+
+def paths(term: Term, free: frozenset[str]) -> Iterator[Elem]:
+    """The paths into ``free`` variables that ``term`` reads."""
+    if isinstance(term, Proj | Var) and (x := root(term)) is not None:
+        yield from (term,) if x in free else ()
+    else:
+        for c in children(term):
+            yield from paths(c, free)
