@@ -114,8 +114,8 @@ def compile_view(query: Query, options: Options = Options()) -> Stages:
 
 def front(query: Query, options: Options) -> Front:
     """The stages before anything is derived."""
-    nested, row = _typed(query, options.keys)
-    shredded, sites = _shredded(nested, query.keys)
+    nested, row = _typed(query)
+    shredded, sites = _shredded(_rekeyed(nested, query, options.keys), query.keys)
     cutter = Cutter.of(query.name, (shredded.flat, *sites))
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     cuts = tuple(cutter.found.values())
@@ -151,23 +151,25 @@ def completed(f: Front, made: Materialized) -> Stages:
     return Stages(f.typed, f.row, f.shredded, f.sites, program, made.choices)
 
 
-def _typed(query: Query, unique: Keys) -> tuple[Expr, Type]:
+def _typed(query: Query) -> tuple[Expr, Type]:
     """The simplified term and the row type of the view."""
     check_limits(query.body, f"view {query.name}")
     row = check(query.body).row
     check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
     check_names(query)
-    nested = simplify(rekeyed(sink(simplify(query.body)), _keys(query, unique)))
+    nested = simplify(sink(simplify(query.body)))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
 
 
-def _keys(query: Query, unique: Keys) -> dict[str, tuple[str, ...]]:
-    """The fields that are the key of a row where it is, by the unique columns of its part."""
+def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
+    """``nested`` with rows read by their keys. ``unique`` columns of a part that is a dictionary are those of its label
+    and of the fields that are the key of a row there."""
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
-    return {part: columns if part in flat else inner[part] for part, columns in unique}
+    found = rekeyed(nested, {part: columns if part in flat else inner[part] for part, columns in unique})
+    return nested if found is nested else simplify(found)
 
 
 def _shredded(nested: Expr, keys: Keys) -> tuple[Shredded, tuple[DictLit, ...]]:
