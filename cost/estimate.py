@@ -15,10 +15,10 @@ from ripplenest.nrc.access import MOST_KEYS, Equation, Join, Read, joins
 from ripplenest.nrc.bands import Bound
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.paths import column_of, label_columns, root
+from ripplenest.nrc.paths import column_of, label_columns, labels_held, root
 from ripplenest.nrc.syntax import At, Elem, Rel
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.nrc.types import Label, Record, Site
 
 MOST = 1e300  # where estimates stop growing, far from what a float can hold
 ROOT = 0.5  # a column that is not known to be unique has |T|^0.5 values, each in |T|^0.5 rows
@@ -216,7 +216,8 @@ class _Tables:
 
     def _unique(self, rel: Rel) -> list[frozenset[str]]:
         """What is declared, and the labels of inner bags that the rows hold: each is held once."""
-        return [*self.keys.get(rel.name, ()), *_labels(rel.row, "", rel.name)]
+        held = (label_columns(path or "value", site) for path, site in labels_held(rel.row, rel.name))
+        return [*self.keys.get(rel.name, ()), *held]
 
     def _parent(self, rel: Rel) -> float:
         """The rows of the nearest part above in a dictionary's path; 0 when they are not known."""
@@ -247,15 +248,3 @@ def dictionary_site(rel: Rel) -> Site | None:
     """The site of the labels where rows are ⟨label, row⟩ of a stored dictionary; None where they are none."""
     label = rel.row.get("label") if isinstance(rel.row, Record) else None
     return label.site(rel.name) if isinstance(label, Label) and label.only(rel.name) else None
-
-
-def _labels(row: Type, path: str, table: str) -> Iterable[frozenset[str]]:
-    """The columns of each label of inner bags of ``table`` itself that ``row`` holds."""
-    match row:
-        case Record(fields):
-            for name, inner in fields:
-                yield from _labels(inner, f"{path}.{name}" if path else name, table)
-        case Label((site,)) if site.name.startswith(f"{table}."):
-            yield label_columns(path or "value", site)
-        case _:
-            return

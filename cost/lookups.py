@@ -46,11 +46,13 @@ class Called:
     variables: tuple[str, ...] = ()
     unique: Mapping[str, frozenset[str]] = field(factory=dict)
 
-    def grows(self, r: Read, order: Sequence[Read]) -> bool:
+    def grows(self, r: Read, j: Join, order: Sequence[Read]) -> bool:
         """Whether more is read there when its table grows. Constants that are the key of a row find this one; and what
-        is read from a value of it on, is when the value moves what lies between, as it is between two ends."""
-        ones = {o.var for o in order if self._is_one(o)}
-        is_led = r.var in ones or (r.ends and frozenset().union(*(b.others for b in r.ends)) <= ones)
+        is read from a value of it on, is when the value moves what lies between, as it is between two ends: if no other
+        value of that row drops what is read."""
+        ones = [o for o in order if self._is_one(o)]
+        led = {o.var for o in ones if _moves(o, r, j)}
+        is_led = r.var in {o.var for o in ones} or (r.ends and frozenset().union(*(b.others for b in r.ends)) <= led)
         return r.grows and not is_led
 
     def _is_one(self, r: Read) -> bool:
@@ -63,6 +65,16 @@ class Called:
         if rel.name in self.bags:
             return f"inner bag {self.bags[rel.name]}"
         return f"row for which {self.asked[rel.name]} is computed" if rel.name in self.asked else None
+
+
+def _moves(one: Read, r: Read, j: Join) -> bool:
+    """Whether the row ``one`` says of ``r`` what its ends are, and drops none of it otherwise when it changes: nor do
+    others, if all rows are other ones then, as it is shown in them."""
+    others = [t for t in j.product.conditions if t not in [b.condition for b in r.ends]]
+    if any(one.var in j.sources(t) != {one.var} for t in others):
+        return False
+    made = (j.product.head, *j.product.times)
+    return not any(one.var in j.sources(t) for t in made) or not any(r.var in j.sources(t) for t in others)
 
 
 @frozen
@@ -94,12 +106,12 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
     """
     order = j.reads()
     for r in order:
-        if called.grows(r, order):
+        if called.grows(r, j, order):
             words = _Words(j, called, _region(order, r), r)
             found_by = {e.condition for e in r.keys}
             lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
             changes = dict.fromkeys(words.happens(o.rel) for o in order if o.how == "change")
-            others = [o for o in order if called.grows(o, order) and o.var not in words.region]
+            others = [o for o in order if called.grows(o, j, order) and o.var not in words.region]
             obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
 
@@ -122,7 +134,7 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
     changes = [r.rel for r in order if r.how == "change"]
     for r in order:
         dropping = [t for t in j.product.conditions if r.var in j.sources(t) and t not in looked_up]
-        known = r.rel.name in rows and r.how == "probe" and not called.grows(r, order)
+        known = r.rel.name in rows and r.how == "probe" and not called.grows(r, j, order)
         if known and dropping and (found := ceil(found_by_a_key(j, r, rows))) > 1:
             words = _Words(j, called, frozenset((r.var,)), r)
             yield Fan(words.generator, words.fan(found, changes, dropping))

@@ -10,11 +10,12 @@ from collections.abc import Set as AbstractSet
 
 from attrs import evolve, field, frozen
 
-from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.normal import conjuncts, is_total
 from ripplenest.nrc.paths import path_name, root
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, Lit, Pred, Proj, Rel, Sng, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Bag, Record, Type, may_be_null
+from ripplenest.nrc.walk import free_lets, free_vars
 
 Keys = Mapping[str, Sequence[str]]  # by relation and inner bag, the fields that are the key of its rows there
 
@@ -46,11 +47,13 @@ class Row:
 
 @frozen
 class Around:
-    """The stored rows that are around a place, by variable, and what is true of them there."""
+    """The stored rows that are around a place, by variable, what is true of them there, and the let-variables that are
+    the same for all of them."""
 
     keys: Keys
     rows: Mapping[str, Row] = field(factory=dict)
     true: tuple[Elem, ...] = ()
+    lets: frozenset[str] = frozenset()
 
     def below(self, var: str, source: Expr) -> "Around":
         """Around the body of ``for var in source union``."""
@@ -66,6 +69,16 @@ class Around:
                 part = f"{self.rows[holder].part}.{inner}"
                 return self._with(var, Row(part, bag.row, source, self._key(part, bag.row), holder))
         return self
+
+    def below_let(self, name: str, bound: Expr) -> "Around":
+        """Around the body of ``let name := bound in``."""
+        is_same = not free_vars(bound) and free_lets(bound) <= self.lets
+        return evolve(self, lets=self.lets | {name} if is_same else self.lets - {name})
+
+    def said(self, of: AbstractSet[str]) -> list[Elem]:
+        """What is true of these rows alone, and cannot fail."""
+        types = {x: r.type for x, r in self.rows.items()}
+        return [c for c in self.true if free_vars(c) and free_vars(c) <= of and is_total(c, types)]
 
     def type_of(self, path: Elem) -> Type | None:
         """What a path is; None where it leads into no stored row."""

@@ -26,23 +26,23 @@ from ripplenest.nrc.syntax import (
 from ripplenest.nrc.walk import children, free_vars
 
 
-def equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozenset[Elem]:
+def paths_equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozenset[Elem]:
     """The paths into ``free`` variables that each product of ``e`` equates with a column of what it reads."""
     match e:
         case For(_, Pred(cond), body):
-            return frozenset(a for c in conjuncts(cond) for a in _column(c, free)) | equated(body, free, asks)
+            return frozenset(a for c in conjuncts(cond) for a in _column(c, free)) | paths_equated(body, free, asks)
         case For(var, Group() | Top(), body):
-            return equated(body, free | {var}, asks)  # what is read of it is no column that leads to it
+            return paths_equated(body, free | {var}, asks)  # what is read of it is no column that leads to it
         case For(_, Flatten(Sng(path)), body) if root(path) in free:
-            return frozenset((path,)) | equated(body, free, asks)
+            return frozenset((path,)) | paths_equated(body, free, asks)
         case For(_, source, body):
-            return equated(source, free) | equated(body, free, asks)
+            return paths_equated(source, free) | paths_equated(body, free, asks)
         case Plus(left, right):
-            return equated(left, free) & equated(right, free)
+            return paths_equated(left, free) & paths_equated(right, free)
         case Product(left, right):
-            return equated(left, free) | equated(right, free)
+            return paths_equated(left, free) | paths_equated(right, free)
         case Neg(of):
-            return equated(of, free)
+            return paths_equated(of, free)
         case Flatten(Sng(path)) if root(path) in free:
             return frozenset((path,))
         case Sng(head) if asks:
@@ -55,9 +55,9 @@ def beside_ends(term: Term, free: frozenset[str]) -> Iterator[Elem]:
     """The paths into ``free`` variables that ``term`` reads, but for what a column of its own is compared with."""
     match term:
         case Pred(cond):
-            yield from (path for c in conjuncts(cond) if not _is_end(c, free) for path in paths(c, free))
+            yield from (path for c in conjuncts(cond) if not _is_end(c, free) for path in paths_read(c, free))
         case _ if isinstance(term, Elem):
-            yield from paths(term, free)
+            yield from paths_read(term, free)
         case _:
             for c in children(term):
                 yield from beside_ends(c, free)
@@ -73,10 +73,10 @@ def _column(condition: Elem, free: frozenset[str]) -> Iterator[Elem]:
             yield from (x for x, y in ((a, b), (b, a)) if root(x) in free and root(y) not in (None, *free))
 
 
-def paths(term: Term, free: frozenset[str]) -> Iterator[Elem]:
+def paths_read(term: Term, free: frozenset[str]) -> Iterator[Elem]:
     """The paths into ``free`` variables that ``term`` reads."""
     if isinstance(term, Proj | Var) and (x := root(term)) is not None:
         yield from (term,) if x in free else ()
     else:
         for c in children(term):
-            yield from paths(c, free)
+            yield from paths_read(c, free)

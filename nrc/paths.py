@@ -1,12 +1,12 @@
 """Paths x.f.g into the rows of variables: the columns that a term reads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from typing import cast
 
 from ripplenest.nrc.syntax import Elem, OutL, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import NUMBERED, Record, Site, Type
+from ripplenest.nrc.types import NUMBERED, Label, Record, Site, Type
 from ripplenest.nrc.walk import rebuild_elem
 
 Leaf = Callable[[Elem], Elem]
@@ -88,3 +88,15 @@ def label_column(path: str, site: Site, param: str) -> str:
 def label_columns(path: str, site: Site) -> frozenset[str]:
     """The columns that tell labels of ``site`` apart that are kept under ``path``."""
     return frozenset(label_column(path, site, param) for param, _ in site.params)
+
+
+def labels_held(row: Type, table: str, path: str = "") -> Iterator[tuple[str, Site]]:
+    """Where a flat ``row`` of ``table`` holds labels of its own inner bags, each of which no other row holds."""
+    match row:
+        case Record(fields):
+            for name, inner in fields:
+                yield from labels_held(inner, table, f"{path}.{name}" if path else name)
+        case Label((site,)) if site.name.startswith(f"{table}."):
+            yield path, site
+        case _:
+            return

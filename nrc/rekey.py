@@ -9,6 +9,8 @@ both are the same bag; but the label is made of x.k alone, and of the bag change
 domain, either. R may be the inner bag of a row. So it is with groups, and with the first rows in an order, whose
 places are labels, too.
 
+Where e can fail, what is true of x where the bag is made is asked of y, too: x may be a row for which no bag is made.
+
 A row may be told by constants alone, as a clock is: ``for k in Clock if k.id == 1``. When it changes no equality leads
 from it to what e reads, but a value of it that moves does, if rows are compared with it: they are read between the old
 value and the new one. If e reads anything else of it, it stays outside.
@@ -21,9 +23,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from attrs import evolve
 
 from ripplenest.nrc.keyed import Around, Keys, Told
-from ripplenest.nrc.outside import beside_ends, equated, paths
+from ripplenest.nrc.outside import beside_ends, paths_equated, paths_read
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Pred, Proj, SngBag, Term, Top, Var
+from ripplenest.nrc.scalars import never_fails
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Let, Pred, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import (
     Names,
     children,
@@ -39,6 +42,8 @@ from ripplenest.nrc.walk import (
 
 def rekeyed(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
+    if not keys:
+        return e
     apart = unique_binders(e)
     names = Names(frozenset(n.var for n in nodes(apart) if isinstance(n, For | Group | Top)))
     found = _inside(apart, Around(keys), names)
@@ -50,6 +55,9 @@ def _inside(e: Expr, around: Around, names: Names) -> Expr:
         case For(var, source, body):
             inner, below = _inside(source, around, names), _inside(body, around.below(var, source), names)
             return e if inner is source and below is body else For(var, inner, below)
+        case Let(name, bound, body):
+            inner, below = _inside(bound, around, names), _inside(body, around.below_let(name, bound), names)
+            return e if inner is bound and below is body else Let(name, inner, below)
         case SngBag(site, body, order):
             inner = _read(_inside(body, around, names), (), around, names)
             return e if inner is body else SngBag(site, inner, order)
@@ -65,11 +73,11 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: b
     """``e`` with rows around it read by their keys, if that leaves nothing that it does not equate: not where what is
     ``beside`` it in its group reads that."""
     free = free_vars(e)
-    known = equated(e, free, asks)
-    loose = {path for path in paths(e, free) if path not in known}
-    told = around.told(known) if loose and not free_lets(e) else {}
+    known = paths_equated(e, free, asks)
+    loose = {path for path in paths_read(e, free) if path not in known}
+    told = around.told(known) if loose and free_lets(e) <= around.lets else {}
     of = {x for path in loose if (x := root(path))}
-    if not of <= told.keys() or any(path not in known for t in beside for path in paths(t, free)):
+    if not of <= told.keys() or any(path not in known for t in beside for path in paths_read(t, free)):
         return e
     if not loose - {Proj(Var(x), f) for x in of for f in around.rows[x].key}:  # a key stays what it is
         return e
@@ -79,6 +87,9 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: b
     wanted = _wanted(told, of, around)
     env = {x: Var(names.fresh(x)) for x in wanted}
     inner = replace(e, env)
+    if any(isinstance(n, Call) and not never_fails(n.fn) for n in nodes(e)):
+        for cond in reversed([c for c in around.said(env.keys()) if not _is_key(c, told)]):
+            inner = For("_", Pred(replace_elem(cond, env)), inner)
     for x in reversed(wanted):
         for cond in reversed([*_equal(x, told, known, env)]):
             inner = For("_", Pred(cond), inner)
@@ -98,6 +109,12 @@ def _equal(x: str, told: Mapping[str, Told], outside: Collection[Elem], env: Map
     for y in before:
         late = ((f, t) for f, t in told[y].key if root(t) == x)
         yield from (Call("eq", (Proj(env[y], f), replace_elem(t, {x: env[x]}))) for f, t in late)
+
+
+def _is_key(condition: Elem, told: Mapping[str, Told]) -> bool:
+    """Whether it says what a key is, which is said already."""
+    pairs = {pair for x, t in told.items() for f, v in t.key for pair in ((Proj(Var(x), f), v), (v, Proj(Var(x), f)))}
+    return isinstance(condition, Call) and condition.fn == "eq" and condition.args in pairs
 
 
 def _wanted(told: Mapping[str, Told], loose: Iterable[str], around: Around) -> list[str]:

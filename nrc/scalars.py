@@ -93,6 +93,11 @@ def can_fail(fn: str, args: Callable[[], Sequence[failures.Argument]]) -> bool:
     return fails is not failures.never and fails(args())
 
 
+def never_fails(fn: str) -> bool:
+    """Whether ``fn`` has a value for all arguments that have one."""
+    return _look_up(fn).fails is failures.never
+
+
 def apply(fn: str, *values: object) -> object:
     """``evaluate`` of arguments that are values."""
     return evaluate(fn, [_constant(v) for v in values])

@@ -11,9 +11,10 @@ from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, generations, in_turn
 from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.paths import labels_held
 from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.text import part, path
-from ripplenest.nrc.types import Base, Label, Record, Type
+from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
@@ -332,20 +333,8 @@ def _unique(program: TriggerProgram) -> Iterator[tuple[str, frozenset[int]]]:
     for name, row in stored_rows(program.relations, program.keys).items():
         every = columns(row)
         yield name, frozenset(i for i, c in enumerate(every) if c.path in declared.get(name, ()))
-        for held in _labels_held(row, name):
+        for held, _ in labels_held(row, name):
             yield name, frozenset(i for i, c in enumerate(every) if c.path == held or c.path.startswith(f"{held}."))
-
-
-def _labels_held(row: Type, table: str, path: str = "") -> Iterator[str]:
-    """Where a row of ``table`` holds labels of its own inner bags, which no other row holds."""
-    match row:
-        case Record(fields):
-            for name, inner in fields:
-                yield from _labels_held(inner, table, f"{path}.{name}" if path else name)
-        case Label((site,)) if site.name.startswith(f"{table}."):
-            yield path
-        case _:
-            return
 
 
 def _made(levels: tuple[tuple[PlannedMap, ...], ...]) -> Iterator[Product]:

@@ -300,3 +300,33 @@ def test_a_field_that_a_cycle_does_not_read(tmp_path: Path) -> None:
             b.upsert("G", [{"x": x, "y": (x + 1) % 20, "note": "new"} for x in range(20)])
         assert b.report.rows_in == {"G": 40} and b.report.rows_read < 45
         assert db.verify().ok
+
+
+@rn.view
+def guarded(U: Bag[User], E: Bag[Event]):
+    return [{"u": u.id, "e": [e.at % u.start for e in E if e.user == u.id]} for u in U if u.start != 0]
+
+
+def test_what_has_no_value_is_not_asked_for_a_row_without_a_bag(tmp_path: Path) -> None:
+    """Its label is there until the batch is done, and leads to the row as it is then."""
+    with opened(tmp_path / "s", (guarded,)) as db:
+        with db.batch() as b:
+            b.insert("U", [{"id": 1, "clock": 1, "start": 3, "orders": []}])
+            b.insert("E", [event(Choices(lambda n: n - 1), 1) | {"user": 1}])
+        for start in (0, 2):
+            with db.batch(policy="incremental") as b:
+                b.at("U", id=1).set(start=start)
+            recomputed(db, {"guarded": guarded}, {name: db.relation(name).rows() for name in "UE"})
+
+
+@rn.view
+def named(U: Bag[User], E: Bag[Event]):
+    late = [e for e in E if e.at > 10]
+    return [{"u": u.id, "e": [{"id": e.id} for e in late if e.user == u.id and e.at >= u.start]} for u in U]
+
+
+def test_rows_with_a_name(tmp_path: Path) -> None:
+    with busy(tmp_path / "s", (named,)) as db:
+        with db.batch() as b:
+            b.at("U", id=1).set(start=503)
+        assert changed(db, named) == 3 and b.report.rows_read < 11

@@ -502,6 +502,9 @@ def test_what_is_compared_with_the_row_of_a_constant() -> None:
 
     assert of(one, LESS)
     assert not of(LESS) and not of(one, LESS, key="x")
+    assert of(one, LESS, eq(m("kind"), A))  # of that row alone
+    assert not of(one, LESS, call("ne", s("n"), m("n")))  # another value of it drops rows
+    assert not of(one, LESS, eq(s("kind"), A))  # m.x is shown: all rows are other ones then, and these drop some
     assert not of(one, call("lt", Call("add_long", (path("s", "x"), path("s", "k"))), path("m", "x")))
     several = join(eq(path("t", "k"), m("k")), call("lt", s("x"), path("t", "x")), tables=(M, T, S))
     called = Called(unique={"T": frozenset("k")})

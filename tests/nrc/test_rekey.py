@@ -285,7 +285,25 @@ def test_what_any_asks_tells_a_row(fold: str, is_asked: bool) -> None:
     assert (rekeyed(e, TWO) != e) == is_asked
 
 
-def test_lets_are_left_alone() -> None:
-    text = "let Z := Y in for x in X union for b in sng[ι](for y in Z where y.x = x.k and y.a < x.a union sng(y.k)) "
-    e = parse_expr(f"{text} union sng(⟨b: b⟩)", NAMES)
-    assert rekeyed(e, TWO) == e
+LET = "let Z := {} in for b in sng[ι]({}) union sng(⟨b: b⟩)"
+
+
+def test_lets_that_are_the_same_for_all_rows() -> None:
+    """What else a let stands for is not asked."""
+    told = "for y in Z where y.x = x.k and y.a < x.a union sng(y.k)"
+    read = "for x1 in X where x1.k = x.k union for y in Z where y.x = x1.k and y.a < x1.a union sng(y.k)"
+    for bound, wanted in (("Y", read), ("for y in Y where y.a = x.a union sng(y)", told)):
+        e, same = (parse_expr(f"for x in X union {LET.format(bound, made)}", NAMES) for made in (told, wanted))
+        assert canonical(rekeyed(e, TWO)) == canonical(same), bound
+
+
+@pytest.mark.parametrize(
+    "head, guard", [("y.a mod x.a", "where not (x1.a = 0) "), ("y.a", "")], ids=["it can fail", "it cannot"]
+)
+def test_what_can_fail_is_asked_of_rows_that_have_a_bag(head: str, guard: str) -> None:
+    made = "for y in Y where y.x = {x}.k and y.a < {x}.a union sng(" + head.replace("x.a", "{x}.a") + ")"
+    wanted = f"for x1 in X where x1.k = x.k {guard}union {made.format(x='x1')}"
+    e, same = (
+        parse_expr(f"for x in X where not (x.a = 0) {BAG.format(body)}", NAMES) for body in (made.format(x="x"), wanted)
+    )
+    assert canonical(rekeyed(e, TWO)) == canonical(same), show(rekeyed(e, TWO))
