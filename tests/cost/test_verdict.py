@@ -506,6 +506,12 @@ def test_what_is_compared_with_the_row_of_a_constant() -> None:
     assert not of(one, LESS, call("ne", s("n"), m("n")))  # another value of it drops rows
     assert not of(one, LESS, eq(s("kind"), A))  # m.x is shown: all rows are other ones then, and these drop some
     assert not of(one, call("lt", Call("add_long", (path("s", "x"), path("s", "k"))), path("m", "x")))
+    unseen = For("m", M, For("_", Pred(one), For("s", S, For("_", Pred(LESS), Sng(s("x"))))))
+    dropping = For("m", M, For("_", Pred(one), For("s", S, For("_", Pred(LESS), For(
+        "_", Pred(call("ne", s("n"), m("n"))), Sng(s("x")))))))  # fmt: skip
+    called = Called(unique={"M": frozenset("k")})
+    found = [verdict(h, delta(h, frozenset(("M",))), SIZES, None, called) for h in (unseen, dropping)]
+    assert [v.incremental for v in found] == [True, False]
     several = join(eq(path("t", "k"), m("k")), call("lt", s("x"), path("t", "x")), tables=(M, T, S))
     called = Called(unique={"T": frozenset("k")})
     assert not verdict(several, delta(several, frozenset(("M",))), SIZES, None, called).incremental

@@ -297,13 +297,19 @@ def test_lets_that_are_the_same_for_all_rows() -> None:
         assert canonical(rekeyed(e, TWO)) == canonical(same), bound
 
 
+X_IS, GUARD = "for x in X where not (x.a = 0)", "where not (x1.a = 0) "
+
+
 @pytest.mark.parametrize(
-    "head, guard", [("y.a mod x.a", "where not (x1.a = 0) "), ("y.a", "")], ids=["it can fail", "it cannot"]
-)
-def test_what_can_fail_is_asked_of_rows_that_have_a_bag(head: str, guard: str) -> None:
+    "around, head, guard",
+    [
+        (X_IS, "y.a mod x.a", GUARD), (X_IS, "y.a", ""), ("for x in X where 1 mod x.a = 0", "y.a mod x.a", ""),
+        (f"{X_IS} union for z in Y where z.a < x.a", "y.a mod x.a", GUARD),
+    ],
+    ids=["it can fail", "it cannot", "what is asked can fail", "of a row that is not read"],
+)  # fmt: skip
+def test_what_can_fail_is_asked_of_rows_that_have_a_bag(around: str, head: str, guard: str) -> None:
     made = "for y in Y where y.x = {x}.k and y.a < {x}.a union sng(" + head.replace("x.a", "{x}.a") + ")"
     wanted = f"for x1 in X where x1.k = x.k {guard}union {made.format(x='x1')}"
-    e, same = (
-        parse_expr(f"for x in X where not (x.a = 0) {BAG.format(body)}", NAMES) for body in (made.format(x="x"), wanted)
-    )
+    e, same = (parse_expr(f"{around} {BAG.format(body)}", NAMES) for body in (made.format(x="x"), wanted))
     assert canonical(rekeyed(e, TWO)) == canonical(same), show(rekeyed(e, TWO))
