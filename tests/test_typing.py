@@ -49,7 +49,8 @@ class Customer:
 @rn.view
 def bulk(Customers: Bag[Customer]) -> list[Any]:
     return [
-        {"key": c.custkey, "orders": [{"items": [i.part for i in o.items if i.qty > 1]} for o in c.orders]}
+        {"key": c.custkey, "orders": [{"items": [i.part for i in o.items if i.qty > 1]} for o in c.orders],
+         "notes": [note.upper() for o in c.orders for note in coalesce(o.notes, [])]}
         for c in Customers
     ]
 

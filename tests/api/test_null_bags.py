@@ -50,10 +50,41 @@ def beside(B: Bag[Box]):
     return [{"k": a.k, "b": b.k, "none": b.xs is None} for a, b in rn.left_join(B, B, lambda a, b: a.k == b.k + 1)]
 
 
-VIEWS = (inside, grouped, over, beside)
+@rn.view
+def instead(B: Bag[Box]):
+    """NULL as a bag without rows, or as another one, which may be NULL itself."""
+    return [
+        {"k": b.k, "or": b.xs or [], "none": rn.coalesce(b.items, []),
+         "made": rn.coalesce(list(b.xs or []), b.xs),
+         "own": rn.coalesce(b.items, None, [{"n": b.k, "tags": [str(i.n) for i in b.items or []]}]),
+         "items": [{"n": i.n, "tags": rn.coalesce(i.tags, [str(x) for x in b.xs])} for i in b.items or []],
+         "last": [rn.coalesce(i.tags, j.tags) for i in b.items for j in b.items if i.n < j.n]}
+        for b in B
+    ]  # fmt: skip
+
+
+VIEWS = (inside, grouped, over, beside, instead)
 NONE = {"k": 1, "xs": None, "items": None}
 SOME = {"k": 2, "xs": [], "items": [{"n": 1, "tags": None}, {"n": 2, "tags": ["a"]}]}
 EMPTY = {"k": 3, "xs": [1], "items": []}
+
+
+def as_python(b: dict[str, Any]) -> dict[str, Any]:
+    """What ``instead`` has of ``b`` by Python itself, which has ``or`` and ``is None``."""
+    items, xs = b["items"] or [], b["xs"] or []
+    return {
+        "k": b["k"], "or": xs, "none": items, "made": xs,
+        "own": [{"n": b["k"], "tags": []}] if b["items"] is None else items,
+        "items": [{"n": i["n"], "tags": [str(x) for x in xs] if i["tags"] is None else i["tags"]} for i in items],
+        "last": [j["tags"] if i["tags"] is None else i["tags"] for i in items for j in items if i["n"] < j["n"]],
+    }  # fmt: skip
+
+
+def test_instead_of_none() -> None:
+    rows = [NONE, SOME, EMPTY, {**NONE, "xs": [5], "k": 4}, {**SOME, "xs": [7], "k": 5}]
+    assert instead(rows) == [as_python(b) for b in rows]
+    assert rn.coalesce(None, [1]) == [1]
+    assert rn.coalesce([], [1]) == []
 
 
 def kept(db: rn.Database) -> None:
@@ -113,7 +144,7 @@ def test_in_text(folder) -> None:
 
 
 def test_other_questions_are_refused() -> None:
-    """A bag that a view makes is never NULL, and no function takes one."""
+    """A bag that a view makes is never NULL, and no function of values takes one."""
     with pytest.raises(errors.TypeMismatch, match=r"`x\.xs is None` of a field"):
 
         @rn.view
@@ -125,4 +156,4 @@ def test_other_questions_are_refused() -> None:
 
         @rn.view
         def both(B: Bag[Box]):
-            return [{"k": rn.coalesce(b.xs, [])} for b in B]
+            return [{"k": str(b.xs)} for b in B]

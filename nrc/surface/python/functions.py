@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
@@ -19,6 +19,10 @@ K = TypeVar("K")
 NAN = object()  # which every NaN stands for: one is no other to Python
 
 
+@overload
+def coalesce(value: T | None, other: U, /) -> T | U: ...
+@overload
+def coalesce(*values: T | None) -> T | None: ...
 def coalesce(*values: T | None) -> T | None:
     """The first of ``values`` that is not NULL, else NULL."""
     return next((v for v in values if v is not None), None)

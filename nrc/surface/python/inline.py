@@ -11,7 +11,17 @@ from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.python import aggregates, constants, functions, hints, ranking, rings, scalars, sets
+from ripplenest.nrc.surface.python import (
+    aggregates,
+    choices,
+    constants,
+    functions,
+    hints,
+    ranking,
+    rings,
+    scalars,
+    sets,
+)
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.python.source import Definition, Source
@@ -59,7 +69,7 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if function is list and len(node.args) == 1:
         return as_bag(_positional(node, scope, "list")[0])
     if function is functions.coalesce:
-        return scalars.apply("coalesce", _positional(node, scope, "coalesce"))
+        return choices.coalesce(_positional(node, scope, "coalesce"), scope)
     if function is functions.flatten:
         return _flatten(_positional(node, scope, "flatten"))
     if function is functions.difference or function is functions.intersect:

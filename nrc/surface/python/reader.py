@@ -7,7 +7,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import aggregates, constants, hints, inline, ranking, scalars, slices
+from ripplenest.nrc.surface.python import aggregates, choices, constants, hints, inline, ranking, scalars, slices
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -18,8 +18,6 @@ from ripplenest.nrc.surface.readings import (
     alike,
     as_bag,
     as_element,
-    choose_bag,
-    choose_element,
     describe,
     guard,
     is_bag,
@@ -30,7 +28,7 @@ from ripplenest.nrc.surface.readings import (
     untyped,
 )
 from ripplenest.nrc.syntax import For, Neg, Product, Tuple, Var
-from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null
+from ripplenest.nrc.types import Bag, Base, Record, Type
 
 
 def read(node: ast.expr, scope: Scope) -> Reading:
@@ -62,6 +60,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.literal(-n)
         case ast.UnaryOp(op, operand):
             return _unary(op, scope.read(operand))
+        case ast.BoolOp(ast.Or(), [value, ast.List([])]):
+            return choices.coalesce([scope.read(value), Untyped("[]")], scope)
         case ast.BoolOp(op, values):
             hint = scalars.OR_ELSE if isinstance(op, ast.Or) else scalars.COMPARED
             return scalars.logic(op, [_condition(v, scope, hint) for v in values])
@@ -69,7 +69,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             rights = [_right(op, c, scope) for op, c in zip(ops, comparators, strict=True)]
             return scalars.compare(scope.read(left), ops, rights, lambda x, bag: aggregates.among(x, bag, scope))
         case ast.IfExp(test, body, orelse):
-            return _conditional(_condition(test, scope), scope.read(body), scope.read(orelse), scope)
+            return choices.conditional(_condition(test, scope), scope.read(body), scope.read(orelse), scope)
         case ast.JoinedStr(values):
             return scalars.strings([_part(v, scope) for v in values])
         case ast.Call():
@@ -258,15 +258,11 @@ def _tuple(fields: dict[str, Element]) -> Element:
 # ---------------------------------------------------------------- operators
 
 
-def _baglike(reading: Reading) -> bool:
-    return is_bag(reading) or reading == Untyped("[]")
-
-
 def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
     """⊎, ⊎⊖ and × between bags, else a scalar operator."""
-    if not (_baglike(left) or _baglike(right)):
+    if not (choices.baglike(left) or choices.baglike(right)):
         return scalars.binary(op, left, right)
-    if not (_baglike(left) and _baglike(right)):
+    if not (choices.baglike(left) and choices.baglike(right)):
         hint = "`[x]`, the bag of one row" if isinstance(op, ast.Add) else "two bags, or two base values"
         got = f"{describe(left)} and {describe(right)}"
         raise TypeMismatch("a bag beside something else", wanted="bags", got=got, possible=[hint])
@@ -299,22 +295,6 @@ def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Readin
     if isinstance(op, ast.In | ast.NotIn) and isinstance(node, ast.Tuple | ast.List | ast.Set):
         return [scope.read(e) for e in node.elts]
     return scope.read(node)
-
-
-def _conditional(cond: Element, yes: Reading, no: Reading, scope: Scope) -> Reading:
-    """a if c else b: a scalar; between bags ⊎ of both sides under their conditions, where neither can be NULL."""
-    names = scope.session.names
-    if _baglike(yes) or _baglike(no):
-        if isinstance(yes, Element) and isinstance(no, Element):
-            return choose_element(cond, yes, no, names)
-        a, b = alike([yes, no])
-        if not any(isinstance(r, Element) and may_be_null(r.type) for r in (yes, no)):
-            return choose_bag(cond, a, b, names)
-        one, other = (r if isinstance(r, Element) else as_element(x, scope.site, names) for r, x in ((yes, a), (no, b)))
-        return choose_element(cond, one, other, names)
-    if isinstance(yes, Element) and isinstance(no, Element) and isinstance(yes.type, Record):
-        return choose_element(cond, yes, no, names)
-    return scalars.choose(cond, yes, no)
 
 
 def _part(node: ast.expr, scope: Scope) -> Reading:

@@ -416,12 +416,13 @@ def _plain(reading: Reading) -> object:
 
 COMPARED = "a comparison, as in `x != 0` or `x is not None`; `a if x else b` is one of two values"
 OR_ELSE = f"{COMPARED}; `rn.coalesce(x, y)` is y where x is None"
+OR_NONE = "`xs or []`: no rows where it is None; `rn.coalesce(xs, ys)`: ys there"
 
 
 def condition(reading: Reading, hint: str = COMPARED) -> Element:
     """An element that is a boolean. Raises TypeMismatch: there is no truth of strings, numbers and bags."""
     if is_bag(reading):
-        possible = ["`rn.exists(xs)`: whether it has a row"]
+        possible = ["`rn.exists(xs)`: whether it has a row", *([OR_NONE] if hint == OR_ELSE else [])]
         raise TypeMismatch("a condition must be a boolean", wanted="bool", got=describe(reading), possible=possible)
     cond = _settled([reading])[0]
     if _base(cond).kind != "bool":
