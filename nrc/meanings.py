@@ -6,14 +6,16 @@ All failures are EvaluationErrors that name the types, not the values.
 
 import re
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN, canonical_float, in_range
 
 Thunk = Callable[[], object]
+D = TypeVar("D", date, datetime)
+BEYOND = "a day outside the years 1 to 9999"
 EXACT = Context(prec=2 * MAX_DIGITS + 2)
 
 
@@ -113,6 +115,25 @@ def to_date(text: str) -> date:
     except ValueError:
         pass
     raise EvaluationError("a cast that fails", wanted="a date as yyyy-MM-dd")
+
+
+def days_after(day: date, n: int) -> date:
+    return _within_years(day, lambda: timedelta(days=n))
+
+
+def micros_after(moment: datetime, n: int) -> datetime:
+    return _within_years(moment, lambda: timedelta(microseconds=n))
+
+
+def micros_between(later: datetime, earlier: datetime) -> int:
+    return (later - earlier) // timedelta(microseconds=1)
+
+
+def _within_years(x: D, span: Callable[[], timedelta]) -> D:
+    try:
+        return x + span()
+    except OverflowError:
+        raise EvaluationError(BEYOND) from None
 
 
 def _cases(change: Callable[[str], str]) -> dict[str, str]:

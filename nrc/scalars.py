@@ -17,6 +17,8 @@ What is the same on both sides, and where the obvious definition would not have 
   Spark's own cast goes through a double when there are more than 18 digits.
 - ``to_date`` takes yyyy-MM-dd, years 0001 to 9999, and nothing else: Spark's cast also takes 2024, 2024-1 and blanks.
 - ``days_between`` counts the days from its second date to its first: below 0 where that one is earlier.
+- ``days_after`` and ``micros_after`` fail outside the years 1 to 9999; ``micros_between`` is below 0 where its first
+  timestamp is the earlier one.
 - ``date_of``, ``hour``, ``minute`` and ``second`` of a timestamp are those in UTC, as Spark's are in a session of UTC.
 - Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
@@ -195,6 +197,12 @@ _ENTRIES = (
     Scalar("month", ("date",), signatures.fixed(INT, "date"), lambda a: a.month),
     Scalar("day", ("date",), signatures.fixed(INT, "date"), lambda a: a.day),
     Scalar("days_between", ("date, date",), signatures.fixed(INT, "date", "date"), lambda a, b: (a - b).days),
+    Scalar("days_after", ("date, long",), signatures.fixed(Base("date"), "date", "long"), meanings.days_after,
+           fails=failures.always),
+    Scalar("micros_after", ("timestamp, long",), signatures.fixed(Base("timestamp"), "timestamp", "long"),
+           meanings.micros_after, fails=failures.always),
+    Scalar("micros_between", ("timestamp, timestamp",), signatures.fixed(LONG, "timestamp", "timestamp"),
+           meanings.micros_between),
     Scalar("date_of", ("timestamp",), signatures.fixed(Base("date"), "timestamp"), lambda a: a.date()),
     Scalar("hour", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.hour),
     Scalar("minute", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.minute),
@@ -315,6 +323,15 @@ def _of_day(fn: str) -> Spelling:
     return spelled
 
 
+def _moved(fn: str, t: Base) -> Spelling:
+    """A date or a timestamp, and by how much: a long."""
+    return lambda args: (fn, [*(_null_as(arg, t) for arg in args[:1]), *map(_as_long, args[1:])])
+
+
+def _as_long(arg: Typed) -> Typed:
+    return _promote(arg, LONG) if arg[1].kind == "int" else _null_as(arg, LONG)
+
+
 def _day_of(arg: Typed) -> Typed:
     elem, t = arg
     if t.kind != "timestamp":
@@ -350,5 +367,7 @@ OPERATORS: dict[str, Spelling] = {
     **{op: _given(op, STRING) for op in ("starts_with", "ends_with", "contains", "replace")},
     "substring": _given("substring", STRING, INT),
     **{op: _of_day(op) for op in ("year", "month", "day", "days_between")},
-    **{op: _given(op, Base("timestamp")) for op in ("date_of", "hour", "minute", "second")},
+    **{op: _given(op, Base("timestamp")) for op in ("date_of", "hour", "minute", "second", "micros_between")},
+    "days_after": _moved("days_after", Base("date")),
+    "micros_after": _moved("micros_after", Base("timestamp")),
 }

@@ -26,13 +26,14 @@ from pyspark.sql.types import (
 )
 
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.meanings import LOWER, UPPER
+from ripplenest.nrc.meanings import BEYOND, LOWER, UPPER
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
 
 Build = Callable[[Sequence[Column], Sequence[Base], Base], Column]
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
+_MICROS_OF_A_DAY = 86_400_000_000
 
 
 def spark_type(t: Base) -> DataType:
@@ -143,6 +144,22 @@ def _to_date(text: Column) -> Column:
     return F.when(~good, _fail("not a date as yyyy-MM-dd")).otherwise(text.cast(DateType()))
 
 
+def _days_after(day: Column, n: Column) -> Column:
+    since = F.unix_date(day).cast(LongType()) + n
+    return F.when(_beyond(since, 1), _fail(BEYOND)).otherwise(F.date_from_unix_date(since.cast(IntegerType())))
+
+
+def _micros_after(moment: Column, n: Column) -> Column:
+    since = F.unix_micros(moment) + n
+    return F.when(_beyond(since, _MICROS_OF_A_DAY), _fail(BEYOND)).otherwise(F.timestamp_micros(since))
+
+
+def _beyond(since: Column, each: int) -> Column:
+    """Whether what is numbered since 1970, so many ``each`` day, is outside the years that there are."""
+    first, last = (F.lit((d.toordinal() - _EPOCH_DAY) * each).cast(LongType()) for d in (date.min, date.max))
+    return (since < first) | (since >= last + F.lit(each))
+
+
 def _mapped(table: dict[str, str]) -> Build:
     matching, replace = "".join(table), "".join(table.values())
     return lambda args, _types, _result: F.translate(args[0], matching, replace)
@@ -200,6 +217,9 @@ COLUMNS: dict[str, Build] = {
     "month": _function(F.month),
     "day": _function(F.dayofmonth),
     "days_between": _function(F.datediff),
+    "days_after": _function(_days_after),
+    "micros_after": _function(_micros_after),
+    "micros_between": _function(lambda a, b: F.unix_micros(a) - F.unix_micros(b)),
     "date_of": _function(F.to_date),
     "hour": _function(F.hour),
     "minute": _function(F.minute),

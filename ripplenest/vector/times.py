@@ -1,20 +1,50 @@
 """Kernels of timestamps, which are microseconds since 1970 in UTC."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.vector.column import nulls
-from ripplenest.vector.numbers import longs
+from ripplenest.data.rows import arrow_type
+from ripplenest.nrc.meanings import BEYOND
+from ripplenest.nrc.types import Base
+from ripplenest.vector.column import Column, Mask, failed, nulls
+from ripplenest.vector.numbers import add, longs
 
 _DAY = 86_400_000_000
+_DAYS = ((date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days)
+_MICROS = (_DAYS[0] * _DAY, (_DAYS[1] + 1) * _DAY - 1)
 
 
 def days_between(later: pa.Array, earlier: pa.Array) -> pa.Array:
     """The days from ``earlier`` to ``later``: a date is stored as its day since 1970."""
     return pc.subtract(later.cast(pa.int32()), earlier.cast(pa.int32()))
+
+
+def days_after(args: Sequence[pa.Array], _types: Sequence[Base], _result: Base) -> Column:
+    days, n = args
+    since = days.cast(pa.int32()).cast(pa.int64())
+    return _moved(since, n, _DAYS, lambda found: found.cast(pa.int32()).cast(pa.date32()))
+
+
+def micros_after(args: Sequence[pa.Array], _types: Sequence[Base], result: Base) -> Column:
+    moments, n = args
+    return _moved(moments.view(pa.int64()), n, _MICROS, lambda found: found.view(arrow_type(result)))
+
+
+def micros_between(later: pa.Array, earlier: pa.Array) -> pa.Array:
+    """Fewer than 2^59, whatever the two are."""
+    return pc.subtract(later.view(pa.int64()), earlier.view(pa.int64()))
+
+
+def _moved(since: pa.Array, n: pa.Array, within: tuple[int, int], of: Callable[[pa.Array], pa.Array]) -> Column:
+    """What lies ``n`` after what is numbered ``since`` 1970, failing where it is not ``within``."""
+    absent = nulls(since) | nulls(n)
+    found, over = add(longs(since), longs(n))
+    bad: Mask = (over | (found < within[0]) | (found > within[1])) & ~absent
+    return Column(of(pa.array(np.where(bad | absent, 0, found), pa.int64(), mask=absent)), failed(bad, BEYOND))
 
 
 def date_of(moments: pa.Array) -> pa.Array:

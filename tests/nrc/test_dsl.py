@@ -189,6 +189,7 @@ LIMIT = 5
 NAMES = ("Ann", "Cid")
 NAN = float("nan")
 RATES = {"Ann": 1.5, "Cid": 2}
+TERM = dt.timedelta(weeks=4)
 CODES = {1: "one", 2: "two"}
 NULLS = {None: "null", "Ann": "a"}
 KEY = "limits"
@@ -330,6 +331,16 @@ SCALARS = [
     ("c.day == datetime.date(2020, 2, 29)", [True, True]),
     ("(c.day - datetime.date(2019, 3, 1)).days", [365, 365]),
     ("(dt.datetime(1950, 2, 3, 4).date() - c.day).days < -20000", [True, True]),
+    ("c.day + dt.timedelta(days=1, weeks=-1)", [dt.date(2020, 2, 23)] * 2),
+    ("dt.timedelta(c.small) + c.day", [dt.date(2020, 3, 1), dt.date(2020, 3, 7)]),
+    ("c.day - dt.timedelta(weeks=c.small, days=-1)", [dt.date(2020, 1, 12), dt.date(2020, 2, 23)]),
+    ("c.day - TERM", [dt.date(2020, 2, 1)] * 2),
+    ("dt.datetime(2020, 1, 1) + dt.timedelta(minutes=c.small, seconds=-1.5)",
+     [dt.datetime(2020, 1, 1, 0, n, 58, 500_000, dt.UTC) for n in (0, 6)]),
+    ("dt.datetime(2020, 1, 1) - dt.timedelta(hours=c.small * 1_000_000)",
+     [dt.datetime(2020, 1, 1, tzinfo=dt.UTC) - dt.timedelta(hours=n * 1_000_000) for n in (7, 1)]),
+    ("c.day + dt.timedelta(days=c.small if c.small == 1 else None)", [None, dt.date(2020, 3, 1)]),
+    ("(dt.datetime(2020, 1, 1) - dt.datetime(2020, 1, 2, 0, 0, 0, 1)).total_seconds()", [-86400.000001] * 2),
     ("(c.day - (c.day if c.small == 1 else None)).days", [None, 0]),
     ("dt.datetime(1969, 12, 31, 23, 59, 58).second + dt.datetime(2020, 1, 2, 3, 4).minute", [62, 62]),
     ("dt.datetime(2021, 2, 3, 4).year + dt.datetime(2020, 1, 2, 3, 4).hour", [2024, 2024]),

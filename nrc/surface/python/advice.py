@@ -7,6 +7,7 @@ from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.types import Base, Record, Type
 
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
+SPANS = "`a < b + datetime.timedelta(minutes=5)`, or `(a - b).total_seconds()`"
 ONE_OR_NONE = "`1 if x else 0`, the number of a condition"
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
@@ -41,6 +42,8 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
         return "`str(int(x))`, or a field of its own, made text by who reads it: engines write doubles in several ways"
     if op in COMPUTED and "bool" in kinds:
         return ONE_OR_NONE
+    if op == "sub" and kinds == {"timestamp"}:
+        return SPANS
     if op in COMPUTED and kinds & {"date", "timestamp"}:
         return DAYS
     return "a field that holds the number" if op in COMPUTED and "string" in kinds else None

@@ -103,7 +103,6 @@ LIBRARIES: dict[str, str] = {
     "json": "fields of records, as `rn.json(...)` loads them",
     "decimal.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
     "ripplenest.nrc.surface.markers.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
-    "datetime.timedelta": DAYS,
     "math.floor": "`int(x)`, which cuts toward zero",
     "math.trunc": "`int(x)`, which cuts toward zero",
     "math.fabs": "`abs(x)`",

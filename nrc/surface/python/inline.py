@@ -5,6 +5,7 @@ gets a fresh name each time, so nothing is captured.
 """
 
 import ast
+import datetime
 import inspect
 from collections.abc import Mapping, Sequence
 from types import FunctionType
@@ -21,6 +22,7 @@ from ripplenest.nrc.surface.python import (
     rings,
     scalars,
     sets,
+    spans,
 )
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
@@ -74,6 +76,8 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         return _flatten(_positional(node, scope, "flatten"))
     if function is functions.difference or function is functions.intersect:
         return sets.combine(function.__name__, _positional(node, scope, function.__name__), scope)
+    if function is datetime.timedelta:
+        return spans.read(*_arguments(node, scope))
     for constructor in scalars.CONSTRUCTORS:
         if function is constructor:
             return scalars.construct(constructor, *_arguments(node, scope))

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import aggregates, choices, constants, hints, inline, ranking, scalars, slices
+from ripplenest.nrc.surface.python import aggregates, choices, constants, hints, inline, ranking, scalars, slices, spans
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -42,6 +42,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.days_between(scope.read(later), scope.read(earlier))
         case ast.Attribute(value, name):
             return scalars.attribute(scope.read(value), name)
+        case ast.Call(ast.Attribute(ast.BinOp(later, ast.Sub(), earlier), "total_seconds"), [], []):
+            return spans.seconds_between(scope.read(later), scope.read(earlier))
         case ast.Subscript():
             return _subscript(node, scope)
         case ast.ListComp(elt, generators):
@@ -185,7 +187,9 @@ def _value(reading: Reading) -> Element | BagTerm:
         case Untyped() as nothing:
             raise untyped(nothing)
         case other:
-            raise TypeMismatch("this is not a value", wanted="a base value, record or bag", got=describe(other))
+            possible = None if spans.of(other) is None else [spans.ADDED]
+            what, wanted = "this is not a value", "a base value, record or bag"
+            raise TypeMismatch(what, wanted=wanted, got=describe(other), possible=possible)
 
 
 def _list(elts: Sequence[ast.expr], scope: Scope) -> Reading:
@@ -260,6 +264,8 @@ def _tuple(fields: dict[str, Element]) -> Element:
 
 def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
     """⊎, ⊎⊖ and × between bags, else a scalar operator."""
+    if (found := spans.moved(op, left, right)) is not None:
+        return found
     if not (choices.baglike(left) or choices.baglike(right)):
         return scalars.binary(op, left, right)
     if not (choices.baglike(left) and choices.baglike(right)):

@@ -1,0 +1,188 @@
+"""Windows of time: rows within a span of others, constant or as rows say, on each engine as Python itself has them."""
+
+import datetime as dt
+from random import Random
+from typing import Any
+
+import pytest
+from attrs import frozen
+from pyspark.sql import SparkSession
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+START, WEEK = dt.datetime(2024, 2, 26, tzinfo=dt.UTC), dt.timedelta(weeks=1)
+
+
+@rn.record
+class Click:
+    id: int
+    user: int
+    at: dt.datetime
+    day: dt.date
+    wait: rn.Int | None
+
+
+@rn.record
+class Event:
+    id: int
+    user: int
+    at: dt.datetime
+    amount: int
+
+
+def soon(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    return [
+        {"id": c.id,
+         "after": [{"id": e.id, "s": (e.at - c.at).total_seconds()} for e in E
+                   if e.user == c.user and c.at <= e.at and e.at <= c.at + dt.timedelta(minutes=30)]}
+        for c in C
+    ]  # fmt: skip
+
+
+def totals(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    return [
+        {"id": c.id,
+         "n": len([e for e in E if e.user == c.user and c.at - dt.timedelta(hours=1) < e.at and e.at <= c.at]),
+         "late": any(e.at >= c.at + WEEK for e in E if e.user == c.user)}
+        for c in C
+    ]  # fmt: skip
+
+
+def waits(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    """As long as each row says, which may say nothing; that there is one depends on it."""
+    return [
+        {"c": c.id, "e": e.id}
+        for c in C
+        if c.wait is not None
+        for e in E
+        if e.user == c.user and e.at > c.at and e.at < dt.timedelta(hours=1, minutes=rn.coalesce(c.wait, 0)) + c.at
+    ]
+
+
+def days(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    return [
+        {"id": c.id, "next": c.day + dt.timedelta(days=1), "before": c.day - dt.timedelta(weeks=c.id % 3, days=2),
+         "same": [d.id for d in C if d.day == c.day + dt.timedelta(days=1)], "most": max(e.at + WEEK for e in E)}
+        for c in C
+    ]  # fmt: skip
+
+
+WRITTEN = (soon, totals, waits, days)
+VIEWS = tuple(rn.view(f) for f in WRITTEN)
+
+
+@frozen
+class Rows:
+    """What is in the relations, as dicts that Python's own comprehensions read."""
+
+    clicks: dict[int, Click]
+    events: dict[int, Event]
+
+    def check(self, db: rn.Database) -> None:
+        for f, view in zip(WRITTEN, VIEWS, strict=True):
+            meant = f([*self.clicks.values()], [*self.events.values()])
+            assert in_order(db.view(view.name).rows()) == in_order(meant), view.name
+
+
+def in_order(found: Any) -> Any:
+    if isinstance(found, list):
+        return sorted((in_order(x) for x in found), key=repr)
+    return {name: in_order(x) for name, x in found.items()} if isinstance(found, dict) else found
+
+
+def a_click(random: Random, n: int) -> Click:
+    wait = random.choice([None, 0, 15, 100])
+    return Click(n, random.randrange(3), a_moment(random), START.date() + dt.timedelta(random.randrange(5)), wait)
+
+
+def a_moment(random: Random) -> dt.datetime:
+    """Often one that is a span from another."""
+    return START + dt.timedelta(days=random.choice([0, 0, 0, 7]), minutes=15 * random.randrange(16))
+
+
+def lives(db: rn.Database, seed: int, batches: int) -> None:
+    """Rows come, move and go; each view is what Python makes of them."""
+    random = Random(seed)
+    clicks = {n: a_click(random, n) for n in range(8)}
+    events = {n: Event(n, random.randrange(3), a_moment(random), n) for n in range(12)}
+    rows = Rows(clicks, events)
+    db.relation("C", Click, key="id")
+    db.relation("E", Event, key="id")
+    db.load("C", [*clicks.values()])
+    db.load("E", [*events.values()])
+    for view in VIEWS:
+        db.create(view)
+    rows.check(db)
+    for _ in range(batches):
+        some = {n: a_click(random, n) for n in random.sample(range(10), 2)}
+        more = {n: Event(n, random.randrange(3), a_moment(random), n) for n in random.sample(range(16), 2)}
+        gone = random.choice([n for n in events if n not in more])
+        with db.batch(policy="incremental") as b:
+            b.upsert("C", [*some.values()])
+            b.upsert("E", [*more.values()])
+            b.delete_key("E", id=gone)
+        clicks |= some
+        events |= more
+        del events[gone]
+        rows.check(db)
+    assert db.verify(deep=True).ok
+
+
+def test_windows_here(folder) -> None:
+    with rn.open(folder / "state", engine="local") as db:
+        lives(db, 1, 25)
+
+
+def test_windows_on_spark(folder, spark: SparkSession) -> None:
+    with rn.open(folder / "state", spark=spark, engine="spark") as db:
+        lives(db, 2, 2)
+
+
+def test_what_lies_in_the_window_is_read(folder) -> None:
+    """Of 200 events of a user, of which 4 are in each window."""
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("C", Click, key="id")
+        db.relation("E", Event, key="id")
+        db.load("C", [Click(0, 0, START, START.date(), 10)])
+        db.load("E", [Event(n, 0, START + dt.timedelta(minutes=10 * n), n) for n in range(200)])
+        for view in VIEWS[:1] + VIEWS[2:3]:
+            db.create(view)
+        with db.batch(policy="incremental") as b:
+            b.insert("C", [Click(1, 0, START + dt.timedelta(hours=5), START.date(), 10)])
+        assert len(db.view("soon").rows()[1]["after"]) == 4
+        assert 0 < b.report.rows_read <= 12
+
+
+@pytest.mark.parametrize("unit", ["days", "hours"])
+def test_beyond_the_years_that_there_are(folder, unit: str) -> None:
+    """What has no value ends the batch, and nothing changes."""
+    made = rn.view(end_of_days if unit == "days" else end_of_hours)
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("C", Click, key="id")
+        view = db.create(made)
+        for last in (dt.datetime.max.replace(tzinfo=dt.UTC), dt.datetime.min.replace(tzinfo=dt.UTC)):
+            with pytest.raises(errors.EvaluationError, match="outside the years 1 to 9999"), db.batch() as b:
+                b.insert("C", [Click(1, 0, last, last.date(), None)])
+        assert view.rows() == []
+
+
+def end_of_days(C: Bag[Click]) -> list[Any]:
+    return [{"a": c.day + dt.timedelta(days=1), "b": c.day - dt.timedelta(days=1)} for c in C]
+
+
+def end_of_hours(C: Bag[Click]) -> list[Any]:
+    return [{"a": c.at + dt.timedelta(hours=24), "b": c.at - dt.timedelta(hours=24)} for c in C]
+
+
+def test_in_text(folder) -> None:
+    text = """
+    relation C : Bag(⟨id: long, at: timestamp, day: date⟩) key id
+    view moved = [ {a: micros_after(c.at, 60000000), b: days_after(c.day, -1), m: micros_between(c.at, c.at)} | c in C ]
+    """
+    program = rn.parse(text, "moves")
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation(program.relation("C"))
+        db.load("C", [{"id": 1, "at": START, "day": START.date()}])
+        rows = db.create(program.view("moved")).rows()
+    assert rows == [{"a": START + dt.timedelta(minutes=1), "b": dt.date(2024, 2, 25), "m": 0}]
