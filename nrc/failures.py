@@ -19,6 +19,7 @@ from typing import Any
 
 from attrs import frozen
 
+from ripplenest.nrc.meanings import DAY, micros_of_day
 from ripplenest.nrc.types import Base
 
 UNKNOWN = object()
@@ -56,6 +57,18 @@ def by_negative(args: Sequence[Argument]) -> bool:
     taken = args[1]
     known = taken.natural or (taken.value is not UNKNOWN and (taken.value is None or taken.value >= 0))
     return not known
+
+
+def in_windows(args: Sequence[Argument]) -> bool:
+    """The start of a window: its length is above 0, and none reaches back before the year 1, which begins a day."""
+    (x, size, origin), days = args, args[0].type.kind == "date"
+    if x.type.kind not in ("date", "timestamp") or UNKNOWN in (size.value, origin.value):
+        return True
+    if size.value is None or origin.value is None:
+        return False
+    day = 1 if days else DAY
+    since = origin.value.toordinal() * day + (0 if days else micros_of_day(origin.value))
+    return size.value <= 0 or bool(day % size.value or since % size.value)
 
 
 def beyond(digits: int, *narrow: str) -> Fails:

@@ -15,6 +15,8 @@ from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN, canonical_float, in
 
 Thunk = Callable[[], object]
 D = TypeVar("D", date, datetime)
+DAY = 86_400_000_000  # microseconds
+NO_WINDOW = "a window without length"
 BEYOND = "a day outside the years 1 to 9999"
 EXACT = Context(prec=2 * MAX_DIGITS + 2)
 
@@ -127,6 +129,21 @@ def micros_after(moment: datetime, n: int) -> datetime:
 
 def micros_between(later: datetime, earlier: datetime) -> int:
     return (later - earlier) // timedelta(microseconds=1)
+
+
+def tumble(passed: Callable[[Any, Any], int], back: Callable[[Any, int], object]) -> Callable[..., object]:
+    """The start of the window: what has ``passed`` since an origin, of which less than a ``size``, is gone ``back``."""
+
+    def start(x: Any, size: int, origin: Any) -> object:
+        if size <= 0:
+            raise EvaluationError(NO_WINDOW, wanted="a length above 0")
+        return back(x, passed(x, origin) % size)
+
+    return start
+
+
+def micros_of_day(moment: datetime) -> int:
+    return ((moment.hour * 60 + moment.minute) * 60 + moment.second) * 1_000_000 + moment.microsecond
 
 
 def _within_years(x: D, span: Callable[[], timedelta]) -> D:

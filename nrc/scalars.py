@@ -19,6 +19,7 @@ What is the same on both sides, and where the obvious definition would not have 
 - ``days_between`` counts the days from its second date to its first: below 0 where that one is earlier.
 - ``days_after`` and ``micros_after`` fail outside the years 1 to 9999; ``micros_between`` is below 0 where its first
   timestamp is the earlier one.
+- ``tumble`` counts windows from their origin upwards and downwards: the start is at most the value, also before it.
 - ``date_of``, ``hour``, ``minute`` and ``second`` of a timestamp are those in UTC, as Spark's are in a session of UTC.
 - Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
@@ -29,6 +30,7 @@ What is the same on both sides, and where the obvious definition would not have 
 """
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from operator import add, mul, neg, sub
 from typing import Any
@@ -161,6 +163,21 @@ def _arithmetic() -> list[Scalar]:
     return table
 
 
+def _windows() -> list[Scalar]:
+    """The start of the window in which a value lies, by the length of all windows and where one of them begins."""
+    passed_and_back: tuple[tuple[Base, Callable[..., int], Callable[..., object]], ...] = (
+        (LONG, sub, meanings.integer("long", sub)),
+        (Base("date"), lambda a, b: (a - b).days, lambda x, n: meanings.days_after(x, -n)),
+        (Base("timestamp"), meanings.micros_between, lambda x, n: meanings.micros_after(x, -n)),
+    )
+    table = []
+    for t, passed, back in passed_and_back:
+        kinds, meaning = (t.kind, "long", t.kind), meanings.tumble(passed, back)
+        rule = signatures.fixed(t, *kinds)
+        table.append(Scalar(f"tumble_{t.kind}", (", ".join(kinds),), rule, meaning, fails=failures.in_windows))
+    return table
+
+
 _ENTRIES = (
     Scalar("eq", _COMPARABLE, signatures.comparable, meanings.equal),
     Scalar("ne", _COMPARABLE, signatures.comparable, lambda a, b: not meanings.equal(a, b)),
@@ -203,6 +220,7 @@ _ENTRIES = (
            meanings.micros_after, fails=failures.always),
     Scalar("micros_between", ("timestamp, timestamp",), signatures.fixed(LONG, "timestamp", "timestamp"),
            meanings.micros_between),
+    *_windows(),
     Scalar("date_of", ("timestamp",), signatures.fixed(Base("date"), "timestamp"), lambda a: a.date()),
     Scalar("hour", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.hour),
     Scalar("minute", ("timestamp",), signatures.fixed(INT, "timestamp"), lambda a: a.minute),
@@ -332,6 +350,21 @@ def _as_long(arg: Typed) -> Typed:
     return _promote(arg, LONG) if arg[1].kind == "int" else _null_as(arg, LONG)
 
 
+def zero_of(kind: str) -> object:
+    """Where windows of values of ``kind`` begin unless it is said: 0, or with 1970."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC)
+    return {"date": moment.date(), "timestamp": moment}.get(kind, 0)
+
+
+def _spell_tumble(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
+    """The value, the length, and the origin, which may be left out."""
+    known = [t for e, t in (*args[:1], *args[2:]) if t.kind in ("date", "timestamp") and not _is_null(e)]
+    t = Base(known[0].kind) if known else LONG
+    given = args if len(args) != 2 else (*args, (Lit(zero_of(t.kind), t), t))
+    promoted = [_as_long(a) if t == LONG or i == 1 else _null_as(a, t) for i, a in enumerate(given)]
+    return f"tumble_{t.kind}", promoted
+
+
 def _day_of(arg: Typed) -> Typed:
     elem, t = arg
     if t.kind != "timestamp":
@@ -368,6 +401,7 @@ OPERATORS: dict[str, Spelling] = {
     "substring": _given("substring", STRING, INT),
     **{op: _of_day(op) for op in ("year", "month", "day", "days_between")},
     **{op: _given(op, Base("timestamp")) for op in ("date_of", "hour", "minute", "second", "micros_between")},
+    "tumble": _spell_tumble,
     "days_after": _moved("days_after", Base("date")),
     "micros_after": _moved("micros_after", Base("timestamp")),
 }

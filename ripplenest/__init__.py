@@ -49,6 +49,7 @@ __all__ = [
     "fold",
     "full_join",
     "group_by",
+    "hop",
     "intersect",
     "json",
     "left_join",
@@ -65,6 +66,7 @@ __all__ = [
     "sorted",
     "testing",
     "top",
+    "tumble",
     "view",
 ]
 
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
         fold,
         full_join,
         group_by,
+        hop,
         intersect,
         left_join,
         moments,
@@ -107,6 +110,7 @@ if TYPE_CHECKING:
         ring,
         ring_variable,
         top,
+        tumble,
         view,
     )
     from ripplenest.nrc.surface.python import rows_sorted as sorted
@@ -147,6 +151,7 @@ else:
         "fold": "ripplenest.nrc.surface.python:fold",
         "full_join": "ripplenest.nrc.surface.python:full_join",
         "group_by": "ripplenest.nrc.surface.python:group_by",
+        "hop": "ripplenest.nrc.surface.python:hop",
         "intersect": "ripplenest.nrc.surface.python:intersect",
         "json": "ripplenest.intake.messages:rows_of_json",
         "left_join": "ripplenest.nrc.surface.python:left_join",
@@ -163,6 +168,7 @@ else:
         "sorted": "ripplenest.nrc.surface.python:rows_sorted",
         "testing": "ripplenest.testing:",
         "top": "ripplenest.nrc.surface.python:top",
+        "tumble": "ripplenest.nrc.surface.python:tumble",
         "view": "ripplenest.nrc.surface.python:view",
     }
 

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.meanings import BEYOND, LOWER, UPPER
+from ripplenest.nrc.meanings import BEYOND, LOWER, NO_WINDOW, UPPER
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
 
@@ -154,6 +154,18 @@ def _micros_after(moment: Column, n: Column) -> Column:
     return F.when(_beyond(since, _MICROS_OF_A_DAY), _fail(BEYOND)).otherwise(F.timestamp_micros(since))
 
 
+def _tumbled(numbered: Callable[[Column], Column], back: Callable[[Column, Column], Column]) -> Build:
+    """How far ``x`` lies behind the start of its window, and so much ``back``."""
+
+    def build(args: Sequence[Column], _types: Sequence[Base], _result: Base) -> Column:
+        x, size, origin = args
+        passed = F.pmod(F.pmod(numbered(x), size) - F.pmod(numbered(origin), size), size)
+        is_none = (size <= F.lit(0)) & x.isNotNull() & origin.isNotNull()
+        return F.when(is_none, _fail(NO_WINDOW)).when(size > F.lit(0), back(x, passed))
+
+    return build
+
+
 def _beyond(since: Column, each: int) -> Column:
     """Whether what is numbered since 1970, so many ``each`` day, is outside the years that there are."""
     first, last = (F.lit((d.toordinal() - _EPOCH_DAY) * each).cast(LongType()) for d in (date.min, date.max))
@@ -219,6 +231,9 @@ COLUMNS: dict[str, Build] = {
     "days_between": _function(F.datediff),
     "days_after": _function(_days_after),
     "micros_after": _function(_micros_after),
+    "tumble_long": _tumbled(lambda x: x, lambda x, n: x - n),
+    "tumble_date": _tumbled(lambda x: F.unix_date(x).cast(LongType()), lambda x, n: _days_after(x, -n)),
+    "tumble_timestamp": _tumbled(F.unix_micros, lambda x, n: _micros_after(x, -n)),
     "micros_between": _function(lambda a, b: F.unix_micros(a) - F.unix_micros(b)),
     "date_of": _function(F.to_date),
     "hour": _function(F.hour),

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 import ripplenest as rn
 from ripplenest import Bag, errors
 
+MONDAY = dt.date(2024, 1, 1)
 START, WEEK = dt.datetime(2024, 2, 26, tzinfo=dt.UTC), dt.timedelta(weeks=1)
 
 
@@ -68,7 +69,40 @@ def days(C: Bag[Click], E: Bag[Event]) -> list[Any]:
     ]  # fmt: skip
 
 
-WRITTEN = (soon, totals, waits, days)
+def quarters(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    """Of each click the windows of its user, and how many events begin in each; weeks that begin on a Monday."""
+    return [
+        {"id": c.id, "week": rn.tumble(c.day, WEEK, MONDAY), "wait": rn.tumble(c.wait, 60, origin=-15),
+         "windows": [
+             {"start": start, "n": len(es), "most": max(e.amount for e in es)}
+             for start, es in rn.group_by([e for e in E if e.user == c.user],
+                                          lambda e: rn.tumble(e.at, dt.timedelta(minutes=45)))
+         ]}
+        for c in C
+    ]  # fmt: skip
+
+
+def hops(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    """Windows of 40 minutes, of which one begins every quarter; and clicks beside the events of their windows."""
+    return [
+        {"start": start, "n": len(rows), "sum": sum(r["amount"] for r in rows)}
+        for start, rows in rn.group_by(
+            [
+                {"start": s, "amount": e.amount}
+                for e in E
+                for s in rn.hop(e.at, dt.timedelta(minutes=40), dt.timedelta(minutes=15), START)
+            ],
+            lambda r: r["start"],
+        )
+    ] + [
+        {"start": c.at, "n": c.id, "sum": e.amount}
+        for c in C
+        for e in E
+        if rn.tumble(e.at, dt.timedelta(hours=1)) == rn.tumble(c.at, dt.timedelta(hours=1))
+    ]
+
+
+WRITTEN = (soon, totals, waits, days, quarters, hops)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 
 
@@ -154,6 +188,37 @@ def test_what_lies_in_the_window_is_read(folder) -> None:
         assert 0 < b.report.rows_read <= 12
 
 
+NUMBERS = (-61, -60, -1, 0, 1, 59, 60, 7 * 10**9)
+
+
+def windows(C: Bag[Event]) -> list[Any]:
+    return [
+        {"id": c.id, "n": rn.tumble(c.amount, 60), "m": rn.tumble(c.amount, size=7, origin=c.user),
+         "day": rn.tumble(c.at.date(), dt.timedelta(days=10)), "own": rn.tumble(c.amount, c.id + 1),
+         "hops": rn.hop(c.amount, 10, 3), "apart": rn.hop(c.amount, 3, every=10, origin=1),
+         "times": rn.hop(c.at, dt.timedelta(days=1), dt.timedelta(hours=7)),
+         "days": rn.hop(c.at.date(), dt.timedelta(days=9), dt.timedelta(days=4), MONDAY),
+         "none": rn.hop(c.amount if c.amount != 60 else None, 2, 1)}
+        for c in C
+    ]  # fmt: skip
+
+
+def test_windows_are_those_of_python() -> None:
+    """Also before 1970, at their edges, and apart from each other."""
+    times = [START, START - dt.timedelta(seconds=1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, dt.UTC)]
+    rows = [Event(n, n - 4, times[n % 3], amount) for n, amount in enumerate(NUMBERS)]
+    found = windows(rows)
+    assert in_order(rn.view(windows)(rows)) == in_order(found)
+    assert {len(row["hops"]) for row in found} == {3, 4} and {len(row["apart"]) for row in found} == {0, 1}
+    assert rn.tumble(None, 1) is None and rn.tumble(dt.datetime(2024, 1, 1, 9, 59), dt.timedelta(hours=1)).hour == 9
+
+
+@pytest.mark.parametrize("size", [0, -1, dt.timedelta(0), dt.timedelta(hours=25), None])
+def test_what_is_no_length(size: Any) -> None:
+    with pytest.raises(errors.WrongValue, match="no length of windows"):
+        rn.tumble(MONDAY if isinstance(size, dt.timedelta) else 1, size)
+
+
 @pytest.mark.parametrize("unit", ["days", "hours"])
 def test_beyond_the_years_that_there_are(folder, unit: str) -> None:
     """What has no value ends the batch, and nothing changes."""
@@ -178,11 +243,13 @@ def end_of_hours(C: Bag[Click]) -> list[Any]:
 def test_in_text(folder) -> None:
     text = """
     relation C : Bag(⟨id: long, at: timestamp, day: date⟩) key id
-    view moved = [ {a: micros_after(c.at, 60000000), b: days_after(c.day, -1), m: micros_between(c.at, c.at)} | c in C ]
+    view moved = [ {a: micros_after(c.at, 60000000), b: days_after(c.day, -1), m: micros_between(c.at, c.at),
+                     t: tumble(c.at, 3600000000), w: tumble(c.day, 7, date "2024-01-01"), n: tumble(c.id, 2)} | c in C ]
     """
     program = rn.parse(text, "moves")
     with rn.open(folder / "state", engine="local") as db:
         db.relation(program.relation("C"))
         db.load("C", [{"id": 1, "at": START, "day": START.date()}])
         rows = db.create(program.view("moved")).rows()
-    assert rows == [{"a": START + dt.timedelta(minutes=1), "b": dt.date(2024, 2, 25), "m": 0}]
+    moved = {"a": START + dt.timedelta(minutes=1), "b": dt.date(2024, 2, 25), "m": 0}
+    assert rows == [{**moved, "t": START, "w": START.date(), "n": 0}]

@@ -17,6 +17,7 @@ from ripplenest.nrc.surface.python.functions import (
     top,
 )
 from ripplenest.nrc.surface.python.view import View, view
+from ripplenest.nrc.surface.python.windows import hop, tumble
 from ripplenest.nrc.surface.records import record, record_type
 from ripplenest.nrc.surface.rings import (
     MaxPlus,
@@ -51,6 +52,7 @@ __all__ = [
     "fold",
     "full_join",
     "group_by",
+    "hop",
     "intersect",
     "left_join",
     "moments",
@@ -61,5 +63,6 @@ __all__ = [
     "ring_variable",
     "rows_sorted",
     "top",
+    "tumble",
     "view",
 ]

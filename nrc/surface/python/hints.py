@@ -141,6 +141,7 @@ OURS = {  # what SQL and Spark call it: rn.…
     "explode": "`for x in xs`, or `rn.flatten(xs)`",
     "unnest": "`for x in xs`, or `rn.flatten(xs)`",
     "collect_list": "the bag itself, as of `for key, rows in rn.group_by(...)`",
+    **dict.fromkeys(("date_trunc", "date_bin", "time_bucket", "window"), "`rn.tumble(x, datetime.timedelta(hours=1))`"),
     "if_null": "`rn.coalesce(a, b)`",
     "nvl": "`rn.coalesce(a, b)`",
 }
@@ -178,7 +179,7 @@ METHODS_OF_DATES = {
     "strftime": "`str(x)`, as in 2024-12-31, or its parts, .year, .month and .day",
     "weekday": "a field that has it",
     "isoweekday": "a field that has it",
-    "replace": "its parts, .year, .month and .day",
+    "replace": "`x - datetime.timedelta(days=x.day - 1)`, the first of the month, or its parts, .year, .month and .day",
     "date": "the date itself",
     **{part: f"`x.{part}`, without a call" for part in ("year", "month", "day")},
 }
@@ -186,7 +187,7 @@ METHODS_OF_TIMES = {
     **METHODS_OF_DATES,
     "isoformat": "`str(x.date())`, or its parts, .year to .second",
     "strftime": "`str(x.date())`, as in 2024-12-31, or its parts, .year to .second",
-    "replace": "its parts, .year to .second",
+    "replace": "`rn.tumble(x, datetime.timedelta(hours=1))`, the start of the hour, or its parts, .year to .second",
     "time": "its parts, .hour, .minute and .second",
     "timestamp": "a field that has it",
     **{part: f"`x.{part}`, without a call" for part in ("hour", "minute", "second")},

@@ -23,6 +23,7 @@ from ripplenest.nrc.surface.python import (
     scalars,
     sets,
     spans,
+    windows,
 )
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.scope import Scope
@@ -76,6 +77,8 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         return _flatten(_positional(node, scope, "flatten"))
     if function is functions.difference or function is functions.intersect:
         return sets.combine(function.__name__, _positional(node, scope, function.__name__), scope)
+    if windows.reads(function):
+        return windows.read(function, *_arguments(node, scope), scope)
     if function is datetime.timedelta:
         return spans.read(*_arguments(node, scope))
     for constructor in scalars.CONSTRUCTORS:
