@@ -26,7 +26,7 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.bands import Bound, band, compared, is_in_order, stored
+from ripplenest.nrc.bands import Bound, band, compared, is_in_order, is_side, stored
 from ripplenest.nrc.disjoint import disjoint
 from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
@@ -34,7 +34,7 @@ from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Rel, Total
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import UNIT, Label, Type, nullable
+from ripplenest.nrc.types import UNIT, Label, Type, may_be_null, nullable
 from ripplenest.nrc.walk import free_vars
 
 How = Literal["change", "probe", "scan"]
@@ -296,7 +296,10 @@ class Join:
         column, sources, others = column_of(own), self.sources(own), self.sources(other)
         if column is None or len(sources) != 1 or not others or sources & others or self._is_of_no_label(own):
             return None
-        alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
+        t = elem_type(other, self.types)
+        if not is_side(other, cond) and may_be_null(t):  # beside NULL what is moved may have no value all the same
+            return None
+        alike = nullable(elem_type(own, self.types)) == nullable(t)
         return Bound(min(sources), column, others, upper, cond) if alike else None
 
     def _is_of_no_label(self, t: Elem) -> bool:

@@ -5,7 +5,11 @@ row that asks finds where its own begin and end. So what is looked at is what fi
 ``s.start ≤ e.ts, e.ts < s.end`` the events of a session are found by two searches, and so are the sessions of an event,
 in the order of their starts, from the first one on at which some session has an end that is late enough.
 
+A column may be compared as it is, or moved by a constant: x + n ≥ a is x ≥ a - n, so that the clicks are found whose
+half an hour reaches an event.
+
 A band only leaves out rows for which its conditions are false or NULL. They are asked all the same, of what is left.
+What is moved must have a value where it is left out: of what is below an edge x + n has one for n ≥ 0, as x + n < a.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import frozen
 
 from ripplenest.nrc.reserved import is_shared
-from ripplenest.nrc.syntax import Call, Elem, Grouped, Rel
+from ripplenest.nrc.syntax import Call, Elem, Grouped, Lit, Rel
+from ripplenest.nrc.types import Base
+from ripplenest.nrc.values import in_range
 
 SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -29,13 +35,41 @@ class Bound:
     condition: Elem
 
 
+MOVES = {  # by how much more of the second argument the first is moved
+    **dict.fromkeys(("add_int", "add_long", "days_after", "micros_after"), 1),
+    **dict.fromkeys(("sub_int", "sub_long"), -1),
+}
+
+
+def moved_back(fn: str, n: object, t: Base, upper: bool) -> int | None:
+    """-n, where what x moved by n lies below or above is what x lies below or above moved by -n; None where not.
+
+    Law: of an x that lies beyond such a value x moved by n has a value, and is left out, too.
+    """
+    if fn not in MOVES or type(n) is not int or not in_range(-n, t.kind):
+        return None
+    return None if n * MOVES[fn] * (1 if upper else -1) > 0 else -n
+
+
 def compared(conditions: Iterable[Elem]) -> Iterator[tuple[Elem, Elem, bool, Elem]]:
     """(a, b, upper, condition): a is at most, or at least, b. Each comparison from both of its sides."""
     for cond in conditions:
         match cond:
             case Call(fn, (a, b)) if fn in SWAPPED:
-                yield a, b, fn in ("lt", "le"), cond
-                yield b, a, SWAPPED[fn] in ("lt", "le"), cond
+                for own, other, upper in ((a, b, fn in ("lt", "le")), (b, a, SWAPPED[fn] in ("lt", "le"))):
+                    yield own, other, upper, cond
+                    yield from _moved(own, other, upper, cond)
+
+
+def _moved(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[Elem, Elem, bool, Elem]]:
+    match own:
+        case Call(fn, (x, Lit(n, t))) if (back := moved_back(fn, n, t, upper)) is not None:
+            yield x, Call(fn, (other, Lit(back, t))), upper, cond
+
+
+def is_side(t: Elem, condition: Elem) -> bool:
+    """Whether ``condition`` compares with ``t`` as it stands there, and not moved."""
+    return isinstance(condition, Call) and any(t is arg for arg in condition.args)
 
 
 def is_in_order(rel: Rel) -> bool:

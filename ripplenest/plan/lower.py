@@ -110,6 +110,10 @@ def _compared(condition: Scalar, source: int) -> tuple[str, int, Scalar]:
     """How, which column of ``source``, and with what."""
     assert isinstance(condition, Op)
     own, other = condition.args if source in sources_of(condition.args[0]) else condition.args[::-1]
+    if isinstance(own, Op):  # a column that is moved by a constant (``nrc/bands.py``)
+        fn, (own, by) = own.fn, own.args
+        assert isinstance(by, Const) and isinstance(by.value, int)
+        other = Op(fn, (other, Const(-by.value, by.type)), result_type(fn, [other.type, by.type]))
     assert isinstance(own, Col)
     return condition.fn, own.column, other
 

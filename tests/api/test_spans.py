@@ -188,6 +188,29 @@ def test_what_lies_in_the_window_is_read(folder) -> None:
         assert 0 < b.report.rows_read <= 12
 
 
+def test_the_windows_of_an_event_are_read(folder) -> None:
+    """Of 200 clicks of a user, of which 4 have a window that an event is in."""
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("C", Click, key="id")
+        db.relation("E", Event, key="id")
+        db.load("C", [Click(n, 0, START + dt.timedelta(minutes=10 * n), START.date(), 10) for n in range(200)])
+        db.create(VIEWS[0])
+        db.create(rn.view(before))
+        with db.batch(policy="incremental") as b:
+            b.insert("E", [Event(1, 0, START + dt.timedelta(hours=5), 1)])
+        assert sum(bool(row["after"]) for row in db.view("soon").rows()) == 4
+        assert sum(row["n"] for row in db.view("before").rows()) == 6
+        assert 0 < b.report.rows_read <= 4 + 3 * 6  # labels, what they have, and the clicks that show it
+
+
+def before(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    return [
+        {"id": c.id,
+         "n": len([e for e in E if e.user == c.user and c.at - dt.timedelta(hours=1) < e.at and e.at <= c.at])}
+        for c in C
+    ]  # fmt: skip
+
+
 NUMBERS = (-61, -60, -1, 0, 1, 59, 60, 7 * 10**9)
 
 

@@ -233,7 +233,19 @@ def lies_in(p: Product, source: int, before: set[int]) -> bool:
 def compares(condition: Scalar, source: int, edge: Edge) -> bool:
     """Whether ``condition`` compares the column of an edge with what it is."""
     own = Col(source, edge.column, SCALED[edge.column])
-    return isinstance(condition, Op) and condition.fn == "lt" and {own, edge.scalar} == {*condition.args}
+    return isinstance(condition, Op) and condition.fn == "lt" and any(
+        (own, edge.scalar) == (a, b) or is_moved_back(own, edge.scalar, a, b)
+        for a, b in (condition.args, condition.args[::-1])
+    )
+
+
+def is_moved_back(own: Scalar, edge: Scalar, a: Scalar, b: Scalar) -> bool:
+    """Whether ``edge`` is ``b`` moved back by the constant by which ``a`` is ``own`` moved."""
+    match a, edge:
+        case Op(fn, (x, Const(int() as n))), Op(back, (y, Const(int() as m))):
+            COUNTS["moved edges"] += (fn, x, y, n) == (back, own, b, -m)
+            return (fn, x, y, n) == (back, own, b, -m)
+    return False
 
 
 @law(examples=400)

@@ -24,7 +24,7 @@ from ripplenest.nrc.types import LONG, Base, Record
 from ripplenest.plan.evaluate import evaluate
 from ripplenest.plan.families import member
 from ripplenest.plan.lower import lower
-from ripplenest.plan.product import Product
+from ripplenest.plan.product import Op, Product
 from ripplenest.vector import bands, binding, join
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.column import Column, Failed
@@ -40,7 +40,7 @@ def compared(c: Choices, t: Base, names: Sequence[str]) -> Elem:
     own = c.number(len(names))
     a = Proj(Var(names[own]), c.pick("xyy"))
     b: Elem = Proj(Var(names[own - 1 - c.number(len(names) - 1)]), c.pick("xxy"))
-    if t == KEY and not c.one_in(3):
+    if t in (KEY, LONG) and not c.one_in(3):
         other = Proj(Var(names[own]), "x") if c.one_in(8) else Lit(c.pick((1, 1, 0)), LONG)
         b = Call(c.pick(("add_long", "sub_long", "mod_long")), (b, other))
     return Call(c.pick(OPS), (a, b)[:: c.pick((1, -1))])
@@ -62,9 +62,9 @@ def random_product(c: Choices, t: Base) -> Product:
 
 
 def random_rows(c: Choices, t: Base) -> Rows:
-    values = [*EDGES[t], None]
+    values = [*EDGES[Base(t.kind, True, t.precision, t.scale)], *([None] if t.nullable else [])]
     few = [c.pick(values) for _ in range(4)] if c.one_in(2) else values
-    few = [*few, L_MAX, L_MIN] if t == KEY else few  # which have no next one, or none before
+    few = [*few, L_MAX, L_MIN] if t in (KEY, LONG) else few  # which have no next one, or none before
     made = [((c.pick((1, 2, None)), c.pick(few), c.pick(few)), c.pick((1, 2, -1))) for _ in range(1 + c.number(8))]
     return consolidated({"": Rows.of_pairs((KEY, t, t), made)})[""]
 
@@ -98,6 +98,12 @@ def test_edges_may_have_no_value(c: Choices) -> None:
     is_each_with_each(c, KEY)
 
 
+@law(examples=times(250, 3000))
+def test_columns_may_be_moved(c: Choices) -> None:
+    """The same where no value is NULL, so that x + 1 > y is x > y - 1."""
+    is_each_with_each(c, LONG)
+
+
 def is_each_with_each(c: Choices, t: Base) -> None:
     p = random_product(c, t).cautious()
     inputs = [random_rows(c, t) for _ in p.sources]
@@ -122,6 +128,8 @@ def is_each_with_each(c: Choices, t: Base) -> None:
     COUNTS["intervals"] += any(None not in b.columns and b.columns[0] != b.columns[1] for b in found)
     COUNTS["upper"] += any(b.lower is None for b in found)
     COUNTS["lower"] += any(b.upper is None for b in found)
+    sides = {side for q in p.conditions if isinstance(q, Op) for side in q.args}
+    COUNTS["moved"] += any(e.scalar not in sides for b in found for e in b.edges)
     COUNTS["keys"] += any(s.keys and s.band for s in p.steps)
 
 
@@ -197,5 +205,5 @@ def test_products_that_differ_in_an_edge(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_enough_was_met() -> None:
     if COUNTS["rows"] < 50:
         pytest.skip("the tests of this module did not all run")
-    wanted = ("between", "intervals", "upper", "lower", "keys", "interval")
+    wanted = ("between", "intervals", "upper", "lower", "keys", "interval", "moved")
     assert all(COUNTS[what] > times(15, 300) for what in wanted) and COUNTS["no value"] > times(3, 100), COUNTS
