@@ -139,10 +139,11 @@ def _found(r: Read, before: Mapping[str, _Found], tables: "_Tables", rels: Mappi
     """What a probe finds, which reads each row once, however many keys ask for it; where keys are joined from several
     generators there are as many as combinations of their rows, and where these are too many those of one are asked."""
     size, fan = tables.size(r.rel), tables.fan_out(r.rel, r.keys, rels)
-    fan = _in_band(fan, r.ends)
+    ends = () if tables.is_one(r.rel, frozenset(e.column for e in r.keys)) else r.ends
+    fan = _in_band(fan, ends)
     behind = frozenset((r.var,)).union(*(before[v].behind for v in r.via))
     if len(r.via) < 2:
-        via = (*r.via, *(v for b in r.ends for v in b.others))
+        via = (*r.via, *(v for b in ends for v in b.others))
         asked = before[via[0]].rows if via else 1.0
         return _Found(min(asked * fan, size), fan, behind)
     alone = min(before[r.via[0]].rows * tables.fan_out(r.rel, r.alone, rels), size) if r.alone else size
