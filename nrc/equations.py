@@ -7,20 +7,21 @@ from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, OutL, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Label, Record, Site, Type
+from ripplenest.nrc.types import Label, Record, Site, Type, may_be_null
 from ripplenest.nrc.walk import free_vars
 
 EQUALITIES = ("eq", "same")
 
 
-def same_values(a: Elem, b: Elem, t: Type) -> Iterator[Elem]:
-    """a = b, NULL and NaN being values like others, for each base value in them."""
+def same_values(a: Elem, b: Elem, t: Type, of_b: bool = False) -> Iterator[Elem]:
+    """a = b, NULL and NaN being values like others, for each base value in them. ``of_b``: ``t`` is the type of b, and
+    what is never NULL there is the same as what it equals, so that NULL is none of the values that are looked up."""
     match t:
         case Record(fields):
             for name, own in fields:
-                yield from same_values(simplify_elem(Proj(a, name)), Proj(b, name), own)
+                yield from same_values(simplify_elem(Proj(a, name)), Proj(b, name), own, of_b)
         case _:
-            yield Call("same", (a, b))
+            yield Call("eq" if of_b and not may_be_null(t) else "same", (a, b))
 
 
 def equations(c: Comprehension, equal: Sequence[str]) -> Iterator[tuple[Elem, Elem]]:

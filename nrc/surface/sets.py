@@ -43,7 +43,7 @@ def combined(word: str, left: BagTerm, right: BagTerm, site: str, names: Names) 
         what = f"{word} tells rows apart by all that they hold, and {field} is a bag"
         raise TypeMismatch(what, wanted="rows without bags", got=both.row, possible=["[... for x in xs] without it"])
     if free_vars(left.expr):
-        return BagTerm(_counted_for_each(word, left, right, both.row, site, names), left.type)
+        return BagTerm(_counted_for_each(word, left, right, site, names), left.type)
     x, g = names.fresh("x"), names.fresh("g")
     tagged = plus([_tagged(left, "left", names), _tagged(right, "right", names)], word)
     counts = tuple(_count(side, (Proj(Var(x), side),)) for side in _SIDES)
@@ -51,10 +51,10 @@ def combined(word: str, left: BagTerm, right: BagTerm, site: str, names: Names) 
     return BagTerm(For(g, group, _times(word, g, g, names)), both)
 
 
-def _counted_for_each(word: str, left: BagTerm, right: BagTerm, row: Type, site: str, names: Names) -> Expr:
+def _counted_for_each(word: str, left: BagTerm, right: BagTerm, site: str, names: Names) -> Expr:
     x, y, g, s = (names.fresh(name) for name in ("x", "y", "g", "s"))
     equal: Expr = Sng(Var(y))
-    for cond in same_values(Var(y), Proj(Var(g), ROW), row):
+    for cond in same_values(Var(y), Proj(Var(g), ROW), left.type.row, of_b=True):
         equal = guard(Element(cond, BOOL), equal, names)
     group = Group(site, x, left.expr, ((ROW, Var(x)),), (_count("left", ()),))
     others = Group(f"{site}.{_SIDES[1]}", y, For(y, right.expr, equal), None, (_count("right", ()),))

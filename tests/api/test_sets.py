@@ -398,3 +398,44 @@ def test_what_is_left_stands_below_folds() -> None:
 
     assert few([Pair(1, 0.5)] * 5, [Pair(1, 0.5)] * 2) == [{"n": 3, "sum": 1}]
     assert few([], []) == [{"n": 0, "sum": None}]
+
+
+@rn.record
+class Tagged:
+    k: int
+    vals: list[int]
+    tags: list[int | None]
+    pairs: Bag[Pair]
+
+
+def beside_null(X: Bag[Tagged]) -> Any:
+    """Values that are never NULL beside some that may be."""
+    return [
+        {
+            "k": x.k,
+            "less": rn.difference(x.vals, x.tags),
+            "common": rn.intersect(x.vals, x.tags),
+            "records": rn.difference([{"a": v} for v in x.vals], [{"a": p.a} for p in x.pairs]),
+        }
+        for x in X
+    ]
+
+
+def test_null_is_none_of_values_that_are_never_null(tmp_path: Path) -> None:
+    """And nothing is stored of it where a type says that it is not there."""
+    rows = [
+        {"k": 1, "vals": [1, 2, 2], "tags": [None, 1, None], "pairs": [{"a": None, "b": None}, {"a": 2, "b": 0.5}]},
+        {"k": 2, "vals": [], "tags": [None], "pairs": [{"a": None, "b": 1.5}]},
+    ]
+    wanted = [
+        {"k": 1, "less": [2, 2], "common": [1], "records": [{"a": 1}, {"a": 2}]},
+        {"k": 2, "less": [], "common": [], "records": []},
+    ]
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("X", Tagged, key="k")
+        view = db.create(rn.view(beside_null))
+        for change in ([rows[0]], [rows[1], {**rows[0], "tags": [2]}], rows):
+            with db.batch(policy="incremental") as b:
+                b.upsert("X", change)
+            assert db.verify(deep=True).ok
+        assert view.rows() == wanted
