@@ -176,7 +176,7 @@ def _of_jvm(pid: int) -> dict[str, int]:
     def ask(what: str) -> str:
         return subprocess.run([jcmd, str(pid), what], check=True, stdout=subprocess.PIPE, text=True).stdout
 
-    for _ in range(3):  # Spark drops what belongs to a frame when it hears that this is gone, and so after a collection
+    for _ in range(10):  # Spark drops what belongs to a frame when it hears that this is gone, some collections later
         ask("GC.run")
         time.sleep(1)
     heap, classes = ask("GC.heap_info"), ask("VM.classloader_stats")
