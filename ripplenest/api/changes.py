@@ -30,7 +30,7 @@ class Changes:
 
     The column ``_multiplicity`` is above 0 for rows that came and below 0 for rows that went; a nested row that changed
     inside went as it was before and came as it is after. Where a view was replaced meanwhile, the nested rows are the
-    difference of both definitions, if the types of the second are those of the first, or wider, which they are not where
+    difference of both definitions, if the types of the second are those of the first, or wider, as they are not where
     fields were added to rows that it passes on; the others raise StateError unless both have the same tables. Only what
     is a DataFrame needs Spark.
     """
