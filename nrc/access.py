@@ -37,6 +37,7 @@ from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, may_be_null, nullable
 from ripplenest.nrc.walk import free_vars
 
+STRICT = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))  # which are NULL where what they compare is
 How = Literal["change", "probe", "scan"]
 MOST_KEYS = 200_000  # keys that are joined from several generators; where they are more, those of one will do
 
@@ -297,10 +298,16 @@ class Join:
         if column is None or len(sources) != 1 or not others or sources & others or self._is_of_no_label(own):
             return None
         t = elem_type(other, self.types)
-        if not is_side(other, cond) and may_be_null(t):  # beside NULL what is moved may have no value all the same
-            return None
+        if not is_side(other, cond) and may_be_null(t) and not self._is_compared(other):
+            return None  # beside NULL what is moved may have no value all the same
         alike = nullable(elem_type(own, self.types)) == nullable(t)
         return Bound(min(sources), column, others, upper, cond) if alike else None
+
+    def _is_compared(self, moved: Elem) -> bool:
+        """Whether a condition that cannot fail is NULL where what is ``moved`` is: then nobody minds the others."""
+        assert isinstance(moved, Call)
+        total = (t for t in self.product.conditions if isinstance(t, Call) and t not in self.partial)
+        return any(t.fn in STRICT and moved.args[0] in t.args for t in total)
 
     def _is_of_no_label(self, t: Elem) -> bool:
         """Whether ``t`` is a parameter that no label there can have, by its type: it is NULL, and no column."""

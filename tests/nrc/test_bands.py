@@ -5,11 +5,13 @@ from itertools import product
 import pytest
 from support.edges import EDGES
 
+from ripplenest.nrc.access import joins
 from ripplenest.nrc.bands import MOVES, compared, moved_back
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import SCALARS, apply
-from ripplenest.nrc.syntax import Call, Lit, Var
-from ripplenest.nrc.types import Base
+from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Rel, Var
+from ripplenest.nrc.types import LONG, Base, Record
 
 
 @pytest.mark.parametrize("fn", MOVES)
@@ -49,3 +51,29 @@ def test_what_is_moved_the_other_way_is_not_compared() -> None:
         (-(2**63), "le"): [],
         (-(2**63), "ge"): [],
     }
+
+
+MAYBE = Base("long", True)
+A, B, C = (Proj(Var(name), "x") for name in "abc")
+MORE = Call("add_long", (A, Lit(1, LONG)))
+
+
+@pytest.mark.parametrize(
+    ("b", "others", "is_found"),
+    [
+        (LONG, (), True),
+        (MAYBE, (), False),
+        (MAYBE, (Call("lt", (B, A)),), True),
+        (MAYBE, (Call("eq", (C, B)),), True),
+        (MAYBE, (Call("same", (C, B)),), False),
+        (MAYBE, (Call("lt", (B, Call("add_long", (C, Lit(1, LONG))))),), False),
+        (MAYBE, (Call("lt", (C, A)),), False),
+    ],
+)
+def test_beside_null_another_condition_must_be_null(b: Base, others: tuple[Elem, ...], is_found: bool) -> None:
+    """Of a.x + 1 ≥ b.x, where a.x + 1 may have no value: who is beside NULL must be in no result all the same."""
+    types = {"a": LONG, "b": b, "c": MAYBE}
+    generators = tuple((name, Rel(name, Record((("x", t),)))) for name, t in types.items())
+    (join,) = joins(Comprehension(generators, (Call("ge", (MORE, B)), *others), Lit(1, LONG)))
+    first = join.product.conditions[0]
+    assert any(bound.var == "a" and bound.condition == first for bound in join.bounds) is is_found
