@@ -32,12 +32,12 @@ from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.scalars import is_strict
 from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Rel, Total
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, may_be_null, nullable
 from ripplenest.nrc.walk import free_vars
 
-STRICT = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))  # which are NULL where what they compare is
 How = Literal["change", "probe", "scan"]
 MOST_KEYS = 200_000  # keys that are joined from several generators; where they are more, those of one will do
 
@@ -307,7 +307,7 @@ class Join:
         """Whether a condition that cannot fail is NULL where what is ``moved`` is: then nobody minds the others."""
         assert isinstance(moved, Call)
         total = (t for t in self.product.conditions if isinstance(t, Call) and t not in self.partial)
-        return any(t.fn in STRICT and moved.args[0] in t.args for t in total)
+        return any(is_strict(t.fn) and moved.args[0] in t.args for t in total)
 
     def _is_of_no_label(self, t: Elem) -> bool:
         """Whether ``t`` is a parameter that no label there can have, by its type: it is NULL, and no column."""

@@ -61,14 +61,13 @@ def by_negative(args: Sequence[Argument]) -> bool:
 
 def in_windows(args: Sequence[Argument]) -> bool:
     """The start of a window: its length is above 0, and none reaches back before the year 1, which begins a day."""
-    (x, size, origin), days = args, args[0].type.kind == "date"
+    x, size, origin = args
     if x.type.kind not in ("date", "timestamp") or UNKNOWN in (size.value, origin.value):
         return True
     if size.value is None or origin.value is None:
         return False
-    day = 1 if days else DAY
-    since = origin.value.toordinal() * day + (0 if days else micros_of_day(origin.value))
-    return size.value <= 0 or bool(day % size.value or since % size.value)
+    day, passed = (1, 0) if x.type.kind == "date" else (DAY, micros_of_day(origin.value))
+    return size.value <= 0 or bool(day % size.value or passed % size.value)
 
 
 def beyond(digits: int, *narrow: str) -> Fails:

@@ -102,6 +102,11 @@ def never_fails(fn: str) -> bool:
     return _look_up(fn).fails is failures.never
 
 
+def is_strict(fn: str) -> bool:
+    """Whether ``fn`` is NULL where any argument is."""
+    return _look_up(fn).strict
+
+
 def apply(fn: str, *values: object) -> object:
     """``evaluate`` of arguments that are values."""
     return evaluate(fn, [_constant(v) for v in values])

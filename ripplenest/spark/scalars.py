@@ -26,14 +26,13 @@ from pyspark.sql.types import (
 )
 
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.meanings import BEYOND, LOWER, NO_WINDOW, UPPER
+from ripplenest.nrc.meanings import BEYOND, DAY, LOWER, NO_WINDOW, UPPER
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
 
 Build = Callable[[Sequence[Column], Sequence[Base], Base], Column]
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
-_MICROS_OF_A_DAY = 86_400_000_000
 
 
 def spark_type(t: Base) -> DataType:
@@ -151,7 +150,7 @@ def _days_after(day: Column, n: Column) -> Column:
 
 def _micros_after(moment: Column, n: Column) -> Column:
     since = F.unix_micros(moment) + n
-    return F.when(_beyond(since, _MICROS_OF_A_DAY), _fail(BEYOND)).otherwise(F.timestamp_micros(since))
+    return F.when(_beyond(since, DAY), _fail(BEYOND)).otherwise(F.timestamp_micros(since))
 
 
 def _tumbled(numbered: Callable[[Column], Column], back: Callable[[Column, Column], Column]) -> Build:

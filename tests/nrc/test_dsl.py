@@ -335,6 +335,7 @@ SCALARS = [
     ("dt.timedelta(c.small) + c.day", [dt.date(2020, 3, 1), dt.date(2020, 3, 7)]),
     ("c.day - dt.timedelta(weeks=c.small, days=-1)", [dt.date(2020, 1, 12), dt.date(2020, 2, 23)]),
     ("c.day - TERM", [dt.date(2020, 2, 1)] * 2),
+    ("c.day - dt.timedelta(days=c.day.day - 1)", [dt.date(2020, 2, 1)] * 2),
     ("dt.datetime(2020, 1, 1) + dt.timedelta(minutes=c.small, seconds=-1.5)",
      [dt.datetime(2020, 1, 1, 0, n, 58, 500_000, dt.UTC) for n in (0, 6)]),
     ("dt.datetime(2020, 1, 1) - dt.timedelta(hours=c.small * 1_000_000)",

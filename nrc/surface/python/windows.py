@@ -48,7 +48,7 @@ def _start(x: Any, size: Any, origin: Any) -> Any:
     known = isinstance(size, timedelta) if day else isinstance(size, int)
     if not known or size <= type(size)(0) or (day and not moment and size % spans.DAY):
         raise WrongValue("no length of windows", where="tumble", wanted="a length above 0", got=size)
-    zero: Any = origin if origin is not None else datetime(1970, 1, 1) if moment else date(1970, 1, 1) if day else 0
+    zero: Any = origin if origin is not None else zero_of("timestamp" if moment else "date" if day else "long")
     if moment and (zero.tzinfo is None or x.tzinfo is None):
         zero = zero.replace(tzinfo=x.tzinfo)
     return x - (x - zero) % size
