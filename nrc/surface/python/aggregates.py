@@ -73,6 +73,11 @@ def read(node: ast.Call, function: object, scope: Scope, apply: Apply) -> Readin
     raise hints.of_call(function)
 
 
+def exists(rows: BagTerm, scope: Scope) -> Element:
+    """Whether there is a row; a NULL bag has none."""
+    return aggregates.folded("any", rows, False, scope.site, scope.session.names)
+
+
 def distinct(rows: Reading, scope: Scope) -> BagTerm:
     """{t for x in xs}"""
     return aggregates.distinct(as_bag(rows), scope.site, scope.session.names)
@@ -103,8 +108,6 @@ def _extreme(node: ast.Call, name: str, scope: Scope) -> Element:
         raise hints.unsupported(f"{name} with a key", hint)
     if unknown := words.keys() - {"default"}:
         raise hints.unsupported(f"{name} with the keyword {min(unknown)}", "the keyword default")
-    if len(node.args) > 1:
-        raise hints.unsupported(f"{name} of several values", f"`a if a {'>' if name == 'max' else '<'} b else b`")
     found = _fold(name, name, True, listed(_one(node, name), scope), scope)
     default = scope.read(words["default"]) if "default" in words else Untyped("None")
     return found if default == Untyped("None") else scalars.apply("coalesce", [found, default])

@@ -1,14 +1,17 @@
-"""One of several values: ``a if c else b``, ``rn.coalesce(a, b)``, ``xs or []``."""
+"""What decides, and what is one of several values: ``if xs``, ``a if c else b``, ``rn.coalesce(a, b)``, ``xs or []``,
+``min(a, b)``."""
 
+import ast
 from collections.abc import Sequence
 
-from ripplenest.nrc.surface.python import scalars
+from ripplenest.nrc.surface.python import aggregates, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     Element,
     Reading,
     Untyped,
     alike,
+    as_bag,
     as_element,
     choose_bag,
     choose_element,
@@ -22,6 +25,36 @@ from ripplenest.nrc.types import Record, may_be_null
 def baglike(reading: Reading) -> bool:
     """Whether ``reading`` is a bag, or ``[]``, which becomes one."""
     return is_bag(reading) or reading == Untyped("[]")
+
+
+def truth(test: ast.expr, scope: Scope) -> Element:
+    """What decides whether there is a row, or which of two values it is: a condition, or whether a bag has a row. Of
+    ``and`` and ``or`` each part is one; where a value is wanted, they join conditions only."""
+    match test:
+        case ast.BoolOp(ast.Or(), [_, ast.List([])]):
+            pass  # a bag
+        case ast.BoolOp(op, values):
+            return scalars.logic(op, [truth(value, scope) for value in values])
+    reading = scope.read(test)
+    with scope.located(test):
+        return aggregates.exists(as_bag(reading), scope) if is_bag(reading) else scalars.condition(reading)
+
+
+def truth_value(test: ast.expr, scope: Scope) -> Element:
+    """bool(x): never NULL."""
+    found = truth(test, scope)
+    return scalars.apply("is_true", [found]) if may_be_null(found.type) else found
+
+
+def extreme(name: str, values: Sequence[Reading]) -> Element:
+    """``min`` or ``max`` of several values, the first of equal ones; NULL where one of them is. As a balanced tree:
+    each value is written once more at each of its levels."""
+    half = len(values) // 2
+    if not half:
+        return scalars.fold(name, values)
+    a, b = extreme(name, values[:half]), extreme(name, values[half:])
+    found = scalars.choose(scalars.apply("lt" if name == "min" else "gt", [b, a], name), b, a)
+    return scalars.choose(scalars.apply("is_null", [b]), b, found) if may_be_null(b.type) else found
 
 
 def conditional(cond: Element, yes: Reading, no: Reading, scope: Scope) -> Reading:

@@ -75,7 +75,7 @@ CALLS: dict[object, str] = {
     list: "`[]`, or a bag",
     tuple: "the bag itself, or `[x for x in xs]`",
     dict: "`{'name': ...}`",
-    bool: "a comparison, as in `x != 0`; of a bag `rn.exists(xs)`",
+    bool: "`bool(xs)`, of a bag or a condition",
     round: "`int(x * 100 + 0.5) / 100`, of what is not negative",
     range: "a relation that holds the numbers",
     zip: "`A * B`, or two `for`s with a condition; bags have no order",
@@ -175,26 +175,21 @@ METHODS = {
 }
 
 METHODS_OF_DATES = {
-    "isoformat": "`str(x)`",
-    "strftime": "`str(x)`, as in 2024-12-31, or its parts, .year, .month and .day",
-    "weekday": "a field that has it",
-    "isoweekday": "a field that has it",
-    "replace": "`x - datetime.timedelta(days=x.day - 1)`, the first of the month, or its parts, .year, .month and .day",
+    "isocalendar": "`rn.tumble(x, datetime.timedelta(days=7), origin=...)`, where the week begins; `x.isoweekday()`",
+    "toordinal": "`(x - datetime.date(1970, 1, 1)).days`",
+    "ctime": "`x.strftime('%Y-%m-%d')`",
     "date": "the date itself",
     **{part: f"`x.{part}`, without a call" for part in ("year", "month", "day")},
 }
 METHODS_OF_TIMES = {
     **METHODS_OF_DATES,
-    "isoformat": "`str(x.date())`, or its parts, .year to .second",
-    "strftime": "`str(x.date())`, as in 2024-12-31, or its parts, .year to .second",
-    "replace": "`rn.tumble(x, datetime.timedelta(hours=1))`, the start of the hour, or its parts, .year to .second",
+    "isoformat": "`x.strftime('%Y-%m-%dT%H:%M:%S')`, without what is below a second",
     "time": "its parts, .hour, .minute and .second",
-    "timestamp": "a field that has it",
     **{part: f"`x.{part}`, without a call" for part in ("hour", "minute", "second")},
 }
 OF_STRINGS = ".upper() .lower() .strip(' ') .startswith(s) .endswith(s) .replace(a, b)"
-OF_DATES = f".year, .month and .day; {DAYS}"
-OF_TIMES = ".date(), and its parts, .year, .month, .day, .hour, .minute and .second"
+OF_DATES = f".year, .month and .day, .weekday(), .strftime('%Y-%m'), .replace(day=1); {DAYS}"
+OF_TIMES = ".date(), .strftime('%H:%M'), and its parts, .year, .month, .day, .hour, .minute and .second"
 
 PARTS = "`x.s[1:]`, of strings; `sorted(xs, key=...)[:3]`, the first rows of bags"
 RELATION_BY_KEY = "a relation that holds them, `[r.n for r in Rates if r.key == x.key]`"

@@ -18,6 +18,7 @@ from ripplenest.nrc.surface.python import (
     constants,
     functions,
     hints,
+    moments,
     ranking,
     rings,
     scalars,
@@ -54,12 +55,18 @@ def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Eleme
     if not isinstance(receiver, Element):
         hint = hints.METHODS.get(name, "`[... for x in xs]`")
         raise hints.unsupported(f"the method .{name} of {describe(receiver)}", hint)
+    if (moment := moments.method_of(receiver, name)) is not None:
+        return moment(receiver, *_arguments(node, scope))
     if isinstance(receiver.type, Base) and not scalars.has_method(receiver, name):
         raise hints.of_method(name, receiver.type)  # whatever its arguments are
     return scalars.method(receiver, name, _positional(node, scope, name))
 
 
 def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
+    if (function is min or function is max) and len(node.args) > 1:
+        return choices.extreme(function.__name__, _positional(node, scope, function.__name__))
+    if function is bool and len(node.args) == 1 and not node.keywords:
+        return choices.truth_value(node.args[0], scope)
     if aggregates.reads(function):
         return aggregates.read(node, function, scope, _of_rows(node, scope))
     if ranking.reads(function):
@@ -70,7 +77,9 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         if function is known:
             return scalars.call(function, op, _positional(node, scope, known.__name__))
     if function is list and len(node.args) == 1:
-        return as_bag(_positional(node, scope, "list")[0])
+        return as_bag(aggregates.listed(node.args[0], scope))
+    if function is dict and len(node.args) <= 1:
+        return scope.read(_display(node))
     if function is functions.coalesce:
         return choices.coalesce(_positional(node, scope, "coalesce"), scope)
     if function is functions.flatten:
@@ -89,6 +98,13 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
     if isinstance(function, FunctionType) and not (hints.is_chance(function) or hints.is_of_library(function)):
         return _helper(node, function, scope)
     raise hints.of_call(function)
+
+
+def _display(node: ast.Call) -> ast.Dict:
+    """dict(row, name=value) as {**row, "name": value}."""
+    keys: list[ast.expr | None] = [None for _ in node.args]
+    keys += [None if w.arg is None else ast.copy_location(ast.Constant(w.arg), w) for w in node.keywords]
+    return ast.copy_location(ast.Dict(keys, [*node.args, *(word.value for word in node.keywords)]), node)
 
 
 def _flatten(args: list[Reading]) -> BagTerm:

@@ -60,6 +60,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return _binary(op, scope.read(left), scope.read(right))
         case ast.UnaryOp(ast.USub(), ast.Constant(int() as n)) if not isinstance(n, bool):
             return scalars.literal(-n)
+        case ast.UnaryOp(ast.Not(), operand):
+            return scalars.apply("not", [choices.truth(operand, scope)])
         case ast.UnaryOp(op, operand):
             return _unary(op, scope.read(operand))
         case ast.BoolOp(ast.Or(), [value, ast.List([])]):
@@ -71,7 +73,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             rights = [_right(op, c, scope) for op, c in zip(ops, comparators, strict=True)]
             return scalars.compare(scope.read(left), ops, rights, lambda x, bag: aggregates.among(x, bag, scope))
         case ast.IfExp(test, body, orelse):
-            return choices.conditional(_condition(test, scope), scope.read(body), scope.read(orelse), scope)
+            return choices.conditional(choices.truth(test, scope), scope.read(body), scope.read(orelse), scope)
         case ast.JoinedStr(values):
             return scalars.strings([_part(v, scope) for v in values])
         case ast.Call():
@@ -133,7 +135,7 @@ def _comprehension(elt: ast.expr, generators: Sequence[ast.comprehension], scope
     with scope.located(first.iter):
         source = as_bag(scope.read(first.iter))
     var, inner = _target(first.target, source.type.row, scope)
-    conds = [_condition(test, inner) for test in first.ifs]
+    conds = [choices.truth(test, inner) for test in first.ifs]
     with scope.session.level():  # each `for` is one level deeper, like a comprehension inside
         body = _comprehension(elt, rest, inner)
     expr = body.expr
@@ -166,7 +168,8 @@ def _targets(target: ast.expr, value: Element) -> list[tuple[str, Reading]]:
             raise hints.unsupported("this as the target of a for", "one name, `for x in xs`")
 
 
-def _condition(test: ast.expr, scope: Scope, hint: str = scalars.COMPARED) -> Element:
+def _condition(test: ast.expr, scope: Scope, hint: str) -> Element:
+    """A part of ``and`` or ``or`` where a value is wanted: of what is no condition Python's is one of both."""
     reading = scope.read(test)
     with scope.located(test):
         return scalars.condition(reading, hint)

@@ -268,7 +268,7 @@ def binary(op: ast.operator, left: Reading, right: Reading) -> Element:
 
 
 def unary(op: ast.unaryop, operand: Reading) -> Element:
-    """``-`` of numbers, ``not`` of conditions. A negative literal stays a literal."""
+    """``-`` of numbers. A negative literal stays a literal."""
     settled = settle(operand)
     match op, settled:
         case ast.USub(), Element(Lit(bool()), _, _):
@@ -279,16 +279,23 @@ def unary(op: ast.unaryop, operand: Reading) -> Element:
             raise hints.unsupported("unary +", "the number itself")
         case ast.Invert(), _:
             raise hints.of_operator(op)
-    return apply("not", [condition(settled)]) if isinstance(op, ast.Not) else apply("neg", [settled])
+    return apply("neg", [settled])
+
+
+AS_WRITTEN = ("int", "long", "date")  # of what Python writes the same text
 
 
 def part(reading: Reading) -> Reading:
-    """A part of an f-string. Raises TypeMismatch for one that is no string."""
-    if not is_string(reading):
-        what, has_text = "the parts of an f-string must be strings", _has_text(reading)
-        hint = "`{str(x)}`" if has_text else "`{str(int(x))}`, or a field of its own, made text by who reads it"
-        raise TypeMismatch(what, wanted="string", got=describe(reading), possible=[hint])
-    return reading
+    """A part of an f-string: a string, or what has one text. Raises TypeMismatch for others."""
+    if is_string(reading):
+        return reading
+    found = settle(reading)
+    kind = found.type.kind if isinstance(found, Element) and isinstance(found.type, Base) else None
+    if kind in AS_WRITTEN:
+        return apply("to_string", [found])
+    hint = "`{str(x)}`" if kind == "bool" else "`{int(x)}`, or a field of its own, made text by who reads it"
+    what = "the parts of an f-string must have one text"
+    raise TypeMismatch(what, wanted="a string, a whole number or a date", got=describe(reading), possible=[hint])
 
 
 def strings(parts: Sequence[Reading]) -> Element:
@@ -302,11 +309,6 @@ def _is_sequence(reading: Reading) -> bool:
 
 def _is_record(reading: Reading) -> bool:
     return isinstance(reading, Element) and isinstance(reading.type, Record)
-
-
-def _has_text(part: Reading) -> bool:
-    found = settle(part)
-    return isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind not in ("double", "decimal")
 
 
 def method(of: Element, name: str, args: Sequence[Reading]) -> Element:

@@ -13,7 +13,7 @@ from ripplenest.nrc.surface.readings import Element, Reading, Static, describe
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import Base
 
-MICRO, DAY = datetime.timedelta(microseconds=1), datetime.timedelta(days=1)
+MICRO, SECOND, DAY = (datetime.timedelta(**{unit: 1}) for unit in ("microseconds", "seconds", "days"))
 UNITS = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")  # as timedelta takes them
 
 ADDED = "`x + datetime.timedelta(days=1)`, of a date or a timestamp"

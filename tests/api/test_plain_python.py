@@ -1,0 +1,255 @@
+"""What Python says in its own words: whether a bag has rows, the least of several values, texts of dates. On each
+engine it is what Python itself makes of the same comprehension."""
+
+import datetime as dt
+from random import Random
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+from pyspark.sql import SparkSession
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+FIRST = dt.datetime(1969, 12, 29, 23, 59, 59, 999_999, tzinfo=dt.UTC)
+DAYS = (dt.date.min, dt.date(999, 2, 28), dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(2024, 12, 31), dt.date.max)
+
+
+@rn.record
+class Line:
+    n: int
+    price: float | None
+
+
+@rn.record
+class Order:
+    id: int
+    customer: int
+    day: dt.date
+    at: dt.datetime
+    name: str | None
+    most: int | None
+    lines: Bag[Line]
+    others: Bag[Line] | None
+
+
+@rn.record
+class Customer:
+    id: int
+    least: int
+
+
+def kept(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    """Bags decide: at the top, within, joined by and, or and not; NULL has no rows."""
+    return [
+        {
+            "id": c.id,
+            "some": bool([o for o in R if o.customer == c.id]),
+            "kind": "lines" if [o for o in R if o.customer == c.id and o.lines] else "none",
+            "orders": [
+                {"id": o.id, "none": not o.lines, "is": bool(o.others), "two": [x.n for x in o.lines if o.others]}
+                for o in R
+                if o.customer == c.id and (o.lines or not o.others)
+            ],
+        }
+        for c in C
+        if not [o for o in R if o.customer == c.id and o.others and not o.lines] or c.least > 1
+    ]
+
+
+def least(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    """Of values that are never NULL, of several kinds and of totals."""
+    return [
+        {
+            "id": o.id,
+            "least": min(c.least, o.id, 3),
+            "most": max(1, c.least, len(o.lines), 2),
+            "mean": len(o.lines) / max(len(o.lines), 1),
+            "day": max(o.day, dt.date(2000, 1, 1)),
+            "at": min(o.at, FIRST),
+            "text": max("b", str(c.least)),
+        }
+        for c in C
+        for o in R
+        if o.customer == c.id
+    ]
+
+
+def texts(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001 - as the others have it
+    return [
+        {
+            "id": o.id,
+            "weekday": (o.day.weekday(), o.day.isoweekday(), o.at.weekday(), o.at.isoweekday()),
+            "iso": o.day.isoformat(),
+            "month": o.at.strftime("%Y-%m"),
+            "full": o.at.strftime("%d.%m.%Y, %H:%M:%S (100 %%)"),
+            "of_day": o.day.strftime("%m-%d %H:%M:%S|%d/%m"),
+            "written": f"{o.id} of {o.customer}: {o.day}",
+            "first": o.day.replace(day=1),
+            "year": o.day.replace(month=1, day=1),
+            "moved": o.day.replace(2003, day=28),
+            "starts": [
+                o.at.replace(microsecond=0), o.at.replace(second=0, microsecond=0),
+                o.at.replace(minute=0, second=0, microsecond=0),
+                o.at.replace(hour=0, minute=0, second=0, microsecond=0),
+            ],
+            "seconds": o.at.timestamp(),
+        }
+        for o in R
+    ]  # fmt: skip
+
+
+def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
+    """Records and lists by their names, and months as keys of groups."""
+    return [
+        dict(month=month, names=list(o.id for o in os), days=[dict({"n": 1}, id=o.id) for o in os])  # noqa: C400, C408
+        for month, os in rn.group_by(R, lambda o: o.at.strftime("%Y-%m"))
+    ]
+
+
+WRITTEN = (kept, least, texts, made)
+VIEWS = tuple(rn.view(f) for f in WRITTEN)
+
+
+@frozen
+class Rows:
+    """What is in the relations, as rows that Python's own comprehensions read."""
+
+    customers: dict[int, Customer]
+    orders: dict[int, Order]
+
+    def check(self, db: rn.Database) -> None:
+        for f, view in zip(WRITTEN, VIEWS, strict=True):
+            meant = f([*self.customers.values()], [*self.orders.values()])
+            assert in_order(db.view(view.name).rows()) == in_order(meant), view.name
+
+
+def in_order(found: Any) -> Any:
+    match found:
+        case list():
+            return sorted((in_order(x) for x in found), key=repr)
+        case dict():
+            return {name: in_order(x) for name, x in found.items()}
+        case tuple() | float() | None | bool() | int() | str() | dt.date():
+            return {f"_{i}": x for i, x in enumerate(found, 1)} if isinstance(found, tuple) else found
+    raise AssertionError(found)
+
+
+def an_order(random: Random, n: int) -> Order:
+    day = random.choice([*DAYS, dt.date.fromordinal(random.randrange(365_000, 3_000_000))])
+    at = FIRST + dt.timedelta(microseconds=random.choice([0, 1, random.randrange(-(10**15), 8 * 10**15)]))
+    lines = [Line(i, random.choice([None, 0.5])) for i in range(random.randrange(3))]
+    return Order(n, random.randrange(4), day, at, None, None, lines, random.choice([None, [], [Line(9, None)]]))
+
+
+def lives(db: rn.Database, seed: int, batches: int) -> None:
+    """Rows come, change and go; each view is what Python makes of them."""
+    random = Random(seed)
+    orders = {n: an_order(random, n) for n in range(10)}
+    rows = Rows({n: Customer(n, random.randrange(4)) for n in range(4)}, orders)
+    db.relation("C", Customer, key="id")
+    db.relation("R", Order, key="id", keys={"lines": "n", "others": "n"})
+    db.load("C", [*rows.customers.values()])
+    db.load("R", [*orders.values()])
+    for view in VIEWS:
+        db.create(view)
+    rows.check(db)
+    for _ in range(batches):
+        some = {n: an_order(random, n) for n in random.sample(range(12), 2)}
+        gone = random.choice([n for n in orders if n not in some])
+        deep = random.choice([n for n in orders if n not in (*some, gone)])
+        emptied = random.random() < 0.5
+        with db.batch(policy="incremental") as b:
+            b.upsert("R", [*some.values()])
+            b.delete_key("R", id=gone)
+            lines = b.at("R", id=deep).lines
+            if emptied:
+                for line in orders[deep].lines:
+                    lines.delete_key(n=line.n)
+            else:
+                lines.upsert([Line(7, 1.0)])
+        del orders[gone]
+        after = [] if emptied else [*(x for x in orders[deep].lines if x.n != 7), Line(7, 1.0)]
+        orders |= some | {deep: evolve(orders[deep], lines=after)}
+        rows.check(db)
+    assert db.verify(deep=True).ok
+
+
+def test_here(folder) -> None:
+    with rn.open(folder / "state", engine="local") as db:
+        lives(db, 1, 25)
+
+
+def test_on_spark(folder, spark: SparkSession) -> None:
+    with rn.open(folder / "state", spark=spark, engine="spark") as db:
+        lives(db, 2, 2)
+
+
+@rn.view
+def of_nothing(R: Bag[Order]):
+    return [
+        {
+            "least": min(o.most, 3),
+            "most": max(2, o.most, o.id),
+            "both": min(o.most, o.most),
+            "text": f"{o.name}-{o.most}",
+            "is": bool(o.most > 0),
+        }
+        for o in R
+    ]
+
+
+def test_null_is_neither_the_least_nor_the_greatest() -> None:
+    order = Order(5, 0, DAYS[0], FIRST, None, None, [], None)
+    nothing = dict.fromkeys(("least", "most", "both", "text"))
+    assert of_nothing([order]) == [{**nothing, "is": False}]
+    found = {"least": 1, "most": 5, "both": 1, "text": "a-1", "is": True}
+    assert of_nothing([evolve(order, most=1, name="a")]) == [found]
+
+
+@rn.view
+def of_doubles(L: Bag[Line]):
+    return [{"least": min(x.price, 1.0), "most": max(x.price, 1.0), "mixed": max(x.n, x.price)} for x in L]
+
+
+def test_nan_is_above_all_and_whole_numbers_are_doubles_beside_doubles() -> None:
+    nan = float("nan")
+    [found] = of_doubles([Line(2, nan)])
+    assert found["least"] == 1.0 and all(found[name] != found[name] for name in ("most", "mixed"))
+    [found] = of_doubles([Line(2, 0.5)])
+    assert found == {"least": 0.5, "most": 1.0, "mixed": 2.0} and isinstance(found["mixed"], float)
+
+
+@rn.view
+def thirtieths(R: Bag[Order]):
+    return [{"id": o.id, "day": o.day.replace(day=30)} for o in R]
+
+
+def test_a_day_that_there_is_not_ends_the_batch(folder) -> None:
+    """As Python says ValueError; nothing changes."""
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("R", Order, key="id")
+        db.create(thirtieths)
+        with pytest.raises(errors.EvaluationError, match="yyyy-MM-dd"), db.batch() as b:
+            b.insert("R", [Order(1, 0, dt.date(2024, 2, 1), FIRST, None, None, [], None)])
+        assert db.view("thirtieths").rows() == []
+        with db.batch() as b:
+            b.insert("R", [Order(1, 0, dt.date(2024, 4, 1), FIRST, None, None, [], None)])
+        assert db.view("thirtieths").rows() == [{"id": 1, "day": dt.date(2024, 4, 30)}]
+
+
+def test_a_change_of_an_inner_bag_costs_what_it_changes(folder) -> None:
+    """Whether a bag has rows is asked of that bag alone: of a hundred others nothing is read."""
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("C", Customer, key="id")
+        db.relation("R", Order, key="id", keys={"lines": "n"})
+        db.load("C", [Customer(n, 0) for n in range(100)])
+        db.load("R", [Order(n, n, DAYS[2], FIRST, None, None, [], None) for n in range(100)])
+        db.create(VIEWS[0])
+        with db.batch(policy="strict") as b:
+            b.at("R", id=7).lines.insert([Line(1, 0.5)])
+        assert b.report.rows_read <= 12
+        assert [row for row in db.view("kept").rows() if row["kind"] == "lines"] == [
+            {"id": 7, "some": True, "kind": "lines", "orders": [{"id": 7, "none": False, "is": False, "two": []}]}
+        ]
