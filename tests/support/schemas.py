@@ -1,6 +1,7 @@
 """Random schemas and nested databases. Domains are small so that joins hit, and have NULL, NaN and -0.0 in them."""
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import assert_never
 
@@ -18,6 +19,8 @@ DOMAIN: dict[Kind, tuple[object, ...]] = {
     "string": ("a", ""),
     "double": (0.0, canonical_float(-0.0), 1.5, NAN, float("inf")),
     "bool": (True, False),
+    "date": (date(2024, 2, 28), date(2024, 2, 29), date(2024, 3, 1), date(2024, 12, 31)),
+    "timestamp": tuple(datetime(2024, 2, 29, 12, minute, tzinfo=UTC) for minute in (0, 15, 20, 30)),
 }
 KINDS: tuple[Kind, ...] = ("long", "long", "string", "string", "double", "bool")
 FIELDS = ("a", "b", "c", "d")
