@@ -16,6 +16,7 @@ from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN, canonical_float, in
 Thunk = Callable[[], object]
 D = TypeVar("D", date, datetime)
 DAY = 86_400_000_000  # microseconds
+WHOLE = 2.0**52  # from which on all doubles are whole numbers
 NO_WINDOW = "a window without length"
 BEYOND = "a day outside the years 1 to 9999"
 EXACT = Context(prec=2 * MAX_DIGITS + 2)
@@ -70,6 +71,11 @@ def integer(kind: str, f: Callable[..., int]) -> Callable[..., object]:
 
 def double(f: Callable[..., float]) -> Callable[..., object]:
     return lambda *args: canonical_float(f(*args))
+
+
+def whole(f: Callable[[float], int]) -> Callable[[float], float]:
+    """``f`` as a double: itself of NaN, of the infinities and of what is so large that it is whole."""
+    return lambda x: canonical_float(float(f(x)) if abs(x) < WHOLE else x)
 
 
 def exact(f: Callable[..., Decimal]) -> Callable[..., object]:

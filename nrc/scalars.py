@@ -22,6 +22,7 @@ What is the same on both sides, and where the obvious definition would not have 
 - ``tumble`` counts windows from their origin upwards and downwards: the start is at most the value, also before it.
 - ``date_of``, ``hour``, ``minute`` and ``second`` of a timestamp are those in UTC, as Spark's are in a session of UTC.
 - Integer overflow, division by zero and failing casts raise, as in Spark's ANSI mode. NULL / 0 is NULL.
+- ``floor``, ``ceil`` and ``round``, to the even one where two are as near, have doubles of doubles: of NaN, too.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
   round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
 - ``monus`` is exact and never below 0; it overflows as ``sub`` does. ``least`` of NULL and a number is NULL.
@@ -32,6 +33,7 @@ What is the same on both sides, and where the obvious definition would not have 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import ceil, floor
 from operator import add, mul, neg, sub
 from typing import Any
 
@@ -134,6 +136,9 @@ _EXACTLY = {"add": meanings.EXACT.add, "sub": meanings.EXACT.subtract, "mul": me
 _DECIMAL_RULES = {"add": signatures.decimal_sum, "sub": signatures.decimal_sum, "mul": signatures.decimal_product}
 
 
+_WHOLE: dict[str, Callable[[float], int]] = {"floor": floor, "ceil": ceil, "round": round}
+
+
 def _unary(name: str, kind: str, meaning: Callable[..., object], fails: failures.Fails) -> Scalar:
     return Scalar(f"{name}_{kind}", (kind,), signatures.itself(kind), meaning, fails=fails)
 
@@ -201,6 +206,7 @@ _ENTRIES = (
     *_arithmetic(),
     _to_integer(INT, failures.beyond(9, "int")),
     _to_integer(LONG, failures.beyond(18, "int", "long")),
+    *(Scalar(name, ("double",), signatures.fixed(DOUBLE, "double"), meanings.whole(f)) for name, f in _WHOLE.items()),
     Scalar("to_double", _NUMBERS, signatures.any_of(DOUBLE, *_NUMBERS), meanings.double(float)),
     Scalar("to_decimal", ("int", "long", "decimal"), signatures.to_decimal, Decimal),
     Scalar("to_string", _PRINTABLE, signatures.any_of(STRING, *_PRINTABLE), meanings.to_string),
@@ -400,6 +406,7 @@ OPERATORS: dict[str, Spelling] = {
     "if": _spell_if,
     "coalesce": lambda args: ("coalesce", _one_type(args, BOOL)),
     **{op: _given(op, BOOL) for op in ("and", "or", "not", "is_true", "is_null")},
+    **{op: _given(op, DOUBLE) for op in _WHOLE},
     **{op: _given(op, INT) for op in ("to_int", "to_long", "to_double", "to_decimal")},
     **{op: _given(op, STRING) for op in ("to_string", "to_date", "concat", "upper", "lower", "length", "trim")},
     **{op: _given(op, STRING) for op in ("starts_with", "ends_with", "contains", "replace")},

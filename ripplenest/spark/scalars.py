@@ -204,6 +204,9 @@ COLUMNS: dict[str, Build] = {
     "mul_double": _unsigned_zero(lambda a, b: a * b),
     "neg_double": _unsigned_zero(lambda a: -a),
     "div_double": _unsigned_zero(lambda a, b: a / b),
+    "floor": _unsigned_zero(lambda a: F.when(F.rint(a) > a, F.rint(a) - F.lit(1.0)).otherwise(F.rint(a))),
+    "ceil": _unsigned_zero(lambda a: F.when(F.rint(a) < a, F.rint(a) + F.lit(1.0)).otherwise(F.rint(a))),
+    "round": _unsigned_zero(F.rint),  # Spark's own floor and ceil are longs, of NaN 0
     "mod_int": _MOD,
     "mod_long": _MOD,
     **{f"monus_{kind}": _monus for kind in ("int", "long")},

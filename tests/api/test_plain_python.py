@@ -2,6 +2,7 @@
 engine it is what Python itself makes of the same comprehension."""
 
 import datetime as dt
+import math
 from random import Random
 from typing import Any
 
@@ -100,6 +101,17 @@ def texts(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001 - as th
     ]  # fmt: skip
 
 
+def whole(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
+    """The nearest whole numbers, of halves the even ones; of whole numbers themselves."""
+    return [
+        {"near": round(x.price), "below": math.floor(x.price), "above": math.ceil(x.price), "cut": math.trunc(x.price),
+         "same": (round(x.n), math.floor(x.n), math.ceil(x.n)), "cents": round(x.price * 100) / 100}
+        for o in R
+        for x in o.lines
+        if x.price is not None
+    ]  # fmt: skip
+
+
 def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     """Records and lists by their names, and months as keys of groups."""
     return [
@@ -108,7 +120,8 @@ def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     ]
 
 
-WRITTEN = (kept, least, texts, made)
+WRITTEN = (kept, least, texts, whole, made)
+PRICES = (None, 0.5, -0.5, 1.5, 2.5, -2.4999999999999996, 4503599627370495.5, -4503599627370497.5, 1e15, 7.125)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 
 
@@ -139,7 +152,7 @@ def in_order(found: Any) -> Any:
 def an_order(random: Random, n: int) -> Order:
     day = random.choice([*DAYS, dt.date.fromordinal(random.randrange(365_000, 3_000_000))])
     at = FIRST + dt.timedelta(microseconds=random.choice([0, 1, random.randrange(-(10**15), 8 * 10**15)]))
-    lines = [Line(i, random.choice([None, 0.5])) for i in range(random.randrange(3))]
+    lines = [Line(i, random.choice(PRICES)) for i in range(random.randrange(3))]
     return Order(n, random.randrange(4), day, at, None, None, lines, random.choice([None, [], [Line(9, None)]]))
 
 

@@ -19,7 +19,7 @@ from ripplenest.nrc.surface.python import Bag, hints, view
 from ripplenest.nrc.syntax import Empty, Expr, Neg, Plus
 
 HEAD = """\
-import datetime, math, random, re, statistics, time, uuid, ripplenest as rn
+import datetime, decimal, math, random, re, statistics, time, uuid, ripplenest as rn
 from ripplenest.nrc.surface.python import *
 
 @record
@@ -185,7 +185,9 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[re.sub('a', 'b', m.name) for m in M]", "re.sub('a', 'b', m.name)", Unsupported, "`s in t`"),
     ("[statistics.mean([m.year]) for m in M]", "statistics.mean([m.year])", Unsupported, "rn.avg"),
     ("[1 for m in M if m.tags == m.tags]", "m.tags == m.tags", TypeMismatch, "base values only"),
-    ("[math.floor(m.year) for m in M]", "math.floor(m.year)", Unsupported, "cuts toward zero"),
+    ("[math.floor(m.name) for m in M]", "math.floor(m.name)", TypeMismatch, "floor does not take these types"),
+    ("[round(m.year / 3, 2) for m in M]", "round(m.year / 3, 2)", Unsupported, "`round(x * 100) / 100`"),
+    ("[math.ceil(decimal.Decimal('1.5')) for m in M]", "math.ceil(decimal.Decimal('1.5'))", TypeMismatch, "(double)"),
     ("[math.sqrt(m.year) for m in M]", "math.sqrt(m.year)", Unsupported, "a field of the row"),
     ("[','.join(t for t in m.tags) for m in M]", "','.join(t for t in m.tags)", Unsupported, "of a bag the bag itself"),
     ("[m.made.replace(day=m.year) for m in M]", "m.made.replace(day=m.year)", Unsupported, "`x.replace(day=1)`"),

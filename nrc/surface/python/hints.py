@@ -52,7 +52,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.FloorDiv: ("//", "`int(a / b)`, which cuts toward zero"),
+    ast.FloorDiv: ("//", "`math.floor(a / b)`, or `int(a / b)`, which cuts toward zero"),
     ast.Pow: ("**", "`x * x`"),
     ast.MatMult: ("@", "`[... for a in A for b in B if ...]`"),
     ast.LShift: ("<<", "`x * 2`"),
@@ -76,7 +76,6 @@ CALLS: dict[object, str] = {
     tuple: "the bag itself, or `[x for x in xs]`",
     dict: "`{'name': ...}`",
     bool: "`bool(xs)`, of a bag or a condition",
-    round: "`int(x * 100 + 0.5) / 100`, of what is not negative",
     range: "a relation that holds the numbers",
     zip: "`A * B`, or two `for`s with a condition; bags have no order",
     map: "`[f(x) for x in xs]`",
@@ -103,13 +102,11 @@ LIBRARIES: dict[str, str] = {
     "json": "fields of records, as `rn.json(...)` loads them",
     "decimal.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
     "ripplenest.nrc.surface.markers.Decimal": "decimal.Decimal(\"1.19\"), of Python's own module",
-    "math.floor": "`int(x)`, which cuts toward zero",
-    "math.trunc": "`int(x)`, which cuts toward zero",
     "math.fabs": "`abs(x)`",
     "math.pow": "`x * x`",
     "math.prod": "`rn.fold(R, ...)` over a ring of your own",
     "math.fsum": "`sum(x.n for x in xs)`, which is exact",
-    "math": "+ - * /, abs and int; for what they cannot say a field of the row, computed by who writes it",
+    "math": "+ - * /, abs, round, math.floor; for what they cannot say a field of the row, computed by who writes it",
 }
 
 OURS = {  # what SQL and Spark call it: rn.…

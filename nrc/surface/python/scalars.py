@@ -8,6 +8,7 @@ Types and promotions are ``coerce``'s. What is decided here: an ``int`` literal 
 import ast
 import datetime
 import decimal
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TypeGuard
@@ -53,12 +54,16 @@ ARITHMETIC: dict[type[ast.operator], str] = {
 METHODS = {"upper": ("upper", 0), "lower": ("lower", 0), "startswith": ("starts_with", 1), "endswith": ("ends_with", 1)}
 DATE_PARTS = ("year", "month", "day")
 PARTS = {"date": DATE_PARTS, "timestamp": (*DATE_PARTS, "hour", "minute", "second")}
-FUNCTIONS = ((abs, "abs"), (int, "to_long"), (float, "to_double"), (str, "to_string"), (len, "length"))
+FUNCTIONS: tuple[tuple[Callable[..., object], str], ...] = (
+    (abs, "abs"), (int, "to_long"), (math.trunc, "to_long"), (float, "to_double"), (str, "to_string"), (len, "length"),
+    (round, "round"), (math.floor, "floor"), (math.ceil, "ceil"),
+)  # fmt: skip
+WHOLE = ("round", "floor", "ceil")  # which are ints in Python
 
 WRITTEN = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "add": "+", "sub": "-", "mul": "*",
     "div": "/", "mod": "%", "neg": "-", "contains": "in", "if": "a if c else b",
-    **{op: f.__name__ for f, op in FUNCTIONS},
+    **{op: f.__name__ for f, op in FUNCTIONS if f is not math.trunc},
 }  # fmt: skip
 
 
@@ -389,11 +394,15 @@ def _date_part(of: Element, name: str) -> Element:
 
 
 def call(function: object, op: str, args: Sequence[Reading]) -> Element:
-    """abs, int, float, str, len of a string: one argument. Raises Unsupported for other arguments."""
+    """abs, int, float, str, len of a string, round, floor and ceil: one argument. Raises Unsupported for others."""
     name = getattr(function, "__name__", op)
     if len(args) != 1:
-        raise hints.unsupported(f"{name} with {len(args)} arguments", "one argument")
-    return apply(op, args)
+        own = "`round(x * 100) / 100`, of which the product is rounded, too" if function is round else "one argument"
+        raise hints.unsupported(f"{name} with {len(args)} arguments", own)
+    if op not in WHOLE:
+        return apply(op, args)
+    (found,) = _settled(args)
+    return found if _base(found).kind in ("int", "long") else apply("to_long", [apply(op, [found])])
 
 
 CONSTRUCTORS: tuple[Callable[..., object], ...] = (datetime.date, datetime.datetime, decimal.Decimal)
