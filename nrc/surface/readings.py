@@ -136,9 +136,18 @@ def project(of: Element, name: str) -> Element:
     return Element(inside or Proj(of.elem, name), found, of.binds)
 
 
+class Known:
+    """What a ``Static`` holds that is no value itself: what it is called, and what is made of it."""
+
+    called: str
+    makes: tuple[str, ...]
+
+
 def describe(reading: Reading) -> str:
     """What a message calls a reading."""
     match reading:
+        case Static(Known() as known):
+            return known.called
         case Element(_, type_) | BagTerm(_, type_):
             return str(type_)
         case Untyped(text):

@@ -101,6 +101,32 @@ def texts(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001 - as th
     ]  # fmt: skip
 
 
+def last(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    """Values of the one row that a key finds, of bags around and of joined ones; rows without bags as they are."""
+    return [
+        {
+            "id": c.id,
+            "day": max([o for o in R if o.customer == c.id], key=lambda o: (o.at, o.id)).day
+            if [o for o in R if o.customer == c.id]
+            else None,
+            "lines": [
+                {
+                    "id": o.id,
+                    "n": max(o.lines, key=lambda x: x.n).n if o.lines else None,
+                    "price": max(o.lines, key=lambda x: x.n).price if o.lines else None,
+                    "row": [min(o.lines, key=lambda x: -x.n)] if o.lines else [],
+                    "cheap": sorted(o.lines, key=lambda x: -x.n)[0].price if o.lines else None,
+                    "first": sorted(x.n for x in o.lines)[0] if o.lines else None,
+                    "least": min((x.n for x in o.lines), key=lambda n: abs(n - 1)) if o.lines else None,
+                }
+                for o in R
+                if o.customer == c.id
+            ],
+        }
+        for c in C
+    ]
+
+
 def whole(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     """The nearest whole numbers, of halves the even ones; of whole numbers themselves."""
     return [
@@ -120,7 +146,7 @@ def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     ]
 
 
-WRITTEN = (kept, least, texts, whole, made)
+WRITTEN = (kept, least, texts, last, whole, made)
 PRICES = (None, 0.5, -0.5, 1.5, 2.5, -2.4999999999999996, 4503599627370495.5, -4503599627370497.5, 1e15, 7.125)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 
@@ -140,6 +166,8 @@ class Rows:
 
 def in_order(found: Any) -> Any:
     match found:
+        case Line():
+            return {"n": found.n, "price": found.price}
         case list():
             return sorted((in_order(x) for x in found), key=repr)
         case dict():
@@ -152,7 +180,7 @@ def in_order(found: Any) -> Any:
 def an_order(random: Random, n: int) -> Order:
     day = random.choice([*DAYS, dt.date.fromordinal(random.randrange(365_000, 3_000_000))])
     at = FIRST + dt.timedelta(microseconds=random.choice([0, 1, random.randrange(-(10**15), 8 * 10**15)]))
-    lines = [Line(i, random.choice(PRICES)) for i in range(random.randrange(3))]
+    lines = [Line(i, random.choice(PRICES)) for i in random.sample((0, 1, 3, 7), random.randrange(3))]
     return Order(n, random.randrange(4), day, at, None, None, lines, random.choice([None, [], [Line(9, None)]]))
 
 
@@ -266,3 +294,62 @@ def test_a_change_of_an_inner_bag_costs_what_it_changes(folder) -> None:
         assert [row for row in db.view("kept").rows() if row["kind"] == "lines"] == [
             {"id": 7, "some": True, "kind": "lines", "orders": [{"id": 7, "none": False, "is": False, "two": []}]}
         ]
+
+
+@rn.record
+class At:
+    city: str
+    zip: int
+
+
+@rn.record
+class Event:
+    id: int
+    order: int
+    at: dt.datetime
+    place: At
+    parts: Bag[Line]
+
+
+@rn.view
+def latest(R: Bag[Order], E: Bag[Event]):
+    return [
+        {
+            "id": o.id,
+            "event": max([e for e in E if e.order == o.id], key=lambda e: e.at).id,
+            "city": rn.top(3, [e for e in E if e.order == o.id], key=lambda e: e.at, desc=True)[0].place["city"],
+            "place": max([e for e in E if e.order == o.id], key=lambda e: e.at, default=None).place,
+        }
+        for o in R
+    ]
+
+
+def test_a_row_that_is_not_there_is_null_and_a_batch_reads_few_rows(folder) -> None:
+    """Of rows with inner bags and records in them; of 50 events of an order a few are read when the last one goes."""
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("R", Order, key="id")
+        db.relation("E", Event, key="id")
+        db.load("R", [an_order(Random(n), n) for n in range(20)])
+        hours = [FIRST + dt.timedelta(hours=n) for n in range(1000)]
+        db.load("E", [Event(n, n % 10, at, At(f"c{n}", n), []) for n, at in enumerate(hours[:500])])
+        db.create(latest)
+        rows = {row["id"]: row for row in db.view("latest").rows()}
+        assert rows[3] == {"id": 3, "event": 493, "city": "c493", "place": {"city": "c493", "zip": 493}}
+        assert rows[13] == {"id": 13, "event": None, "city": None, "place": {"city": None, "zip": None}}
+        with db.batch(policy="strict") as b:
+            b.delete_key("E", id=493)
+            b.insert("E", [Event(600, 13, hours[0], At("new", 1), [])])
+        assert b.report.rows_read <= 150
+        rows = {row["id"]: row for row in db.view("latest").rows()}
+        assert (rows[3]["event"], rows[3]["place"]["zip"], rows[13]["city"]) == (483, 483, "new")
+        assert db.verify(deep=True).ok
+
+
+@rn.view
+def by_builtin(L: Bag[Line]):
+    return [{"near": min((x.n for x in L), key=abs), "word": max((str(x.n) for x in L), key=len)} for _ in [1]]
+
+
+def test_functions_of_python_are_keys() -> None:
+    lines = [Line(n, None) for n in (3, -12345, 40, -1)]
+    assert by_builtin(lines) == [{"near": -1, "word": "-12345"}]

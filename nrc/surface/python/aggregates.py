@@ -103,9 +103,6 @@ def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> 
 def _extreme(node: ast.Call, name: str, scope: Scope) -> Element:
     """min and max, of nothing NULL, or the default, which is there for NULL."""
     words = {str(word.arg): word.value for word in node.keywords}
-    if "key" in words:
-        hint = f"`rn.top(1, xs, key=...{', desc=True' * (name == 'max')})`, the row as a bag"
-        raise hints.unsupported(f"{name} with a key", hint)
     if unknown := words.keys() - {"default"}:
         raise hints.unsupported(f"{name} with the keyword {min(unknown)}", "the keyword default")
     found = _fold(name, name, True, listed(_one(node, name), scope), scope)

@@ -83,7 +83,7 @@ CALLS: dict[object, str] = {
     isinstance: "`x is None`; the types of all fields are known",
     print: "nothing; views have no side effects",
     pow: "`x * x`",
-    next: "`rn.top(1, xs, key=...)`, the first row, or `min(x.n for x in xs)`",
+    next: "`min(xs, key=...).n`, a value of the first row, or `rn.top(1, xs, key=...)`",
     iter: "the bag itself; bags have no order",
     divmod: "`int(a / b)` and `a % b`",
     getattr: "`x.name`",
@@ -241,7 +241,7 @@ def of_place(n: int) -> Unsupported:
     """For a row of a bag by its place."""
     what, many = "a row of a bag by its place, as bags have no order", -n if n < 0 else n + 1
     which, way, fold = ("last", ", desc=True", "max") if n < 0 else ("first", "", "min")
-    one = f"the row as a bag; `{fold}(x.n for x in xs)`, a value of it"
+    one = f"the row as a bag; `{fold}(xs, key=...).n`, a value of it"
     shown = one if many == 1 else f"a bag of the {which} {many} rows"
     return unsupported(what, f"`rn.top({many}, xs, key=...{way})`, {shown}")
 

@@ -14,6 +14,7 @@ from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.surface.python import (
     aggregates,
+    best,
     choices,
     constants,
     functions,
@@ -63,8 +64,12 @@ def _method(node: ast.Call, name: str, receiver: Reading, scope: Scope) -> Eleme
 
 
 def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
-    if (function is min or function is max) and len(node.args) > 1:
-        return choices.extreme(function.__name__, _positional(node, scope, function.__name__))
+    if function is min or function is max:
+        name = function.__name__
+        if any(word.arg == "key" for word in node.keywords):
+            return best.read(node, name, scope, _of_rows(node, scope))
+        if len(node.args) > 1:
+            return choices.extreme(name, _positional(node, scope, name))
     if function is bool and len(node.args) == 1 and not node.keywords:
         return choices.truth_value(node.args[0], scope)
     if aggregates.reads(function):
@@ -133,9 +138,10 @@ def _helper(node: ast.Call, function: FunctionType, scope: Scope) -> Reading:
     return _called(node, function, _arguments(node, scope), scope)
 
 
-def sliced(node: ast.Subscript, scope: Scope) -> BagTerm | None:
-    """The first rows of a bag, where a slice is that."""
-    return ranking.sliced(node, scope, _of_rows(node, scope))
+def sliced(node: ast.Subscript, scope: Scope) -> Reading | None:
+    """The first rows of a bag, where a slice is that, or the first of them."""
+    apply = _of_rows(node, scope)
+    return best.by_place(node, scope, apply) or ranking.sliced(node, scope, apply)
 
 
 def _of_rows(node: ast.expr, scope: Scope) -> aggregates.Apply:
@@ -145,6 +151,9 @@ def _of_rows(node: ast.expr, scope: Scope) -> aggregates.Apply:
 
 def _applied(node: ast.expr, function: object, rows: Sequence[Element], scope: Scope) -> Reading:
     """A function of rows, which is an argument of the call."""
+    for known, op in scalars.FUNCTIONS:
+        if function is known:
+            return scalars.call(known, op, rows)
     if not isinstance(function, FunctionType) or hints.is_chance(function):
         raise hints.of_call(function)
     return _called(node, function, (list(rows), {}), scope)

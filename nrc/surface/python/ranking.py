@@ -83,6 +83,21 @@ def sliced(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
             raise _not_first(function, ast.unparse(place))
 
 
+def first_of(node: ast.Subscript, scope: Scope, apply: Apply) -> BagTerm | None:
+    """The one row of sorted(xs, key=…)[0], and of rn.top and rn.sorted; None for anything else."""
+    function = _called(node.value, scope)
+    match node.value, node.slice:
+        case ast.Call() as call, ast.Constant(int() as n) if _is_sorting(function) or function is functions.top:
+            if n == 0 and not isinstance(n, bool):
+                given = _given(call, function)
+                return _top(given["rows"], _order(given, function, scope), _one(node), scope, apply)
+    return None
+
+
+def _one(node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.Constant(1), node)
+
+
 def _called(node: ast.expr, scope: Scope) -> object:
     """The function of a call, by its name; None for anything else, such as a method."""
     match node:
@@ -105,8 +120,8 @@ def _not_first(function: object, place: str) -> Unsupported:
     is_last = place.startswith("-")
     builtin, own = ("key=..., reverse=True", "key=..., desc=True") if is_last else ("key=...", "key=...")
     bags = f"`rn.top(1, xs, {own})`", f"`sorted(xs, {builtin})[:1]`, a bag of the {'last' if is_last else 'first'} row"
-    value = f"`{'max' if is_last else 'min'}(x.price for x in xs)`, its value"
-    what, wanted = f"a view cannot contain rows of {name}(...) by their place", "the first rows, `[:n]`"
+    value = f"`{'max' if is_last else 'min'}(xs, key=...).price`, its value"
+    what, wanted = f"a view cannot contain rows of {name}(...) by their place", "the first rows, `[:n]`, or `[0]`"
     return Unsupported(what, wanted=wanted, got=f"[{place}]", possible=[*bags, value])
 
 
@@ -140,6 +155,11 @@ def _top(rows: ast.expr, order: _Order, limit: ast.expr, scope: Scope, apply: Ap
         many = _limit(limit, scope)
     with scope.located(order.key or rows):
         return top_of(scope.site, scope.fresh("x"), bag, rank, many, scope.session.names)
+
+
+def first(rows: ast.expr, key: ast.expr, descending: bool, scope: Scope, apply: Apply) -> BagTerm:
+    """rn.top(1, rows, key=…, desc=…)"""
+    return _top(rows, _Order(key, (descending,), (False,)), _one(rows), scope, apply)
 
 
 def _rank(bag: BagTerm, order: _Order, scope: Scope, apply: Apply) -> Rank:

@@ -7,7 +7,18 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface.python import aggregates, choices, constants, hints, inline, ranking, scalars, slices, spans
+from ripplenest.nrc.surface.python import (
+    aggregates,
+    best,
+    choices,
+    constants,
+    hints,
+    inline,
+    ranking,
+    scalars,
+    slices,
+    spans,
+)
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -41,7 +52,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Attribute(ast.BinOp(later, ast.Sub(), earlier), "days"):
             return scalars.days_between(scope.read(later), scope.read(earlier))
         case ast.Attribute(value, name):
-            return scalars.attribute(scope.read(value), name)
+            return _attribute(scope.read(value), name, scope)
         case ast.Call(ast.Attribute(ast.BinOp(later, ast.Sub(), earlier), "total_seconds"), [], []):
             return spans.seconds_between(scope.read(later), scope.read(earlier))
         case ast.Subscript():
@@ -88,6 +99,12 @@ def _constant(value: object) -> Reading:
     return scalars.literal(value)
 
 
+def _attribute(of: Reading, name: str, scope: Scope) -> Reading:
+    """A field of a row, also of one that is the first of a bag, or a name of a module or class."""
+    row = best.row_of(of)
+    return scalars.attribute(of, name) if row is None else best.field(row, name, scope)
+
+
 def _subscript(node: ast.Subscript, scope: Scope) -> Reading:
     """The first rows of a bag, a part of a string, a field by its name, or what is in a collection of constants."""
     if (first := inline.sliced(node, scope)) is not None:
@@ -96,7 +113,7 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Reading:
         case Static(Mapping() | list() | tuple() as held), place:
             return scalars.settle(constants.at(held, place, scope))
         case of, ast.Constant(str() as name):
-            return scalars.attribute(of, name)
+            return _attribute(of, name, scope)
         case Element() as text, ast.Slice() as place if scalars.is_string(text):
             return slices.sliced(text, place, scope)
         case of, place:
@@ -179,12 +196,13 @@ def _single(elt: ast.expr, scope: Scope) -> BagTerm:
     """sng(elt)."""
     reading = scope.read(elt)
     with scope.located(elt):
-        return singleton(_value(reading), scope.site)
+        return singleton(_value(reading, scope), scope.site)
 
 
-def _value(reading: Reading) -> Element | BagTerm:
+def _value(reading: Reading, scope: Scope) -> Element | BagTerm:
     """What a head or a field may hold."""
-    match scalars.settle(reading):
+    row = best.row_of(reading)
+    match scalars.settle(reading) if row is None else best.value(row, scope):
         case (Element() | BagTerm()) as value:
             return value
         case Untyped() as nothing:
@@ -207,7 +225,7 @@ def _list(elts: Sequence[ast.expr], scope: Scope) -> Reading:
             if isinstance(node, ast.Starred):
                 bags.append(as_bag(reading))
             else:
-                bags.append(singleton(_value(_beside(reading, neighbour)), scope.site))
+                bags.append(singleton(_value(_beside(reading, neighbour), scope), scope.site))
     return plus(bags, "the elements of a list")
 
 
@@ -246,7 +264,7 @@ def _field(name: str, node: ast.expr, scope: Scope) -> Element:
     inner = scope.within(name)
     reading = inner.read(node)
     with scope.located(node):
-        return as_element(_value(reading), inner.site, scope.session.names)
+        return as_element(_value(reading, inner), inner.site, scope.session.names)
 
 
 def _spread(node: ast.expr, scope: Scope) -> dict[str, Element]:

@@ -19,6 +19,7 @@ from ripplenest.nrc.surface.python import advice, hints
 from ripplenest.nrc.surface.readings import (
     BagTerm,
     Element,
+    Known,
     Reading,
     Static,
     Untyped,
@@ -137,7 +138,9 @@ def _adapted(reading: Reading, neighbours: Sequence[Element]) -> Element:
         case _ if is_bag(reading) or isinstance(reading, Untyped):
             raise _no_base(describe(reading))
         case _:
-            raise TypeMismatch("a base value is needed here", wanted="a base value", got=describe(reading))
+            possible = reading.value.makes if isinstance(reading, Static) and isinstance(reading.value, Known) else None
+            what = "a base value is needed here"
+            raise TypeMismatch(what, wanted="a base value", got=describe(reading), possible=possible)
 
 
 def _beside_int(neighbours: Sequence[Element]) -> bool:

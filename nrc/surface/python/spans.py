@@ -9,7 +9,7 @@ from attrs import frozen
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python.scalars import apply, fold, literal, settle
-from ripplenest.nrc.surface.readings import Element, Reading, Static, describe
+from ripplenest.nrc.surface.readings import Element, Known, Reading, Static, describe
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import Base
 
@@ -20,8 +20,11 @@ ADDED = "`x + datetime.timedelta(days=1)`, of a date or a timestamp"
 
 
 @frozen
-class Span:
+class Span(Known):
     """So many microseconds, and days where it is whole ones; both are longs."""
+
+    called = "a span of time"
+    makes = (ADDED,)
 
     micros: Element
     days: Element | None

@@ -1,0 +1,88 @@
+"""The first or the last row of a bag by a key, as a value: ``max(c.orders, key=lambda o: o.at).status``.
+
+It is the one row of rn.top(1, …): each of its values is the greatest one of a bag of one, and NULL where there is no
+row. Where several rows are the last, it is the one of them that rn.top has. Each value that a view reads is kept by
+itself, over one order of the rows.
+"""
+
+import ast
+from functools import reduce
+
+from attrs import evolve, frozen
+
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface import aggregates
+from ripplenest.nrc.surface.python import hints, ranking
+from ripplenest.nrc.surface.python.aggregates import Apply, arguments
+from ripplenest.nrc.surface.python.scope import Scope
+from ripplenest.nrc.surface.readings import BagTerm, Element, Known, Reading, Static, Untyped, merge, project
+from ripplenest.nrc.syntax import For, Sng, Tuple, Var
+from ripplenest.nrc.types import Bag, Base, Record, Type
+
+
+@frozen
+class Row(Known):
+    """The one row of ``bag``, if there is one, or the record of it that ``path`` leads to."""
+
+    called = "the first row of a bag, max(xs, key=...)"
+    makes = ("its values, `max(xs, key=...).n`", "`rn.top(1, xs, key=...)`, a bag of it", "`not xs`, there is none")
+
+    bag: BagTerm
+    path: tuple[str, ...] = ()
+
+    def of(self, var: str) -> Element:
+        """The record or the value of a row ``var`` of the bag."""
+        return reduce(project, self.path, Element(Var(var), self.bag.type.row))
+
+    @property
+    def type(self) -> Type:
+        return self.of("").type
+
+    def at(self, name: str) -> "Row":
+        return evolve(self, path=(*self.path, name))
+
+
+def read(node: ast.Call, name: str, scope: Scope, apply: Apply) -> Reading:
+    """max(xs, key=…) and min(xs, key=…): a value, where the rows are base values."""
+    given = arguments(node, name, f"{name}(xs, key=lambda x: x.n)", ("rows", "key"), ("default",), ("key", "default"))
+    if "default" in given and scope.read(given["default"]) != Untyped("None"):
+        raise hints.unsupported(f"{name} with a key and a default", "`rn.coalesce(max(xs, key=...).n, 0)`")
+    return _reading(Row(ranking.first(given["rows"], given["key"], name == "max", scope, apply)), scope)
+
+
+def by_place(node: ast.Subscript, scope: Scope, apply: Apply) -> Reading | None:
+    """sorted(xs, key=…)[0], as min(xs, key=…); None for another subscript."""
+    found = ranking.first_of(node, scope, apply)
+    return None if found is None else _reading(Row(found), scope)
+
+
+def _reading(row: Row, scope: Scope) -> Reading:
+    return Static(row) if isinstance(row.type, Record) else value(row, scope)
+
+
+def row_of(reading: Reading) -> Row | None:
+    """The row that ``reading`` is, if it is one."""
+    return reading.value if isinstance(reading, Static) and isinstance(reading.value, Row) else None
+
+
+def field(row: Row, name: str, scope: Scope) -> Reading:
+    """row.name. Raises UnknownName for a field that rows do not have."""
+    return _reading(row.at(name), scope)
+
+
+def value(row: Row, scope: Scope) -> Element:
+    """All that the row holds. Raises TypeMismatch for inner bags, of which rows that are alike may have others."""
+    match row.type:
+        case Base():
+            names = scope.session.names
+            var = names.fresh("x")
+            own = row.of(var)
+            one = BagTerm(For(var, row.bag.expr, Sng(own.elem)), Bag(own.type))
+            return aggregates.folded("max", one, True, scope.site, names)
+        case Record() as t:
+            fields = {name: value(row.at(name), scope) for name in t.names}
+            elem = Tuple(tuple((name, e.elem) for name, e in fields.items()))
+            return Element(elem, Record(tuple((n, e.type) for n, e in fields.items())), merge(fields.values()))
+        case t:
+            where = ".".join(row.path)
+            raise TypeMismatch(f"a first row as a value holds no bags: {where}", got=t, possible=row.makes[:2])
