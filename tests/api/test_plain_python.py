@@ -138,6 +138,37 @@ def whole(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     ]  # fmt: skip
 
 
+def kind(o: Order, least: int) -> str | None:
+    """Branches that return, that go on, and that are within others; totals decide, too."""
+    few = len(o.lines) < 2
+    if not o.lines:
+        return "none"
+    if few and least > 1:
+        name = "few"
+    elif o.others:
+        if o.day.year < 1000:
+            return None
+        name = f"others {o.day.year}"
+    else:
+        name = "many"
+        few = False
+    return name + "!" if few else name
+
+
+def some(o: Order) -> list[Any]:
+    if o.lines:
+        return [x.n for x in o.lines]
+    one = [o.id]
+    return one + one
+
+
+def branches(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    joined = [(c, o) for c in C for o in R if o.customer == c.id]
+    if R:
+        return [{"id": o.id, "kind": kind(o, c.least), "some": some(o)} for c, o in joined]
+    return []
+
+
 def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     """Records and lists by their names, and months as keys of groups."""
     return [
@@ -146,7 +177,7 @@ def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     ]
 
 
-WRITTEN = (kept, least, texts, last, whole, made)
+WRITTEN = (kept, least, texts, last, whole, branches, made)
 PRICES = (None, 0.5, -0.5, 1.5, 2.5, -2.4999999999999996, 4503599627370495.5, -4503599627370497.5, 1e15, 7.125)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 

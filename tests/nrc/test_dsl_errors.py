@@ -315,7 +315,14 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
 
 STATEMENTS: list[tuple[str, str, type[QueryError], str]] = [
     ("for m in M:\n        pass\n    return M", "for m in M:", Unsupported, "a comprehension"),
-    ("if 1 == 1:\n        return M\n    return M", "if 1 == 1:", Unsupported, "a if c else b"),
+    ("match 1:\n        case _:\n            return M", "match 1:", Unsupported, "a if c else b"),
+    ("if 1 == 1:\n        return M", "if 1 == 1:", Unsupported, "or in each of its branches"),
+    ("if 1 == 1:\n        return M\n    elif 2 == 2:\n        x = M", "elif 2 == 2:", Unsupported, "`return None`"),
+    ("if 1 == 1:\n        return M\n    else:\n        return M\n    return M", "if 1 == 1:", Unsupported, "as the last"),
+    ("if 1 == 1:\n        return M\n        x = 1\n    return M", "return M", Unsupported, "as the last statement"),
+    ("if M.name:\n        x = M\n    return M", "M.name", TypeMismatch, "a bag has no fields"),
+    ("if 1 == 1:\n        x = M\n    return x", "x", UnknownName, "further down"),
+    ("if 1:\n        return M\n    return M", "1", TypeMismatch, "a condition must be a boolean"),
     ("x = M\n    x += M\n    return x", "x += M", Unsupported, "x = x + ..."),
     ("x, y = M, M\n    return x", "x, y", Unsupported, "one name"),
     ("def f(x):\n        return x\n    return M", "def f(x):", Unsupported, "outside of the view"),

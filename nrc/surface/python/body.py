@@ -1,6 +1,7 @@
-"""The body of a view or helper: a docstring, assignments, one return.
+"""The body of a view or helper: a docstring, assignments, ``if`` statements, and what is returned.
 
-``x = [...]`` is ``let x := … in`` the rest; a scalar or a record is substituted. The latest assignment counts.
+``x = [...]`` is ``let x := … in`` the rest; a scalar or a record is substituted. The latest assignment counts. What an
+``if`` returns is ``a if c else b``, of what each of its branches returns with the statements behind it.
 """
 
 import ast
@@ -9,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 from ripplenest.nrc.errors import Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.python import hints
+from ripplenest.nrc.surface.python import choices, hints
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, enclose, fit
 from ripplenest.nrc.surface.records import BAGS, annotation_type
@@ -18,15 +19,25 @@ from ripplenest.nrc.syntax import LetVar, Rel
 
 def read_body(scope: Scope) -> Reading:
     """What the function returns, with its parameters as they are in ``scope``."""
-    statements = _without_docstring(scope.source.tree.body)
+    with scope.located(scope.source.tree):
+        return _read(_without_docstring(scope.source.tree.body), scope)
+
+
+def _read(statements: Sequence[ast.stmt], scope: Scope) -> Reading:
+    """What is returned by ``statements``, of which those behind an ``if`` go on from each of its branches."""
     binds: list[Bind] = []
     for i, statement in enumerate(statements):
+        rest = statements[i + 1 :]
         with scope.located(statement):
             match statement:
                 case ast.Return(ast.expr() as value):
-                    if statements[i + 1 :]:
-                        raise Unsupported("a view ends with its return", possible=["one return, as the last statement"])
+                    _check_last(rest)
                     return enclose(tuple(binds), scope.read(value))
+                case ast.If(test, body, orelse):
+                    cond = choices.truth(test, scope)
+                    _check_last(rest if _returns([statement]) else ())
+                    yes, no = (_read(_then(branch, rest), scope) for branch in (body, orelse))
+                    return enclose(tuple(binds), choices.conditional(cond, yes, no, scope))
                 case ast.Assign(targets, value):
                     scope = _assign(targets, scope.read(value), scope, binds)
                 case ast.AnnAssign(ast.Name() as target, annotation, ast.expr() as value):
@@ -35,8 +46,29 @@ def read_body(scope: Scope) -> Reading:
                     raise hints.unsupported("an expression whose value is not used", "`return [...]`")
                 case _:
                     raise hints.of_node(statement)
-    with scope.located(scope.source.tree):
-        raise Unsupported(f"{scope.source.tree.name} does not return anything", possible=["return [... for x in xs]"])
+    possible = ["return [... for x in xs]", "behind an if, or in each of its branches, `return x`, or `return None`"]
+    raise Unsupported(f"{scope.source.tree.name} does not return anything", possible=possible)
+
+
+def _then(branch: Sequence[ast.stmt], rest: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """The statements that a branch of an ``if`` goes on with."""
+    return branch if _returns(branch) else [*branch, *rest]
+
+
+def _returns(statements: Sequence[ast.stmt]) -> bool:
+    """Whether nothing behind ``statements`` is reached."""
+    match statements:
+        case [*_, ast.Return()]:
+            return True
+        case [*_, ast.If(_, body, orelse)]:
+            return _returns(body) and _returns(orelse)
+        case _:
+            return False
+
+
+def _check_last(rest: Sequence[ast.stmt]) -> None:
+    if rest:
+        raise Unsupported("a view ends with its return", possible=["one return, as the last statement"])
 
 
 def _without_docstring(statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:

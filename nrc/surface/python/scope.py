@@ -116,15 +116,16 @@ class Scope:
         if source.function in self.callers:
             what = f"{source.code.co_qualname}, which calls itself,"
             raise Unsupported(f"a view cannot contain {what}", possible=["comprehensions; terms are finite"])
-        later = frozenset(t.id for s in source.tree.body for t in _targets(s) if isinstance(t, ast.Name))
+        later = frozenset(t.id for s in source.tree.body for t in _targets(s))
         return evolve(self, source=source, env=env, later=later, callers=(*self.callers, source.function))
 
 
-def _targets(statement: ast.stmt) -> list[ast.expr]:
+def _targets(statement: ast.stmt) -> Iterator[ast.Name]:
     match statement:
         case ast.Assign(targets):
-            return targets
-        case ast.AnnAssign(target):
-            return [target]
-        case _:
-            return []
+            yield from (t for t in targets if isinstance(t, ast.Name))
+        case ast.AnnAssign(ast.Name() as target):
+            yield target
+        case ast.If(_, body, orelse):
+            for inner in (*body, *orelse):
+                yield from _targets(inner)
