@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from attrs import evolve
 
 from ripplenest.data.argsort import argsort, argsort_by
-from ripplenest.data.canonical import arranged
+from ripplenest.data.canonical import arranged, summed
 from ripplenest.data.columns import base_types
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, matches
@@ -70,17 +70,24 @@ class NestedColumns:
         every = np.arange(len(flat))
         if order := self._shape.shown.get(()):
             every = argsort(_places(flat, self._shape.flat.row, 0, order))
-        every = _repeated(every, flat.weights[every], self._shape.where)
+        weights = flat.weights[every]
+        if _some_are_less(weights):  # what takes rows away may have labels of its own
+            kept, weights = counted(self._nested(flat, every), weights, self._shape.where)
+            every = every[kept]
+        every = _repeated(every, weights, self._shape.where)
         for start in range(0, len(every), rows):
             yield self._batch(flat, every[start : start + rows])
 
     def _batch(self, rows: Input, places: Places) -> pa.RecordBatch:
         """The flat ``rows`` at ``places``, nested."""
-        flat = [c.take(pa.array(places)) for c in rows.columns]
-        nested = self._value(self._shape.row, self._shape.flat.row, flat, len(places), (INSIDE,))
+        nested = self._nested(rows, places)
         if isinstance(self._shape.row, Record) and self._shape.row.fields:
             return pa.RecordBatch.from_struct_array(nested)
         return pa.RecordBatch.from_arrays([nested], [VALUE])
+
+    def _nested(self, rows: Input, places: Places) -> pa.Array:
+        flat = [c.take(pa.array(places)) for c in rows.columns]
+        return self._value(self._shape.row, self._shape.flat.row, flat, len(places), (INSIDE,))
 
     def _input(self, table: str) -> Input:
         if table not in self._inputs:
@@ -145,11 +152,19 @@ class NestedColumns:
         if order := self._shape.shown.get(path):
             sorted_ = argsort_by(which, _places(table, d.row, d.label_width, order)[places])
             which, places = which[sorted_], places[sorted_]
-        weights = table.weights[places]
-        holders = _repeated(makers[which], weights, self._shape.where)
-        taken = pa.array(_repeated(places, weights, self._shape.where))
-        own = [c.take(taken) for c in table.columns[d.label_width :]]
-        return holders, self._value(row, d.row, own, len(taken), (*path, INSIDE))
+        weights, holders = table.weights[places], makers[which]
+        if _some_are_less(weights):
+            values = self._rows_at(row, d, table, places, path)
+            kept, weights = counted(_beside(holders, values), weights, self._shape.where)
+            every = _repeated(kept, weights, self._shape.where)
+            return holders[every], values.take(pa.array(every))
+        every = _repeated(np.arange(len(places)), weights, self._shape.where)
+        return holders[every], self._rows_at(row, d, table, places[every], path)
+
+    def _rows_at(self, row: Type, d: Dictionary, table: Input, places: Places, path: Path) -> pa.Array:
+        """The nested rows of a dictionary at ``places``."""
+        own = [c.take(pa.array(places)) for c in table.columns[d.label_width :]]
+        return self._value(row, d.row, own, len(places), (*path, INSIDE))
 
     def _dictionary(self, d: Dictionary, asked: Sequence[pa.Array]) -> Input:
         """The rows of the labels that are ``asked`` for, at least."""
@@ -203,9 +218,28 @@ def made(mark: Mark, leaves: Sequence[pa.Array], n: int) -> Places:
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False))
 
 
+def _beside(holders: Places, values: pa.Array) -> pa.Array:
+    return pa.StructArray.from_arrays([pa.array(holders), values], names=["holder", "row"])
+
+
+def _some_are_less(weights: Places) -> bool:
+    return len(weights) > 0 and weights.min() < 0
+
+
+def counted(values: pa.Array, weights: Places, where: str) -> tuple[Places, Places]:
+    """Where the nested ``values`` are that are there, in their order, and how often. Where some rows take others away,
+    those of equal values are one: their inner bags may have other labels. Raises EvaluationError for what is left
+    below 0."""
+    if not _some_are_less(weights):
+        return np.arange(len(weights)), weights
+    found, sums = summed(values, weights)
+    order = argsort(found)
+    return found[order], copies(sums[order], where)
+
+
 def copies(weights: Places, where: str) -> Places:
     """How often rows are there. Raises EvaluationError below 0."""
-    if len(weights) and weights.min() < 0:
+    if _some_are_less(weights):
         what, wanted = "a row is there less than 0 times, which has no nested form", "a multiplicity of 1 or more"
         possible = ["flat() and dictionaries()", "layout='shredded' where it is published"]
         raise EvaluationError(what, where=where, wanted=wanted, got=int(weights.min()), possible=possible)

@@ -11,7 +11,7 @@ from ripplenest.data.index import Places
 from ripplenest.data.order import wide
 from ripplenest.data.rows import python_column
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
-from ripplenest.reading.arrow import copies, nested_whole
+from ripplenest.reading.arrow import counted, nested_whole
 from ripplenest.schema.shape import OutputShape
 from ripplenest.version.version import Readable
 
@@ -19,7 +19,8 @@ from ripplenest.version.version import Readable
 def rows_of(shape: OutputShape, tables: Readable) -> list[Any]:
     """All nested rows as plain Python. Raises EvaluationError for a multiplicity below 0."""
     values, counts = nested_whole(shape, tables)
-    return listed(values, copies(counts, shape.where), shape)
+    kept, counts = counted(values, counts, shape.where)
+    return listed(values.take(pa.array(kept)), counts, shape)
 
 
 def listed(values: pa.Array, counts: Places, shape: OutputShape, most: int | None = None) -> list[Any]:

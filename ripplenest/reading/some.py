@@ -4,7 +4,6 @@ other rows are not nested."""
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from ripplenest.data import columnar
@@ -16,9 +15,9 @@ from ripplenest.errors import Ambiguous, UnknownKey
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.types import Base, Record
 from ripplenest.nrc.values import to_value
-from ripplenest.reading.arrow import copies, nester
+from ripplenest.reading.arrow import copies, counted, nester
 from ripplenest.reading.ends import Searched
-from ripplenest.reading.plain import first_copies, listed
+from ripplenest.reading.plain import first_copies, listed, rows_of
 from ripplenest.schema.shape import OutputShape
 from ripplenest.version.version import Version
 
@@ -27,7 +26,7 @@ def row_with(shape: OutputShape, tables: Version, fields: Mapping[str, object], 
     """The one of ``rows_with``, None when there is none. Raises as it does, and Ambiguous for several."""
     searched = Searched.of(tables)
     found = _flat_with(shape, searched, fields, where)
-    many = int(np.maximum(columnar.weights(found).to_numpy(), 0).sum())
+    many = int(columnar.weights(found).to_numpy().sum())
     if many > 1:
         raise Ambiguous("several rows have these fields", where=where, wanted="one row", got=f"{many} rows")
     return next(iter(_nested(shape, searched, found)), None)
@@ -45,6 +44,8 @@ def some_rows(shape: OutputShape, tables: Version, most: int) -> list[Any]:
     """At most so many of the nested rows: the first ones of rows that are sorted, and else those whose flat rows come
     first. Law: the sorted ones are those ``rows_of`` begins with, so who agrees with the last is nested, too."""
     table, order = shape.flat.table, shape.shown.get(())
+    if shape.is_signed:  # of rows that are stored some may be there less than 0 times, and others then are not
+        return rows_of(shape, tables)[:most]
     if order is None:
         rows = tables.some(table, most).consolidated()
         few = first_copies(copies(columnar.weights(rows).to_numpy(), shape.where), most)
@@ -76,5 +77,6 @@ def _mask(kept: Any) -> pa.ChunkedArray:
 
 def _nested(shape: OutputShape, tables: Searched, rows: Rows, most: int | None = None) -> list[Any]:
     """Flat rows, nested and as they are shown, at most so many. Raises EvaluationError for a multiplicity below 0."""
-    counts = copies(columnar.weights(rows).to_numpy(), shape.where)
-    return listed(arranged(nester(shape, tables).values(rows), shape.shown), counts, shape, most)
+    values = arranged(nester(shape, tables).values(rows), shape.shown)
+    kept, counts = counted(values, columnar.weights(rows).to_numpy(), shape.where)
+    return listed(values.take(pa.array(kept)), counts, shape, most)

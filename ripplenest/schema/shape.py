@@ -12,6 +12,7 @@ from ripplenest.data.labels import labels, width
 from ripplenest.data.naming import digest
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
+from ripplenest.nrc.positive import may_be_negative
 from ripplenest.nrc.shown import INSIDE, Path, Shown, agreed
 from ripplenest.nrc.syntax import Sorting, dict_row
 from ripplenest.nrc.types import Bag, Base, Label, Record, Site, Type, nullable
@@ -60,7 +61,8 @@ class OutputShape:
     """``name`` shows rows of the nested type ``row``: those of ``flat``, with the bags that ``dictionaries`` define for
     their labels, outer ones first. ``fingerprint`` is that of the program that keeps the tables; a relation has none.
     ``found_by``: by dictionary of a relation, the columns by which the rows that hold its labels are found there.
-    ``shown``: by path, how the rows of bags are sorted, those of all rows at ().
+    ``shown``: by path, how the rows of bags are sorted, those of all rows at (). ``is_signed``: stored rows may be
+    there less than 0 times.
     """
 
     name: str
@@ -70,6 +72,7 @@ class OutputShape:
     fingerprint: str = ""
     found_by: Mapping[str, Columns] = field(factory=dict, eq=False)
     shown: Shown = field(factory=dict, eq=False)
+    is_signed: bool = field(default=False, eq=False)
 
     @cached_property
     def _by_site(self) -> dict[str, Dictionary]:
@@ -128,7 +131,8 @@ def shape_of(program: TriggerProgram) -> OutputShape:
         found_by |= _found_by(Relation(name, row, keys.get(name, ()), keys=program.keys))
     reached = _reached(flat.row, dictionary)
     shown = _shown(program, {d.site.name: d for d in reached})
-    return OutputShape(program.view, program.row, flat, reached, program.fingerprint, found_by, shown)
+    signed = any(may_be_negative(c) for m in program.maps for c in m.products)
+    return OutputShape(program.view, program.row, flat, reached, program.fingerprint, found_by, shown, signed)
 
 
 def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> Shown:

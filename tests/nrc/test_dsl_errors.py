@@ -318,7 +318,7 @@ STATEMENTS: list[tuple[str, str, type[QueryError], str]] = [
     ("match 1:\n        case _:\n            return M", "match 1:", Unsupported, "a if c else b"),
     ("if 1 == 1:\n        return M", "if 1 == 1:", Unsupported, "or in each of its branches"),
     ("if 1 == 1:\n        return M\n    elif 2 == 2:\n        x = M", "elif 2 == 2:", Unsupported, "`return None`"),
-    ("if 1 == 1:\n        return M\n    else:\n        return M\n    return M", "if 1 == 1:", Unsupported, "as the last"),
+    ("if 1 == 1:\n        return M\n    else:\n        return M\n    return M", "if 1 == 1:", Unsupported, "the last"),
     ("if 1 == 1:\n        return M\n        x = 1\n    return M", "return M", Unsupported, "as the last statement"),
     ("if M.name:\n        x = M\n    return M", "M.name", TypeMismatch, "a bag has no fields"),
     ("if 1 == 1:\n        x = M\n    return x", "x", UnknownName, "further down"),

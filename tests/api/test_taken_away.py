@@ -1,0 +1,119 @@
+"""``-`` of rows that hold inner bags, which are the same where all that they hold is: whatever their labels are."""
+
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+COUNTS: Counter[str] = Counter()
+
+
+@rn.record
+class Tag:
+    t: str
+    notes: Bag[int]
+
+
+@rn.record
+class Item:
+    sku: str
+    tags: Bag[Tag] | None
+
+
+@rn.view
+def left(A: Bag[Item], B: Bag[Item]):
+    return A - B
+
+
+@rn.view
+def inside(A: Bag[Item], B: Bag[Item]):
+    """The same in inner bags, of which each is there for the rows around it; and in the bags of those."""
+    return [
+        {
+            "sku": i.sku,
+            "left": [t for j in A if j.sku == i.sku for t in j.tags or []]
+            - [t for j in B if j.sku == i.sku for t in j.tags or []],
+            "notes": [{"t": t.t, "n": t.notes + t.notes - t.notes} for t in i.tags or []],
+        }
+        for i in A
+    ]
+
+
+@rn.view
+def in_order(A: Bag[Item], B: Bag[Item]):
+    return sorted(A - B, key=lambda i: i.sku, reverse=True)
+
+
+VIEWS = (left, inside, in_order)
+
+
+def an_item(c: Choices) -> dict[str, Any]:
+    tags = [{"t": c.pick("xy"), "notes": [c.number(2) for _ in range(c.number(3))]} for _ in range(c.number(3))]
+    return {"sku": c.pick("ab"), "tags": None if c.one_in(5) else tags}
+
+
+def shown(rows: Any) -> Any:
+    """The same of the same rows, in whatever order bags come."""
+    if isinstance(rows, list):
+        return sorted((shown(row) for row in rows), key=repr)
+    return {name: shown(value) for name, value in rows.items()} if isinstance(rows, dict) else rows
+
+
+@law(examples=many(12, 200), tries=50)
+def test_equal_rows_cancel(c: Choices) -> None:
+    """All ways to read a view show what it is of the rows that are there, or say that there are less than none."""
+    with TemporaryDirectory(dir=MEMORY) as folder, rn.open(Path(folder) / "s", engine="local") as db:
+        rows: dict[str, list[Any]] = {"A": [], "B": []}
+        for name in rows:
+            db.relation(name, Item)
+        for view in VIEWS:
+            db.create(view)
+        for _ in range(3):
+            taken = [an_item(c) for _ in range(c.number(3))]
+            with db.batch(policy="incremental") as b:
+                for name, more in (("A", [an_item(c) for _ in range(2)] + taken), ("B", taken)):
+                    b.insert(name, more)
+                    rows[name] += more
+                if c.one_in(6):
+                    b.insert("B", [extra := an_item(c)])
+                    rows["B"].append(extra)
+            for view in VIEWS:
+                read(db, view, rows)
+
+
+def read(db: rn.Database, view: rn.View, rows: dict[str, list[Any]]) -> None:
+    handle = db.view(view.name)
+    try:
+        meant = view(rows["A"], rows["B"])
+    except errors.RipplenestError:
+        COUNTS["less than none"] += 1
+        for read_all in (handle.rows, handle.to_arrow, lambda: handle.limit(1)):
+            with pytest.raises(errors.EvaluationError, match="less than 0 times"):
+                read_all()
+        return
+    COUNTS[f"{view.name}: rows"] += bool(meant)
+    stored = [handle.flat_to_arrow(), *handle.dictionaries_to_arrow().values()]
+    COUNTS[f"{view.name}: signed"] += any(n < 0 for table in stored for n in table["_multiplicity"].to_pylist())
+    assert shown(handle.rows()) == shown(meant) == shown(handle.to_arrow().to_pylist())
+    assert shown(handle.batches(1).read_all().to_pylist()) == shown(meant) and handle.count() == len(meant)
+    assert shown(handle.where(sku="a")) == shown([row for row in meant if row["sku"] == "a"])
+    first = [shown(row) for row in handle.limit(2)]
+    assert len(first) == min(2, len(meant)) and all(row in shown(meant) for row in first)
+    if view is in_order:
+        assert [row["sku"] for row in handle.rows()] == sorted((row["sku"] for row in meant), reverse=True)
+
+
+def test_coverage() -> None:
+    """Each view had rows of which some are there less than 0 times as they are stored."""
+    if COUNTS:
+        assert COUNTS["less than none"] > 5, COUNTS
+        assert all(COUNTS[f"{v.name}: {what}"] > 4 for v in VIEWS for what in ("rows", "signed")), COUNTS
