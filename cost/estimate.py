@@ -15,7 +15,7 @@ from ripplenest.nrc.access import MOST_KEYS, Equation, Join, Read, joins
 from ripplenest.nrc.bands import Bound
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.paths import column_of, label_columns, labels_held, root
+from ripplenest.nrc.paths import column_of, columns_read, label_columns, labels_held, root
 from ripplenest.nrc.syntax import At, Elem, Rel
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Label, Record, Site
@@ -63,12 +63,12 @@ def estimate_all(cs: Iterable[Comprehension], rows: Rows, keys: Keys | None = No
 
 
 def different(c: Comprehension, columns: Iterable[Elem], rows: Rows, keys: Keys | None = None) -> float:
-    """About how many different values the rows of the product ``c`` have in ``columns``, paths into its generators: no
-    more than it has rows, nor than combinations of the values in each table. Raises UnknownName on a table without a
-    cardinality."""
+    """About how many different values the rows of the product ``c`` have in ``columns``, paths into its generators, or
+    computed of some: no more than it has rows, nor than combinations of the values in each table. Raises UnknownName on
+    a table without a cardinality."""
     rels, tables = dict(c.generators), _Tables(rows, keys or {})
     read: dict[str, set[str]] = {}
-    for t in columns:
+    for t in (path for value in columns for path in columns_read(value, frozenset(rels), c.variables())):
         var = root(t)
         assert var is not None
         read.setdefault(var, set()).update(_names(t, c))

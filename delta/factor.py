@@ -7,7 +7,9 @@ component is a query of its own: its generators, the conditions on it alone, and
 product still needs; multiplicities of equal rows add up. Two components that differ in names of variables or in the
 order of generators are one map. When you touch this: a condition that can fail stays outside, because a map evaluates
 it for rows that no update meets, and so do times, whose product could be beyond 64 bits there; and a component must
-read all its parts as of one moment. Products of columns that the reader only adds up (``delta/added.py``) are summed in
+read all its parts as of one moment. Where rows are asked for by what is computed of them (``lower(e.mail)``, the start
+of a window), a map holds it as a column, by which they are found: of what can fail, if the same rows compute it anyway,
+as those of a group by it do. Products of columns that the reader only adds up (``delta/added.py``) are summed in
 the map, which so has rows in proportion to what they are summed by.
 """
 
@@ -23,11 +25,11 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.delta.texts import Said, Text, oriented
 from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension, is_total, term
-from ripplenest.nrc.paths import columns_read, map_columns
-from ripplenest.nrc.syntax import At, Elem, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.paths import Leaf, columns_read, map_columns, root
+from ripplenest.nrc.syntax import At, Call, Elem, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Record, Type
-from ripplenest.nrc.walk import Names, free_vars, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild_elem, replace_elem
 
 MAX_ORDERS = 120  # orders of generators that are tried to find the canonical one
 TEXT = Text()
@@ -46,15 +48,15 @@ class Factor:
     at: At
 
 
-def factors(c: Comprehension, part: str, reader: Map) -> Iterator[Factor]:
-    """The components of a product of δ_part(``reader``) that say less than a stored part does; none is ``mixed``. None
-    reads a fold that has a row for every place: it would have no end."""
+def factors(c: Comprehension, part: str, reader: Map, asked: "Computed") -> Iterator[Factor]:
+    """The components of a product of δ_part(``reader``) that say less than a stored part does, or hold what is computed
+    of it; none is ``mixed``. None reads a fold that has a row for every place: it would have no end."""
     totals = {var for var, rel in c.generators if isinstance(rel, Total)}
     for component in components(c):
         if component & totals:
             continue
         moment = next((rel.at for var, rel in c.generators if var in component and rel.name == part), At.OLD)
-        found = factor_of(c, component, moment, reader)
+        found = factor_of(c, component, moment, reader, asked.keys(c, component))
         if found is not None:
             yield found
 
@@ -98,8 +100,9 @@ def substituted(c: Comprehension, factor: Factor, reader: Map) -> Comprehension:
     types = c.variables()
 
     def read(t: Elem) -> Elem:
-        return map_columns(t, factor.variables, types, lambda column: columns[column])
+        return _mapped(t, factor.variables, types, computed, lambda column: columns[column])
 
+    computed = tuple(t for t in columns if not _is_column(t))
     generators = tuple((v, rel) for v, rel in c.generators if v not in factor.variables)
     conditions = tuple(read(t) for t in c.conditions if not _inside(t, factor.variables, types))
     source = Rel(factor.map.name, factor.map.row, factor.at)
@@ -113,15 +116,84 @@ def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bo
     return free_vars(t) <= component and is_total(t, types)
 
 
-def factor_of(c: Comprehension, component: frozenset[str], at: At, reader: Map) -> Factor | None:
-    """A component of ``c``, a product of ``reader``, as of a moment; None when it says as much as a stored part."""
+Known = tuple[str, frozenset[Elem], Elem]  # of the rows of a part, under these conditions, a value
+ROW = Var("·")
+
+
+@frozen
+class Computed:
+    """What is computed of rows of parts anyway: who has it by itself does not fail where nobody did."""
+
+    known: frozenset[Known] = frozenset()
+
+    @classmethod
+    def of(cls, maps: Iterable[Map]) -> "Computed":
+        """By products that read one part alone, or beside maps whose one row is always there."""
+        known = tuple(maps)
+        always = {m.name for m in known if m.products and not any(c.generators or c.conditions for c in m.products)}
+        return cls(frozenset(found for m in known for c in m.products for found in _computed(c, always)))
+
+    def keys(self, c: Comprehension, component: frozenset[str]) -> tuple[Elem, ...]:
+        """What rows of a component are asked for by, where that is computed of them, and no column of them is asked
+        for: only a map that holds it can be looked up."""
+        types, found = c.variables(), dict[Elem, None]()
+        for own in (t for condition in c.conditions for t in _asked_for(condition, component)):
+            if _is_column(own):
+                return ()
+            if is_total(own, types) or self._has(own, c, component):
+                found[own] = None
+        return tuple(found)
+
+    def _has(self, t: Elem, c: Comprehension, component: frozenset[str]) -> bool:
+        if len(component) > 1:
+            return False
+        (var,) = component
+        part = next(rel.name for v, rel in c.generators if v == var)
+        own = frozenset(_of_row(p, var) for p in c.conditions if _inside(p, component, c.variables()))
+        value = _of_row(t, var)
+        return any(part == name and value == v and conditions <= own for name, conditions, v in self.known)
+
+
+def _is_column(t: Elem) -> bool:
+    """Whether ``t`` is stored: a path, also to what a label is made of."""
+    return _is_column(t.label) if isinstance(t, OutL) else root(t) is not None
+
+
+def _computed(c: Comprehension, always: Collection[str]) -> Iterator[Known]:
+    match [(var, rel) for var, rel in c.generators if rel.name not in always]:
+        case [(var, rel)]:
+            conditions = frozenset(_of_row(t, var) for t in c.conditions)
+            for t in nodes(c.head):
+                if isinstance(t, Call) and free_vars(t) == {var}:
+                    yield rel.name, conditions, _of_row(t, var)
+
+
+def _of_row(t: Elem, var: str) -> Elem:
+    return replace_elem(t, {var: ROW})
+
+
+def _asked_for(condition: Elem, component: frozenset[str]) -> Iterator[Elem]:
+    """The side of an equality that reads the component, where the other one reads other rows."""
+    match condition:
+        case Call("eq" | "same", (a, b)):
+            for own, other in ((a, b), (b, a)):
+                read = free_vars(own)
+                if read and read <= component and free_vars(other) and not free_vars(other) & component:
+                    yield own
+
+
+def factor_of(
+    c: Comprehension, component: frozenset[str], at: At, reader: Map, computed: tuple[Elem, ...] = ()
+) -> Factor | None:
+    """A component of ``c``, a product of ``reader``, as of a moment, with what is ``computed`` of its rows; None when
+    it says as much as a stored part."""
     types = c.variables()
     inner = tuple(t for t in c.conditions if _inside(t, component, types))
     around = (*(t for t in c.conditions if t not in inner), *c.times)
-    head = added(reader, c.head, component, types, _columns(around, component, types))
-    needed = _columns((*around, *head.rest), component, types)
+    head = added(reader, c.head, component, types, _columns(around, component, types, computed))
+    needed = _columns((*around, *head.rest), component, types, computed)
     generators = tuple((var, evolve(rel, at=At.OLD)) for var, rel in c.generators if var in component)
-    if len(generators) == 1 and not inner and _covers(needed, generators[0]):
+    if len(generators) == 1 and not inner and not computed and _covers(needed, generators[0]):
         return None
     monomials = {m: tuple(head.values[i] for i in m) for m in head.summed}
     made = _named(Comprehension(generators, inner, Tuple(())), Columns.of(needed, monomials.values()))
@@ -129,9 +201,30 @@ def factor_of(c: Comprehension, component: frozenset[str], at: At, reader: Map) 
     return Factor(component, made.kept, tuple(folded.items()), made.map, at)
 
 
-def _columns(terms: Iterable[Elem], component: frozenset[str], types: Mapping[str, Type]) -> tuple[Elem, ...]:
-    """Every column of the component that ``terms`` read."""
-    return tuple(dict.fromkeys(column for t in terms for column in columns_read(t, component, types)))
+def _columns(
+    terms: Iterable[Elem], component: frozenset[str], types: Mapping[str, Type], computed: Collection[Elem]
+) -> tuple[Elem, ...]:
+    """Every column of the component that ``terms`` read, but for what is ``computed`` of them, which is one itself."""
+    found: dict[Elem, None] = {}
+
+    def read(column: Elem) -> Elem:
+        found[column] = None
+        return column
+
+    for t in terms:
+        _mapped(t, component, types, computed, read)
+    return tuple(found)
+
+
+def _mapped(
+    t: Elem, component: frozenset[str], types: Mapping[str, Type], computed: Collection[Elem], leaf: Leaf
+) -> Elem:
+    """``t`` with ``leaf`` of every column of the component, and of what is ``computed`` of them."""
+    if t in computed:
+        return leaf(t)
+    if root(t) in component:
+        return map_columns(t, component, types, leaf)
+    return rebuild_elem(t, lambda a: _mapped(a, component, types, computed, leaf))
 
 
 def _covers(needed: Collection[Elem], generator: tuple[str, Rel]) -> bool:

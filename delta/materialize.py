@@ -23,7 +23,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.cost.estimate import Keys
 from ripplenest.delta.apart import apart, made_apart
-from ripplenest.delta.factor import Factor, expanded, factors, mixed, substituted
+from ripplenest.delta.factor import Computed, Factor, expanded, factors, mixed, substituted
 from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.rules import derived, rel_at_new
 from ripplenest.delta.symmetric import alike_once
@@ -31,7 +31,7 @@ from ripplenest.delta.upward import with_ways
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.limits import MAX_MAPS, MAX_PRODUCTS
 from ripplenest.nrc.normal import Comprehension, normal
-from ripplenest.nrc.syntax import Expr
+from ripplenest.nrc.syntax import Call, Elem, Expr, Tuple
 from ripplenest.nrc.walk import unique_binders
 
 Materialize = Literal["none", "first", "full", "cost"]
@@ -75,10 +75,22 @@ class Candidate:
     depth: int
     deltas: Deltas = field(factory=Deltas, eq=False, repr=False)
 
+    @property
+    def is_looked_up(self) -> bool:
+        """Whether it holds what is computed of rows of a part, by which these are asked for."""
+        return any(isinstance(t, Call) for m in self.map.products for t in _kept_values(m, self.map))
+
     @cached_property
     def upkeep(self) -> tuple[Comprehension, ...]:
         """How it would be maintained without more maps."""
         return tuple(c for part in self.turns if part in self.map.reads for c in self.deltas.of(self.map, part))
+
+
+def _kept_values(c: Comprehension, m: Map) -> Iterator[Elem]:
+    """The values of rows that are not added up."""
+    assert isinstance(c.head, Tuple)
+    added = {name for monomial in m.summed for name in monomial}
+    return (t for name, t in c.head.fields if name not in added)
 
 
 @frozen
@@ -125,7 +137,7 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
     Law: the maps' contents do not depend on what is kept. Raises TooBig for too many maps.
     """
     kept: dict[str, Map] = {}
-    made_of = Deltas()
+    made_of, asked = Deltas(), Computed.of(maps)
     statements: list[Statement] = []
     choices: dict[str, Choice] = {}
     tell: set[str] = set()  # groups whose statements read sums, and so have values of their own for each product
@@ -133,17 +145,17 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
     while frontier:
         deltas = [(m, part, made_of.of(m, part)) for m in frontier for part in turns if part in m.reads]
         if decide is not None:
-            found = _candidates(deltas, turns, depth, made_of)
+            found = _candidates(deltas, turns, depth, made_of, asked)
             choices |= {name: Choice(c, *decide(c)) for name, c in found.items() if name not in choices}
         wanted = frozenset(name for name, choice in choices.items() if choice.kept)
         if len(wanted) > MAX_MAPS:
             raise TooBig("too many maps to keep", wanted=f"at most {MAX_MAPS}", possible=("none", "first", "cost"))
-        made = [_statement(m, part, products, wanted, turns) for m, part, products in deltas]
+        made = [_statement(m, part, products, wanted, turns, asked) for m, part, products in deltas]
         sums = {name for name in wanted if choices[name].candidate.map.summed}
         tell |= {s.map for s in made if sums & {*s.reads}}
         plain = [evolve(m, apart=()) if m.apart and m.name not in tell else None for m, _, _ in deltas]
         made = [
-            s if m is None else _statement(m, s.part, made_of.of(m, s.part), wanted, turns)
+            s if m is None else _statement(m, s.part, made_of.of(m, s.part), wanted, turns, asked)
             for m, s in zip(plain, made, strict=True)
         ]
         statements += made
@@ -153,7 +165,7 @@ def materialize(maps: Sequence[Map], turns: Sequence[str], decide: Decide | None
         depth += 1
     own = tuple(apart(m) if m.name in tell else m for m in maps)
     every = {m.name: m for m in (*own, *kept.values())}
-    statements = [_in_all_ways(s, every[s.map], made_of, kept, turns, keys) for s in statements]
+    statements = [_in_all_ways(s, every[s.map], made_of, kept, turns, keys, asked) for s in statements]
     decided = sorted(choices.values(), key=lambda c: (c.candidate.depth, c.candidate.map.name))
     return Materialized(own, tuple(kept.values()), tuple(statements), tuple(decided))
 
@@ -167,21 +179,23 @@ def _kept(choice: Choice) -> Map:
 Delta = tuple[Map, str, tuple[Comprehension, ...]]
 
 
-def _candidates(deltas: Sequence[Delta], turns: Sequence[str], depth: int, of: Deltas) -> dict[str, Candidate]:
+def _candidates(
+    deltas: Sequence[Delta], turns: Sequence[str], depth: int, of: Deltas, asked: Computed
+) -> dict[str, Candidate]:
     """Every factor of the deltas, with all of its uses."""
     uses: dict[str, list[Use]] = {}
     found: dict[str, Map] = {}
     for m, part, products in deltas:
         for c in products:
-            for use, factor in _factors(c, part, m):
+            for use, factor in _factors(c, part, m, asked):
                 found[factor.map.name] = factor.map
                 uses.setdefault(factor.map.name, []).append(use)
     return {name: Candidate(m, tuple(uses[name]), tuple(turns), depth, of) for name, m in found.items()}
 
 
-def _factors(c: Comprehension, part: str, m: Map) -> Iterator[tuple[Use, Factor]]:
+def _factors(c: Comprehension, part: str, m: Map, asked: Computed) -> Iterator[tuple[Use, Factor]]:
     for found in _unmixed(c, part):
-        for factor in factors(found, part, m):
+        for factor in factors(found, part, m, asked):
             yield Use(m.name, part, found, substituted(found, factor, m)), factor
 
 
@@ -199,10 +213,15 @@ def _unmixed(c: Comprehension, part: str) -> Iterator[Comprehension]:
 
 
 def _statement(
-    m: Map, part: str, products: tuple[Comprehension, ...], wanted: frozenset[str], turns: Sequence[str]
+    m: Map,
+    part: str,
+    products: tuple[Comprehension, ...],
+    wanted: frozenset[str],
+    turns: Sequence[str],
+    asked: Computed,
 ) -> Statement:
     before = frozenset(turns[: turns.index(part)])
-    rewritten = tuple(islice((c for p in products for c in _rewritten(p, part, m, wanted)), MAX_PRODUCTS + 1))
+    rewritten = tuple(islice((c for p in products for c in _rewritten(p, part, m, wanted, asked)), MAX_PRODUCTS + 1))
     if len(rewritten) > MAX_PRODUCTS:
         raise TooBig("a statement has too many products", where=m.name, wanted=f"at most {MAX_PRODUCTS}")
     each = tuple(at_turn(c, before) for c in rewritten)
@@ -210,34 +229,38 @@ def _statement(
     return Statement.of(m, part, found, each if found != each else ())
 
 
-def _rewritten(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> Iterator[Comprehension]:
+def _rewritten(
+    c: Comprehension, part: str, m: Map, wanted: frozenset[str], asked: Computed
+) -> Iterator[Comprehension]:
     """``c`` with the wanted maps in the place of their components; as it is when none of them fits."""
     if not wanted:
         yield c
         return
-    summands = [_with_maps(s, part, m, wanted) for s in _unmixed(c, part)]
+    summands = [_with_maps(s, part, m, wanted, asked) for s in _unmixed(c, part)]
     if any(reads_map for reads_map, _ in summands):
         yield from (s for _, s in summands)
     else:
         yield c
 
 
-def _with_maps(c: Comprehension, part: str, m: Map, wanted: frozenset[str]) -> tuple[bool, Comprehension]:
-    chosen = [f for f in factors(c, part, m) if f.map.name in wanted]
+def _with_maps(
+    c: Comprehension, part: str, m: Map, wanted: frozenset[str], asked: Computed
+) -> tuple[bool, Comprehension]:
+    chosen = [f for f in factors(c, part, m, asked) if f.map.name in wanted]
     for factor in chosen:
         c = substituted(c, factor, m)
     return bool(chosen), c
 
 
 def _in_all_ways(
-    s: Statement, m: Map, deltas: Deltas, kept: Mapping[str, Map], turns: Sequence[str], keys: Keys
+    s: Statement, m: Map, deltas: Deltas, kept: Mapping[str, Map], turns: Sequence[str], keys: Keys, asked: Computed
 ) -> Statement:
     """``s`` of ``m`` in all ways that there are when all maps are ``kept`` that are."""
     sums = [own for own in kept.values() if own.summed and s.part in own.reads]
     if not sums:
         return s
     before, wanted = frozenset(turns[: turns.index(s.part)]), frozenset(kept)
-    rewritten = lambda c: at_turn(_with_maps(c, s.part, m, wanted)[1], before)  # noqa: E731
+    rewritten = lambda c: at_turn(_with_maps(c, s.part, m, wanted, asked)[1], before)  # noqa: E731
     return with_ways(s, m, deltas.of(m, s.part), sums, keys, rewritten)
 
 

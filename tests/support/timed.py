@@ -80,8 +80,9 @@ class _Timed:
         keys = [f"{own}.u = {other}.u"] if not self.c.one_in(3) else []
         kind = self.c.pick(("at", "at", "day", "n"))
         match self.c.number(6):
-            case 0:
-                return [*keys, f"{self.window(kind, own)} = {self.window(kind, other)}"]
+            case 0:  # of one length, by which rows are found, or of any
+                size = self.c.number(2) if self.c.one_in(3) else None
+                return [f"{self.window(kind, own, size)} = {self.window(kind, other, size)}"]
             case 1 | 2:
                 return [*keys, self.compared(kind, own, other, self.c.pick(OPS))]
             case _:  # from one value to another, either of which may be moved
@@ -110,9 +111,9 @@ class _Timed:
                 back = isinstance(span, int) and span < 0
                 return f"{x}.n - {str(span)[1:]}" if back else f"{x}.n {'-' if self.c.one_in(3) else '+'} {span}"
 
-    def window(self, kind: str, x: str) -> str:
-        sizes = {"at": (20 * MINUTE, DAY), "day": (7, 1), "n": (2, 10)}
-        return f"tumble({x}.{kind}, {self.c.pick(sizes[kind])})"
+    def window(self, kind: str, x: str, size: int | None = None) -> str:
+        sizes = {"at": (20 * MINUTE, DAY), "day": (7, 1), "n": (2, 10)}[kind]
+        return f"tumble({x}.{kind}, {self.c.pick(sizes) if size is None else sizes[size]})"
 
     def head(self, depth: int) -> str:
         fields = [f"f{i}: {self.shown()}" for i in range(1 + self.c.number(2))]
