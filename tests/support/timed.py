@@ -80,10 +80,10 @@ class _Timed:
         keys = [f"{own}.u = {other}.u"] if not self.c.one_in(3) else []
         kind = self.c.pick(("at", "at", "day", "n"))
         match self.c.number(6):
-            case 0:  # of one length, by which rows are found, or of any
-                size = self.c.number(2) if self.c.one_in(3) else None
+            case 0 | 1:  # of one length, by which rows are found, or of any
+                size = None if self.c.one_in(4) else self.c.number(2)
                 return [f"{self.window(kind, own, size)} = {self.window(kind, other, size)}"]
-            case 1 | 2:
+            case 2:
                 return [*keys, self.compared(kind, own, other, self.c.pick(OPS))]
             case _:  # from one value to another, either of which may be moved
                 return [*keys, *(self.compared(kind, own, other, self.c.pick(ops)) for ops in (OPS[:2], OPS[2:]))]
