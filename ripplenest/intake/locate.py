@@ -48,7 +48,7 @@ def inner_bags(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[Inner
     if o.label is not None:
         return [_labelled(overlay, r, o.path, o.label, where)]
     (at,) = _chosen(overlay, r, [o.steps], where)
-    return _entered(r, at, where)
+    return _entered(r, at, None if o.verb == "discard_key" else where)  # it is passed over, as a key that is not there
 
 
 def chosen_rows(overlay: Overlay, r: Relation, o: Set, where: str) -> ChosenRows:
@@ -66,16 +66,17 @@ def fetch(overlay: Overlay, r: Relation, group: Sequence[Deep | Set]) -> list[li
 
 def _chosen(overlay: Overlay, r: Relation, group: Sequence[Sequence[Step]], where: str | None) -> list[ChosenRows]:
     """For each of some addresses of one shape the rows that its last ``Where`` chose, and the fields after it. What
-    goes wrong is raised under ``where``; without that it chooses nothing."""
+    goes wrong is raised under ``where``; without that it chooses nothing. Of all rows that have some fields those whose
+    bag is NULL have no rows in it."""
     at = [ChosenRows(r.parts[r.name], {}) for _ in group]
-    bags = [[InnerBag(r.parts[r.name], ())] for _ in group]
+    bags, many = [[InnerBag(r.parts[r.name], ())] for _ in group], False
     for steps in zip(*group, strict=True):
         if isinstance(steps[0], Field):
             at = [evolve(rows, trail=(*rows.trail, steps[0].name)) for rows in at]
             continue
         if at[0].trail:
-            bags = [_entered(r, rows, where) for rows in at]
-        part = r.parts[at[0].path]
+            bags = [_entered(r, rows, None if many else where) for rows in at]
+        part, many = r.parts[at[0].path], isinstance(steps[0], Where) and steps[0].many
         keys = [_keys(part, own, step) for own, step in zip(bags, steps, strict=True)]
         overlay.fetch(part.name, keys[0][0], [key for _, own in keys for key in own])
         at = [ChosenRows(part, _found(overlay, part, own, step)) for own, step in zip(keys, steps, strict=True)]
@@ -89,7 +90,8 @@ def _entered(r: Relation, at: ChosenRows, where: str | None) -> list[InnerBag]:
     part, held = r.parts[at.path], at.part.held[at.path]
     labels = [tuple(row[c] for c in held) for row in at.rows]
     if where is not None and any(None in label for label in labels):
-        possible = ["upsert", "delete"]
+        whole = f"an upsert of the row of {at.part.name} that holds it, with the bag"
+        possible = [f"{whole}: `b.upsert({at.part.name!r}, [...])`" if at.part.name == r.name else whole]
         raise UnknownLabel("this inner bag is NULL", where=f"{where}: {part.name}", wanted="a bag", possible=possible)
     return [InnerBag(part, label) for label in labels if None not in label]
 

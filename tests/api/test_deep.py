@@ -1,6 +1,7 @@
 """Deep updates: which bag an address means, at every depth, and what the batch around it does to it."""
 
 import copy
+import re
 
 import pytest
 from support.shop import ANN, BOB, FILMS, VIEWS, customer, item, opened, order, parts
@@ -139,6 +140,48 @@ def test_null_empty_and_missing_are_three_things(db):
         b.delete("C", [customer(1, "x", [])])
         b.upsert("C", [customer(2, "x", None)])
     check(db, ANN, BOB, customer(2, "x", None))
+
+
+@rn.record
+class Line:
+    n: int
+    qty: int
+
+
+@rn.record
+class Sale:
+    id: int
+    status: str
+    lines: Bag[Line] | None
+
+
+@rn.record
+class Shop:
+    id: int
+    land: str
+    sales: Bag[Sale] | None
+
+
+def test_of_many_rows_those_with_null_hold_none(folder):
+    """A bag that is NULL has no rows to be set, or to be discarded; who addresses it alone is told what makes it a bag.
+    """
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("S", Shop, key="id", keys={"sales": "id", "sales.lines": "n"})
+        sales = [Sale(1, "open", None), Sale(2, "open", [Line(1, 1)])]
+        db.load("S", [Shop(1, "DE", None), Shop(2, "DE", sales), Shop(3, "FR", [])])
+        each = rn.each([{"shop": n, "id": 1} for n in (1, 3)])
+        with db.batch() as b:
+            b.at_all("S", land="DE").sales.at_all(status="open").lines.at_all(n=1).set(qty=7)
+            b.at_all("S", land="DE").sales.at_all(id=1).set(status="done")
+            b.at("S", id=1).sales.discard_key(id=1)
+            b.at("S", id=each.shop).sales.discard_key(each)
+        for told in ("an upsert of the row of S that holds it, with the bag: `b.upsert('S', [...])`", "is NULL"):
+            with pytest.raises(errors.UnknownLabel, match=re.escape(told)), db.batch() as b:
+                b.at("S", id=1).sales.at(id=1).set(status="x")
+        with pytest.raises(errors.UnknownLabel, match=r"an upsert of the row of S\.sales that holds it"), db.batch() as b:
+            b.at_all("S", land="DE").sales.at_all(id=1).lines.insert([Line(9, 9)])
+        held = [{"id": 1, "status": "done", "lines": None}, {"id": 2, "status": "open", "lines": [{"n": 1, "qty": 7}]}]
+        assert [row["sales"] for row in db.relation("S").rows()] == [None, held, []]
 
 
 # ---------------------------------------------------------------- with the owner, in one batch
