@@ -15,6 +15,7 @@ can fail are asked one after the other.
 """
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from attrs import frozen
@@ -68,6 +69,17 @@ def in_windows(args: Sequence[Argument]) -> bool:
         return False
     day, passed = (1, 0) if x.type.kind == "date" else (DAY, micros_of_day(origin.value))
     return size.value <= 0 or bool(day % size.value or passed % size.value)
+
+
+def beyond_greatest(args: Sequence[Argument]) -> bool:
+    """A number as a decimal that is not above a greatest one: no, if that is as great as decimals of its type are, and
+    they have room for all digits before the point, and one more for what is rounded up."""
+    x, greatest = args
+    if greatest.value is UNKNOWN or greatest.value is None:
+        return greatest.value is UNKNOWN
+    own, t = x.type, greatest.type
+    digits = {"int": 10, "long": 19}.get(own.kind, own.precision - own.scale) + (own.scale > t.scale)
+    return digits > t.precision - t.scale or greatest.value != Decimal((0, (9,) * t.precision, -t.scale))
 
 
 def beyond(digits: int, *narrow: str) -> Fails:

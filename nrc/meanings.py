@@ -7,7 +7,7 @@ All failures are EvaluationErrors that name the types, not the values.
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from decimal import Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, TypeVar
 
 from ripplenest.nrc.errors import EvaluationError
@@ -18,8 +18,9 @@ D = TypeVar("D", date, datetime)
 DAY = 86_400_000_000  # microseconds
 WHOLE = 2.0**52  # from which on all doubles are whole numbers
 NO_WINDOW = "a window without length"
+BEYOND_TYPE = "a decimal beyond its type"
 BEYOND = "a day outside the years 1 to 9999"
-EXACT = Context(prec=2 * MAX_DIGITS + 2)
+EXACT = Context(prec=2 * MAX_DIGITS + 2, rounding=ROUND_HALF_UP)
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -81,6 +82,14 @@ def whole(f: Callable[[float], int]) -> Callable[[float], float]:
 def exact(f: Callable[..., Decimal]) -> Callable[..., object]:
     """Decimal arithmetic that never rounds; the context's plus turns -0 into 0."""
     return lambda *args: EXACT.plus(f(*args))
+
+
+def rounded(x: int | Decimal, greatest: Decimal) -> Decimal:
+    """``x`` with as many digits behind the point as ``greatest`` has, away from 0 where two are as near."""
+    found = EXACT.plus(EXACT.quantize(Decimal(x).copy_abs(), greatest))
+    if found > greatest:
+        raise EvaluationError(BEYOND_TYPE, wanted=f"at most {greatest}")
+    return EXACT.minus(found) if x < 0 else found
 
 
 def mod(a: int, b: int) -> int:

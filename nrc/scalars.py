@@ -25,6 +25,7 @@ What is the same on both sides, and where the obvious definition would not have 
 - ``floor``, ``ceil`` and ``round``, to the even one where two are as near, have doubles of doubles: of NaN, too.
 - Decimals are exact. A result type above 38 digits, where Spark would round, is refused. Spark's own minus and abs
   round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
+- ``rounded`` has the scale of its second argument, away from 0 where two are as near, and fails beyond it.
 - ``monus`` is exact and never below 0; it overflows as ``sub`` does. ``least`` of NULL and a number is NULL.
 - The minimum of an integer type modulo -1 is 0; ``mod`` has the sign of its first argument.
 - Nothing here depends on time, place or chance.
@@ -209,6 +210,8 @@ _ENTRIES = (
     *(Scalar(name, ("double",), signatures.fixed(DOUBLE, "double"), meanings.whole(f)) for name, f in _WHOLE.items()),
     Scalar("to_double", _NUMBERS, signatures.any_of(DOUBLE, *_NUMBERS), meanings.double(float)),
     Scalar("to_decimal", ("int", "long", "decimal"), signatures.to_decimal, Decimal),
+    Scalar("rounded", ("int, long or decimal, and the greatest decimal that it may be",), signatures.rounded,
+           meanings.rounded, fails=failures.beyond_greatest),
     Scalar("to_string", _PRINTABLE, signatures.any_of(STRING, *_PRINTABLE), meanings.to_string),
     Scalar("to_date", ("string",), signatures.fixed(Base("date"), "string"), meanings.to_date, fails=failures.always),
     Scalar("concat", ("string, ...",), signatures.variadic(STRING, "string"), lambda *args: "".join(args)),
@@ -403,6 +406,7 @@ OPERATORS: dict[str, Spelling] = {
     **{op: _alike(op) for op in ("eq", "ne", "lt", "le", "gt", "ge", "same")},
     **{op: _by_kind(op) for op in ("add", "sub", "mul", "mod", "neg", "abs", "monus", "least")},
     "div": _spell_div,
+    "rounded": lambda args: ("rounded", args),
     "if": _spell_if,
     "coalesce": lambda args: ("coalesce", _one_type(args, BOOL)),
     **{op: _given(op, BOOL) for op in ("and", "or", "not", "is_true", "is_null")},

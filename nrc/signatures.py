@@ -53,6 +53,12 @@ def decimal_product(a: Base, b: Base) -> Base | None:
     return decimal(a.precision + b.precision + 1, a.scale + b.scale)
 
 
+def rounded(args: Sequence[Base]) -> Base | None:
+    """A number of finitely many digits, and a decimal of the type of the result."""
+    kinds = [t.kind for t in args]
+    return maybe_null(args[1], False) if kinds[1:] == ["decimal"] and kinds[0] in ("int", "long", "decimal") else None
+
+
 def itself(kind: str) -> Rule:
     """One argument of this kind, and a result of its very type."""
     return lambda args: args[0] if [t.kind for t in args] == [kind] else None

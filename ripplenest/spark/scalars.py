@@ -26,9 +26,9 @@ from pyspark.sql.types import (
 )
 
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.meanings import BEYOND, DAY, LOWER, NO_WINDOW, UPPER
+from ripplenest.nrc.meanings import BEYOND, BEYOND_TYPE, DAY, LOWER, NO_WINDOW, UPPER
 from ripplenest.nrc.types import Base
-from ripplenest.nrc.values import canonical
+from ripplenest.nrc.values import MAX_DIGITS, canonical
 
 Build = Callable[[Sequence[Column], Sequence[Base], Base], Column]
 
@@ -138,6 +138,16 @@ def _to_long(args: Sequence[Column], types: Sequence[Base], _: Base) -> Column:
     return F.when(x >= F.lit(2.0**63), _fail("long overflow")).otherwise(x.cast(LongType()))
 
 
+def _rounded(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
+    """Spark's cast rounds as this does. Its minus rounds to 34 digits, so a sign is taken off as a letter."""
+    x, greatest = args
+    wide = DecimalType(MAX_DIGITS, result.scale)
+    found = x.cast(wide)
+    size = F.regexp_replace(found.cast(StringType()), "^-", "").cast(wide)
+    checked = F.when(size > greatest, _fail(BEYOND_TYPE)).otherwise(found.cast(spark_type(result)))
+    return F.when(greatest.isNotNull(), checked)
+
+
 def _to_date(text: Column) -> Column:
     good = text.rlike(r"\A(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}\z")
     return F.when(~good, _fail("not a date as yyyy-MM-dd")).otherwise(text.cast(DateType()))
@@ -215,6 +225,7 @@ COLUMNS: dict[str, Build] = {
     "to_long": _to_long,
     "to_double": _cast,
     "to_decimal": _cast,
+    "rounded": _rounded,
     "to_string": _cast,
     "to_date": _function(_to_date),
     "concat": _function(F.concat),

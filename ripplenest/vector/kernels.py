@@ -75,6 +75,7 @@ KERNELS: dict[str, Kernel] = {
     "to_long": numbers.to_integer,
     "to_double": numbers.cast,
     "to_decimal": numbers.cast,
+    "rounded": numbers.rounded,
     "to_string": texts.to_string,
     "to_date": texts.to_date,
     "concat": _plain(texts.concat),

@@ -5,6 +5,7 @@ here with wrap-around, and compared with what cannot be.
 """
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import reduce
 
 import numpy as np
@@ -13,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ripplenest.data.rows import arrow_type
+from ripplenest.nrc.meanings import BEYOND_TYPE
 from ripplenest.nrc.types import Base
-from ripplenest.nrc.values import INT_BITS, NAN
+from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN
 from ripplenest.vector.column import Column, Mask, failed, nulls
 
 Long = npt.NDArray[np.int64]
@@ -143,6 +145,18 @@ def decimal(f: Callable[..., pa.Array]) -> Callable[..., Column]:
         return Column(f(*args).cast(arrow_type(result)))
 
     return kernel
+
+
+def rounded(args: Sequence[pa.Array], types: Sequence[Base], result: Base) -> Column:
+    """With the scale of the second argument; in twice as many digits, which hold whatever comes on the way."""
+    values, greatest = args
+    absent, wide = _absent(args), pa.decimal256(2 * MAX_DIGITS, types[0].scale)
+    found = pc.round(values.cast(wide), ndigits=result.scale, round_mode="half_towards_infinity")
+    found = found.cast(pa.decimal256(2 * MAX_DIGITS, result.scale))
+    bad = pc.fill_null(pc.greater(pc.abs(found), greatest.cast(found.type)), False).to_numpy(zero_copy_only=False)
+    fitting = pc.if_else(pa.array(bad | absent), pa.scalar(None, found.type), found).cast(arrow_type(result))
+    some = pa.scalar(Decimal(0), arrow_type(result))
+    return Column(pc.if_else(pa.array(bad & ~absent), some, fitting), failed(bad & ~absent, BEYOND_TYPE))
 
 
 def cast(args: Sequence[pa.Array], _types: Sequence[Base], result: Base) -> Column:

@@ -2,6 +2,7 @@
 engine it is what Python itself makes of the same comprehension."""
 
 import datetime as dt
+import decimal
 import math
 from random import Random
 from typing import Any
@@ -203,7 +204,7 @@ def in_order(found: Any) -> Any:
             return sorted((in_order(x) for x in found), key=repr)
         case dict():
             return {name: in_order(x) for name, x in found.items()}
-        case tuple() | float() | None | bool() | int() | str() | dt.date():
+        case tuple() | float() | None | bool() | int() | str() | dt.date() | decimal.Decimal():
             return {f"_{i}": x for i, x in enumerate(found, 1)} if isinstance(found, tuple) else found
     raise AssertionError(found)
 
@@ -384,3 +385,54 @@ def by_builtin(L: Bag[Line]):
 def test_functions_of_python_are_keys() -> None:
     lines = [Line(n, None) for n in (3, -12345, 40, -1)]
     assert by_builtin(lines) == [{"near": -1, "word": "-12345"}]
+
+
+@rn.record
+class Sold:
+    id: int
+    price: rn.Decimal[10, 2]
+    qty: int
+    rate: rn.Decimal[6, 4] | None
+
+
+def paid(S: Bag[Sold]) -> list[Any]:
+    """Sums of products have 38 digits: fewer are said to be enough, and so they are added up and compared on."""
+    each = [{"id": s.id, "paid": rn.decimal(s.price * s.qty, 18, 2)} for s in S]
+    total = rn.decimal(sum(s["paid"] for s in each), 20, 2)
+    return [
+        {
+            "id": e["id"],
+            "taxed": rn.decimal(e["paid"] * decimal.Decimal("1.19"), 18, 2),
+            "rest": total - e["paid"],
+            "above": e["paid"] > rn.decimal(rn.avg(s["paid"] for s in each), 20, 2),
+            "rate": [rn.decimal(s.rate, 4, 2) for s in S if s.id == e["id"]],
+            "whole": [rn.decimal(s.qty, digits=12) for s in S if s.id == e["id"]],
+        }
+        for e in each
+    ]
+
+
+SOLD = rn.view(paid)
+
+
+def test_decimals_have_as_many_digits_as_are_said_to_be_enough(folder, spark: SparkSession) -> None:
+    rates = [None, *map(decimal.Decimal, ("0.0050", "-0.0050", "12.3450", "99.9949"))]
+    sold = [Sold(n, decimal.Decimal(f"{n * 13 - 20}.15"), n % 5 - 1, rate) for n, rate in enumerate(rates * 2)]
+    for engine in ("local", "spark"):
+        with rn.open(folder / engine, spark=spark if engine == "spark" else None, engine=engine) as db:
+            db.relation("S", Sold, key="id")
+            db.load("S", sold[:7])
+            db.create(SOLD)
+            with db.batch(policy="incremental") as b:
+                b.insert("S", sold[7:])
+                b.delete_key("S", id=1)
+            meant = paid([s for s in sold if s.id != 1])
+            assert in_order(db.view("paid").rows()) == in_order(meant)
+            beyond = Sold(99, decimal.Decimal(0), 0, decimal.Decimal("99.9950"))
+            with pytest.raises(errors.RipplenestError, match=r"beyond its type|no value"), db.batch() as b:
+                b.insert("S", [beyond])
+            assert len(db.view("paid").rows()) == 9
+    with pytest.raises(errors.EvaluationError, match=r"at most 99\.99"):
+        rn.decimal(decimal.Decimal("99.995"), 4, 2)
+    with pytest.raises(errors.WrongValue, match="no such decimals"):
+        rn.decimal(1, 3, 4)

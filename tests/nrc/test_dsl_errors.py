@@ -19,8 +19,8 @@ from ripplenest.nrc.surface.python import Bag, hints, view
 from ripplenest.nrc.syntax import Empty, Expr, Neg, Plus
 
 HEAD = """\
-import datetime, decimal, math, random, re, statistics, time, uuid, ripplenest as rn
 from ripplenest.nrc.surface.python import *
+import datetime, decimal, math, random, re, statistics, time, uuid, ripplenest as rn
 
 @record
 class Movie:
@@ -220,6 +220,11 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
      "`rn.coalesce(max(xs, key=...).n, 0)`"),
     ("[max(M, M, key=len) for m in M]", "max(M, M, key=len)", Unsupported, "`max(xs, key=lambda x: x.n)`"),
     ("[max(M, key='year').name for m in M]", "'year'", TypeMismatch, "`lambda x: x.year`"),
+    ("[rn.decimal(m.name, 18, 2) for m in M]", "rn.decimal(m.name, 18, 2)", TypeMismatch, "rn.decimal does not take"),
+    ("[rn.decimal(m.year) for m in M]", "rn.decimal(m.year)", Unsupported, "`rn.decimal(x, 18, 2)`"),
+    ("[rn.decimal(m.year, m.year, 2) for m in M]", "rn.decimal(m.year, m.year, 2)", Unsupported, "made of constants"),
+    ("[rn.decimal(m.year, 2, 3) for m in M]", "rn.decimal(m.year, 2, 3)", Unsupported, "1 to 38 digits"),
+    ("[rn.decimal(m.year, 38) + 1 for m in M]", "rn.decimal(m.year, 38) + 1", TypeMismatch, "`rn.decimal(x, 18, 2)`"),
     ("[dict(m, m) for m in M]", "dict(m, m)", Unsupported, "{'name': ...}"),
     ("[dict(m.name) for m in M]", "m.name", TypeMismatch, "only the fields of a record"),
     ("[bool(m.tags, 1) for m in M]", "bool(m.tags, 1)", Unsupported, "`bool(xs)`"),

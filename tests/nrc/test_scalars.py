@@ -28,7 +28,7 @@ DATE, DEC, FINE = Base("date"), Base("decimal", False, 12, 2), Base("decimal", F
 TYPES = (BOOL, INT, LONG, DOUBLE, DEC, FINE, STRING, DATE, Base("timestamp"), Base("binary"))
 SAMPLE: dict[str, object] = {
     **{"bool": True, "int": 2, "long": 3, "double": 0.5, "string": "2024-02-29", "date": date(2024, 2, 29)},
-    **{"decimal": Decimal("1.25"), "timestamp": None, "binary": b"a"},
+    **{"decimal": Decimal("9.25"), "timestamp": None, "binary": b"a"},
 }
 
 

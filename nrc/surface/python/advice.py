@@ -8,6 +8,10 @@ from ripplenest.nrc.types import Base, Record, Type
 
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
 SPANS = "`a < b + datetime.timedelta(minutes=5)`, or `(a - b).total_seconds()`"
+DIGITS = (
+    "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both, an int of 64 bits has 20 (rn.Int has 10), a sum"
+    " of rows ten more than each"
+)
 ONE_OR_NONE = "`1 if x else 0`, the number of a condition"
 NO_ROWS = "`not rn.exists(xs)`"
 SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.difference(ys, xs))`"
@@ -34,14 +38,16 @@ def advising(hint: str | None) -> Iterator[None]:
 def of_scalar(op: str, types: Sequence[Base]) -> str | None:
     """For arguments that ``op`` does not take."""
     kinds: set[str] = {t.kind for t in types}
-    if op in COMPARED:
-        return _compared(kinds)
+    if op in COMPARED and (found := _compared(kinds)) is not None:
+        return found
     if op == "if" and types[1:2] != types[2:3]:
         return f"both sides of one type, which {' and '.join(map(str, types[1:]))} are not: `str(x)`, `float(x)`"
     if op == "to_string" and "double" in kinds:
         return "`str(int(x))`, or a field of its own, made text by who reads it: engines write doubles in several ways"
     if op in COMPUTED and "bool" in kinds:
         return ONE_OR_NONE
+    if (op in COMPUTED or op in COMPARED) and "decimal" in kinds and kinds <= {"decimal", "int", "long"}:
+        return DIGITS
     if op == "sub" and kinds == {"timestamp"}:
         return SPANS
     if op in COMPUTED and kinds & {"date", "timestamp"}:

@@ -9,9 +9,10 @@ from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
 from ripplenest.nrc.folds import MEAN, answer, halves_up
 from ripplenest.nrc.instances import fields_of
-from ripplenest.nrc.meanings import EXACT
+from ripplenest.nrc.meanings import EXACT, rounded
 from ripplenest.nrc.ordering import Direction
 from ripplenest.nrc.types import DOUBLE
+from ripplenest.nrc.values import MAX_DIGITS
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -26,6 +27,26 @@ def coalesce(*values: T | None) -> T | None: ...
 def coalesce(*values: T | None) -> T | None:
     """The first of ``values`` that is not NULL, else NULL."""
     return next((v for v in values if v is not None), None)
+
+
+@overload
+def decimal(x: int | Decimal, digits: int, scale: int = 0) -> Decimal: ...
+@overload
+def decimal(x: int | Decimal | None, digits: int, scale: int = 0) -> Decimal | None: ...
+def decimal(x: int | Decimal | None, digits: int, scale: int = 0) -> Decimal | None:
+    """``x`` as a decimal of at most so many ``digits``, ``scale`` of them behind the point, away from 0 where two are
+    as near; NULL of NULL. Raises EvaluationError for what has more digits, WrongValue where there are no such decimals.
+    Sums and products have as many digits as any of them could need, up to 38: this says that fewer are enough."""
+    most = greatest(digits, scale)
+    return None if x is None else rounded(x, most)
+
+
+def greatest(digits: int, scale: int) -> Decimal:
+    """The greatest decimal of so many digits. Raises WrongValue."""
+    if not (0 < digits <= MAX_DIGITS and 0 <= scale <= digits):
+        wanted, got = f"1 to {MAX_DIGITS} digits, as many or fewer behind the point", f"{digits}, {scale}"
+        raise WrongValue("there are no such decimals", where="decimal", wanted=wanted, got=got)
+    return Decimal((0, (9,) * digits, -scale))
 
 
 def flatten(bags: Iterable[Iterable[T] | None]) -> list[T]:

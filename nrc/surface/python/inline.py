@@ -87,6 +87,8 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         return scope.read(_display(node))
     if function is functions.coalesce:
         return choices.coalesce(_positional(node, scope, "coalesce"), scope)
+    if function is functions.decimal:
+        return scalars.decimal_of(*_arguments(node, scope))
     if function is functions.flatten:
         return _flatten(_positional(node, scope, "flatten"))
     if function is functions.difference or function is functions.intersect:

@@ -16,6 +16,7 @@ from typing import TypeGuard
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
 from ripplenest.nrc.scalars import coerce
 from ripplenest.nrc.surface.python import advice, hints
+from ripplenest.nrc.surface.python.functions import greatest
 from ripplenest.nrc.surface.readings import (
     BagTerm,
     Element,
@@ -406,6 +407,21 @@ def call(function: object, op: str, args: Sequence[Reading]) -> Element:
         return apply(op, args)
     (found,) = _settled(args)
     return found if _base(found).kind in ("int", "long") else apply("to_long", [apply(op, [found])])
+
+
+def decimal_of(args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Element:
+    """rn.decimal(x, digits, scale), of constants."""
+    given = {**dict(zip(("x", "digits", "scale"), args, strict=False)), **kwargs}
+    if len(args) > 3 or not {"x", "digits"} <= given.keys() <= {"x", "digits", "scale"}:
+        raise hints.unsupported(f"decimal of {', '.join(given)}", "`rn.decimal(x, 18, 2)`")
+    digits, scale = (_plain(given[name]) if name in given else 0 for name in ("digits", "scale"))
+    if type(digits) is not int or type(scale) is not int:
+        raise hints.unsupported("digits that are no constants", "`rn.decimal(x, 18, 2)`")
+    try:
+        most = greatest(digits, scale)
+    except WrongValue as error:
+        raise Unsupported(error.what, wanted=error.wanted, got=error.got) from error
+    return apply("rounded", [given["x"], _literal(most, Base("decimal", False, digits, scale))], "rn.decimal")
 
 
 CONSTRUCTORS: tuple[Callable[..., object], ...] = (datetime.date, datetime.datetime, decimal.Decimal)
