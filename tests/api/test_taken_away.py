@@ -109,7 +109,8 @@ def read(db: rn.Database, view: rn.View, rows: dict[str, list[Any]]) -> None:
     first = [shown(row) for row in handle.limit(2)]
     assert len(first) == min(2, len(meant)) and all(row in shown(meant) for row in first)
     if view is in_order:
-        assert [row["sku"] for row in handle.rows()] == sorted((row["sku"] for row in meant), reverse=True)
+        for found in (handle.rows(), handle.to_arrow().to_pylist()):
+            assert [row["sku"] for row in found] == sorted((row["sku"] for row in meant), reverse=True)
 
 
 def test_coverage() -> None:

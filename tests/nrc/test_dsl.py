@@ -176,13 +176,13 @@ def test_sites_and_binders_are_named_apart() -> None:
 # ---------------------------------------------------------------- values
 
 TEMPLATE = """\
+from ripplenest.nrc.surface.python import *
 import collections
 import datetime
 import datetime as dt
 import decimal
 import math
 import types
-from ripplenest.nrc.surface.python import *
 from test_dsl_data import Customer, Movie, Order
 
 LIMIT = 5

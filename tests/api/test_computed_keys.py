@@ -1,0 +1,114 @@
+"""Rows that are asked for by what is computed of them: a batch reads those that it finds, and what can fail fails only
+where somebody asks for it."""
+
+import datetime as dt
+import warnings
+from random import Random
+from typing import Any
+
+import pytest
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+
+START, WEEK = dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.timedelta(weeks=1)
+LARGEST = 2**63 - 1
+
+
+@rn.record
+class Event:
+    id: int
+    mail: str
+    n: int
+    at: dt.datetime
+    ok: bool
+
+
+def mails(E: Bag[Event]) -> list[Any]:
+    return [{"id": e.id, "same": [f.id for f in E if f.mail.lower() == e.mail.lower()]} for e in E]
+
+
+def weeks(E: Bag[Event]) -> list[Any]:
+    """A key that can fail: the first week of all days would begin before them."""
+    return [
+        {"week": w, "n": len(es), "ids": [e.id for e in es]}
+        for w, es in rn.group_by(E, lambda e: rn.tumble(e.at.date(), WEEK))
+    ]
+
+
+def numbers(E: Bag[Event]) -> list[Any]:
+    """Of some rows, and of what they have."""
+    return [
+        {"n": n, "mails": [{"id": e.id, "mail": e.mail} for e in es]}
+        for n, es in rn.group_by([e for e in E if e.ok], lambda e: e.n + 1)
+    ]
+
+
+WRITTEN = (mails, weeks, numbers)
+
+
+def an_event(random: Random, n: int) -> Event:
+    at = START + dt.timedelta(days=random.randrange(40))
+    return Event(n, random.choice(["a", "A", "b"]) + str(random.randrange(100)), n % 50, at, random.random() < 0.8)
+
+
+def in_order(found: Any) -> Any:
+    if isinstance(found, list):
+        return sorted((in_order(x) for x in found), key=repr)
+    return {name: in_order(x) for name, x in found.items()} if isinstance(found, dict) else found
+
+
+def test_batches_read_what_they_find_and_nothing_is_said_to_be_read_whole(folder) -> None:
+    """Of 400 rows, of which 8 have one number."""
+    random = Random(7)
+    events = {n: an_event(random, n) for n in range(400)}
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("E", Event, key="id")
+        db.load("E", [*events.values()])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for f in WRITTEN:
+                db.create(rn.view(f))
+        for i in range(20):
+            new = Event(1000 + i, f"New{i}", 1000 + i, START + dt.timedelta(weeks=100 + i), True)
+            gone = random.choice([*events])
+            with db.batch(policy="strict") as b:
+                b.insert("E", [new])
+                b.delete_key("E", id=gone)
+            assert b.report.rows_read < 120
+            del events[gone]
+            events[new.id] = new
+            for f in WRITTEN:
+                assert in_order(db.view(f.__name__).rows()) == in_order(f([*events.values()])), f.__name__
+        assert db.verify(deep=True).ok
+
+
+@rn.record
+class Asking:
+    n: int
+
+
+@rn.view
+def asked(A: Bag[Asking], E: Bag[Event]):
+    """What group_by computes of some rows, others are asked for by."""
+    return [{"n": a.n, "ids": [e.id for e in E if e.n + 1 == a.n]} for a in A] + [
+        {"n": n, "ids": [e.id for e in es]} for n, es in rn.group_by([e for e in E if e.ok], lambda e: e.n + 1)
+    ]
+
+
+def test_what_nobody_asks_for_does_not_fail(folder) -> None:
+    """Of the largest number there is no next one: of a row that is in no group, while nobody asks."""
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("A", Asking, key="n")
+        db.relation("E", Event, key="id")
+        db.create(asked)
+        with db.batch() as b:
+            b.insert("E", [Event(1, "a", LARGEST, START, False), Event(2, "a", 4, START, True)])
+        assert db.view("asked").rows() == [{"n": 5, "ids": [2]}]
+        for relation, row in (("A", Asking(5)), ("E", Event(3, "a", LARGEST, START, True))):
+            with pytest.raises(errors.EvaluationError, match="long overflow"), db.batch() as b:
+                b.insert(relation, [row])
+        with db.batch() as b:
+            b.delete_key("E", id=1)
+            b.insert("A", [Asking(5)])
+        assert db.view("asked").rows() == [{"n": 5, "ids": [2]}] * 2
