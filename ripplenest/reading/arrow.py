@@ -158,8 +158,8 @@ class NestedColumns:
             kept, weights = counted(_beside(holders, values), weights, self._shape.where)
             every = _repeated(kept, weights, self._shape.where)
             return holders[every], values.take(pa.array(every))
-        every = _repeated(np.arange(len(places)), weights, self._shape.where)
-        return holders[every], self._rows_at(row, d, table, places[every], path)
+        taken = _repeated(places, weights, self._shape.where)
+        return _repeated(holders, weights, self._shape.where), self._rows_at(row, d, table, taken, path)
 
     def _rows_at(self, row: Type, d: Dictionary, table: Input, places: Places, path: Path) -> pa.Array:
         """The nested rows of a dictionary at ``places``."""
