@@ -47,6 +47,15 @@ def _constant(node: ast.expr, of: Held, scope: Scope) -> Any:
         raise hints.unsupported("a place in constants that is none itself", hint)
 
 
+def span(args: Sequence[Reading]) -> range:
+    """range(b) and range(a, b), of constants."""
+    found = [settled.elem for settled in map(scalars.settle, args) if isinstance(settled, Element)]
+    whole = [e.value for e in found if isinstance(e, Lit) and type(e.value) is int]
+    if len(whole) != len(args) or len(args) not in (1, 2):
+        raise hints.unsupported("such a range", "`x in range(1, 4)`, of constants, or `1 <= x < y`")
+    return range(*whole)
+
+
 def get(table: Mapping[Any, Any], args: Sequence[Reading]) -> Reading:
     """table.get(x, y) = coalesce(if(x = k₁, v₁, NULL), …, y): NULL is under the key None, if that is one.
 

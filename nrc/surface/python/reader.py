@@ -318,9 +318,13 @@ def _unary(op: ast.unaryop, operand: Reading) -> Reading:
 
 
 def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Reading]:
-    """The right side of a comparison; after ``in``, the members of a display."""
-    if isinstance(op, ast.In | ast.NotIn) and isinstance(node, ast.Tuple | ast.List | ast.Set):
-        return [scope.read(e) for e in node.elts]
+    """The right side of a comparison; after ``in``, the members of a display, or a range of constants."""
+    match op, node:
+        case (ast.In() | ast.NotIn()), (ast.Tuple(elts) | ast.List(elts) | ast.Set(elts)):
+            return [scope.read(e) for e in elts]
+        case (ast.In() | ast.NotIn()), ast.Call(ast.Name() as func, args, []) if scope.read(func) == Static(range):
+            with scope.located(node):
+                return Static(constants.span([scope.read(arg) for arg in args]))
     return scope.read(node)
 
 

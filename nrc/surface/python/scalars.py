@@ -228,6 +228,8 @@ def _of_bags(op: ast.cmpop, left: Reading, right: Reading) -> str:
 
 def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, negated: bool = False) -> Element:
     """x in (a, b); x in ys for bags; s in t for strings. ``negated``: it is asked whether it is none."""
+    if isinstance(right, Static) and isinstance(right.value, range):
+        return _within(left, right.value)
     if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset | Mapping):
         right = [Static(v) for v in _ordered(right.value)]
     if isinstance(right, Reading):
@@ -248,6 +250,15 @@ def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, neg
         raise Unsupported("a value is never equal to NULL", possible=[hint])
     tests = [apply("eq", [left, r]) for r in right]
     return fold("or", tests) if tests else FALSE
+
+
+def _within(x: Reading, span: range) -> Element:
+    """x in range(a, b): a ≤ x and x < b, of a whole number. Raises TypeMismatch for others."""
+    found = _settled([x])[0]
+    if _base(found).kind not in ("int", "long"):
+        possible = [f"`{span.start} <= x < {span.stop}`"]
+        raise TypeMismatch("a range has whole numbers", wanted="int or long", got=found.type, possible=possible)
+    return fold("and", [apply("ge", [found, literal(span.start)]), apply("lt", [found, literal(span.stop)])])
 
 
 def _ordered(values: Iterable[object]) -> list[object]:
