@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.in_order import in_order
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -50,12 +51,6 @@ WRITTEN = (mails, weeks, numbers)
 def an_event(random: Random, n: int) -> Event:
     at = START + dt.timedelta(days=random.randrange(40))
     return Event(n, random.choice(["a", "A", "b"]) + str(random.randrange(100)), n % 50, at, random.random() < 0.8)
-
-
-def in_order(found: Any) -> Any:
-    if isinstance(found, list):
-        return sorted((in_order(x) for x in found), key=repr)
-    return {name: in_order(x) for name, x in found.items()} if isinstance(found, dict) else found
 
 
 def test_batches_read_what_they_find_and_nothing_is_said_to_be_read_whole(folder) -> None:

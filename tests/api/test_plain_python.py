@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 from pyspark.sql import SparkSession
+from support.in_order import in_order
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -195,19 +196,6 @@ class Rows:
         for f, view in zip(WRITTEN, VIEWS, strict=True):
             meant = f([*self.customers.values()], [*self.orders.values()])
             assert in_order(db.view(view.name).rows()) == in_order(meant), view.name
-
-
-def in_order(found: Any) -> Any:
-    match found:
-        case Line():
-            return {"n": found.n, "price": found.price}
-        case list():
-            return sorted((in_order(x) for x in found), key=repr)
-        case dict():
-            return {name: in_order(x) for name, x in found.items()}
-        case tuple() | float() | None | bool() | int() | str() | dt.date() | decimal.Decimal():
-            return {f"_{i}": x for i, x in enumerate(found, 1)} if isinstance(found, tuple) else found
-    raise AssertionError(found)
 
 
 def an_order(random: Random, n: int) -> Order:

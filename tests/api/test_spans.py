@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 from pyspark.sql import SparkSession
+from support.in_order import in_order
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -117,12 +118,6 @@ class Rows:
         for f, view in zip(WRITTEN, VIEWS, strict=True):
             meant = f([*self.clicks.values()], [*self.events.values()])
             assert in_order(db.view(view.name).rows()) == in_order(meant), view.name
-
-
-def in_order(found: Any) -> Any:
-    if isinstance(found, list):
-        return sorted((in_order(x) for x in found), key=repr)
-    return {name: in_order(x) for name, x in found.items()} if isinstance(found, dict) else found
 
 
 def a_click(random: Random, n: int) -> Click:
