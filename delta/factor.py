@@ -17,6 +17,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice, permutations, product
+from typing import assert_never
 
 from attrs import evolve, frozen
 
@@ -25,11 +26,12 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.delta.texts import Said, Text, oriented
 from ripplenest.nrc.folds import kept_sum
 from ripplenest.nrc.normal import Comprehension, is_total, term
-from ripplenest.nrc.paths import Leaf, columns_read, map_columns, root
-from ripplenest.nrc.syntax import At, Call, Elem, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.paths import columns_read, map_columns, root
+from ripplenest.nrc.scalars import SCALARS
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Record, Type
-from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild_elem, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, replace_elem
 
 MAX_ORDERS = 120  # orders of generators that are tried to find the canonical one
 TEXT = Text()
@@ -100,7 +102,7 @@ def substituted(c: Comprehension, factor: Factor, reader: Map) -> Comprehension:
     types = c.variables()
 
     def read(t: Elem) -> Elem:
-        return _mapped(t, factor.variables, types, computed, lambda column: columns[column])
+        return map_columns(t, factor.variables, types, lambda column: columns[column], computed)
 
     computed = tuple(t for t in columns if not _is_column(t))
     generators = tuple((v, rel) for v, rel in c.generators if v not in factor.variables)
@@ -117,7 +119,7 @@ def _inside(t: Elem, component: frozenset[str], types: Mapping[str, Type]) -> bo
 
 
 Known = tuple[str, frozenset[Elem], Elem]  # of the rows of a part, under these conditions, a value
-ROW = Var("·")
+ANY = Var("·")  # a row of the part
 
 
 @frozen
@@ -163,13 +165,32 @@ def _computed(c: Comprehension, always: Collection[str]) -> Iterator[Known]:
     match [(var, rel) for var, rel in c.generators if rel.name not in always]:
         case [(var, rel)]:
             conditions = frozenset(_of_row(t, var) for t in c.conditions)
-            for t in nodes(c.head):
-                if isinstance(t, Call) and free_vars(t) == {var}:
+            for t in _worked_out(c.head):
+                if free_vars(t) == {var}:
                     yield rel.name, conditions, _of_row(t, var)
 
 
+def _worked_out(t: Elem) -> Iterator[Call]:
+    """The calls in ``t`` that are worked out for every row: of ``a if p else b`` neither side is."""
+    asked: Iterable[Elem] = ()
+    match t:
+        case Call(fn, args):
+            yield t
+            asked = args[:1] if SCALARS[fn].lazy else args
+        case Tuple(fields) | InL(_, fields):
+            asked = (own for _, own in fields)
+        case Proj(of) | OutL(of) | IsSite(of):
+            asked = (of,)
+        case Var() | Lit():
+            pass
+        case _:
+            assert_never(t)
+    for own in asked:
+        yield from _worked_out(own)
+
+
 def _of_row(t: Elem, var: str) -> Elem:
-    return replace_elem(t, {var: ROW})
+    return replace_elem(t, {var: ANY})
 
 
 def _asked_for(condition: Elem, component: frozenset[str]) -> Iterator[Elem]:
@@ -204,27 +225,8 @@ def factor_of(
 def _columns(
     terms: Iterable[Elem], component: frozenset[str], types: Mapping[str, Type], computed: Collection[Elem]
 ) -> tuple[Elem, ...]:
-    """Every column of the component that ``terms`` read, but for what is ``computed`` of them, which is one itself."""
-    found: dict[Elem, None] = {}
-
-    def read(column: Elem) -> Elem:
-        found[column] = None
-        return column
-
-    for t in terms:
-        _mapped(t, component, types, computed, read)
-    return tuple(found)
-
-
-def _mapped(
-    t: Elem, component: frozenset[str], types: Mapping[str, Type], computed: Collection[Elem], leaf: Leaf
-) -> Elem:
-    """``t`` with ``leaf`` of every column of the component, and of what is ``computed`` of them."""
-    if t in computed:
-        return leaf(t)
-    if root(t) in component:
-        return map_columns(t, component, types, leaf)
-    return rebuild_elem(t, lambda a: _mapped(a, component, types, computed, leaf))
+    """Every column of the component that ``terms`` read, what is ``computed`` of them among these."""
+    return tuple(dict.fromkeys(column for t in terms for column in columns_read(t, component, types, computed)))
 
 
 def _covers(needed: Collection[Elem], generator: tuple[str, Rel]) -> bool:

@@ -1,6 +1,6 @@
 """Paths x.f.g into the rows of variables: the columns that a term reads."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import reduce
 from typing import cast
 
@@ -19,28 +19,36 @@ def root(t: Elem) -> str | None:
     return t.name if isinstance(t, Var) else None
 
 
-def map_columns(t: Elem, variables: frozenset[str], types: Mapping[str, Type], leaf: Leaf) -> Elem:
-    """``t`` with ``leaf`` of every path of base or label type into ``variables``, whose types are among ``types``.
+def map_columns(
+    t: Elem, variables: frozenset[str], types: Mapping[str, Type], leaf: Leaf, computed: Collection[Elem] = ()
+) -> Elem:
+    """``t`` with ``leaf`` of every path of base or label type into ``variables``, whose types are among ``types``, and
+    of what is ``computed`` of such paths, which is a column itself.
 
     A record that is used whole is the record of its fields, so that each leaf is one column.
     """
+    if t in computed:
+        return leaf(t)
     if root(t) not in variables:
-        return rebuild_elem(t, lambda a: map_columns(a, variables, types, leaf))
+        return rebuild_elem(t, lambda a: map_columns(a, variables, types, leaf, computed))
     found = elem_type(t, types)
     if isinstance(found, Record):
         return Tuple(tuple((n, map_columns(Proj(t, n), variables, types, leaf)) for n in found.names))
     return leaf(t)
 
 
-def columns_read(t: Elem, variables: frozenset[str], types: Mapping[str, Type]) -> tuple[Elem, ...]:
-    """Every column of ``variables``, whose types are among ``types``, that ``t`` reads, each once."""
+def columns_read(
+    t: Elem, variables: frozenset[str], types: Mapping[str, Type], computed: Collection[Elem] = ()
+) -> tuple[Elem, ...]:
+    """Every column of ``variables``, whose types are among ``types``, that ``t`` reads, each once; what is ``computed``
+    of some is one itself."""
     found: dict[Elem, None] = {}
 
     def read(column: Elem) -> Elem:
         found[column] = None
         return column
 
-    map_columns(t, variables, types, read)
+    map_columns(t, variables, types, read, computed)
     return tuple(found)
 
 

@@ -44,7 +44,7 @@ def some_rows(shape: OutputShape, tables: Version, most: int) -> list[Any]:
     """At most so many of the nested rows: the first ones of rows that are sorted, and else those whose flat rows come
     first. Law: the sorted ones are those ``rows_of`` begins with, so who agrees with the last is nested, too."""
     table, order = shape.flat.table, shape.shown.get(())
-    if shape.is_signed:  # of rows that are stored some may be there less than 0 times, and others then are not
+    if shape.is_signed and shape.dictionaries:  # others may take a row away, which are the same but for their labels
         return rows_of(shape, tables)[:most]
     if order is None:
         rows = tables.some(table, most).consolidated()

@@ -129,7 +129,8 @@ def shape_of_stored(name: str, program: str, stored: StoredShape) -> OutputShape
     table, row = stored.flat
     dictionaries = tuple(_dictionary(name, d) for d in stored.dictionaries)
     flat = FlatPart(table, type_from_json(row))
-    return OutputShape(name, type_from_json(stored.row), flat, dictionaries, program, shown=dict(stored.shown))
+    shown = dict(stored.shown)  # whether rows are signed is not kept: they may be
+    return OutputShape(name, type_from_json(stored.row), flat, dictionaries, program, shown=shown, is_signed=True)
 
 
 def _dictionary(name: str, stored: StoredDictionary) -> Dictionary:

@@ -107,3 +107,24 @@ def test_what_nobody_asks_for_does_not_fail(folder) -> None:
             b.delete_key("E", id=1)
             b.insert("A", [Asking(5)])
         assert db.view("asked").rows() == [{"n": 5, "ids": [2]}] * 2
+
+
+@rn.view
+def guarded(A: Bag[Asking], E: Bag[Event]):
+    """A key that is computed of some rows only, by which others are asked for."""
+    return [{"n": a.n, "ids": [e.id for e in E if e.n + 1 == a.n]} for a in A] + [
+        {"n": n, "ids": [e.id for e in es]} for n, es in rn.group_by(E, lambda e: e.n + 1 if e.n < LARGEST else 0)
+    ]
+
+
+def test_what_one_side_of_a_choice_computes_is_not_computed_anyway(folder) -> None:
+    """The largest number has no next one, and a group: nothing fails before somebody asks for the next one of all."""
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("A", Asking, key="n")
+        db.relation("E", Event, key="id")
+        db.create(guarded)
+        with db.batch() as b:
+            b.insert("E", [Event(1, "a", LARGEST, START, True), Event(2, "a", 4, START, True)])
+        assert db.view("guarded").rows() == [{"n": 0, "ids": [1]}, {"n": 5, "ids": [2]}]
+        with pytest.raises(errors.EvaluationError, match="long overflow"), db.batch() as b:
+            b.insert("A", [Asking(5)])

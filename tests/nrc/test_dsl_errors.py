@@ -558,3 +558,18 @@ def test_limits_of_helpers(load: Callable[[str], Any]) -> None:
 
 def test_names_that_are_ours_need_no_hint() -> None:
     assert not [name for name in hints.OURS if hasattr(rn, name)]
+
+
+@pytest.mark.parametrize(("many", "returns", "kind"), [(90, True, None), (2000, True, TooDeep), (40, False, TooBig)])
+def test_many_ifs_are_read_or_refused(
+    load: Callable[[str], Any], many: int, returns: bool, kind: type[QueryError] | None
+) -> None:
+    """Each is one level deeper; what goes on behind those that do not return is read for each of their branches."""
+    branch = "return {0}" if returns else "x = x + {0}"
+    ifs = "".join(f"    if x == {n}:\n        {branch.format(n)}\n" for n in range(many))
+    text = f"{HEAD}def kind(x):\n{ifs}    return x\n\n{VIEW.removeprefix(HEAD)}[kind(m.year) for m in M]\n"
+    if kind is None:
+        load(text)
+        return
+    with pytest.raises(kind):
+        load(text)

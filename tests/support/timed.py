@@ -39,7 +39,7 @@ def _row(c: Choices, below: Type | None = None) -> Record:
 
 @define
 class _Timed:
-    """A view in the making: its rows are those of ``names``, which may have bags below them."""
+    """A view in the making: ``around`` are the rows of the generators that are open."""
 
     c: Choices
     schema: Schema

@@ -9,8 +9,8 @@ from ripplenest.nrc.types import Base, Record, Type
 DAYS = "`(a - b).days` of dates; they are compared, and have .year, .month and .day"
 SPANS = "`a < b + datetime.timedelta(minutes=5)`, or `(a - b).total_seconds()`"
 DIGITS = (
-    "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both, an int of 64 bits has 20 (rn.Int has 10), a sum"
-    " of rows ten more than each"
+    "`rn.decimal(x, 18, 2)`, fewer digits: a product has those of both and one, an int of 64 bits has 20 (rn.Int 10),"
+    " a sum of rows ten more than each"
 )
 ONE_OR_NONE = "`1 if x else 0`, the number of a condition"
 NO_ROWS = "`not rn.exists(xs)`"

@@ -36,7 +36,8 @@ def _read(statements: Sequence[ast.stmt], scope: Scope) -> Reading:
                 case ast.If(test, body, orelse):
                     cond = choices.truth(test, scope)
                     _check_last(rest if _returns([statement]) else ())
-                    yes, no = (_read(_then(branch, rest), scope) for branch in (body, orelse))
+                    with scope.session.level():  # each is a conditional expression, one level deeper
+                        yes, no = (_read(_then(branch, rest), scope) for branch in (body, orelse))
                     return enclose(tuple(binds), choices.conditional(cond, yes, no, scope))
                 case ast.Assign(targets, value):
                     scope = _assign(targets, scope.read(value), scope, binds)
