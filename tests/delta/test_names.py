@@ -12,11 +12,11 @@ from support.queries import grouped_query, random_query
 from support.schemas import random_schema
 from support.sizes import many
 
-from ripplenest.delta.program import MapKind
+from ripplenest.delta.program import MapKind, TriggerProgram
 from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.renaming import with_relation
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.types import LONG, Base, Record
+from ripplenest.nrc.types import LONG, Base, Record, Type
 
 COUNTS: Counter[str] = Counter()
 EVERY = evolve(COST, materialize="full")  # every map there could be
@@ -29,9 +29,19 @@ def random_view(c: Choices) -> tuple[Query, bool]:
     return evolve(query_of(schema, make(c, schema)), keys=()), c.one_in(2)
 
 
+def own(program: TriggerProgram) -> tuple[list[str], list[Type]]:
+    """The names of the maps that are none of deltas, and what their rows have."""
+    found = [m for m in program.maps if m.kind is not MapKind.AUXILIARY]
+    return [m.name for m in found], [m.row for m in found]
+
+
 @law(random_view, examples=many(60, 2000))
 def test_maps_keep_their_names(case: tuple[Query, bool]) -> None:
-    """Law: a view whose rows stay the same has the same maps, whose rows have the same columns."""
+    """Law: a view whose rows stay the same has the same maps, whose rows have the same columns.
+
+    Left out are views of which a field that comes is more than nobody's: it makes other rows, another order of first
+    rows, or other labels of inner bags.
+    """
     query, renames = case
     for name, row in query.relations:
         if not isinstance(row, Record) or not isinstance(row.fields[0][1], Base):
@@ -45,9 +55,12 @@ def test_maps_keep_their_names(case: tuple[Query, bool]) -> None:
         except QueryError:
             continue  # of a view that passes rows on
         made, other = (planned(q, EVERY)[0].program for q in (before, after))
-        kept, still = ([m.name for m in p.maps if m.kind is not MapKind.AUXILIARY] for p in (made, other))
+        (kept, columns), (still, others) = map(own, (made, other))
         if made.row != other.row or (kept != still and not renames):
             continue  # one that passes rows on has others, and first rows are in the order of all columns
+        if columns != others and not renames:
+            COUNTS["whole"] += 1
+            continue  # an inner bag that has the row around it as an element is known by all of that row
         assert [m.name for m in made.maps] == [m.name for m in other.maps]
         COUNTS["renamed" if renames else "grown"] += 1
         COUNTS["auxiliary"] += any(m.kind is MapKind.AUXILIARY for m in made.maps)
@@ -58,3 +71,4 @@ def test_coverage() -> None:
     if sum(COUNTS.values()) < 20:
         pytest.skip("the tests of this module did not all run")
     assert all(COUNTS[what] > 10 for what in ("renamed", "grown", "auxiliary")), COUNTS
+    assert COUNTS["whole"] * 20 < COUNTS["grown"], COUNTS
