@@ -11,8 +11,8 @@ from math import prod
 
 from attrs import frozen
 
+from ripplenest.cost.moving import told
 from ripplenest.nrc.access import MOST_KEYS, Equation, Join, Read, joins
-from ripplenest.nrc.bands import Bound
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.paths import column_of, columns_read, label_columns, labels_held, root
@@ -102,27 +102,27 @@ def _estimate(j: Join, tables: "_Tables") -> Estimate:
     out, rels = 1.0, dict(j.product.generators)
     first, *others = j.orders()
     for r in first:
-        out = min(out * _in_band(tables.fan_out(r.rel, r.equated, rels), r.band), MOST)
-    read = min(_rows_read(order, tables, rels) for order in (first, *others))
+        found = tables.fan_out(r.rel, r.equated, rels)
+        out = min(out * (_between(found) if len(r.band) == 2 or tables.is_told(r, j, first) else found), MOST)
+    read = min(_rows_read(j, order, tables, rels) for order in (first, *others))
     return Estimate(min(read, MOST), out)
 
 
-def _rows_read(order: Sequence[Read], tables: "_Tables", rels: Mapping[str, Rel]) -> float:
+def _rows_read(j: Join, order: Sequence[Read], tables: "_Tables", rels: Mapping[str, Rel]) -> float:
     """The rows of stored tables that are read in this order, from scratch or from a change."""
     from_change = any(r.how == "change" for r in order)
     found: dict[str, _Found] = {}
     for r in order:
         if from_change and (r.keys or r.ends):
-            found[r.var] = _found(r, found, tables, rels)
+            found[r.var] = _found(r, len(r.ends) == 2 or tables.is_told(r, j, order), found, tables, rels)
         else:
             found[r.var] = _Found(tables.size(r.rel), tables.size(r.rel), frozenset((r.var,)))
     return sum(f.rows for var, f in found.items() if rels[var].at is not At.DELTA)
 
 
-def _in_band(rows: float, bounds: Sequence[Bound]) -> float:
-    """About how many of some rows lie in a band: as many as have a value of a column that is not unique, where it has
-    both ends."""
-    return float(rows**ROOT) if len(bounds) == 2 and rows > 1 else rows
+def _between(rows: float) -> float:
+    """About how many of some rows lie between two values: as many as have a value of a column that is not unique."""
+    return float(rows**ROOT) if rows > 1 else rows
 
 
 @frozen
@@ -135,12 +135,14 @@ class _Found:
     behind: frozenset[str]
 
 
-def _found(r: Read, before: Mapping[str, _Found], tables: "_Tables", rels: Mapping[str, Rel]) -> _Found:
+def _found(
+    r: Read, is_between: bool, before: Mapping[str, _Found], tables: "_Tables", rels: Mapping[str, Rel]
+) -> _Found:
     """What a probe finds, which reads each row once, however many keys ask for it; where keys are joined from several
     generators there are as many as combinations of their rows, and where these are too many those of one are asked."""
     size, fan = tables.size(r.rel), tables.fan_out(r.rel, r.keys, rels)
     ends = () if tables.is_one(r.rel, frozenset(e.column for e in r.keys)) else r.ends
-    fan = _in_band(fan, ends)
+    fan = _between(fan) if ends and is_between else fan
     behind = frozenset((r.var,)).union(*(before[v].behind for v in r.via))
     if len(r.via) < 2:
         via = (*r.via, *(v for b in ends for v in b.others))
@@ -214,6 +216,14 @@ class _Tables:
     def is_one(self, rel: Rel, columns: frozenset[str]) -> bool:
         """Whether a value of ``columns`` is in one row at most."""
         return any(unique <= columns for unique in self._unique(rel))
+
+    def is_told(self, r: Read, j: Join, order: Sequence[Read]) -> bool:
+        """Whether what lies beyond a value is read only as far as a change moves it (``cost/moving.py``)."""
+        return told(r, j, order, self._is_moved)
+
+    def _is_moved(self, r: Read) -> bool:
+        columns = frozenset(e.column for e in r.equated if e.constant)
+        return r.how == "change" and bool(columns) and self.is_one(r.rel, columns)
 
     def _unique(self, rel: Rel) -> list[frozenset[str]]:
         """What is declared, and the labels of inner bags that the rows hold: each is held once."""

@@ -16,6 +16,7 @@ from math import ceil
 from attrs import field, frozen
 
 from ripplenest.cost.estimate import dictionary_site, found_by_a_key
+from ripplenest.cost.moving import told
 from ripplenest.nrc.access import Join, Read
 from ripplenest.nrc.disjoint import disjuncts, is_join
 from ripplenest.nrc.normal import conjuncts
@@ -50,12 +51,9 @@ class Called:
         """Whether more is read there when its table grows. Constants that are the key of a row find this one; and what
         is read from a value of it on, is when the value moves what lies between, as it is between two ends: if no other
         value of that row drops what is read."""
-        ones = [o for o in order if self._is_one(o)]
-        led = {o.var for o in ones if _moves(o, r, j)}
-        is_led = r.var in {o.var for o in ones} or (r.ends and frozenset().union(*(b.others for b in r.ends)) <= led)
-        return r.grows and not is_led
+        return r.grows and not (self.is_one(r) or told(r, j, order, self.is_one))
 
-    def _is_one(self, r: Read) -> bool:
+    def is_one(self, r: Read) -> bool:
         """Whether constants say which row it is."""
         key = self.unique.get(r.rel.name)
         return key is not None and {*()} < key <= {e.column for e in r.equated if e.constant}
@@ -65,16 +63,6 @@ class Called:
         if rel.name in self.bags:
             return f"inner bag {self.bags[rel.name]}"
         return f"row for which {self.asked[rel.name]} is computed" if rel.name in self.asked else None
-
-
-def _moves(one: Read, r: Read, j: Join) -> bool:
-    """Whether the row ``one`` says of ``r`` what its ends are, and drops none of it otherwise when it changes: nor do
-    others, if all rows are other ones then, as it is shown in them."""
-    others = [t for t in j.product.conditions if t not in [b.condition for b in r.ends]]
-    if any(one.var in j.sources(t) != {one.var} for t in others):
-        return False
-    made = (j.product.head, *j.product.times)
-    return not any(one.var in j.sources(t) for t in made) or not any(r.var in j.sources(t) for t in others)
 
 
 @frozen
@@ -108,9 +96,9 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
     for r in order:
         if called.grows(r, j, order):
             words = _Words(j, called, _region(order, r), r)
-            found_by = {e.condition for e in r.keys}
+            found_by = {e.condition for o in order if o is r or o.place is not None for e in o.keys}
             lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
-            changes = dict.fromkeys(words.happens(o.rel) for o in order if o.how == "change")
+            changes = dict.fromkeys(words.happens(o) for o in order if o.how == "change")
             others = [o for o in order if called.grows(o, j, order) and o.var not in words.region]
             obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
@@ -131,7 +119,7 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
     """
     order = j.reads()
     looked_up = {e.condition for r in order for e in r.keys}
-    changes = [r.rel for r in order if r.how == "change"]
+    changes = [r for r in order if r.how == "change"]
     for r in order:
         dropping = [t for t in j.product.conditions if r.var in j.sources(t) and t not in looked_up]
         known = r.rel.name in rows and r.how == "probe" and not called.grows(r, j, order)
@@ -174,18 +162,27 @@ class _Words:
             return f"every {place} is visited{where}"
         return f"every row of {self._table(rel)} is read{where}" if found else f"{self._table(rel)} is read whole"
 
-    def fan(self, found: int, changes: Iterable[Rel], dropping: Iterable[Elem]) -> str:
+    def fan(self, found: int, changes: Iterable[Read], dropping: Iterable[Elem]) -> str:
         """What a probe finds, and what is done with it."""
         when = " and ".join(dict.fromkeys(map(self.happens, changes)))
         conditions = ", ".join(dict.fromkeys(map(self._text, dropping)))
         return f"when {when}, a key finds about {found:,} rows, of which only those with {conditions} are kept"
 
-    def happens(self, rel: Rel) -> str:
-        """What a change of ``rel`` is."""
+    def happens(self, change: Read) -> str:
+        """What a ``change`` is, as far as the product reads it."""
+        rel = change.rel
+        if self._is_there_or_not(change):
+            return f"the row of {self._table(rel)} comes or goes"
         if place := self.called.place(rel):
             return f"{'an' if rel.name in self.called.bags else 'a'} {place} appears or goes"
         one = ", one value for all rows," if rel.name in self.called.ones else ""
         return f"{self._table(rel)}{one} changes"
+
+    def _is_there_or_not(self, change: Read) -> bool:
+        """Whether constants tell the row, and nothing is read of it but that it is there."""
+        read = (self.join.product.head, *self.join.product.times, *self.join.product.conditions)
+        sources = map(self.join.sources, read)
+        return self.called.is_one(change) and all(change.var not in s or s == {change.var} for s in sources)
 
     def obstacle(self, t: Elem) -> Obstacle:
         """Why ``t`` cannot look up rows of the scanned table."""
@@ -203,6 +200,7 @@ class _Words:
             case _:
                 why, advice = "is no equality", self._equate(t, "beside this condition")
         parameters = ", ".join(dict.fromkeys(self._parameters(t)))
+        advice = self._inside() or advice
         return Obstacle(f"{self._text(t)} {why}" + (f" (parameter {parameters})" if parameters else ""), advice)
 
     def _one_end(self, t: Elem) -> tuple[str, str]:
@@ -233,7 +231,12 @@ class _Words:
         changed = [rel for _, rel in self.join.product.generators if rel.at is At.DELTA]
         if any(rel.name in self.called.ones for rel in changed):
             return BY_KEY
-        return f"equate {self._column(self.scan.rel)} with {self._columns(changed)}"
+        return self._inside() or f"equate {self._column(self.scan.rel)} with {self._columns(changed)}"
+
+    def _inside(self) -> str | None:
+        """Where a row that constants tell is best read, if all that the product asks is whether there is one."""
+        found = [r.rel for r in self.join.reads() if r.how == "change" and self._is_there_or_not(r)]
+        return f"read {self._table(found[0])} inside of what compares with it, and not around it" if found else None
 
     def _joined(self, a: Elem, b: Elem) -> bool:
         """Whether an equality joins a table to one that is read before it and grows."""

@@ -30,6 +30,7 @@ from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.rekey import rekeyed
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.sink import sink
+from ripplenest.nrc.sooner import sooner
 from ripplenest.nrc.syntax import (
     DictLit,
     Elem,
@@ -158,7 +159,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
     check_sorted(query.sorted, row, query.name)
     check_positive(query.body)
     check_names(query)
-    nested = simplify(sink(simplify(query.body)))
+    nested = simplify(sink(sooner(simplify(query.body))))
     check_limits(nested, f"view {query.name}, simplified")
     return nested, row
 

@@ -7,12 +7,13 @@
     φ_α(x ∈ (for x in e, s in φ_β(y ∈ e′; f: any()) where s.f union sng⟨⟩); any())
         ⟶  φ_α(x ∈ (for x in e, y in e′ union sng⟨⟩); any())
 
-where t (of ``all``: not t, if t is never NULL) equates values of different rows, or each of its alternatives does, and
-e′ depends on something around x.
-As a condition it is a key by which rows are looked up; as what a fold is of it would be asked of every row for every
-place. ``any`` is true if t is true of some row, ``all`` false if t is not true of some, so NULL is as in a condition.
-What can fail is asked then as conditions that can fail are, of rows that the others let through, as ``and`` of Python
-asks it; an equality that can fail finds nothing.
+where t (of ``all``: not t, if t is never NULL) equates values of different rows, or each of its alternatives does, or
+compares values of two rows of e, and e′ depends on something around x.
+As a condition it is a key by which rows are looked up, or says from where on they are; as what a fold is of it would be
+asked of every row for every place, and of all of them again when what they are compared with moves. ``any`` is true if
+t is true of some row, ``all`` false if t is not true of some, so NULL is as in a condition. What can fail is asked then
+as conditions that can fail are, of rows that the others let through, as ``and`` of Python asks it; an equality that can
+fail finds nothing.
 
 Law (exists): ⟦asked e⟧ = ⟦e⟧.
 """
@@ -23,11 +24,15 @@ from attrs import evolve
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.nrc.bands import SWAPPED
 from ripplenest.nrc.normal import conjuncts, is_total
 from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Lit, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import may_be_null
 from ripplenest.nrc.walk import free_vars, rebuild, rebuild_elem
+
+OPPOSITE = {"ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+"""What is true where another one is false."""
 
 Equated = tuple[str, Elem, Elem]  # a function, the value of a row that it compares, and what with
 
@@ -89,7 +94,7 @@ def _looked_up(g: Group, args: Sequence[Elem], is_all: bool, around: Around) -> 
     found = opened(evolve(rows, conditions=(*rows.conjuncts, *wanted), head=Tuple(())))
     inside = around.inside(found.generators)
     new = [t for t in found.conditions if t not in rows.conjuncts]
-    if not any(_finds(t, found.own) and is_total(t, inside.pi) for t in new):
+    if not any(_bounds(t, found.own) or (_finds(t, found.own) and is_total(t, inside.pi)) for t in new):
         return None
     return evolve(g, of=found.term(found.head), folds=(evolve(g.folds[0], fn="any", args=()),))
 
@@ -102,6 +107,15 @@ def _finds(t: Elem, own: Set[str]) -> bool:
             return bool(left and right and not left & right and (left | right) & own)
         case Call("or", args):
             return all(any(_finds(c, own) for c in conjuncts(a)) for a in args)
+    return False
+
+
+def _bounds(t: Elem, own: Set[str]) -> bool:
+    """Whether ``t`` compares a value of a row of ``own`` with one of another."""
+    match t:
+        case Call(fn, (a, b)) if fn in SWAPPED:
+            left, right = free_vars(a) & own, free_vars(b) & own
+            return bool(left and right and not left & right)
     return False
 
 
@@ -126,8 +140,8 @@ def _not(t: Elem, place: Around) -> Elem | None:
     if may_be_null(elem_type(t, place.pi)):
         return None
     match t:
-        case Call("ne", args):
-            return Call("eq", args)
+        case Call(fn, args) if fn in OPPOSITE:
+            return Call(OPPOSITE[fn], args)
         case Call("not", (inner,)):
             return inner
         case Call("or" | "and" as fn, args):

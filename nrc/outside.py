@@ -1,9 +1,11 @@
 """What a term reads of the variables around it: which paths, and which of them its own columns are equated with, or
 compared with and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from ripplenest.nrc.bands import compared
+from ripplenest.nrc.disjoint import disjuncts
 from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import (
@@ -25,9 +27,13 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.walk import children, free_vars
 
+Asks = Literal["any", "all"] | None
+"""Whether a fold asks of rows, which are conditions, if some are true, or all."""
 
-def paths_equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozenset[Elem]:
-    """The paths into ``free`` variables that each product of ``e`` equates with a column of what it reads."""
+
+def paths_equated(e: Expr, free: frozenset[str], asks: Asks = None) -> frozenset[Elem]:
+    """The paths into ``free`` variables that each product of ``e``, of whose rows it ``asks``, equates with a column of
+    what it reads."""
     match e:
         case For(_, Pred(cond), body):
             return frozenset(a for c in conjuncts(cond) for a in _column(c, free)) | paths_equated(body, free, asks)
@@ -45,22 +51,32 @@ def paths_equated(e: Expr, free: frozenset[str], asks: bool = False) -> frozense
             return paths_equated(of, free)
         case Flatten(Sng(path)) if root(path) in free:
             return frozenset((path,))
-        case Sng(head) if asks:
+        case Sng(head) if asks == "any":
             return frozenset(a for c in conjuncts(head) for a in _column(c, free))
         case _:
             return frozenset()
 
 
-def beside_ends(term: Term, free: frozenset[str]) -> Iterator[Elem]:
-    """The paths into ``free`` variables that ``term`` reads, but for what a column of its own is compared with."""
+def beside_ends(term: Term, free: frozenset[str], asks: Asks = None) -> Iterator[Elem]:
+    """The paths into ``free`` variables that ``term``, of whose rows it ``asks``, reads, but for what a column of its
+    own is compared with."""
     match term:
         case Pred(cond):
-            yield from (path for c in conjuncts(cond) if not _is_end(c, free) for path in paths_read(c, free))
+            yield from _not_compared(conjuncts(cond), free)
+        case Sng(head) if asks is not None:
+            yield from _not_compared(conjuncts(head) if asks == "any" else disjuncts(head), free)
+        case For(_, source, body):
+            yield from beside_ends(source, free)
+            yield from beside_ends(body, free, asks)
         case _ if isinstance(term, Elem):
             yield from paths_read(term, free)
         case _:
             for c in children(term):
                 yield from beside_ends(c, free)
+
+
+def _not_compared(conditions: Iterable[Elem], free: frozenset[str]) -> Iterator[Elem]:
+    return (path for c in conditions if not _is_end(c, free) for path in paths_read(c, free))
 
 
 def _is_end(condition: Elem, free: frozenset[str]) -> bool:

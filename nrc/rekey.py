@@ -23,10 +23,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from attrs import evolve
 
 from ripplenest.nrc.keyed import Around, Keys, Told
-from ripplenest.nrc.outside import beside_ends, paths_equated, paths_read
+from ripplenest.nrc.outside import Asks, beside_ends, paths_equated, paths_read
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.scalars import never_fails
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Let, Pred, Proj, SngBag, Term, Top, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Let, Pred, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import (
     Names,
     children,
@@ -69,7 +69,7 @@ def _inside(e: Expr, around: Around, names: Names) -> Expr:
             return rebuild(e, lambda c: _inside(c, around, names), lambda t: t, lambda d: d)
 
 
-def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: bool = False) -> Expr:
+def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: Asks = None) -> Expr:
     """``e`` with rows around it read by their keys, if that leaves nothing that it does not equate: not where what is
     ``beside`` it in its group reads that."""
     free = free_vars(e)
@@ -82,7 +82,7 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: b
     if not loose - {Proj(Var(x), f) for x in of for f in around.rows[x].key}:  # a key stays what it is
         return e
     constant = {path for path in loose if told[root(path) or ""].is_constant}
-    if constant and not constant.isdisjoint(beside_ends(e, free)):
+    if constant and not constant.isdisjoint(beside_ends(e, free, asks)):
         return e
     wanted = _wanted(told, of, around)
     env = {x: Var(names.fresh(x)) for x in wanted}
@@ -128,5 +128,9 @@ def _wanted(told: Mapping[str, Told], loose: Iterable[str], around: Around) -> l
     return [x for x in around.rows if x in found]
 
 
-def _asks(g: Group | Top) -> bool:
-    return isinstance(g, Group) and all(f.fn == "any" and f.args == (Var(g.var),) for f in g.folds)
+def _asks(g: Group | Top) -> Asks:
+    """What it asks of its rows, if that is all that it does."""
+    match g:
+        case Group(_, var, _, None, (Fold(_, "any" | "all" as fn, args),)) if args == (Var(var),):
+            return fn
+    return None

@@ -1,0 +1,214 @@
+"""What is folded of a window that a clock moves: who was active lately, and what they did."""
+
+import datetime
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY, recomputed
+
+import ripplenest as rn
+from ripplenest import Bag, Database
+from ripplenest.nrc.errors import NotIncremental
+
+START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+LATELY = datetime.timedelta(hours=2)
+
+
+@rn.record
+class User:
+    id: int
+    limit: int
+
+
+@rn.record
+class Clock:
+    id: int
+    at: datetime.datetime
+
+
+@rn.record
+class Event:
+    id: int
+    user: int
+    at: datetime.datetime
+    n: int
+
+
+@rn.view
+def active(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """By a fold of conditions on the rows of a user."""
+    return [
+        {"u": u.id} for u in U for k in K if k.id == 1 and any(e.at >= k.at - LATELY for e in E if e.user == u.id)
+    ]
+
+
+@rn.view
+def listed(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """By a fold of conditions on all rows; the clock is named last."""
+    return [{"u": u.id} for u in U for k in K if any(e.user == u.id and e.at >= k.at - LATELY for e in E) and k.id == 1]
+
+
+@rn.view
+def counted(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    return [
+        {"u": u.id}
+        for u in U
+        for k in K
+        if k.id == 1 and len([e for e in E if e.user == u.id and e.at >= k.at - LATELY]) > 0
+    ]
+
+
+@rn.view
+def idle(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    return [
+        {"u": u.id} for u in U for k in K if k.id == 1 and not any(e.at >= k.at - LATELY for e in E if e.user == u.id)
+    ]
+
+
+@rn.view
+def busy(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """Bags with a name that have rows, and what is folded of them."""
+    return [
+        {"u": u.id, "n": len(es), "sum": sum(e.n for e in es), "e": [{"id": e.id} for e in es]}
+        for u in U
+        for k in K
+        if k.id == 1
+        for es in [[e for e in E if e.user == u.id and e.at >= k.at - LATELY]]
+        if es
+    ]
+
+
+@rn.view
+def read_inside(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    return [
+        {"u": u.id} for u in U if any(e.at >= k.at - LATELY for k in K if k.id == 1 for e in E if e.user == u.id)
+    ]
+
+
+@rn.view
+def totals(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    return [
+        {
+            "u": u.id,
+            "sum": sum(e.n for e in E if e.user == u.id and e.at >= k.at - LATELY),
+            "most": max((e.n for e in E if e.user == u.id and e.at >= k.at - LATELY), default=0),
+            "some": any(e.at >= k.at - LATELY for e in E if e.user == u.id),
+            "none": all(e.at < k.at - LATELY for e in E if e.user == u.id),
+        }
+        for u in U
+        for k in K
+        if k.id == 1
+    ]
+
+
+@rn.view
+def above(U: Bag[User], E: Bag[Event]):
+    """By a value of each row, which moves as clocks do."""
+    return [
+        {"u": u.id, "low": all(e.n <= u.limit for e in E if e.user == u.id)}
+        for u in U
+        if any(e.n >= u.limit for e in E if e.user == u.id)
+    ]
+
+
+WARNED = (active, listed, counted, idle, busy)
+ACCEPTED = (read_inside, totals, above)
+VIEWS = (*WARNED, *ACCEPTED)
+COUNTS: Counter[str] = Counter()
+
+
+def opened(folder: Path | str, views: Sequence[rn.View] = VIEWS) -> Database:
+    db = rn.open(folder, engine="local")
+    db.relation("U", User, key="id")
+    db.relation("K", Clock, key="id")
+    db.relation("E", Event, key="id")
+    for view in views:
+        db.create(view)
+    return db
+
+
+def user(c: Choices, key: int) -> User:
+    return User(key, c.number(4))
+
+
+def clock(c: Choices, key: int) -> Clock:
+    return Clock(key, START + datetime.timedelta(hours=c.number(6)))
+
+
+def event(c: Choices, key: int) -> Event:
+    return Event(key, c.number(4), START + datetime.timedelta(hours=c.number(5)), c.number(4))
+
+
+@law(examples=many(8, 300))
+def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
+    with TemporaryDirectory(dir=MEMORY) as folder, opened(folder) as db:
+        for _ in range(4):
+            with db.batch(policy="incremental") as b:
+                for name, made in (("U", user), ("K", clock), ("E", event)):
+                    if not c.one_in(3):
+                        b.upsert(name, [made(c, key) for key in range(5) if c.one_in(2)])
+                    if c.one_in(3):
+                        b.discard_key(name, [{"id": c.number(5)}])
+            recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "UKE"})
+            COUNTS.update(view.name for view in VIEWS if len(db.view(view.name).rows()))
+        assert db.verify().ok
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS[view.name] for view in VIEWS) > many(8, 300), COUNTS
+
+
+USERS, EACH = 100, 40
+TICK = datetime.timedelta(minutes=6)  # in which four events become old
+
+
+def running(folder: Path, view: rn.View) -> Database:
+    """Users with an event each in turn, forty in an hour: ten hours, of which the clock says that eight are over."""
+    db = opened(folder, (view,))
+    with db.batch() as b:
+        b.insert("U", [User(i, 2) for i in range(USERS)])
+        b.insert("K", [Clock(1, START + datetime.timedelta(hours=80)), Clock(2, START)])
+        many = USERS * EACH
+        b.insert("E", [Event(i, i % USERS, START + datetime.timedelta(hours=i / 40), i % 3) for i in range(many)])
+    return db
+
+
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+@pytest.mark.parametrize("view", [v for v in VIEWS if v is not above], ids=lambda view: view.name)
+def test_a_tick_reads_what_becomes_old(tmp_path: Path, view: rn.View) -> None:
+    """Not all events, nor all of a user, nor all users: of four events, and what is known of four users."""
+    with running(tmp_path / "s", view) as db:
+        for n in (1, 2):
+            with db.batch(policy="incremental") as b:
+                b.upsert("K", [Clock(1, START + datetime.timedelta(hours=80) + n * TICK)])
+            assert b.report.rows_read < 60, b.report.rows_read
+        assert db.verify().ok
+
+
+def test_a_limit_that_moves_reads_what_lies_between(tmp_path: Path) -> None:
+    with running(tmp_path / "s", above) as db:
+        with db.batch(policy="incremental") as b:
+            b.upsert("U", [User(7, 1)])
+        assert b.report.rows_read < EACH
+        assert db.verify().ok
+
+
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_who_is_read_whole_when_the_clock_itself_comes_or_goes(tmp_path: Path, view: rn.View) -> None:
+    """All users, of whom some are shown: strict refuses that, and says how it is not so."""
+    with opened(tmp_path / "s", (view,)) as db:
+        if view in ACCEPTED:
+            with db.batch(policy="strict") as b:
+                b.upsert("K", [Clock(1, START)])
+            return
+        refusal = pytest.raises(NotIncremental, match="when the row of K comes or goes, U is read whole")
+        with refusal as refused, db.batch(policy="strict") as b:
+            b.upsert("K", [Clock(1, START)])
+        assert "read K inside of what compares with it, and not around it" in str(refused.value)
