@@ -28,6 +28,7 @@ from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
 
+EXACT = 10**15  # rows beyond which an estimate is written by its digits no more
 BY_KEY = "compare with a value by key, or keep the two apart and compare them when they are read"
 
 
@@ -166,7 +167,8 @@ class _Words:
         """What a probe finds, and what is done with it."""
         when = " and ".join(dict.fromkeys(map(self.happens, changes)))
         conditions = ", ".join(dict.fromkeys(map(self._text, dropping)))
-        return f"when {when}, a key finds about {found:,} rows, of which only those with {conditions} are kept"
+        rows = f"{found:,}" if found < EXACT else f"{found:.0e}"
+        return f"when {when}, a key finds about {rows} rows, of which only those with {conditions} are kept"
 
     def happens(self, change: Read) -> str:
         """What a ``change`` is, as far as the product reads it."""

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from ripplenest.cost.domains import BagCost, at_most, less, show_tcost
+from ripplenest.cost.estimate import MOST
 from ripplenest.cost.interpret import Sizes, cost, dict_cost, lookup_key
 from ripplenest.cost.lookups import Called, Scan, fans, scans
 from ripplenest.nrc.access import joins
@@ -87,7 +88,7 @@ def verdict(
     before, after = _cost(h, sizes), _cost(change, sizes)
     changed = {n.name: n for n in nodes(change) if isinstance(n, Rel | DictRel) and n.at is At.DELTA}
     found = dict.fromkeys(_updates(before, after, tuple(changed.values()), sizes))
-    known = {key: float(size.count) for key, size in sizes.items() if isinstance(size.count, int)}
+    known = {key: min(size.count, MOST) for key, size in sizes.items() if isinstance(size.count, int)}
     called = evolve(called, variables=tuple(n.var for n in nodes(h) if isinstance(n, For)))
     for c, free in _products(change, products):
         for j in joins(c, free):

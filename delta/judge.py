@@ -73,7 +73,7 @@ def judge(query: Query, stages: Stages, rows: Rows | None = None, largest: Rows 
         Judged(m, s, verdict(term_apart(m), s.term, sizes, s.products, called, _held(m, program)))
         for m in _in_order(program)
         for s in program.statements_of(m.name)
-        if _changes(s.part, program)
+        if program.changes(s.part)
     )
     relations: dict[str, Type] = dict(query.relations)
     return Judgement(cost(stages.typed, nested_sizes(relations, rows, largest)), sizes, tuple(judged))
@@ -131,11 +131,6 @@ def _called(program: TriggerProgram) -> Called:
     asked = {name: answers[site] for name, site in sites.items() if site in answers}
     unique = {part: frozenset(columns) for part, columns in program.unique}
     return Called(bags, asked, kept, answers, ones, unique=unique)
-
-
-def _changes(part: str, program: TriggerProgram) -> bool:
-    """Whether a part changes: a map does that anything changes, and not one whose rows are always there."""
-    return part not in program.by_name or bool(program.statements_of(part))
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:

@@ -274,6 +274,10 @@ class TriggerProgram:
     def statements_of(self, name: str) -> tuple[Statement, ...]:
         return tuple(s for s in self.statements if s.map == name)
 
+    def changes(self, part: str) -> bool:
+        """Whether a part changes: a map does that anything changes, and not one whose rows are always there."""
+        return part not in self.by_name or bool(self.statements_of(part))
+
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over the text of every definition, and of what is made of its rows: equal fingerprints mean equal

@@ -191,9 +191,11 @@ class Facts:
 
     @cached_property
     def steps(self) -> tuple[tuple[int, Map, tuple[Statement, ...]], ...]:
-        """The maps in the order in which they run, each with its level and its statements."""
+        """The maps in the order in which they run, each with its level and the statements that ever run."""
         program = self.stages.program
-        return tuple((i, m, program.statements_of(m.name)) for i, level in enumerate(program.levels, 1) for m in level)
+        maps = ((i, m) for i, level in enumerate(program.levels, 1) for m in level)
+        own = ((i, m, program.statements_of(m.name)) for i, m in maps)
+        return tuple((i, m, tuple(s for s in found if program.changes(s.part))) for i, m, found in own)
 
     @cached_property
     def part_rows(self) -> dict[str, Type]:

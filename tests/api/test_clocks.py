@@ -100,6 +100,7 @@ def totals(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
             "most": max((e.n for e in E if e.user == u.id and e.at >= k.at - LATELY), default=0),
             "some": any(e.at >= k.at - LATELY for e in E if e.user == u.id),
             "none": all(e.at < k.at - LATELY for e in E if e.user == u.id),
+            "small": all(e.at < k.at - LATELY or e.n < 2 for e in E if e.user == u.id),
         }
         for u in U
         for k in K

@@ -106,6 +106,8 @@ BY_ORDER = eq(path("o", "orderkey"), path("l", "orderkey"))
 BY_SIZE = eq(path("p", "size"), Lit(3, INT))
 MORE = Call("lt", (path("p", "partkey"), path("l", "qty")))
 LEAST = Call("ge", (path("p", "partkey"), path("l", "orderkey")))
+THAT = eq(path("p", "partkey"), Lit(3, LONG))
+FROM = Call("ge", (path("l", "qty"), path("p", "partkey")))
 BY_SIZES = eq(Call("to_long", (path("p", "size"),)), path("l", "qty"))
 
 
@@ -126,6 +128,9 @@ BY_SIZES = eq(Call("to_long", (path("p", "size"),)), path("l", "qty"))
         (product(CHANGE, PARTS, Call("or", (BY_PART, eq(path("l", "qty"), path("p", "partkey"))))), 32, 32),
         (product(Rel("P", PART, At.DELTA), LINES, BY_PART), 500, 500),  # 100 lines a part
         (product(Rel("P", PART, At.DELTA), LINES, BY_SIZES), 5_000, 5_000),
+        (product(Rel("P", PART, At.DELTA), LINES, THAT, FROM), 5_000, 1_000),  # what lies between two values of a row
+        (product(Rel("P", PART, At.DELTA), LINES, FROM), 1_000_000, 5_000_000),  # of any rows
+        (product(Rel("O", ORDER, At.DELTA), PARTS, LINES, THAT, FROM), 1_000_001, 2_000_000),  # it does not move
         (product(Rel("P", PART, At.NEW), LINES), 1_010_005, 10_005_000_000),
         (product(Rel("O", ORDER, At.DELTA), LINES, PARTS, BY_ORDER, BY_PART), 4_000 + 4_000, 4_000),
     ],

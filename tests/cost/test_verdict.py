@@ -479,6 +479,13 @@ def test_the_verdict_of_related() -> None:
         assert not found.findings
 
 
+def test_maps_of_more_rows_than_a_float_can_say() -> None:
+    """As those of domains of domains, by what is assumed of each: estimates end where they end, and sizes are exact."""
+    h = join(eq(path("s", "kind"), path("m", "kind")), call("lt", path("s", "x"), path("m", "x")))
+    (finding,) = verdict(h, delta(h, frozenset(("M",))), {**SIZES, "S": BagCost(10**400, SIZES["S"].inner)}).findings
+    assert not finding.blocks and "a key finds about 1e+150 rows" in finding.reason
+
+
 def test_constants_that_are_a_key_find_one_row() -> None:
     """However large the table is: and so no more is read when it grows."""
     one = (eq(path("s", "k"), Lit(1, LONG)), call("lt", path("s", "x"), path("m", "x")))
