@@ -14,6 +14,7 @@ from ripplenest.delta.apart import term_apart
 from ripplenest.delta.compile import Options, Stages, compile_view
 from ripplenest.delta.materialize import MODES
 from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
+from ripplenest.delta.unreached import reached
 from ripplenest.nrc.errors import NotIncremental
 from ripplenest.nrc.syntax import At, Query
 from ripplenest.nrc.types import Label, Record, Site, Type
@@ -69,8 +70,9 @@ def judge(query: Query, stages: Stages, rows: Rows | None = None, largest: Rows 
     program = stages.program
     sizes = _sizes(program, rows or {}, largest or {})
     called = _called(program)
+    maps = program.by_name
     judged = (
-        Judged(m, s, verdict(term_apart(m), s.term, sizes, s.products, called, _held(m, program)))
+        Judged(m, s, verdict(term_apart(m), s.term, sizes, reached(s.products, maps), called, _held(m, program)))
         for m in _in_order(program)
         for s in program.statements_of(m.name)
         if program.changes(s.part)

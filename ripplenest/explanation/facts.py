@@ -14,10 +14,11 @@ from ripplenest.delta.materialize import Choice
 from ripplenest.delta.program import Map, MapKind, Statement
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.delta.tower import older
+from ripplenest.delta.unreached import reached
 from ripplenest.explanation.context import InnerBag, dictionary_name, inner_bags
 from ripplenest.explanation.reads import Access, accesses, column_names, orders, range_name
 from ripplenest.explanation.terms import is_sum, unnamed, unnamed_dict
-from ripplenest.nrc.normal import normal, term
+from ripplenest.nrc.normal import Comprehension, normal, term
 from ripplenest.nrc.pretty import open_definition, show_site
 from ripplenest.nrc.simplify import simplify_dict
 from ripplenest.nrc.syntax import Apply, At, DictLit, DictRel, Empty, Expr, Query, Rel, Var
@@ -238,11 +239,14 @@ class Facts:
 
     def joins(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How each join of a statement reads its sources."""
-        return tuple(join for c in s.products for join in accesses(c, m.made, self.planned.ranges))
+        return tuple(join for c in self._reached(s) for join in accesses(c, m.made, self.planned.ranges))
 
     def others(self, m: Map, s: Statement) -> tuple[tuple[tuple[Access, ...], ...], ...]:
         """Of each of ``joins`` the other orders, which rows of a change choose that find less at first."""
-        return tuple(found[1:] for c in s.products for found in orders(c, m.made, self.planned.ranges))
+        return tuple(found[1:] for c in self._reached(s) for found in orders(c, m.made, self.planned.ranges))
+
+    def _reached(self, s: Statement) -> tuple[Comprehension, ...]:
+        return reached(s.products, self.stages.program.by_name)
 
     def ways(self, m: Map, s: Statement) -> tuple[tuple[Access, ...], ...]:
         """How the joins read that may take the place of a statement's own: what its part changes in a sum map first."""

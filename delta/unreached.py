@@ -1,0 +1,55 @@
+"""Products that no change reaches: of places of a group that none of its rows is made for.
+
+    for s in Δα … where s.label.p ∈ ι₁ …  = ∅, where each row of α is made for a label p ∈ ι₂
+
+A group of inner bags that different sites make has a place for each label of them; but of a bag that the view itself
+makes empty, as of the optional side of an outer join, it folds nothing, ever. The trigger has such products as well.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ripplenest.delta.program import Map
+from ripplenest.nrc.normal import Comprehension, conjuncts
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
+
+Made = Mapping[tuple[Elem, str], bool]  # of an element and a site whether the one is a label of the other
+
+
+def reached(products: Iterable[Comprehension], maps: Mapping[str, Map]) -> tuple[Comprehension, ...]:
+    """The ``products`` that changes reach, some of them of ``maps``, by name."""
+    return tuple(c for c in products if not any(_is_beside(c, var, m) for var, m in _changed(c, maps)))
+
+
+def _changed(c: Comprehension, maps: Mapping[str, Map]) -> Iterator[tuple[str, Map]]:
+    return ((var, maps[rel.name]) for var, rel in c.generators if rel.at is At.DELTA and rel.name in maps)
+
+
+def _is_beside(c: Comprehension, var: str, changed: Map) -> bool:
+    """Whether ``c`` reads rows ``var`` for labels that no product of the map makes rows for."""
+    wanted = _said(c.conditions)
+    return bool(changed.products) and all(_differ(wanted, var, p) for p in changed.products)
+
+
+def _differ(wanted: Made, var: str, made: Comprehension) -> bool:
+    label = made.head.get("label") if isinstance(made.head, Tuple) else None
+    args = dict(label.args) if isinstance(label, InL) else {}
+    known = _said(made.conditions)
+    return any(
+        known.get((args[t.param], site), is_of) is not is_of
+        for (t, site), is_of in wanted.items()
+        if isinstance(t, OutL) and t.label == Proj(Var(var), "label") and t.param in args
+    )
+
+
+def _said(conditions: Iterable[Elem]) -> dict[tuple[Elem, str], bool]:
+    """What conditions say of which site some labels are."""
+    found: dict[tuple[Elem, str], bool] = {}
+    for cond in (c for t in conditions for c in conjuncts(t)):
+        match cond:
+            case IsSite(t, site):
+                found[t, site] = True
+            case Call("not", (IsSite(t, site),)):
+                found[t, site] = False
+            case Call("eq" | "same", (IsSite(t, site), Lit(bool() as is_of)) | (Lit(bool() as is_of), IsSite(t, site))):
+                found[t, site] = is_of
+    return found

@@ -1,0 +1,53 @@
+"""Which products a change of a map cannot reach: where it says of labels what each row of the map is not made for."""
+
+import pytest
+from attrs import evolve
+
+from ripplenest.delta.program import Map, MapKind
+from ripplenest.delta.unreached import reached
+from ripplenest.nrc.normal import Comprehension, term
+from ripplenest.nrc.syntax import TRUE, At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Rel, Tuple, Var
+from ripplenest.nrc.types import BOOL, LONG, UNIT, Label, Record, Site
+
+FALSE = Lit(False, BOOL)
+A, B = Site("A", (("id", LONG),)), Site("B", ())
+PLACE = Site("G", (("p", Label((A, B))),))
+ROW = Record((("label", Label((PLACE,))), ("row", UNIT)))
+PLACES = Rel("Dom", Record((("p", Label((A, B))),)))
+OF = Proj(Var("l"), "p")  # what a row is made for
+ASKED = OutL(Proj(Var("s"), "label"), PLACE, "p")
+
+
+def made(*conditions: Elem) -> Comprehension:
+    """for l in Dom where … union sng(⟨label: ⟨G, l.p⟩, row: ⟨⟩⟩)"""
+    head = Tuple((("label", InL("G", (("p", OF),))), ("row", Tuple(()))))
+    return Comprehension((("l", PLACES),), conditions, head)
+
+
+def is_reached(conditions: tuple[Elem, ...], *products: Comprehension, at: At = At.DELTA) -> bool:
+    c = Comprehension((("s", Rel("G", ROW, at)),), conditions, Tuple(()))
+    group = Map("G", MapKind.GROUP, ROW, term(products, ROW), products)
+    return reached((c,), {"G": group}) == (c,)
+
+
+OF_A, OF_B = made(IsSite(OF, "A")), made(IsSite(OF, "B"))
+CASES = {
+    "for the same": ((IsSite(ASKED, "A"),), (OF_A,), True),
+    "for no such": ((Call("not", (IsSite(ASKED, "A"),)),), (OF_A,), False),
+    "for no such, as keys say it": ((Call("same", (IsSite(ASKED, "A"), FALSE)),), (OF_A,), False),
+    "turned around": ((Call("eq", (FALSE, IsSite(ASKED, "A"))),), (OF_A,), False),
+    "in a conjunction": ((Call("and", (TRUE, Call("same", (IsSite(ASKED, "A"), FALSE)))),), (OF_A,), False),
+    "one of two is": ((Call("same", (IsSite(ASKED, "A"), FALSE)),), (OF_A, OF_B), True),
+    "neither of two is": ((Call("same", (IsSite(ASKED, "A"), FALSE)),), (OF_A, OF_A), False),
+    "nothing is said of the rows": ((Call("same", (IsSite(ASKED, "A"), FALSE)),), (made(),), True),
+    "nothing is said of the site": ((IsSite(ASKED, "B"),), (OF_A,), True),
+    "nothing is asked": ((), (OF_A,), True),
+    "of another row": ((Call("not", (IsSite(evolve(ASKED, label=Proj(Var("t"), "label")), "A"),)),), (OF_A,), True),
+    "no rows are made": ((IsSite(ASKED, "A"),), (), True),
+}
+
+
+@pytest.mark.parametrize(("conditions", "products", "wanted"), CASES.values(), ids=CASES)
+def test_which(conditions: tuple[Elem, ...], products: tuple[Comprehension, ...], wanted: bool) -> None:
+    assert is_reached(conditions, *products) == wanted
+    assert is_reached(conditions, *products, at=At.OLD), "rows that are there are read"
