@@ -157,17 +157,22 @@ def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> S
 
 def with_inputs(shape: OutputShape, inputs: Mapping[str, Dictionary]) -> OutputShape | None:
     """``shape`` over dictionaries of relations that got other fields since: the bags that it passes on show these. None
-    where their labels are others, or rows of the view's own are in one bag with theirs.
+    where their labels have values of other types, or rows of the view's own are in one bag with theirs.
 
     Law: with the ``inputs`` that it has it is ``shape``.
     """
     own = {d.site.name: d for d in shape.dictionaries}
     passed = {name: d.site for name, d in own.items() if d.of_input}
-    if any(name not in inputs or inputs[name].site != site for name, site in passed.items()):
+    if any(name not in inputs or not _alike(inputs[name].site, site) for name, site in passed.items()):
         return None
     reached = _reached(shape.flat.row, lambda site: inputs[site] if site in inputs else own[site])
     row = _nested(shape.row, shape.flat.row, {d.site.name: d for d in reached})
     return None if row is None else evolve(shape, row=row, dictionaries=reached)
+
+
+def _alike(a: Site, b: Site) -> bool:
+    """Whether labels have the same columns: a key that was renamed is in its place."""
+    return [t for _, t in a.params] == [t for _, t in b.params]
 
 
 def _nested(old: Type | None, flat: Type, dictionaries: Mapping[str, Dictionary]) -> Type | None:

@@ -157,13 +157,14 @@ class State:
     def _as_it_was(self, shape: OutputShape, tables: Unfolding) -> Shown:
         """What a view that does not wait shows now, or showed before it was dropped or replaced: bags that it passed on
         with the fields that their rows have by now, as relations do. Raises StateError where their labels are others,
-        as those of a wider key, or rows of the view's own have their place, as those that an outer join has not."""
+        as those of a wider key, or rows of the view's own have their place, as those that an outer join has not. Who
+        reads a version in which there was no view finds no table."""
         now = self.declared.views.get(shape.name)
         if now is None or shape != now.shape:
             shapes = map(shape_of_relation, self.declared.relations_at(tables.version))
             shape = with_inputs(shape, {d.site.name: d for own in shapes for d in own.dictionaries}) or shape
             table = self._misfit(shape, tables.version)
-            if table is not None:
+            if table is not None and shape.flat.table in self.store.snapshot(tables.version).tables:
                 what = "what the view passed on has other columns now"
                 raise StateError(what, where=f"view {shape.name}", got=table, possible=["the relation at this version"])
         return Shown(shape, tables)

@@ -346,6 +346,39 @@ def test_a_dropped_view_that_passed_on_bags_is_read_with_the_names_that_these_ha
         assert "'many'" in found and found.replace("'many'", "'qty'") == str(before)
 
 
+@pytest.mark.parametrize("drops", [True, False], ids=["dropped", "replaced"])
+@pytest.mark.parametrize("changes", [("rename", "add"), ("add", "rename")], ids=" ".join)
+def test_a_view_of_before_is_read_with_a_key_of_another_name_and_another_field(tmp_path, drops, changes):
+    """Its labels have the columns that they had."""
+    with opened(shop(tmp_path / "state", parts)) as db:
+        version, before = db.version, db.view("parts").rows()
+        if drops:
+            db.drop("parts")
+        else:
+            db.replace(other_parts())
+        for change in changes:
+            if change == "rename":
+                db.relation("C").rename("custkey", "number")
+            else:
+                db.relation("C").add("orders.items.note", str, default="")
+        found = str(db.view("parts", as_of=version).rows())
+        assert "'note': ''" in found and found.replace(", 'note': ''", "") == str(before)
+
+
+def test_a_version_before_there_was_a_view(tmp_path):
+    """Whatever it was called first, and has been since."""
+    with opened(shop(tmp_path / "state")) as db:
+        before = db.version
+        db.create(parts)
+        for again in (False, True):
+            if again:
+                db.drop("parts")
+                db.create(parts)
+            with pytest.raises(errors.StateError, match="no such table yet"):
+                db.view("parts").as_of(before).rows()
+            assert db.view("parts").changed_rows(since=before)[1] == db.view("parts").rows()
+
+
 @rn.record
 class Bin:
     id: rn.Int
