@@ -11,6 +11,7 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported
+from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -211,9 +212,33 @@ def as_element(reading: Element | BagTerm, site: str, names: Names) -> Element:
             return Element(Var(name), type_, (Bind("for", name, SngBag(site, expr, order)),))
 
 
-def guard(cond: Element, body: Expr, names: Names) -> Expr:
-    """for _ in p(cond) union body, for a boolean ``cond``."""
-    return wrap(cond.binds, For(names.fresh("_"), Pred(cond.elem), body))
+def guard(cond: Element, body: Expr, names: Names, var: str = "") -> Expr:
+    """for _ in p(cond) union body, for a boolean ``cond``; ``var`` is what ``body`` calls its truth.
+
+    What ``and`` puts behind a condition that is not true is not worked out: for _ in p(c) union for s in φ union …
+    """
+    conditions = [*conjuncts(cond.elem)] if cond.binds else [cond.elem]
+    return _guarded(conditions, cond.binds, body, names, var)
+
+
+def _guarded(conditions: Sequence[Elem], binds: Sequence[Bind], body: Expr, names: Names, var: str) -> Expr:
+    if not conditions:
+        return wrap(binds, body)
+    first, *others = conditions
+    needed = _needed(binds, _mentions(first))
+    later = [b for b in binds if b not in needed]
+    rest = _guarded(others, later, body, names, var)
+    return wrap(needed, For(names.fresh("_") if others or not var else var, Pred(first), rest))
+
+
+def _needed(binds: Sequence[Bind], names: set[str]) -> list[Bind]:
+    """Those of ``binds`` that these ``names`` are of, and that they need themselves."""
+    found: list[Bind] = []
+    for bind in reversed(binds):
+        if bind.name in names:
+            found.append(bind)
+            names |= _mentions(bind.expr)
+    return found[::-1]
 
 
 def not_true(cond: Element) -> Element:

@@ -296,7 +296,7 @@ def _conditions(wheres: Sequence[Node], body: Node, scope: Scope) -> BagTerm:
     result = read_bag(body, scope)
     expr = result.expr
     for var, cond in reversed(found):
-        expr = wrap(cond.binds, For(var, Pred(cond.elem), expr))
+        expr = guard(cond, expr, scope.session.names, var)
     return BagTerm(expr, result.type)
 
 
