@@ -4,6 +4,7 @@
 import ast
 from collections.abc import Sequence
 
+from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.python import aggregates, scalars
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
@@ -29,12 +30,14 @@ def baglike(reading: Reading) -> bool:
 
 def truth(test: ast.expr, scope: Scope) -> Element:
     """What decides whether there is a row, or which of two values it is: a condition, or whether a bag has a row. Of
-    ``and`` and ``or`` each part is one; where a value is wanted, they join conditions only."""
+    ``and`` and ``or`` each part is one; where a value is wanted, they join conditions only. Parts of ``and`` are asked
+    one after the other (``readings.guard``)."""
     match test:
         case ast.BoolOp(ast.Or(), [_, ast.List([])]):
             pass  # a bag
         case ast.BoolOp(op, values):
-            return scalars.logic(op, [truth(value, scope) for value in values])
+            found = [truth(value, scope) for value in values]
+            return scalars.logic(op, lazily.either(found, scope.session.names) if isinstance(op, ast.Or) else found)
     reading = scope.read(test)
     with scope.located(test):
         return aggregates.exists(as_bag(reading), scope) if is_bag(reading) else scalars.condition(reading)
@@ -60,6 +63,7 @@ def extreme(name: str, values: Sequence[Reading]) -> Element:
 def conditional(cond: Element, yes: Reading, no: Reading, scope: Scope) -> Reading:
     """a if c else b: a scalar; between bags ⊎ of both sides under their conditions, where neither can be NULL."""
     names = scope.session.names
+    yes, no = lazily.sides(cond, yes, no, names)
     if baglike(yes) or baglike(no):
         if isinstance(yes, Element) and isinstance(no, Element):
             return choose_element(cond, yes, no, names)

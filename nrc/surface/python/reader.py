@@ -7,6 +7,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
+from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.python import (
     aggregates,
     best,
@@ -79,7 +80,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return choices.coalesce([scope.read(value), Untyped("[]")], scope)
         case ast.BoolOp(op, values):
             hint = scalars.OR_ELSE if isinstance(op, ast.Or) else scalars.COMPARED
-            return scalars.logic(op, [_condition(v, scope, hint) for v in values])
+            join = lazily.either if isinstance(op, ast.Or) else lazily.both
+            return scalars.logic(op, join([_condition(v, scope, hint) for v in values], scope.session.names))
         case ast.Compare(left, ops, comparators):
             rights = [_right(op, c, scope) for op, c in zip(ops, comparators, strict=True)]
             return scalars.compare(scope.read(left), ops, rights, lambda x, bag: aggregates.among(x, bag, scope))

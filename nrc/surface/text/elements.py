@@ -14,6 +14,7 @@ from lark import Token
 
 from ripplenest.nrc.errors import ParseError, TypeMismatch, WrongValue
 from ripplenest.nrc.scalars import OPERATORS, SCALARS, result_type
+from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.python.scalars import apply, fold
 from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, merge, null_bag
 from ripplenest.nrc.surface.text.advice import no_function, unknown
@@ -26,6 +27,7 @@ from ripplenest.nrc.text import constant, unquoted
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, Label, Record, Site, Type, nullable
 from ripplenest.nrc.values import literal_type, to_value
+from ripplenest.nrc.walk import Names
 
 NULL = Untyped("None")
 _PLAIN = {"STRING": STRING, "INT": LONG, "FLOAT": DOUBLE, "BYTES": Base("binary"), "TRUE": BOOL, "FALSE": BOOL}
@@ -134,6 +136,14 @@ def _fits(op: str, args: Sequence[Reading], i: int, cast: str) -> bool:
     except TypeMismatch:
         return False
     return True
+
+
+def sides(test: Reading, args: Sequence[Reading], names: Names) -> Sequence[Reading]:
+    """The two sides of if(c, a, b), each as it is where it is asked for; what is no condition is left to the table."""
+    if not (isinstance(test, Element) and isinstance(test.type, Base) and test.type.kind == "bool"):
+        return args
+    yes, no = args
+    return lazily.sides(test, yes, no, names)
 
 
 def function(name: str, args: Sequence[Reading]) -> Element:

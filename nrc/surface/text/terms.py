@@ -12,6 +12,7 @@ from lark import Token, Tree
 
 from ripplenest.nrc.errors import ParseError, TypeMismatch
 from ripplenest.nrc.limits import check_type_limits
+from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.readings import (
     BagTerm,
     Element,
@@ -181,6 +182,9 @@ def _call(children: Sequence[Node], scope: Scope) -> Reading:
             return BagTerm(Flatten(bag.expr), Bag(bag.type.row.row))
         case _ if word in aggregates.NAMES:
             return aggregates.aggregate(word, read_bag(_only(args, word), scope), False, scope)
+        case "if" if len(args) == 3:
+            test, *sides = (read(a, scope) for a in args)
+            return elements.function(word, [test, *elements.sides(test, sides, scope.session.names)])
         case _ if word and "." not in word and "/" not in word:
             return elements.function(word, [read(a, scope) for a in args])
         case _:
@@ -233,7 +237,9 @@ def _infix(node: Node, children: Sequence[Node], scope: Scope, bag: bool) -> Rea
             check_type_limits(row)
             return BagTerm(Product(a.expr, b.expr), Bag(row))
         case "OR" | "AND" if elements.NULL not in sides:
-            return elements.exactly(elements.INFIX[kind], [condition(s) for s in sides])
+            join = lazily.either if kind == "OR" else lazily.both
+            found = join([condition(s) for s in sides], scope.session.names)
+            return elements.exactly(elements.INFIX[kind], found)
         case "LABEL_UNION":
             raise TypeMismatch("∪ joins dictionaries", possible=["⊎, between bags"])
         case _:

@@ -1,0 +1,154 @@
+"""What Python does not work out is not worked out in a view: behind ``and``, ``or``, ``if`` and ``else``."""
+
+import types
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from support.choices import Choices
+from support.in_order import in_order
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY
+
+import ripplenest as rn
+from ripplenest import Bag, errors
+from ripplenest.nrc.surface.text.files import parse_file
+
+COUNTS: Counter[str] = Counter()
+
+
+@rn.record
+class Row:
+    id: int
+    n: int
+    ys: Bag[int]
+
+
+def asked_by_and(R: Bag[Row]):
+    return [{"id": x.id} for x in R if x.n != 0 and any(y % x.n == 1 for y in x.ys) and 6 % x.n == 0]
+
+
+def asked_of_all_rows(R: Bag[Row]):
+    return [{"id": x.id} for x in R if x.n != 0 and not any(y.id % x.n == 1 for y in R)]
+
+
+def asked_by_or(R: Bag[Row]):
+    return [{"id": x.id} for x in R if x.n == 0 or any(y % x.n == 1 for y in x.ys)]
+
+
+def asked_by_not(R: Bag[Row]):
+    return [{"id": x.id} for x in R if not (x.n == 0 or x.id == 1 or all(y % x.n == 1 for y in x.ys))]
+
+
+def answers(R: Bag[Row]):
+    return [
+        {
+            "id": x.id,
+            "sum": sum(y % x.n for y in x.ys) if x.n != 0 and x.ys else 0,
+            "else": -1 if x.n == 0 else len([y for y in x.ys if y % x.n == 0]),
+            "and": x.n != 0 and any(y % x.n == 1 for y in x.ys),
+            "or": x.n == 0 or all(y % x.n == 0 for y in x.ys),
+            "inner": (sum(y % x.n for y in x.ys) if x.ys else 0) if x.n != 0 else 2,
+            "bags": [[y % x.n for y in x.ys] if x.n != 0 else x.ys],
+        }
+        for x in R
+    ]
+
+
+def of_some(x):
+    if x.n == 0:
+        return 0
+    return len([y for y in x.ys if y % x.n == 1])
+
+
+def by_statements(R: Bag[Row]):
+    return [{"id": x.id, "n": of_some(x)} for x in R]
+
+
+def with_a_name(R: Bag[Row]):
+    """Which is read with a condition and without."""
+    return [
+        {"id": x.id, "some": n if x.n > 1 else -1, "all": n}
+        for x in R
+        if x.n != 0
+        for n in [len([y for y in x.ys if y % x.n == 1])]
+    ]
+
+
+PLAIN = (asked_by_and, asked_of_all_rows, asked_by_or, asked_by_not, answers, by_statements, with_a_name)
+VIEWS = [rn.view(f) for f in PLAIN]
+
+
+def rows(c: Choices) -> list[Row]:
+    return [Row(i, c.number(4), [c.number(6) for _ in range(c.number(3))]) for i in range(6) if c.one_in(2)]
+
+
+def means(f: Callable[[Any], Any], db: rn.Database) -> Any:
+    return in_order(f([types.SimpleNamespace(**row) for row in db.relation("R").rows()]))
+
+
+@law(examples=many(8, 300))
+def test_views_are_what_python_makes_of_the_rows(c: Choices) -> None:
+    """While n becomes 0 and becomes another number again."""
+    with TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local") as db:
+        db.relation("R", Row, key="id")
+        for view in VIEWS:
+            db.create(view)
+        for _ in range(4):
+            with db.batch(policy="incremental") as b:
+                b.upsert("R", rows(c))
+                b.discard_key("R", [{"id": i} for i in range(6) if c.one_in(6)])
+            for plain, view in zip(PLAIN, VIEWS, strict=True):
+                found = db.view(view.name).rows()
+                assert in_order(found) == means(plain, db), view.name
+                assert view(db.relation("R").rows()) == found
+                COUNTS[view.name] += bool(found)
+            COUNTS["zero"] += any(row["n"] == 0 for row in db.relation("R").rows())
+        found = db.verify(deep=True)
+        assert found.ok and "not compared" not in str(found)
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS[name] for name in ("zero", *(f.__name__ for f in PLAIN))) > many(8, 300), COUNTS
+
+
+TEXT = """
+relation R : Bag(⟨id: long, n: long, ys: Bag(long)⟩) key id
+view sides = [ {id: x.id, s: if(x.n ≠ 0, count([y | y in x.ys, y mod x.n = 1]), 0)} | x in R ]
+view joined = [ {id: x.id} | x in R, x.n = 0 or any(y mod x.n = 1 | y in x.ys) ]
+view guarded = [ {id: x.id} | x in R, x.n ≠ 0 and any(y mod x.n = 1 | y in x.ys) ]
+view value = [ {id: x.id, s: x.n ≠ 0 and any(y mod x.n = 1 | y in x.ys)} | x in R ]
+"""
+
+
+def test_the_same_in_text(tmp_path: Path) -> None:
+    program = parse_file(TEXT)
+    given = [Row(1, 0, [3]), Row(2, 2, [5, 4]), Row(3, 3, [6])]
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation(program.relation("R"))
+        db.load("R", given)
+        for view in program.views:
+            db.create(view)
+        made = {view.name: db.view(view.name).rows() for view in program.views}
+    found = {name: {row["id"]: row.get("s", True) for row in rows} for name, rows in made.items()}
+    assert found == {
+        "sides": {1: 0, 2: 1, 3: 0},
+        "joined": {1: True, 2: True},
+        "guarded": {2: True},
+        "value": {1: False, 2: True, 3: False},
+    }
+
+
+def test_what_is_worked_out_fails() -> None:
+    assert beside([Row(0, 0, [3])]) == []
+    with pytest.raises(errors.EvaluationError, match="division by zero"):
+        beside([Row(1, 0, [3])])
+
+
+@rn.view
+def beside(R: Bag[Row]):
+    return [{"id": x.id} for x in R if x.id > 0 and any(y % x.n == 1 for y in x.ys)]
