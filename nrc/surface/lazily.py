@@ -92,8 +92,8 @@ def _plain(cond: Element, parts: Iterable[Elem]) -> list[Element]:
 
 
 def _can_fail(e: Expr) -> bool:
-    """Whether it is a fold in which something has no value for some rows. Numbers and times that grow too large are left
-    out: who would ask before, and a fold with a condition is none that others share."""
+    """Whether it is a fold in which something has no value for some rows. Numbers and times that grow too large are
+    left out: who would ask before, and a fold with a condition is none that others share."""
     return isinstance(e, Group) and e.keys is None and any(isinstance(n, Call) and _fails(n.fn) for n in nodes(e))
 
 
