@@ -12,18 +12,21 @@ from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.nrc.walk import free_vars
 
 
-def places_asked(c: Comprehension, site: Site) -> Iterator[Comprehension]:
+def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehension]:
     """The places for which the product ``c`` reads the map of the group at ``site``, as rows of its domain.
 
     What does not say which places these are is left out of the product, and what can fail: a place too many is
-    harmless, as a label is.
+    harmless, as a label is. Not so where the group ``fails`` for some places: then it is asked for none that a
+    condition leaves out, unless that reads rows that may have no partner.
     """
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name == site.name:
             place = place_asked(c, var, rel)
             kept = _binding(c, free_vars(place))
             types = {v: r.row for v, r in kept.items()}
-            asked = (t for t in c.conditions if free_vars(t) <= kept.keys() and is_total(t, types))
+            known = [t for t in c.conditions if free_vars(t) <= kept.keys()]
+            is_alone = all(v in kept or isinstance(r, Grouped) for v, r in c.generators)
+            asked = known if fails and is_alone else [t for t in known if is_total(t, types)]
             yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
 
 

@@ -13,13 +13,11 @@ from attrs import evolve
 
 from ripplenest.nrc.disjoint import disjuncts
 from ripplenest.nrc.normal import conjuncts
-from ripplenest.nrc.scalars import never_fails
+from ripplenest.nrc.scalars import grows, never_fails
 from ripplenest.nrc.surface.readings import Bind, Element, Reading, guard, not_true
 from ripplenest.nrc.syntax import Call, Elem, Expr, Group, Var
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.walk import Names, free_vars, nodes, replace, replace_elem
-
-GROWING = frozenset(("add", "sub", "mul", "neg", "abs", "days_after", "micros_after"))
 
 Choose = Callable[[Element], list[Element]]
 
@@ -94,8 +92,5 @@ def _plain(cond: Element, parts: Iterable[Elem]) -> list[Element]:
 def _can_fail(e: Expr) -> bool:
     """Whether it is a fold in which something has no value for some rows. Numbers and times that grow too large are
     left out: who would ask before, and a fold with a condition is none that others share."""
-    return isinstance(e, Group) and e.keys is None and any(isinstance(n, Call) and _fails(n.fn) for n in nodes(e))
-
-
-def _fails(fn: str) -> bool:
-    return not never_fails(fn) and fn not in GROWING and fn.rpartition("_")[0] not in GROWING
+    fails = (isinstance(n, Call) and not (never_fails(n.fn) or grows(n.fn)) for n in nodes(e))
+    return isinstance(e, Group) and e.keys is None and any(fails)

@@ -183,8 +183,18 @@ class Run:
         inputs = [self.indexed(found[s.source]) for s in steps or ()]
         return None if steps is None else self.combinations.within(p, steps, inputs, MOST_KEYS)
 
-    def scan(self, p: Product) -> Iterator[Rows]:
-        """Every source whole; of a fold that has a row for every place, those that the others ask for."""
+    def scan(self, p: Product) -> tuple[Rows, ...]:
+        """Every source whole; of a fold that has a row for every place, those that the others ask for: by no key that
+        can fail where one has no value, which may be that of a row without a partner. Raises EvaluationError."""
+        try:
+            return self._scanned(p)
+        except EvaluationError:
+            cautious = p.cautious()
+            if cautious == p:
+                raise
+            return self._scanned(cautious)
+
+    def _scanned(self, p: Product) -> tuple[Rows, ...]:
         found: dict[int, Rows] = {}
         read: list[Step] = []
         for step in p.steps:
@@ -193,7 +203,7 @@ class Run:
             places = self._places(p, read, step, found) if step.place else NO_KEYS
             found[step.source] = self._completed(table, rows, places)
             read.append(step)
-        return (found[i] for i in range(len(p.sources)))
+        return tuple(found[i] for i in range(len(p.sources)))
 
     def _looked(self, p: Product, step: Step, keys: Rows, part: str) -> Work[Looked]:
         """What is stored of a source that has ``keys``, or what others ask for, too; of a change all."""

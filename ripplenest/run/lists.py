@@ -30,7 +30,7 @@ WORTH = 2  # times fewer rows that lists must have in parts; the second one is o
 
 def tasks(run: Run, target: str, p: Product) -> Iterator[Task]:
     """A product with all of its sources; where that is worth it, one task for each order that rows choose."""
-    inputs = tuple(run.scan(p))
+    inputs = run.scan(p)
     first = p.steps[0].source if p.others else 0
     parts = _parts(run, p, inputs) if p.others and all(order.steps[1].via == (first,) for order in p.orders) else None
     if parts is None:
