@@ -187,3 +187,14 @@ def test_what_is_worked_out_fails() -> None:
 @rn.view
 def beside(R: Bag[Row]):
     return [{"id": x.id} for x in R if x.id > 0 and any(y % x.n == 1 for y in x.ys)]
+
+
+@rn.view
+def decided(R: Bag[Row]):
+    return [{"id": x.id, "s": sum(y % x.n for y in x.ys) if len(x.ys) < x.n else 0} for x in R]
+
+
+def test_what_a_total_decides_is_worked_out_all_the_same() -> None:
+    assert decided([Row(1, 0, [])]) == [{"id": 1, "s": 0}]
+    with pytest.raises(errors.EvaluationError, match="division by zero"):
+        decided([Row(1, 0, [3])])

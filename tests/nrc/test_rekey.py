@@ -218,7 +218,8 @@ X_IS, GUARD = "for x in X where not (x.a = 0)", "where not (x1.a = 0) "
 @pytest.mark.parametrize(
     "around, head, guard",
     [
-        (X_IS, "y.a mod x.a", GUARD), (X_IS, "y.a", ""), ("for x in X where 1 mod x.a = 0", "y.a mod x.a", "where 1 mod x1.a = 0 "),
+        (X_IS, "y.a mod x.a", GUARD), (X_IS, "y.a", ""),
+        ("for x in X where 1 mod x.a = 0", "y.a mod x.a", "where 1 mod x1.a = 0 "),
         (f"{X_IS} union for z in Y where z.a < x.a", "y.a mod x.a", GUARD),
     ],
     ids=["it can fail", "it cannot", "what is asked can fail", "of a row that is not read"],

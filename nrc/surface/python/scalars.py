@@ -302,6 +302,7 @@ def unary(op: ast.unaryop, operand: Reading) -> Element:
     return apply("neg", [settled])
 
 
+IN_TEXT = {"bool": "`{str(x)}`", "timestamp": "`{x.strftime('%Y-%m-%d %H:%M:%S')}`"}
 AS_WRITTEN = ("int", "long", "date")  # of what Python writes the same text
 
 
@@ -313,7 +314,7 @@ def part(reading: Reading) -> Reading:
     kind = found.type.kind if isinstance(found, Element) and isinstance(found.type, Base) else None
     if kind in AS_WRITTEN:
         return apply("to_string", [found])
-    hint = "`{str(x)}`" if kind == "bool" else "`{int(x)}`, or a field of its own, made text by who reads it"
+    hint = IN_TEXT.get(kind or "", "`{int(x)}`, or a field of its own, made text by who reads it")
     what = "the parts of an f-string must have one text"
     raise TypeMismatch(what, wanted="a string, a whole number or a date", got=describe(reading), possible=[hint])
 
