@@ -119,8 +119,14 @@ class Cut:
 
     @property
     def shown_as(self) -> str:
-        """The same of all answers."""
-        return ", ".join(self.folds) or part(self.name)
+        """The same of all answers; of a group that has none, its keys."""
+        return ", ".join(self.folds) or f"the groups by {', '.join(self._keys)}"
+
+    @property
+    def _keys(self) -> list[str]:
+        rows = chain(unique_binders(self.definition.body), KEY)
+        found = rows.head.get(KEY) if isinstance(rows.head, Tuple) else None
+        return [show_elem(as_written(t)) for _, t in found.fields] if isinstance(found, Tuple) else [part(self.name)]
 
     @property
     def rule(self) -> str:

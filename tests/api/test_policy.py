@@ -632,18 +632,39 @@ def heavier(E: Bag[Edge], F: Bag[Edge]):
     return [{"b": x.b, "above": [f.a for f in F if f.a > sum(y.a for y in E if y.b == x.b)]} for x in E]
 
 
+@rn.view
+def least(E: Bag[Edge], F: Bag[Edge]):
+    return [
+        {"f": f.a, "b": y.b} for f in F for x in E for y in rn.top(1, [y for y in E if y.b == x.b], key=lambda y: y.a)
+    ]
+
+
+@rn.view
+def ends(E: Bag[Edge], F: Bag[Edge]):
+    return [
+        {"f": f.a, "a": a, "there": [y.b for y in ys]}
+        for f in F
+        for x in E
+        for a, ys in rn.group_by([y for y in E if y.b == x.b], lambda y: y.a)
+    ]
+
+
 def test_what_reads_much_of_groups_is_told_in_the_words_of_the_view() -> None:
     """Neither the name of a map that keeps a group nor its labels, of which the view says nothing."""
     far = {f.reason: f.advice for f in judged(farther)}
     assert any("every row for which any(y.a > x.b) is computed is visited" in reason for reason in far)
     assert any(reason.startswith("when a row for which any(y.a > x.b) is computed appears or goes") for reason in far)
     heavy = {f.reason: f.advice for f in judged(heavier)}
-    assert any("`sum(y.a)` by `x.b` joins what is read" in reason for reason in heavy)
+    assert not any("joins what is read" in reason for reason in heavy), "a total is there for every row"
+    first = {f.reason: f.advice for f in judged(least)}
+    assert any("`the first 1 by y.a` by `x.b` joins what is read" in reason for reason in first)
+    keyed = {f.reason: f.advice for f in judged(ends)}
+    assert any("`the groups by y.a` by `x.b` joins what is read" in reason for reason in keyed)
     assert any("`f.a > sum(y.a)` says where one end is" in reason for reason in heavy)
     either = "compare a column of F from the other side, too; or equate a column of F with sum(y.a)"
     assert f"{either}, beside this condition" in heavy.values()
-    said = "".join(chain.from_iterable([*far.items(), *heavy.items()]))
-    assert "label" not in said and "/G[" not in said
+    said = "".join(chain.from_iterable([*far.items(), *heavy.items(), *first.items(), *keyed.items()]))
+    assert "label" not in said and "/G[" not in said and "G/" not in said
 
 
 def judged(view: rn.View) -> tuple[Finding, ...]:
