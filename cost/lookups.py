@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from ripplenest.cost.estimate import dictionary_site, found_by_a_key
 from ripplenest.cost.moving import told
-from ripplenest.nrc.access import Join, Read
+from ripplenest.nrc.access import Equation, Join, Read
 from ripplenest.nrc.disjoint import disjuncts, is_join
 from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.paths import as_written, column_of, path_of
@@ -97,12 +97,17 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
     for r in order:
         if called.grows(r, j, order):
             words = _Words(j, called, _region(order, r), r)
-            found_by = {e.condition for o in order if o is r or o.place is not None for e in o.keys}
+            found_by = {e.condition for e in r.keys} | {e.condition for o in order for e in _said(o)}
             lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
             changes = dict.fromkeys(words.happens(o) for o in order if o.how == "change")
             others = [o for o in order if called.grows(o, j, order) and o.var not in words.region]
             obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
+
+
+def _said(r: Read) -> Iterator[Equation]:
+    """What says for which place a fold is read that has a row for every place: it drops nothing."""
+    return (e for e in r.keys if r.place is not None and e.column.partition(".")[0] == "label")
 
 
 @frozen

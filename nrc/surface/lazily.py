@@ -40,11 +40,11 @@ def where(known: Sequence[Element], reading: Element, names: Names) -> Element:
     for bind in reading.binds:
         if bind.kind == "let":
             return reading
-        expr = replace(bind.expr, renamed)
+        expr = replace(bind.expr, renamed) if free_vars(bind.expr) & renamed.keys() else bind.expr
         if _can_fail(expr):
             assert isinstance(expr, Group)
             expr = evolve(expr, of=reduce(lambda of, cond: guard(cond, of, names), known[::-1], expr.of))
-        if expr is not bind.expr or free_vars(bind.expr) & renamed.keys():
+        if expr is not bind.expr:
             own = Var(names.fresh(bind.name))
             renamed[bind.name] = own
             found.append(Bind("for", own.name, expr))

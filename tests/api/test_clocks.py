@@ -72,6 +72,17 @@ def idle(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
 
 
 @rn.view
+def exactly(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """By a total that is compared: it is there for every user, and leaves out those who have another one."""
+    return [
+        {"u": u.id}
+        for u in U
+        for k in K
+        if k.id == 1 and len([e for e in E if e.user == u.id and e.at >= k.at - LATELY]) == u.limit
+    ]
+
+
+@rn.view
 def busy(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
     """Bags with a name that have rows, and what is folded of them."""
     return [
@@ -118,7 +129,7 @@ def above(U: Bag[User], E: Bag[Event]):
     ]
 
 
-WARNED = (active, listed, counted, idle, busy)
+WARNED = (active, listed, counted, idle, exactly, busy)
 ACCEPTED = (read_inside, totals, above)
 VIEWS = (*WARNED, *ACCEPTED)
 COUNTS: Counter[str] = Counter()
