@@ -11,6 +11,7 @@ from support.sizes import many
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.sooner import sooner
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
@@ -53,7 +54,8 @@ def case(c: Choices) -> tuple[Expr, dict[str, BagValue]]:
 def waiting(e: Expr) -> int:
     """How much is made before a condition that stands below it is asked."""
     made = [n for n in nodes(e) if isinstance(n, For) and isinstance(n.source, Group | Top | SngBag)]
-    return sum(isinstance(n, Pred) for m in made for n in nodes(m.body))
+    asked = (n.cond for m in made for n in nodes(m.body) if isinstance(n, Pred))
+    return sum(len([*conjuncts(cond)]) for cond in asked)
 
 
 @law(case, examples=many(300, 5000))
