@@ -61,7 +61,7 @@ class SemiJoins(Queries):
         wanted = conjunction(t for _, t in found.values())
         if self.c.one_in(4):
             wanted = Call("and", (self.condition(scope, 1), wanted))
-        elif self.c.one_in(8):
+        elif self.c.one_in(16):
             wanted = Call("not", (wanted,))
         elif self.c.one_in(12):
             wanted = Call("and", (wanted, Call("not", (wanted,))))
