@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 
 from attrs import evolve, field, frozen
 
-from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.normal import conjuncts, is_total
 from ripplenest.nrc.paths import path_name, root
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, Lit, Pred, Proj, Rel, Sng, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -75,9 +75,11 @@ class Around:
         is_same = not free_vars(bound) and free_lets(bound) <= self.lets
         return evolve(self, lets=self.lets | {name} if is_same else self.lets - {name})
 
-    def said(self, of: AbstractSet[str]) -> list[Elem]:
-        """What is true of these rows alone: what can fail has a value for them, too, or there is no such place."""
-        return [c for c in self.true if free_vars(c) and free_vars(c) <= of]
+    def said(self, of: AbstractSet[str], all_of_it: bool) -> list[Elem]:
+        """What is true of these rows alone; ``all_of_it`` with what can fail, which has a value where there is such a
+        place."""
+        types = {x: r.type for x, r in self.rows.items()}
+        return [c for c in self.true if free_vars(c) and free_vars(c) <= of and (all_of_it or is_total(c, types))]
 
     def type_of(self, path: Elem) -> Type | None:
         """What a path is; None where it leads into no stored row."""

@@ -10,6 +10,7 @@ domain, either. R may be the inner bag of a row. So it is with groups, and with 
 places are labels, too.
 
 Where e can fail, what is true of x where the bag is made is asked of y, too: x may be a row for which no bag is made.
+What can fail itself is asked if e can fail otherwise than by growing too large: the bag then hears of what it reads.
 
 A row may be told by constants alone, as a clock is: ``for k in Clock if k.id == 1``. When it changes no equality leads
 from it to what e reads, but a value of it that moves does, if rows are compared with it: they are read between the old
@@ -25,7 +26,7 @@ from attrs import evolve
 from ripplenest.nrc.keyed import Around, Keys, Told
 from ripplenest.nrc.outside import Asks, beside_ends, paths_equated, paths_read
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.scalars import never_fails
+from ripplenest.nrc.scalars import grows, never_fails
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Let, Pred, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import (
     Names,
@@ -87,8 +88,10 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: A
     wanted = _wanted(told, of, around)
     env = {x: Var(names.fresh(x)) for x in wanted}
     inner = replace(e, env)
-    if any(isinstance(n, Call) and not never_fails(n.fn) for n in nodes(e)):
-        for cond in reversed([c for c in around.said(env.keys()) if not _is_key(c, told)]):
+    failing = {n.fn for n in nodes(e) if isinstance(n, Call) and not never_fails(n.fn)}
+    if failing:
+        said = around.said(env.keys(), all_of_it=not all(map(grows, failing)))
+        for cond in reversed([c for c in said if not _is_key(c, told)]):
             inner = For("_", Pred(replace_elem(cond, env)), inner)
     for x in reversed(wanted):
         for cond in reversed([*_equal(x, told, known, env)]):

@@ -220,9 +220,13 @@ X_IS, GUARD = "for x in X where not (x.a = 0)", "where not (x1.a = 0) "
     [
         (X_IS, "y.a mod x.a", GUARD), (X_IS, "y.a", ""),
         ("for x in X where 1 mod x.a = 0", "y.a mod x.a", "where 1 mod x1.a = 0 "),
+        ("for x in X where x.a + 1 > 0", "y.a + x.a", ""), (X_IS, "y.a + x.a", GUARD),
         (f"{X_IS} union for z in Y where z.a < x.a", "y.a mod x.a", GUARD),
     ],
-    ids=["it can fail", "it cannot", "what is asked can fail", "of a row that is not read"],
+    ids=[
+        "it can fail", "it cannot", "what is asked can fail", "both may grow too large", "it may grow too large",
+        "of a row that is not read",
+    ],
 )  # fmt: skip
 def test_what_can_fail_is_asked_of_rows_that_have_a_bag(around: str, head: str, guard: str) -> None:
     made = "for y in Y where y.x = {x}.k and y.a < {x}.a union sng(" + head.replace("x.a", "{x}.a") + ")"
