@@ -28,7 +28,7 @@ from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import Comprehension, definitions, normal, term
 from ripplenest.nrc.positive import check_positive
 from ripplenest.nrc.rekey import rekeyed
-from ripplenest.nrc.scalars import grows, never_fails
+from ripplenest.nrc.scalars import has_gaps
 from ripplenest.nrc.simplify import simplify, simplify_dict
 from ripplenest.nrc.sink import sink
 from ripplenest.nrc.sooner import sooner
@@ -291,7 +291,7 @@ def _first_of(c: Ranking, every: Rel) -> Comprehension:
 
 def _places(view: str, c: Cut | Ranking, readers: list[Map]) -> Map:
     """Dom_α: the places that products ask the group for, with a count."""
-    fails = any(isinstance(n, Call) and not (never_fails(n.fn) or grows(n.fn)) for n in nodes(c.definition.body))
+    fails = any(isinstance(n, Call) and has_gaps(n.fn) for n in nodes(c.definition.body))
     products = tuple(asked for m in readers for p in m.products for asked in places_asked(p, c.site, fails))
     row = domain_row(c.site)
     why = f"the places of {c.name} in use"

@@ -26,7 +26,7 @@ from attrs import evolve
 from ripplenest.nrc.keyed import Around, Keys, Told
 from ripplenest.nrc.outside import Asks, beside_ends, paths_equated, paths_read
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.scalars import grows, never_fails
+from ripplenest.nrc.scalars import has_gaps, never_fails
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Let, Pred, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import (
     Names,
@@ -90,7 +90,7 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: A
     inner = replace(e, env)
     failing = {n.fn for n in nodes(e) if isinstance(n, Call) and not never_fails(n.fn)}
     if failing:
-        said = around.said(env.keys(), all_of_it=not all(map(grows, failing)))
+        said = around.said(env.keys(), all_of_it=any(map(has_gaps, failing)))
         for cond in reversed([c for c in said if not _is_key(c, told)]):
             inner = For("_", Pred(replace_elem(cond, env)), inner)
     for x in reversed(wanted):

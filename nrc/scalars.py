@@ -105,9 +105,11 @@ def never_fails(fn: str) -> bool:
     return _look_up(fn).fails is failures.never
 
 
-def grows(fn: str) -> bool:
-    """Whether ``fn`` has no value only where that would be too large a number, or too late a time."""
-    return fn.rpartition("_")[0] in ("add", "sub", "mul", "neg", "abs") or fn in ("days_after", "micros_after")
+def has_gaps(fn: str) -> bool:
+    """Whether ``fn`` has no value for some arguments, not because that would be too large a number or too late a time.
+    """
+    overflows = fn.rpartition("_")[0] in ("add", "sub", "mul", "neg", "abs") or fn in ("days_after", "micros_after")
+    return not (never_fails(fn) or overflows)
 
 
 def is_strict(fn: str) -> bool:

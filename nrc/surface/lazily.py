@@ -6,18 +6,17 @@ is folded of the rows for which the condition is true, and of none elsewhere, wh
     if c then φ(x ∈ e; f) else t  ⟶  if c then φ(x ∈ (for _ in p(c) union e); f) else t
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve
 
 from ripplenest.nrc.disjoint import disjuncts
 from ripplenest.nrc.normal import conjuncts
-from ripplenest.nrc.scalars import grows, never_fails
+from ripplenest.nrc.scalars import has_gaps
 from ripplenest.nrc.surface.readings import Bind, Element, Reading, guard, not_true
-from ripplenest.nrc.syntax import Call, Elem, Expr, Group, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Group, LetVar, Var
 from ripplenest.nrc.types import Base
-from ripplenest.nrc.walk import Names, free_vars, nodes, replace, replace_elem
+from ripplenest.nrc.walk import Names, free_lets, free_vars, nodes, replace, replace_elem, replace_let
 
 Choose = Callable[[Element], list[Element]]
 
@@ -33,24 +32,41 @@ def _side(known: Sequence[Element], reading: Reading, names: Names) -> Reading:
 
 def where(known: Sequence[Element], reading: Element, names: Names) -> Element:
     """``reading`` as it is where all of ``known`` are true; what it was where nothing can fail."""
-    if not known or not any(_can_fail(b.expr) for b in reading.binds):
+    if not known or not any(map(_can_fail, reading.binds)):
         return reading
     found: list[Bind] = []
     renamed: dict[str, Var] = {}  # others may read the same folds without a condition
+    lets: dict[str, LetVar] = {}  # and bags with a name that are made of them
     for bind in reading.binds:
-        if bind.kind == "let":
-            return reading
-        expr = replace(bind.expr, renamed) if free_vars(bind.expr) & renamed.keys() else bind.expr
-        if _can_fail(expr):
-            assert isinstance(expr, Group)
-            expr = evolve(expr, of=reduce(lambda of, cond: guard(cond, of, names), known[::-1], expr.of))
-        if expr is not bind.expr:
-            own = Var(names.fresh(bind.name))
-            renamed[bind.name] = own
-            found.append(Bind("for", own.name, expr))
-        else:
-            found.append(bind)
+        expr = _with(bind.expr, renamed, lets)
+        if _can_fail(bind):
+            expr = _guarded(expr, known, names)
+        own = bind.name if expr is bind.expr else names.fresh(bind.name)
+        if expr is not bind.expr and bind.kind == "let":
+            lets[bind.name] = LetVar(own)
+        elif expr is not bind.expr:
+            renamed[bind.name] = Var(own)
+        found.append(Bind(bind.kind, own, expr))
     return evolve(reading, elem=replace_elem(reading.elem, renamed), binds=tuple(found))
+
+
+def _with(e: Expr, renamed: Mapping[str, Var], lets: Mapping[str, LetVar]) -> Expr:
+    """``e`` that reads other folds and bags."""
+    if free_vars(e) & renamed.keys():
+        e = replace(e, renamed)
+    for name in free_lets(e) & lets.keys():
+        e = replace_let(e, name, lets[name])
+    return e
+
+
+def _guarded(e: Expr, known: Sequence[Element], names: Names) -> Expr:
+    """A fold of rows, or a bag with a name, that has rows only where all of ``known`` are true."""
+    if isinstance(e, Group):
+        return evolve(e, of=_guarded(e.of, known, names))
+    rows: Expr = e
+    for cond in reversed(known):
+        rows = guard(cond, rows, names)
+    return rows
 
 
 def either(operands: Sequence[Element], names: Names) -> list[Element]:
@@ -89,8 +105,8 @@ def _plain(cond: Element, parts: Iterable[Elem]) -> list[Element]:
     return [evolve(cond, elem=c, binds=()) for c in parts if not free_vars(c) & made]
 
 
-def _can_fail(e: Expr) -> bool:
-    """Whether it is a fold in which something has no value for some rows. Numbers and times that grow too large are
-    left out: who would ask before, and a fold with a condition is none that others share."""
-    fails = (isinstance(n, Call) and not (never_fails(n.fn) or grows(n.fn)) for n in nodes(e))
-    return isinstance(e, Group) and e.keys is None and any(fails)
+def _can_fail(bind: Bind) -> bool:
+    """Whether it is a fold, or a bag with a name, in which something has no value for some rows. Numbers and times that
+    grow too large are left out: who would ask before, and a fold with a condition is none that others share."""
+    is_read = bind.kind == "let" or (isinstance(bind.expr, Group) and bind.expr.keys is None)
+    return is_read and any(isinstance(n, Call) and has_gaps(n.fn) for n in nodes(bind.expr))

@@ -69,6 +69,24 @@ def by_statements(R: Bag[Row]):
     return [{"id": x.id, "n": of_some(x)} for x in R]
 
 
+def of_others(x, R):
+    later = [y for y in R if y.id > x.id]
+    return len([y for y in later if y.id % x.n == 1])
+
+
+def of_more(x, R):
+    n = len([y for y in x.ys if y % x.n == 1])
+    later = [y for y in R if y.id > n]
+    return len(later) + len([y for y in later if y.id % x.n == 1])
+
+
+def with_names_elsewhere(R: Bag[Row]):
+    """Bags that a function names, and of which it makes totals; one is made of a total."""
+    return [
+        {"id": x.id, "of": of_others(x, R) if x.n != 0 else -1, "more": -1 if x.n == 0 else of_more(x, R)} for x in R
+    ]
+
+
 def with_a_name(R: Bag[Row]):
     """Which is read with a condition and without."""
     return [
@@ -106,8 +124,8 @@ def by_a_key(R: Bag[Row]):
 
 
 PLAIN = (
-    *(asked_by_and, asked_of_all_rows, asked_by_or, asked_by_not, answers, by_statements, with_a_name),
-    *(by_a_difference, by_a_rest, by_a_total, by_a_key),
+    *(asked_by_and, asked_of_all_rows, asked_by_or, asked_by_not, answers, by_statements),
+    *(with_a_name, with_names_elsewhere, by_a_difference, by_a_rest, by_a_total, by_a_key),
 )
 VIEWS = [rn.view(f) for f in PLAIN]
 
