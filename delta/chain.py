@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.normal import conjuncts, where
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Expr, For, Pred, Sng, Var
 from ripplenest.nrc.walk import replace_elem
@@ -30,9 +30,7 @@ class Chain:
 
     def term(self, head: Elem) -> Expr:
         """The same with another head."""
-        body: Expr = Sng(head)
-        for cond in reversed(self.conditions):
-            body = For("_", Pred(cond), body)
+        body = where(self.conditions, Sng(head))
         for var, source in reversed(self.generators):
             body = For(var, source, body)
         return body

@@ -18,7 +18,7 @@ from attrs import evolve
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain
 from ripplenest.delta.exists import Equated, equated, is_presence
-from ripplenest.nrc.normal import conjuncts, is_total
+from ripplenest.nrc.normal import conjuncts, is_total, where
 from ripplenest.nrc.syntax import TRUE, Call, DictExpr, Elem, Expr, Fold, For, Group, Pred, Proj, Tuple, Var
 from ripplenest.nrc.walk import free_vars
 
@@ -44,7 +44,7 @@ def _joined(e: Expr, around: Around) -> Expr:
                     found = _join(g, [*conjuncts(cond)], s, Proj(Var(s), name), fn, around)
                     if found is not None:
                         source, equal, others = found
-                        inner = _where(equal, _after(between, _where(others, rest)))
+                        inner = where(equal, _after(between, where(others, rest)))
                         return For(s, source, _joined(inner, around.where(s, around.row_of(source))))
     return rebuilt(e, around, _joined)
 
@@ -117,9 +117,3 @@ def _divided(rows: Chain, own: Set[str], around: Set[str]) -> tuple[list[Elem], 
 def _grouped(g: Group, rows: Chain, head: Tuple) -> Group:
     keys = tuple((name, Proj(Var(g.var), name)) for name, _ in head.fields)
     return Group(g.site, g.var, rows.term(head), keys, ())
-
-
-def _where(conditions: Sequence[Elem], body: Expr) -> Expr:
-    for cond in reversed(conditions):
-        body = For("_", Pred(cond), body)
-    return body

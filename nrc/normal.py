@@ -11,7 +11,7 @@ plans are all read off it. A delta is derived by the paper's rules (``delta/rule
 else knows how to derive one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import islice
 from typing import assert_never
@@ -133,8 +133,7 @@ def _term(c: Comprehension) -> Expr:
     for t in reversed(c.times):
         body = For("_", Weigh(t), body)
     for i in reversed(range(-1, len(c.generators))):
-        for cond in reversed([cond for cond, at in zip(c.conditions, ready, strict=True) if at == i]):
-            body = For("_", Pred(cond), body)
+        body = where([cond for cond, at in zip(c.conditions, ready, strict=True) if at == i], body)
         if i >= 0:
             body = For(*c.generators[i], body)
     total = body
@@ -346,6 +345,13 @@ def _argument(t: Elem, types: Mapping[str, Type]) -> Argument:
 def is_total(t: Elem, types: Mapping[str, Type]) -> bool:
     """True when ``t`` has a value for every row."""
     return not any(failing(t, types))
+
+
+def where(conditions: Sequence[Elem], body: Expr) -> Expr:
+    """for _ in p(c₁) union … for _ in p(cₙ) union body"""
+    for cond in reversed(conditions):
+        body = For("_", Pred(cond), body)
+    return body
 
 
 def conjuncts(t: Elem) -> Iterator[Elem]:

@@ -10,9 +10,7 @@ row there is (``rekey.py``). A row that c leaves out needs no value of e.
 Law: ⟦sooner e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from collections.abc import Iterable
-
-from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.normal import conjuncts, where
 from ripplenest.nrc.scalars import never_fails
 from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Let, Pred, SngBag, Top
 from ripplenest.nrc.walk import free_vars, nodes, rebuild, unique_binders
@@ -29,10 +27,10 @@ def _sooner(e: Expr) -> Expr:
     match e:
         case For(var, source, body) if not isinstance(source, Pred):
             inner, (early, below) = _sooner(source), _around(source, frozenset((var,)), _sooner(body))
-            return _where(early, e if inner is source and below is body else For(var, inner, below))
+            return where(early, e if inner is source and below is body else For(var, inner, below))
         case Let(name, bound, body):
             inner, (early, below) = _sooner(bound), _around(bound, frozenset(), _sooner(body))
-            return _where(early, e if inner is bound and below is body else Let(name, inner, below))
+            return where(early, e if inner is bound and below is body else Let(name, inner, below))
         case _:
             return rebuild(e, _sooner, lambda t: t, lambda d: d)
 
@@ -54,7 +52,7 @@ def _known(e: Expr, bound: Bound) -> tuple[list[Elem], Expr]:
             found, rest = _known(body, bound)
             early = [c for c in conjuncts(cond) if not free_vars(c) & bound and _is_sure(c)]
             late = [c for c in conjuncts(cond) if c not in early]
-            return [*early, *found], For(var, Pred(cond), rest) if not early else _where(late, rest)
+            return [*early, *found], For(var, Pred(cond), rest) if not early else where(late, rest)
         case For(var, source, body):
             found, rest = _known(body, bound | {var})
             return found, For(var, source, rest) if found else e
@@ -68,9 +66,3 @@ def _known(e: Expr, bound: Bound) -> tuple[list[Elem], Expr]:
 def _is_sure(condition: Elem) -> bool:
     """Whether nothing in it can fail, of whatever types its variables are."""
     return all(never_fails(n.fn) for n in nodes(condition) if isinstance(n, Call))
-
-
-def _where(conditions: Iterable[Elem], body: Expr) -> Expr:
-    for cond in reversed([*conditions]):
-        body = For("_", Pred(cond), body)
-    return body
