@@ -168,7 +168,12 @@ def some(o: Order) -> list[Any]:
 def branches(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
     joined = [(c, o) for c in C for o in R if o.customer == c.id]
     if R:
-        return [{"id": o.id, "kind": kind(o, c.least), "some": some(o)} for c, o in joined]
+        return [
+            {"id": o.id, "kind": kind(o, c.least), "some": some(o), "n": n, "lines": [(m := x.n + n) * m for x in xs]}
+            for c, o in joined
+            if (n := len(o.lines)) < 3 and (n == 0 or o.id > n)
+            if (xs := [x for x in o.lines if x.n != n]) or n == 0
+        ]
     return []
 
 

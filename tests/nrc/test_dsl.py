@@ -284,6 +284,15 @@ ROWS = [
     ("[c.name for c in keep(C, is_ann)]", ["Ann"]),
     ("[shout(c.name) + shout(mark='?', text=c.name) for c in C]", ["ANN!ANN?", "BOB !BOB ?"]),
     ("[c for c in [c.name for c in C]]", ["Ann", "bob "]),
+    # x := e is known to what comes after it
+    ("[n for c in C if (n := c.name.upper()) == 'ANN']", ["ANN"]),
+    ("[n + m for c in C if (n := c.name) != '' and (m := n + '!') != n for o in c.orders if o.n > 1]", ["AnnAnn!"]),
+    ("[{'a': (n := c.small) + n, 'b': [(m := n + o.n) * m for o in c.orders], 'c': n} for c in C if c.small == 1]",
+     [{"a": 2, "b": [4, 441], "c": 1}]),
+    ("[{'most': s, 'all': [o.n for o in xs]} for c in C if (xs := [o for o in c.orders if o.n > 1]) "
+     "if (s := max(o.n for o in xs)) > 10]", [{"most": 20, "all": [20]}]),
+    ("[(n := 'a' + n) + n for c in C if (n := c.name) == 'Ann']", ["aAnnaAnn"]),
+    ("[c.name for c in C if 1 < (n := c.small) < 9 and n == 7]", ["bob "]),
     ("[[c.n for c in c.orders] for c in C]", [[], [1, 20]]),
 ]  # fmt: skip
 

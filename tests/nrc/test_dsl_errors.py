@@ -316,13 +316,21 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[Movie(m.name) for m in M]", "Movie(m.name)", Unsupported, "a dict"),
     ("[eval('1') for m in M]", "eval('1')", Unsupported, "a call of eval"),
     ("[(lambda x: x)(m) for m in M]", "lambda x: x", Unsupported, "written with def"),
-    ("[y for m in M if (y := m.name) == 'a']", "y := m.name", Unsupported, "assignment expression"),
+    ("[{'a': y, 'b': (y := m.name)} for m in M]", "y", UnknownName, "further down only, or not always"),
+    ("[y for m in M if m.year == 1 or (y := m.name) == 'a']", "y", UnknownName, "further down only, or not always"),
+    ("[y for m in M if not (m.year == 1 and (y := m.name) == 'a')]", "y", UnknownName, "or not always"),
+    ("[y for m in M if 1 < 2 < (y := m.year)]", "y", UnknownName, "or not always"),
+    ("[y if (m.year == 1 and (y := 2) == 2) else y for m in M]", "y", UnknownName, "or not always"),
+    ("[(1 if m.year == 1 else (y := 2)) + y for m in M]", "y", UnknownName, "or not always"),
+    ("[m for m in M if (y := m.year) == 1] + [y]", "y", UnknownName, "or not always"),
+    ("[k for m in M if k == 'a' and (k := m.name) == 'a']", "k", UnknownName, "further down only, or not always"),
     ("'é' + [m.nam for m in M]", "m.nam", UnknownName, "no field"),
     ("1", "return 1", TypeMismatch, "this must be a bag"),
 ]
 
 STATEMENTS: list[tuple[str, str, type[QueryError], str]] = [
     ("for m in M:\n        pass\n    return M", "for m in M:", Unsupported, "a comprehension"),
+    ("if M:\n        x = [(y := 1)]\n    return [y for m in M]", "y", UnknownName, "or not always"),
     ("match 1:\n        case _:\n            return M", "match 1:", Unsupported, "a if c else b"),
     ("if 1 == 1:\n        return M", "if 1 == 1:", Unsupported, "or in each of its branches"),
     ("if 1 == 1:\n        return M\n    elif 2 == 2:\n        x = M", "elif 2 == 2:", Unsupported, "`return None`"),

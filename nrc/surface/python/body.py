@@ -37,7 +37,7 @@ def _read(statements: Sequence[ast.stmt], scope: Scope) -> Reading:
                     cond = choices.truth(test, scope)
                     _check_last(rest if _returns([statement]) else ())
                     with scope.session.level():  # each is a conditional expression, one level deeper
-                        yes, no = (_read(_then(branch, rest), scope) for branch in (body, orelse))
+                        yes, no = (_read(_then(branch, rest), scope.perhaps()) for branch in (body, orelse))
                     return enclose(tuple(binds), choices.conditional(cond, yes, no, scope))
                 case ast.Assign(targets, value):
                     scope = _assign(targets, scope.read(value), scope, binds)

@@ -20,7 +20,6 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.DictComp: ("a dict comprehension", "a bag of records, `[{'key': ..., 'value': ...} for x in xs]`"),
     ast.Set: ("a set", "`[a, b]`; after `in`, a tuple `(a, b)`"),
     ast.Lambda: ("a lambda here", "a function written with def, outside of the view"),
-    ast.NamedExpr: ("an assignment expression", "`for t in [f(x)]` in the comprehension, or a helper function"),
     ast.Slice: ("a slice of a bag, which has no order", "`sorted(xs, key=...)[:3]`"),
     ast.Subscript: (
         "a subscript",

@@ -81,12 +81,19 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.BoolOp(op, values):
             hint = scalars.OR_ELSE if isinstance(op, ast.Or) else scalars.COMPARED
             join = lazily.either if isinstance(op, ast.Or) else lazily.both
-            return scalars.logic(op, join([_condition(v, scope, hint) for v in values], scope.session.names))
+            conds = [_condition(v, s, hint) for v, s in scope.in_turn(values)]
+            return scalars.logic(op, join(conds, scope.session.names))
         case ast.Compare(left, ops, comparators):
-            rights = [_right(op, c, scope) for op, c in zip(ops, comparators, strict=True)]
-            return scalars.compare(scope.read(left), ops, rights, lambda x, bag: aggregates.among(x, bag, scope))
+            first = scope.read(left)
+            turns = scope.in_turn(comparators)
+            rights = [_right(op, c, s) for op, (c, s) in zip(ops, turns, strict=True)]
+            return scalars.compare(first, ops, rights, lambda x, bag: aggregates.among(x, bag, scope))
         case ast.IfExp(test, body, orelse):
-            return choices.conditional(choices.truth(test, scope), scope.read(body), scope.read(orelse), scope)
+            cond = choices.truth(test, scope)
+            return choices.conditional(cond, scope.perhaps().read(body), scope.perhaps().read(orelse), scope)
+        case ast.NamedExpr(ast.Name(name), value):
+            scope.assign(name, named := scope.read(value))
+            return named
         case ast.JoinedStr(values):
             return scalars.strings([_part(v, scope) for v in values])
         case ast.Call():
@@ -154,7 +161,7 @@ def _comprehension(elt: ast.expr, generators: Sequence[ast.comprehension], scope
     with scope.located(first.iter):
         source = as_bag(scope.read(first.iter))
     var, inner = _target(first.target, source.type.row, scope)
-    conds = [choices.truth(test, inner) for test in first.ifs]
+    conds = [choices.kept(test, inner) for test in first.ifs]
     with scope.session.level():  # each `for` is one level deeper, like a comprehension inside
         body = _comprehension(elt, rest, inner)
     expr = body.expr

@@ -1,7 +1,7 @@
 """Where an expression is read: the names it sees, the function it stands in, and the limits of one view."""
 
 import ast
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType
 
@@ -61,6 +61,7 @@ class Session:
 @frozen
 class Scope:
     """``env``: parameters, assigned and bound names. ``later``: names that the function assigns, bound or not yet.
+    Expressions are read in the order in which Python evaluates them, so ``x := e`` is known to all that comes after it.
 
     ``path``: the view's name and the fields around, of which sites are named. ``callers``: the functions being inlined.
     """
@@ -68,7 +69,7 @@ class Scope:
     source: Source
     session: Session
     path: tuple[str, ...]
-    env: Mapping[str, Reading] = field(factory=dict)
+    env: dict[str, Reading] = field(factory=dict)
     later: frozenset[str] = frozenset()
     callers: tuple[Hashable, ...] = ()
 
@@ -88,6 +89,21 @@ class Scope:
     def bind(self, new: Mapping[str, Reading]) -> "Scope":
         return evolve(self, env={**self.env, **new})
 
+    def assign(self, name: str, value: Reading) -> None:
+        """x := e, for what is read here from now on; not for what is around."""
+        self.env[name] = value
+
+    def perhaps(self) -> "Scope":
+        """The scope of what is not always evaluated: names that it assigns are known in it alone."""
+        return self.bind({})
+
+    def in_turn(self, nodes: Sequence[ast.expr]) -> Iterator[tuple[ast.expr, "Scope"]]:
+        """The operands of ``and``, ``or`` or a chain of comparisons with their scopes: only the first is always
+        evaluated, and each after those before it."""
+        yield nodes[0], self
+        rest = self.perhaps()
+        yield from ((node, rest) for node in nodes[1:])
+
     def within(self, name: str) -> "Scope":
         return evolve(self, path=(*self.path, name))
 
@@ -104,7 +120,8 @@ class Scope:
         if name in self.env:
             return self.env[name]
         if name in self.later:
-            raise UnknownName("this name is assigned further down only", got=name, possible=sorted(self.env))
+            what = "this name is assigned further down only, or not always"
+            raise UnknownName(what, got=name, possible=sorted(self.env))
         try:
             return Static(self.source.resolve(name))
         except UnknownName as error:
@@ -116,8 +133,8 @@ class Scope:
         if source.function in self.callers:
             what = f"{source.code.co_qualname}, which calls itself,"
             raise Unsupported(f"a view cannot contain {what}", possible=["comprehensions; terms are finite"])
-        later = frozenset(t.id for s in source.tree.body for t in _targets(s))
-        return evolve(self, source=source, env=env, later=later, callers=(*self.callers, source.function))
+        later = frozenset(t.id for s in source.tree.body for t in (*_targets(s), *_named(s)))
+        return evolve(self, source=source, env={**env}, later=later, callers=(*self.callers, source.function))
 
 
 def _targets(statement: ast.stmt) -> Iterator[ast.Name]:
@@ -129,3 +146,12 @@ def _targets(statement: ast.stmt) -> Iterator[ast.Name]:
         case ast.If(_, body, orelse):
             for inner in (*body, *orelse):
                 yield from _targets(inner)
+
+
+def _named(node: ast.AST) -> Iterator[ast.Name]:
+    """x of each ``x := e``, but for those in a lambda, whose own they are."""
+    if isinstance(node, ast.NamedExpr):
+        yield node.target
+    if not isinstance(node, ast.Lambda):
+        for inner in ast.iter_child_nodes(node):
+            yield from _named(inner)
