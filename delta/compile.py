@@ -23,6 +23,7 @@ from ripplenest.delta.ranking import Ranking
 from ripplenest.delta.shared import shared
 from ripplenest.delta.strata import Cut, Cutter
 from ripplenest.delta.trees import with_trees
+from ripplenest.nrc import extremes
 from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import Comprehension, definitions, normal, term
@@ -167,11 +168,12 @@ def _typed(query: Query) -> tuple[Expr, Type]:
 
 
 def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
-    """``nested`` with rows read by their keys. ``unique`` columns of a part that is a dictionary are those of its label
-    and of the fields that are the key of a row there."""
+    """``nested`` with rows read by their keys, which are asked what extremes of them were. ``unique`` columns of a part
+    that is a dictionary are those of its label and of the fields that are the key of a row there."""
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
-    found = rekeyed(nested, {part: columns if part in flat else inner[part] for part, columns in unique})
+    keys = {part: columns if part in flat else inner[part] for part, columns in unique}
+    found = rekeyed(extremes.asked(nested, keys), keys)
     return nested if found is nested else simplify(found)
 
 

@@ -24,15 +24,12 @@ from attrs import evolve
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
-from ripplenest.nrc.bands import SWAPPED
+from ripplenest.nrc.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.normal import conjuncts, is_total
 from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Lit, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import may_be_null
 from ripplenest.nrc.walk import free_vars, rebuild, rebuild_elem
-
-OPPOSITE = {"ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-"""What is true where another one is false."""
 
 Equated = tuple[str, Elem, Elem]  # a function, the value of a row that it compares, and what with
 

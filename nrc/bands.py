@@ -22,6 +22,8 @@ from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import in_range
 
 SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+OPPOSITE = {"ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+"""What is true where another one is false."""
 
 
 @frozen

@@ -141,10 +141,20 @@ def rebuild(e: Expr, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem], d: Ca
 def rebuild_group(g: Group | Top, f: Callable[[Expr], Expr], t: Callable[[Elem], Elem]) -> Group | Top:
     """``g`` with ``f`` applied to what it is about, and ``t`` to what reads its variable: its keys and the arguments of
     its folds, or what its rows are ordered by."""
+    of = f(g.of)
     if isinstance(g, Top):
-        return evolve(g, of=f(g.of), order=tuple(evolve(o, by=t(o.by)) for o in g.order))
-    keys = None if g.keys is None else tuple((n, t(k)) for n, k in g.keys)
-    return Group(g.site, g.var, f(g.of), keys, tuple(evolve(x, args=tuple(map(t, x.args))) for x in g.folds))
+        by = tuple(t(o.by) for o in g.order)
+        if of is g.of and _same(by, tuple(o.by for o in g.order)):
+            return g
+        return evolve(g, of=of, order=tuple(evolve(o, by=b) for o, b in zip(g.order, by, strict=True)))
+    keys, folds = g.keys and _each(g.keys, t), tuple(_refold(x, t) for x in g.folds)
+    unchanged = of is g.of and keys is g.keys and all(map(is_, folds, g.folds))
+    return g if unchanged else Group(g.site, g.var, of, keys, folds)
+
+
+def _refold(fold: Fold, t: Callable[[Elem], Elem]) -> Fold:
+    args = tuple(map(t, fold.args))
+    return fold if _same(args, fold.args) else evolve(fold, args=args)
 
 
 def rebuild_dict(e: DictExpr, f: Callable[[Expr], Expr], d: Callable[[DictExpr], DictExpr]) -> DictExpr:

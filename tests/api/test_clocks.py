@@ -18,6 +18,7 @@ from ripplenest.nrc.errors import NotIncremental
 
 START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 LATELY = datetime.timedelta(hours=2)
+TICK = datetime.timedelta(minutes=6)
 
 
 @rn.record
@@ -120,6 +121,32 @@ def totals(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
 
 
 @rn.view
+def recent(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """By the last of the events of a user, which is shown, too."""
+    return [
+        {"u": u.id, "last": last, "least": [{"id": e.id} for e in E if e.user == u.id and e.at == last]}
+        for u in U
+        for k in K
+        if k.id == 1
+        for last in [max(e.at for e in E if e.user == u.id)]
+        if last >= k.at - LATELY
+    ]
+
+
+@rn.view
+def gone(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """By the last one, and by the first; of who has none both are NULL, and so is what is compared with them."""
+    return [
+        {"u": u.id, "new": [{"id": e.id} for e in E if e.user == u.id and u.limit < 3]}
+        for u in U
+        for k in K
+        if k.id == 1
+        and k.at >= max(e.at for e in E if e.user == u.id)
+        and min(e.at for e in E if e.user == u.id) <= k.at
+    ]
+
+
+@rn.view
 def above(U: Bag[User], E: Bag[Event]):
     """By a value of each row, which moves as clocks do."""
     return [
@@ -129,7 +156,7 @@ def above(U: Bag[User], E: Bag[Event]):
     ]
 
 
-WARNED = (active, listed, counted, idle, exactly, busy)
+WARNED = (active, listed, counted, idle, exactly, busy, recent, gone)
 ACCEPTED = (read_inside, totals, above)
 VIEWS = (*WARNED, *ACCEPTED)
 COUNTS: Counter[str] = Counter()
@@ -176,8 +203,7 @@ def test_enough_was_met() -> None:
     assert min(COUNTS[view.name] for view in VIEWS) > many(8, 300), COUNTS
 
 
-USERS, EACH = 100, 40
-TICK = datetime.timedelta(minutes=6)  # in which four events become old
+USERS, EACH = 100, 40  # four events become old in a tick
 
 
 def running(folder: Path, view: rn.View) -> Database:

@@ -1,0 +1,124 @@
+"""Rows that are asked what the greatest of them was asked: the same rows are kept."""
+
+from collections import Counter
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.extremes import asked
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Expr, Group
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import LONG, Base, Record
+from ripplenest.nrc.walk import canonical, nodes, unique_binders
+
+MAYBE = Base("long", True)
+ROWS = {
+    "U": Record((("id", LONG), ("n", LONG))),
+    "K": Record((("id", LONG), ("at", LONG))),
+    "N": Record((("id", LONG), ("at", MAYBE))),
+    "E": Record((("u", LONG), ("v", LONG), ("w", MAYBE))),
+}
+KEYS = {"U": ("id",), "K": ("id",), "N": ("id",)}
+NAMES = Environment(dict(ROWS))
+COUNTS: Counter[str] = Counter()
+
+
+def term(c: Choices) -> str:
+    """The users of whom the greatest or least value fulfils some conditions, which may be shown, too."""
+    v, of = c.pick(("v", "w", "v + e.v")), c.pick(("max", "min"))
+    conditions = [compared(c) for _ in range(1 + c.number(2))]
+    if c.one_in(3):
+        conditions.append(c.pick(("u.n > 1", "s.s is null", "s.s = 1", "not s.s < 2", "u.n <= k.at")))
+    head = c.pick(("⟨u: u.id⟩", "⟨u: u.id⟩", "⟨u: u.id, s: s.s⟩", "⟨u: u.id, s: coalesce(s.s, 0)⟩"))
+    where = c.pick((" and ", " where ")).join(conditions)
+    fold = f"for s in fold[s](x in (for e in E where e.u = u.id union sng(e.{v})) of s: {of}(x)) where {where}"
+    below = c.pick(("", "for e in E where e.u = u.id union "))
+    clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
+    return f"for u in U union {clocks} union {fold} union {below}sng({head})"
+
+
+def compared(c: Choices) -> str:
+    op, other = c.pick(("<", "<=", ">", ">=", "=")), c.pick(("k.at", "n.at", "k.at - 2", "u.n", "k.at + n.at", "1"))
+    return c.pick((f"s.s {op} {other}", f"{other} {op} s.s"))
+
+
+def rows(c: Choices) -> dict[str, BagValue]:
+    found = {}
+    for name, t in ROWS.items():
+        made = [[(f, None if b.nullable and c.one_in(3) else c.number(4)) for f, b in t.fields] for _ in range(4)]
+        keyed = [("id", n) for n in range(4)] if name in KEYS else [row[0] for row in made]
+        found[name] = BagValue.of((key, *row[1:]) for key, row in zip(keyed, made, strict=True))
+    return found
+
+
+def extremes(e: Expr) -> int:
+    return sum(isinstance(n, Group) and n.folds[0].fn in ("max", "min") for n in nodes(e))
+
+
+@law(lambda c: (term(c), rows(c)), examples=many(400, 10_000))
+def test_what_is_asked_of_the_rows_keeps_the_same_users(case: tuple[str, dict[str, BagValue]]) -> None:
+    e = unique_binders(parse_expr(case[0], NAMES))
+    found = asked(e, KEYS)
+    assert check(found) == check(e)
+    meant = evaluate(e, case[1])
+    assert evaluate(found, case[1]) == meant
+    assert canonical(asked(found, KEYS)) == canonical(found)
+    COUNTS.update({"asked": found is not e, "no longer folded": extremes(found) < extremes(e), "left": found is e})
+    COUNTS["rows of some"] += found is not e and bool(meant)
+
+
+def test_enough_was_asked() -> None:
+    assert min(COUNTS[what] for what in ("asked", "left", "rows of some")) > many(50, 1500), COUNTS
+    assert COUNTS["no longer folded"] > many(12, 400), COUNTS
+
+
+LAST = "for s in fold[s](x in (for e in E where e.u = u.id union sng(e.v)) of s: max(x))"
+FIRST = LAST.replace("max", "min")
+ROW = "for x in (for e in E where e.u = u.id union sng(e.v)) where x {} union sng(⟨⟩)"
+SOME = f"for n in fold[s1](y in ({ROW}) of some: any())"
+BOTH = "for u in U union for k in K where k.id = 1 union "
+CASES = {
+    "some row": (f"{LAST} where s.s >= k.at union sng(u.id)", f"{SOME.format('>= k.at')} where n.some union sng(u.id)"),
+    "from the other side": (
+        f"{FIRST} where k.at > s.s union sng(u.id)", f"{SOME.format('< k.at')} where n.some union sng(u.id)",
+    ),
+    "no row": (
+        f"{LAST} where s.s < k.at union sng(u.id)",
+        f"{LAST} where not s.s is null union {SOME.format('>= k.at')} where not n.some union sng(u.id)",
+    ),
+    "and shown": (
+        f"{LAST} where s.s > k.at union sng(s.s)", f"{LAST} union {SOME.format('> k.at')} where n.some union sng(s.s)",
+    ),
+    "another row, beside one that is": (f"{LAST} where s.s >= u.id union sng(u.id)", ""),
+    "a constant": (f"{LAST} where s.s >= 1 union sng(u.id)", ""),
+    "the greatest is as great": (f"{LAST} where s.s = k.at union sng(u.id)", ""),
+    "another fold": (f"{LAST.replace('max', 'sum')} where s.s >= k.at union sng(u.id)", ""),
+    "not of all rows": (f"{LAST} union ((for _ in p(s.s > k.at) union sng(u.id)) + sng(u.id))", ""),
+    "beside another total": (
+        f"for m in fold[m](e in E of n: sum(e.v)) union {LAST} where s.s < k.at + m.n union sng(u.id)", "",
+    ),
+    "a condition that is read": (f"{LAST} union for t in p(s.s < k.at) union sng(⟨u: u.id, t: t⟩)", ""),
+    "one that is found by a value": (
+        f"for k2 in K where k2.id = u.n union {LAST} where s.s > k2.at union sng(u.id)", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
+def test_which(before: str, after: str) -> None:
+    e, wanted = (unique_binders(parse_expr(BOTH + text, NAMES)) for text in (before, after or before))
+    assert canonical(asked(e, KEYS)) == canonical(wanted)
+
+
+def test_none_is_found_where_the_clock_may_be_null() -> None:
+    """NULL is above nothing and below nothing; that no row is above it would keep the user."""
+    of = "for u in U union for k in N where k.id = 1 union " + LAST
+    e = unique_binders(parse_expr(f"{of} where s.s < k.at union sng(u.id)", NAMES))
+    assert asked(e, KEYS) is e
+    assert asked(unique_binders(parse_expr(f"{of} where s.s > k.at union sng(u.id)", NAMES)), KEYS) is not e
