@@ -20,13 +20,13 @@ from ripplenest.cost.moving import told
 from ripplenest.nrc.access import Equation, Join, Read
 from ripplenest.nrc.disjoint import disjuncts, is_join
 from ripplenest.nrc.normal import conjuncts
-from ripplenest.nrc.paths import as_written, column_of, path_of
+from ripplenest.nrc.paths import as_written, column_of, columns_read, path_of
 from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.syntax import At, Call, Elem, OutL, Proj, Rel, Var
+from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Var
 from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import nullable
-from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
+from ripplenest.nrc.walk import children, free_vars, nodes, rebuild_elem
 
 EXACT = 10**15  # rows beyond which an estimate is written by its digits no more
 BY_KEY = "compare with a value by key, or keep the two apart and compare them when they are read"
@@ -75,15 +75,26 @@ class Obstacle:
 
 
 @frozen
+class There:
+    """That the row of ``part`` comes or goes which constants tell, ``equal`` to columns of it: nothing else is read of
+    it, but for conditions on ``columns`` of its own. When other columns change it stays."""
+
+    part: str
+    columns: frozenset[str]
+    equal: tuple[tuple[str, object], ...]
+
+
+@frozen
 class Scan:
     """A table of which more is read when it grows: the generator as the view has it, what happens, and why rows of it
-    can be read for nothing."""
+    can be read for nothing. ``there``: if nothing happens but that."""
 
     rel: Rel
     node: str
     when: str
     what: str
     obstacles: tuple[Obstacle, ...]
+    there: There | None = None
 
 
 def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
@@ -99,10 +110,12 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
             words = _Words(j, called, _region(order, r), r)
             found_by = {e.condition for e in r.keys} | {e.condition for o in order for e in _said(o)}
             lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
-            changes = dict.fromkeys(words.happens(o) for o in order if o.how == "change")
+            changed = [o for o in order if o.how == "change"]
+            changes = dict.fromkeys(map(words.happens, changed))
             others = [o for o in order if called.grows(o, j, order) and o.var not in words.region]
             obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
-            yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles)
+            there = words.there(*changed) if len(changed) == 1 else None
+            yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles, there)
 
 
 def _said(r: Read) -> Iterator[Equation]:
@@ -178,18 +191,22 @@ class _Words:
     def happens(self, change: Read) -> str:
         """What a ``change`` is, as far as the product reads it."""
         rel = change.rel
-        if self._is_there_or_not(change):
+        if self.there(change) is not None:
             return f"the row of {self._table(rel)} comes or goes"
         if place := self.called.place(rel):
             return f"{'an' if rel.name in self.called.bags else 'a'} {place} appears or goes"
         one = ", one value for all rows," if rel.name in self.called.ones else ""
         return f"{self._table(rel)}{one} changes"
 
-    def _is_there_or_not(self, change: Read) -> bool:
-        """Whether constants tell the row, and nothing is read of it but that it is there."""
-        read = (self.join.product.head, *self.join.product.times, *self.join.product.conditions)
-        sources = map(self.join.sources, read)
-        return self.called.is_one(change) and all(change.var not in s or s == {change.var} for s in sources)
+    def there(self, change: Read) -> There | None:
+        """That row, if constants tell it, and nothing is read of it but that it is there."""
+        p, var = self.join.product, frozenset((change.var,))
+        sources = map(self.join.sources, (p.head, *p.times, *p.conditions))
+        if not self.called.is_one(change) or any(change.var in s and s != var for s in sources):
+            return None
+        read = {column_of(c) for t in p.conditions for c in columns_read(t, var, self.join.types)}
+        equal = ((e.column, t.value) for e in change.equated for t in children(e.condition) if isinstance(t, Lit))
+        return There(change.rel.name, frozenset(c for c in read if c is not None), tuple(equal))
 
     def obstacle(self, t: Elem) -> Obstacle:
         """Why ``t`` cannot look up rows of the scanned table."""
@@ -242,7 +259,7 @@ class _Words:
 
     def _inside(self) -> str | None:
         """Where a row that constants tell is best read, if all that the product asks is whether there is one."""
-        found = [r.rel for r in self.join.reads() if r.how == "change" and self._is_there_or_not(r)]
+        found = [r.rel for r in self.join.reads() if r.how == "change" and self.there(r) is not None]
         return f"read {self._table(found[0])} inside of what compares with it, and not around it" if found else None
 
     def _joined(self, a: Elem, b: Elem) -> bool:

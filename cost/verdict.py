@@ -20,7 +20,7 @@ from attrs import evolve, field, frozen
 from ripplenest.cost.domains import BagCost, at_most, less, show_tcost
 from ripplenest.cost.estimate import MOST
 from ripplenest.cost.interpret import Sizes, cost, dict_cost, lookup_key
-from ripplenest.cost.lookups import Called, Scan, fans, scans
+from ripplenest.cost.lookups import Called, Scan, There, fans, scans
 from ripplenest.nrc.access import joins
 from ripplenest.nrc.normal import Comprehension, definitions, normal
 from ripplenest.nrc.syntax import At, DictExpr, DictLit, DictRel, Expr, For, Rel
@@ -33,13 +33,15 @@ from ripplenest.nrc.walk import nodes
 class Finding:
     """What a reader of a view should know of a trigger: ``node`` of the query, ``reason``, and ``advice``.
 
-    ``blocks``: because of it the trigger is not efficiently incremental; else it is a note.
+    ``blocks``: because of it the trigger is not efficiently incremental; else it is a note. ``there``: only when a row
+    comes or goes is it not.
     """
 
     node: str
     reason: str
     advice: str = ""
     blocks: bool = True
+    there: There | None = None
 
     def __str__(self) -> str:
         return f"{self.node}: {self.reason}" + (f"\n  to mend it: {self.advice}" if self.advice else "")
@@ -146,4 +148,4 @@ def _scan(s: Scan, sizes: Sizes) -> Finding:
         return Finding(s.node, f"{what}; each of its rows is part of the result", blocks=False)
     reasons = "; ".join(dict.fromkeys(o.why for o in s.obstacles))
     advice = "; or ".join(dict.fromkeys(o.advice for o in s.obstacles))
-    return Finding(s.node, f"{what}, and what does not fit is thrown away. {reasons}", advice)
+    return Finding(s.node, f"{what}, and what does not fit is thrown away. {reasons}", advice, there=s.there)

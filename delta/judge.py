@@ -1,13 +1,13 @@
 """The verdicts on a compiled view: what it costs, and which of its triggers do not cost what the change costs."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import assert_never
 
 from attrs import frozen
 
 from ripplenest.cost.domains import BagCost
 from ripplenest.cost.interpret import Sizes, cost
-from ripplenest.cost.lookups import Called
+from ripplenest.cost.lookups import Called, There
 from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
 from ripplenest.cost.verdict import Finding, Verdict, verdict
 from ripplenest.delta.apart import term_apart
@@ -20,6 +20,7 @@ from ripplenest.nrc.syntax import At, Query
 from ripplenest.nrc.types import Label, Record, Site, Type
 
 Rows = Mapping[str, int]
+Happens = Callable[[There], bool]
 
 
 @frozen
@@ -81,14 +82,18 @@ def judge(query: Query, stages: Stages, rows: Rows | None = None, largest: Rows 
     return Judgement(cost(stages.typed, nested_sizes(relations, rows, largest)), sizes, tuple(judged))
 
 
-def check_strict(query: Query, judgement: Judgement, changed: Collection[str] | None = None) -> None:
+def check_strict(
+    query: Query, judgement: Judgement, changed: Collection[str] | None = None, happens: Happens = lambda _: False
+) -> None:
     """Raises NotIncremental when some trigger is not; it says which expression, why, and what would mend it.
 
-    ``changed``: only triggers that a change of one of these parts sets off, by itself or through a domain.
+    ``changed``: only triggers that a change of one of these parts sets off, by itself or through a domain. Of what is
+    only when a row comes or goes, each batch is asked whether it ``happens``.
     """
     set_off = None if changed is None else judgement.set_off(changed)
     triggers = (t for t in judgement.triggers if set_off is None or t.statement.part in set_off)
-    found = [(t, f) for t in triggers for f in t.verdict.findings if f.blocks]
+    every = [(t, f) for t in triggers for f in t.verdict.findings if f.blocks]
+    found = [(t, f) for t, f in every if f.there is None or happens(f.there)]
     if found:
         trigger, finding = found[0]
         raise NotIncremental(

@@ -8,14 +8,17 @@ that its maps are of *waits*: it is readable as it is, batches say that it waits
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 
 from attrs import evolve, field, frozen
 
+from ripplenest.data.rows import Rows
 from ripplenest.delta.judge import check_strict
 from ripplenest.errors import RelationChanged, ViewChanged
 from ripplenest.nrc.errors import NameTaken, UnknownRelation
 from ripplenest.nrc.syntax import Query
 from ripplenest.plan.planned import Plan, merged
+from ripplenest.run.coming import comes_or_goes
 from ripplenest.schema.differing import other_rows
 from ripplenest.schema.relation import Relation, keys_of
 from ripplenest.schema.shape import OutputShape
@@ -256,10 +259,10 @@ class Declared:
                 what = "the relation was declared anew while rows were read for it"
                 raise RelationChanged(what, where=f"relation {name}", possible=["the same batch or load again"])
 
-    def check_strict(self, changed: Collection[str]) -> None:
+    def check_strict(self, changes: Mapping[str, Rows]) -> None:
         """Raises NotIncremental when a trigger for one of the changed parts does not cost what the change costs."""
         for view in self.views.values():
-            check_strict(view.query, view.judgement, changed)
+            check_strict(view.query, view.judgement, changes, partial(comes_or_goes, view.program.parts, changes))
 
     def check_free(self, names: Iterable[str], tables: Collection[str]) -> None:
         """``names`` are a relation or a view and what is stored under it. Raises NameTaken."""

@@ -2,7 +2,8 @@
 
 import datetime
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -223,8 +224,8 @@ def test_a_tick_reads_what_becomes_old(tmp_path: Path, view: rn.View) -> None:
     """Not all events, nor all of a user, nor all users: of four events, and what is known of four users."""
     with running(tmp_path / "s", view) as db:
         for n in (1, 2):
-            with db.batch(policy="incremental") as b:
-                b.upsert("K", [Clock(1, START + datetime.timedelta(hours=80) + n * TICK)])
+            with db.batch(policy="strict") as b:
+                b.upsert("K", [Clock(1, START + datetime.timedelta(hours=80) + n * TICK), Clock(2 + n, START)])
             assert b.report.rows_read < 60, b.report.rows_read
         assert db.verify().ok
 
@@ -246,7 +247,53 @@ def test_who_is_read_whole_when_the_clock_itself_comes_or_goes(tmp_path: Path, v
             with db.batch(policy="strict") as b:
                 b.upsert("K", [Clock(1, START)])
             return
-        refusal = pytest.raises(NotIncremental, match="when the row of K comes or goes, U is read whole")
-        with refusal as refused, db.batch(policy="strict") as b:
+        with refused(), db.batch(policy="strict") as b:
             b.upsert("K", [Clock(1, START)])
-        assert "read K inside of what compares with it, and not around it" in str(refused.value)
+        with db.batch() as b:
+            b.upsert("K", [Clock(1, START)])
+        with refused(), db.batch(policy="strict") as b:
+            b.delete_key("K", id=1)
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    with pytest.raises(NotIncremental, match="when the row of K comes or goes, U is read whole") as error:
+        yield
+    assert "read K inside of what compares with it, and not around it" in str(error.value)
+
+
+@rn.record
+class Switch:
+    id: int
+    on: bool | None
+    at: datetime.datetime
+
+
+@rn.view
+def switched(U: Bag[User], K: Bag[Switch], E: Bag[Event]):
+    return [
+        {"u": u.id}
+        for u in U
+        for k in K
+        if k.id == 1 and k.on and any(e.at >= k.at - LATELY for e in E if e.user == u.id)
+    ]
+
+
+def test_a_clock_that_is_switched_off_goes(tmp_path: Path) -> None:
+    """A strict database takes the view, and says what it refuses then: what reads all users, and no tick."""
+    with rn.open(tmp_path / "s", engine="local", policy="strict") as db:
+        for name, record in (("U", User), ("K", Switch), ("E", Event)):
+            db.relation(name, record, key="id")
+        with pytest.warns(UserWarning, match="when the row of K comes or goes, U is read whole"):
+            db.create(switched)
+        with db.batch(policy="auto") as b:
+            b.insert("U", [User(1, 2), User(2, 2)])
+            b.insert("E", [Event(1, 1, START, 1)])
+            b.insert("K", [Switch(1, True, START), Switch(2, True, START)])
+        with db.batch() as b:
+            b.upsert("K", [Switch(1, True, START + LATELY / 2), Switch(2, False, START)])
+        assert db.view("switched").rows() == [{"u": 1}]
+        for on in (False, None):
+            with refused(), db.batch() as b:
+                b.upsert("K", [Switch(1, on, START)])
+        assert db.verify().ok
