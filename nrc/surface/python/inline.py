@@ -17,6 +17,7 @@ from ripplenest.nrc.surface.python import (
     best,
     choices,
     constants,
+    elapsed,
     functions,
     hints,
     moments,
@@ -42,6 +43,8 @@ def call(node: ast.Call, scope: Scope) -> Reading:
         receiver = scope.read(node.func.value)
         if not isinstance(receiver, Static):
             return _method(node, node.func.attr, receiver, scope)
+        if isinstance(receiver.value, spans.Span) and not (node.args or node.keywords):
+            return elapsed.method(receiver.value, node.func.attr)
         if isinstance(receiver.value, Mapping) and node.func.attr == "get":
             return constants.get(receiver.value, _positional(node, scope, "get"))
         function = scalars.attribute(receiver, node.func.attr)

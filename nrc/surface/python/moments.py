@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from ripplenest.nrc.errors import Unsupported
-from ripplenest.nrc.surface.python import hints, spans
+from ripplenest.nrc.surface.python import elapsed, hints, spans
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle, strings
 from ripplenest.nrc.surface.readings import Element, Reading, describe
 from ripplenest.nrc.syntax import Lit
@@ -51,7 +51,7 @@ def _isoweekday(x: Element) -> Element:
 
 def _timestamp(x: Element) -> Element:
     """Seconds since 1970 in UTC, as a double."""
-    return spans.seconds_between(x, literal(EPOCH))
+    return elapsed.seconds(spans.Span(apply("micros_between", [x, literal(EPOCH)]), None))
 
 
 def _strftime(x: Element, args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Element:

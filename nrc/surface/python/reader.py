@@ -13,6 +13,7 @@ from ripplenest.nrc.surface.python import (
     best,
     choices,
     constants,
+    elapsed,
     hints,
     inline,
     ranking,
@@ -50,12 +51,10 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return _constant(value)
         case ast.Name(name):
             return scalars.settle(scope.look_up(name))
-        case ast.Attribute(ast.BinOp(later, ast.Sub(), earlier), "days"):
-            return scalars.days_between(scope.read(later), scope.read(earlier))
+        case ast.Attribute(ast.BinOp(later, ast.Sub() as op, earlier), "days"):
+            return _days(op, scope.read(later), scope.read(earlier), scope)
         case ast.Attribute(value, name):
             return _attribute(scope.read(value), name, scope)
-        case ast.Call(ast.Attribute(ast.BinOp(later, ast.Sub(), earlier), "total_seconds"), [], []):
-            return spans.seconds_between(scope.read(later), scope.read(earlier))
         case ast.Subscript():
             return _subscript(node, scope)
         case ast.ListComp(elt, generators):
@@ -87,7 +86,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             first = scope.read(left)
             turns = scope.in_turn(comparators)
             rights = [_right(op, c, s) for op, (c, s) in zip(ops, turns, strict=True)]
-            return scalars.compare(first, ops, rights, lambda x, bag: aggregates.among(x, bag, scope))
+            first, others = elapsed.in_numbers(first, rights)
+            return scalars.compare(first, ops, others, lambda x, bag: aggregates.among(x, bag, scope))
         case ast.IfExp(test, body, orelse):
             cond = choices.truth(test, scope)
             return choices.conditional(cond, scope.perhaps().read(body), scope.perhaps().read(orelse), scope)
@@ -110,8 +110,17 @@ def _constant(value: object) -> Reading:
 
 def _attribute(of: Reading, name: str, scope: Scope) -> Reading:
     """A field of a row, also of one that is the first of a bag, or a name of a module or class."""
+    if isinstance(of, Static) and isinstance(of.value, spans.Span):
+        return elapsed.attribute(of.value, name)
     row = best.row_of(of)
     return scalars.attribute(of, name) if row is None else best.field(row, name, scope)
+
+
+def _days(op: ast.Sub, later: Reading, earlier: Reading, scope: Scope) -> Reading:
+    """(a - b).days"""
+    if spans.of(later) is None and spans.of(earlier) is None:
+        return scalars.days_between(later, earlier)
+    return _attribute(_binary(op, later, earlier), "days", scope)
 
 
 def _subscript(node: ast.Subscript, scope: Scope) -> Reading:
@@ -217,7 +226,7 @@ def _value(reading: Reading, scope: Scope) -> Element | BagTerm:
         case Untyped() as nothing:
             raise untyped(nothing)
         case other:
-            possible = None if spans.of(other) is None else [spans.ADDED]
+            possible = None if spans.of(other) is None else [spans.SECONDS, spans.DAYS, spans.ADDED]
             what, wanted = "this is not a value", "a base value, record or bag"
             raise TypeMismatch(what, wanted=wanted, got=describe(other), possible=possible)
 
@@ -294,7 +303,7 @@ def _tuple(fields: dict[str, Element]) -> Element:
 
 def _binary(op: ast.operator, left: Reading, right: Reading) -> Reading:
     """⊎, ⊎⊖ and × between bags, else a scalar operator."""
-    if (found := spans.moved(op, left, right)) is not None:
+    if (found := elapsed.combined(op, left, right)) is not None:
         return found
     if not (choices.baglike(left) or choices.baglike(right)):
         return scalars.binary(op, left, right)
@@ -323,7 +332,8 @@ def _unary(op: ast.unaryop, operand: Reading) -> Reading:
     if isinstance(op, ast.USub) and is_bag(operand):
         bag = as_bag(operand)
         return BagTerm(Neg(bag.expr), bag.type)
-    return scalars.unary(op, operand)
+    span = elapsed.negated(operand) if isinstance(op, ast.USub) else None
+    return scalars.unary(op, operand) if span is None else span
 
 
 def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Reading]:

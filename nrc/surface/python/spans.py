@@ -1,7 +1,5 @@
-"""Spans of time: ``datetime.timedelta`` of constants or of whole numbers, by which dates and timestamps move, and what
-lies between two timestamps."""
+"""Spans of time: ``datetime.timedelta`` of constants or of whole numbers, by which dates and timestamps move."""
 
-import ast
 import datetime
 from collections.abc import Mapping, Sequence
 
@@ -17,6 +15,8 @@ MICRO, SECOND, DAY = (datetime.timedelta(**{unit: 1}) for unit in ("microseconds
 UNITS = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")  # as timedelta takes them
 
 ADDED = "`x + datetime.timedelta(days=1)`, of a date or a timestamp"
+SECONDS = "`(a - b).total_seconds()`, a number"
+DAYS = "`(a - b).days` of dates"
 
 
 @frozen
@@ -24,7 +24,7 @@ class Span(Known):
     """So many microseconds, and days where it is whole ones; both are longs."""
 
     called = "a span of time"
-    makes = (ADDED,)
+    makes = (ADDED, SECONDS)
 
     micros: Element
     days: Element | None
@@ -49,28 +49,15 @@ def read(args: Sequence[Reading], kwargs: Mapping[str, Reading]) -> Static:
     values = {unit: settle(value) for unit, value in given.items()}
     constants = {unit: v.elem.value for unit, v in values.items() if isinstance(v, Element) and isinstance(v.elem, Lit)}
     known = _known(constants)
-    parts = {unit: _whole(value, unit) for unit, value in values.items() if unit not in constants}
+    parts = {unit: whole(value, unit) for unit, value in values.items() if unit not in constants}
     if not parts:
         return Static(known)
     days = _sum(known, parts, DAY) if parts.keys() <= {"days", "weeks"} and not known % DAY else None
     return Static(Span(_sum(known, parts, MICRO), days))
 
 
-def moved(op: ast.operator, left: Reading, right: Reading) -> Element | None:
-    """x + span, span + x, x - span: ``days_after`` of a date, ``micros_after`` of a timestamp. None where neither is a
-    span."""
-    if of(right) is None and of(left) is None:
-        return None
-    match op, of(left), of(right):
-        case (ast.Add() | ast.Sub()), None, Span() as span:
-            return _moved(settle(left), span, isinstance(op, ast.Sub))
-        case ast.Add(), Span() as span, None:
-            return _moved(settle(right), span, back=False)
-    got, possible = f"{describe(left)} and {describe(right)}", [ADDED, "`datetime.timedelta(days=x.n)`, so many days"]
-    raise TypeMismatch("a span of time is added to what moves, or taken from it", got=got, possible=possible)
-
-
-def _moved(x: Reading, span: Span, back: bool) -> Element:
+def moved(x: Reading, span: Span, back: bool) -> Element:
+    """x ± span: ``days_after`` of a date, ``micros_after`` of a timestamp."""
     kind = x.type.kind if isinstance(x, Element) and isinstance(x.type, Base) else None
     if kind == "timestamp":
         return apply("micros_after", [x, _signed(span.micros, back)], "-" if back else "+")
@@ -82,18 +69,13 @@ def _moved(x: Reading, span: Span, back: bool) -> Element:
     return apply("days_after", [x, _signed(span.days, back)], "-" if back else "+")
 
 
-def seconds_between(later: Reading, earlier: Reading) -> Element:
-    """(a - b).total_seconds() of two timestamps: their microseconds as a double, divided by a million."""
-    return apply("div", [apply("micros_between", [later, earlier], "-"), literal(1e6)])
-
-
 def _sum(known: datetime.timedelta, parts: Mapping[str, Element], unit: datetime.timedelta) -> Element:
     """How many of ``unit`` it is: what is ``known``, and each of ``parts``."""
     found = [apply("mul", [n, _long(datetime.timedelta(**{u: 1}) // unit)]) for u, n in parts.items()]
     return fold("add", [*found, _long(known // unit)] if known else found)
 
 
-def _whole(value: Reading, unit: str) -> Element:
+def whole(value: Reading, unit: str) -> Element:
     """A long, which the product with a unit fits in."""
     if isinstance(value, Element) and isinstance(value.type, Base) and value.type.kind in ("int", "long"):
         return value if value.type.kind == "long" else apply("to_long", [value])
