@@ -24,7 +24,7 @@ from attrs import evolve
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
-from ripplenest.nrc.bands import OPPOSITE, SWAPPED
+from ripplenest.nrc.bands import OPPOSITE, compared
 from ripplenest.nrc.normal import conjuncts, is_total
 from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Lit, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
@@ -109,11 +109,8 @@ def _finds(t: Elem, own: Set[str]) -> bool:
 
 def _bounds(t: Elem, own: Set[str]) -> bool:
     """Whether ``t`` compares a value of a row of ``own`` with one of another."""
-    match t:
-        case Call(fn, (a, b)) if fn in SWAPPED:
-            left, right = free_vars(a) & own, free_vars(b) & own
-            return bool(left and right and not left & right)
-    return False
+    sides = ((free_vars(a) & own, free_vars(b) & own) for a, b, *_ in compared([t]))
+    return any(left and right and not left & right for left, right in sides)
 
 
 def opened(rows: Chain) -> Chain:

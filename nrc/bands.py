@@ -6,7 +6,7 @@ row that asks finds where its own begin and end. So what is looked at is what fi
 in the order of their starts, from the first one on at which some session has an end that is late enough.
 
 A column may be compared as it is, or moved by a constant: x + n ≥ a is x ≥ a - n, so that the clicks are found whose
-half an hour reaches an event.
+half an hour reaches an event. So may what lies between two of them: p - q ≤ n is q ≥ p - n.
 
 A band only leaves out rows for which its conditions are false or NULL. They are asked all the same, of what is left.
 What is moved must have a value where it is left out: of what is below an edge x + n has one for n ≥ 0, as x + n < a.
@@ -18,7 +18,7 @@ from attrs import frozen
 
 from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Lit, Rel
-from ripplenest.nrc.types import Base
+from ripplenest.nrc.types import LONG, Base
 from ripplenest.nrc.values import in_range
 
 SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -36,6 +36,9 @@ class Bound:
     upper: bool
     condition: Elem
 
+
+AFTER = {"days_between": "days_after", "micros_between": "micros_after"}
+"""By what lies between two values, what moves by it: p - q ≤ n is q ≥ p - n, and p ≤ q + n."""
 
 MOVES = {  # by how much more of the second argument the first is moved
     **dict.fromkeys(("add_int", "add_long", "days_after", "micros_after"), 1),
@@ -61,6 +64,25 @@ def compared(conditions: Iterable[Elem]) -> Iterator[tuple[Elem, Elem, bool, Ele
                 for own, other, upper in ((a, b, fn in ("lt", "le")), (b, a, SWAPPED[fn] in ("lt", "le"))):
                     yield own, other, upper, cond
                     yield from _moved(own, other, upper, cond)
+                    yield from _apart(own, other, upper, cond)
+
+
+def difference(t: Elem) -> Call | None:
+    """What lies between two values, if ``t`` is that; as a long, too."""
+    match t:
+        case Call("to_long", (inner,)):
+            return difference(inner)
+        case Call(fn) if fn in AFTER:
+            return t
+    return None
+
+
+def _apart(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[Elem, Elem, bool, Elem]]:
+    """p - q is at most, or at least, a constant. That has a value for all p and q, also where its edges have none."""
+    match difference(own), other:
+        case Call(fn, (p, q)), Lit(int() as n) if in_range(-n, LONG.kind):
+            yield q, Call(AFTER[fn], (p, Lit(-n, LONG))), not upper, cond
+            yield p, Call(AFTER[fn], (q, Lit(n, LONG))), upper, cond
 
 
 def _moved(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[Elem, Elem, bool, Elem]]:

@@ -19,7 +19,8 @@ from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import result_type
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Site, Type, nullable
-from ripplenest.plan.product import Band, Col, Const, Edge, Key, Op, Product, Scalar, Source, Step, sources_of
+from ripplenest.plan.edges import compared
+from ripplenest.plan.product import Band, Col, Const, Edge, Key, Op, Product, Scalar, Source, Step
 
 
 @frozen
@@ -107,15 +108,9 @@ def _band(bounds: Sequence[Bound], source: int, lowered: Mapping[Elem, Scalar]) 
 
 
 def _compared(condition: Scalar, source: int) -> tuple[str, int, Scalar]:
-    """How, which column of ``source``, and with what."""
-    assert isinstance(condition, Op)
-    own, other = condition.args if source in sources_of(condition.args[0]) else condition.args[::-1]
-    if isinstance(own, Op):  # a column that is moved by a constant (``nrc/bands.py``)
-        fn, (own, by) = own.fn, own.args
-        assert isinstance(by, Const) and isinstance(by.value, int)
-        other = Op(fn, (other, Const(-by.value, by.type)), result_type(fn, [other.type, by.type]))
-    assert isinstance(own, Col)
-    return condition.fn, own.column, other
+    found = compared(condition, source)
+    assert found is not None
+    return found
 
 
 # ---------------------------------------------------------------- elements

@@ -12,7 +12,8 @@ from attrs import frozen
 from ripplenest.data.order import By, Ordering
 from ripplenest.nrc.bands import SWAPPED
 from ripplenest.nrc.syntax import At
-from ripplenest.plan.product import Band, Col, Edge, Op, Product, Scalar, Step, cols, sources_of
+from ripplenest.plan.edges import compared
+from ripplenest.plan.product import Band, Col, Edge, Product, Scalar, Step, cols, sources_of
 
 Unique = Mapping[str, Collection[frozenset[int]]]  # by table, sets of columns by which a row is the only one
 
@@ -63,12 +64,8 @@ def pays(p: Product, step: Step, r: Ranged, of_map: bool = False) -> bool:
 
 def _is_of(condition: Scalar, source: int, band: Band) -> bool:
     """Whether ``condition`` compares what an edge of ``band`` does: it is true of all that is inside, or of none."""
-    match condition:
-        case Op(fn, (a, b)) if fn in SWAPPED:
-            sides = ((x, y) for x, y in ((a, b), (b, a)) if isinstance(x, Col) and x.source == source)
-            return any(Edge(x.column, y) in band.edges for x, y in sides)
-        case _:
-            return False
+    found = compared(condition, source)
+    return found is not None and found[0] in SWAPPED and Edge(*found[1:]) in band.edges
 
 
 def is_one(table: str, step: Step, unique: Unique) -> bool:

@@ -14,6 +14,7 @@ from ripplenest import Bag, errors
 
 MONDAY = dt.date(2024, 1, 1)
 START, WEEK = dt.datetime(2024, 2, 26, tzinfo=dt.UTC), dt.timedelta(weeks=1)
+HALF = dt.timedelta(minutes=30)
 
 
 @rn.record
@@ -103,7 +104,21 @@ def hops(C: Bag[Click], E: Bag[Event]) -> list[Any]:
     ]
 
 
-WRITTEN = (soon, totals, waits, days, quarters, hops)
+def apart(C: Bag[Click], E: Bag[Event]) -> list[Any]:
+    """What lies between two moments or days, compared with spans, and deadlines that pass."""
+    return [
+        {"id": c.id, "since": (gap := c.at - START).total_seconds(), "over": gap > WEEK / 7 * c.id,
+         "near": [{"id": e.id, "s": gap.total_seconds()} for e in E
+                  if e.user == c.user and -HALF <= e.at - c.at <= 2 * HALF],
+         "late": any(c.at + WEEK < e.at for e in E if e.user == c.user),
+         "open": len([e for e in E if e.user == c.user and not e.at + HALF <= c.at]),
+         "days": [d.id for d in C if d.user == c.user and d.id != c.id and d.day - c.day <= dt.timedelta(days=2)],
+         "moved": c.day + (c.day - MONDAY) - WEEK * 2}
+        for c in C
+    ]  # fmt: skip
+
+
+WRITTEN = (soon, totals, waits, days, quarters, hops, apart)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 
 

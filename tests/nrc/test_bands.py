@@ -1,12 +1,13 @@
 """Comparisons of columns that are moved by constants, as comparisons of the columns."""
 
+from collections import Counter
 from itertools import product
 
 import pytest
 from support.edges import EDGES
 
 from ripplenest.nrc.access import joins
-from ripplenest.nrc.bands import MOVES, compared, moved_back
+from ripplenest.nrc.bands import AFTER, MOVES, compared, moved_back
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.scalars import SCALARS, apply
@@ -34,6 +35,30 @@ def test_what_is_left_out_is_left_out_when_it_is_moved(fn: str) -> None:
     assert seen > 20
 
 
+@pytest.mark.parametrize("fn", AFTER)
+def test_what_is_left_out_lies_too_far_apart_or_not_far_enough(fn: str) -> None:
+    """Over the edges of what there is: where an edge has a value, what is beyond it does not fulfil the condition."""
+    kind, seen = SCALARS[fn].takes[0].split(", ")[0], Counter[bool]()
+    values = [v for v in EDGES[Base(kind, True)] if v is not None]
+    p, q = Var("p"), Var("q")
+    for a, b, op, n in product(values, values, ("lt", "le", "gt", "ge"), (0, 1, -1, 10**6, -(10**6), 2**63 - 1)):
+        conditions = [Call(op, (Call(fn, (p, q)), Lit(n, LONG))), Call(op, (Lit(n, LONG), Call(fn, (q, p))))]
+        for own, edge, upper, cond in compared(conditions):
+            if own not in (p, q):
+                continue
+            assert isinstance(edge, Call)
+            env = {p: a, q: b}
+            try:
+                found = apply(edge.fn, env[edge.args[0]], edge.args[1].value)
+            except EvaluationError:
+                continue  # then nothing is left out
+            if apply("gt" if upper else "lt", env[own], found):
+                one, other = (n if isinstance(t, Lit) else apply(fn, *(env[x] for x in t.args)) for t in cond.args)
+                assert not apply(op, one, other), (a, b, cond)
+                seen[upper] += 1
+    assert min(seen[True], seen[False]) > 20
+
+
 def test_what_is_moved_the_other_way_is_not_compared() -> None:
     """x + 1 ≤ y is no x ≤ y - 1 where x + 1 has no value; neither is what no number of the type moves back."""
     long, x, y = Base("long"), Var("x"), Var("y")
@@ -51,6 +76,11 @@ def test_what_is_moved_the_other_way_is_not_compared() -> None:
         (-(2**63), "le"): [],
         (-(2**63), "ge"): [],
     }
+
+
+def test_no_constant_is_taken_that_has_no_opposite() -> None:
+    apart, least = Call("micros_between", (Var("p"), Var("q"))), Lit(-(2**63), LONG)
+    assert {own for own, *_ in compared([Call("le", (apart, least))])} == {apart, least}
 
 
 MAYBE = Base("long", True)
@@ -77,3 +107,13 @@ def test_beside_null_another_condition_must_be_null(b: Base, others: tuple[Elem,
     (join,) = joins(Comprehension(generators, (Call("ge", (MORE, B)), *others), Lit(1, LONG)))
     first = join.product.conditions[0]
     assert any(bound.var == "a" and bound.condition == first for bound in join.bounds) is is_found
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_what_lies_between_null_and_anything_is_null(nullable: bool) -> None:
+    """So who is beside NULL is in no result, and who is left out has a condition that has a value."""
+    t = Base("timestamp", nullable)
+    generators = tuple((name, Rel(name, Record((("x", t),)))) for name in "ab")
+    condition = Call("le", (Call("micros_between", (A, B)), Lit(5, LONG)))
+    (join,) = joins(Comprehension(generators, (condition,), Lit(1, LONG)))
+    assert {(bound.var, bound.upper) for bound in join.bounds} == {("a", True), ("b", False)}

@@ -18,7 +18,7 @@ from ripplenest.nrc.walk import nodes
 
 pytestmark = pytest.mark.xdist_group("timed")  # one worker, which counts what it met
 COUNTS, SEEN = Counts(), Counter[str]()
-MOVED = ("micros_after", "days_after", "add_long", "sub_long", "to_long", "coalesce", "micros_between")
+MOVED = ("micros_after", "days_after", "add_long", "sub_long", "to_long", "coalesce", "micros_between", "days_between")
 FUNCTIONS = (*MOVED, "tumble_timestamp", "tumble_date", "tumble_long", "eq", "lt", "le", "gt", "ge")
 
 

@@ -89,8 +89,17 @@ class _Timed:
                 return [*keys, *(self.compared(kind, own, other, self.c.pick(ops)) for ops in (OPS[:2], OPS[2:]))]
 
     def compared(self, kind: str, own: str, other: str, op: str) -> str:
+        if kind != "n" and self.c.one_in(3):
+            return self.apart(kind, *self.c.pick(((own, other), (other, own))), op)
         a, b = self.moved(kind, own, SPANS), self.value(kind, other)
         return f"{a} {op} {b}" if self.c.one_in(2) else f"{b} {SWAPPED[op]} {a}"
+
+    def apart(self, kind: str, a: str, b: str, op: str) -> str:
+        """What lies between two moments or days."""
+        micros = kind == "at"
+        found = f"{'micros' if micros else 'days'}_between({a}.{kind}, {b}.{kind})"
+        n = self.c.pick(SPANS) * (MINUTE if micros else 1)
+        return f"{found} {op} {n}" if self.c.one_in(2) else f"{n} {SWAPPED[op]} {found}"
 
     def value(self, kind: str, x: str) -> str:
         """A moment, a day or a number of a row, as it is or moved by a constant or by what the row says."""
@@ -174,4 +183,3 @@ def timed_query(c: Choices, schema: Schema) -> Expr:
 def timed_case(c: Choices, batches: int = 3) -> Case:
     schema = timed_schema(c)
     return case_of(c, schema, timed_query(c, schema), batches)
-

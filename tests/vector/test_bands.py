@@ -35,11 +35,20 @@ OPS = ("lt", "le", "gt", "ge")
 KEY = Base("long", True)
 
 
+BETWEEN = {"date": ("days_between", 1, 7), "timestamp": ("micros_between", 1, 3_600_000_000)}
+
+
 def compared(c: Choices, t: Base, names: Sequence[str]) -> Elem:
-    """A comparison of columns of two generators, or of one with a sum, which can fail; in either direction."""
+    """A comparison of columns of two generators, of one with a sum, which can fail, or of what lies between them with a
+    constant; in either direction."""
     own = c.number(len(names))
-    a = Proj(Var(names[own]), c.pick("xyy"))
+    a: Elem = Proj(Var(names[own]), c.pick("xyy"))
     b: Elem = Proj(Var(names[own - 1 - c.number(len(names) - 1)]), c.pick("xxy"))
+    if t.kind in BETWEEN and c.one_in(2):
+        fn, *spans = BETWEEN[t.kind]
+        apart = Call(fn, (a, b))
+        days = Call("to_long", (apart,)) if fn == "days_between" else apart
+        a, b = days, Lit(c.pick((0, *spans, *(-n for n in spans))), LONG)
     if t in (KEY, LONG) and not c.one_in(3):
         other = Proj(Var(names[own]), "x") if c.one_in(8) else Lit(c.pick((1, 1, 0)), LONG)
         b = Call(c.pick(("add_long", "sub_long", "mod_long")), (b, other))
@@ -102,6 +111,15 @@ def test_edges_may_have_no_value(c: Choices) -> None:
 def test_columns_may_be_moved(c: Choices) -> None:
     """The same where no value is NULL, so that x + 1 > y is x > y - 1."""
     is_each_with_each(c, LONG)
+
+
+@pytest.mark.parametrize("kind", BETWEEN)
+@law(examples=times(60, 2000))
+def test_what_lies_between_is_compared(kind: str, c: Choices) -> None:
+    """The same of moments and days, also of those that nothing is before or behind, and of some that are NULL."""
+    COUNTS["apart"] -= COUNTS["moved"]
+    is_each_with_each(c, Base(kind, c.one_in(2)))
+    COUNTS["apart"] += COUNTS["moved"]
 
 
 def is_each_with_each(c: Choices, t: Base) -> None:
@@ -205,5 +223,5 @@ def test_products_that_differ_in_an_edge(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_enough_was_met() -> None:
     if COUNTS["rows"] < 50:
         pytest.skip("the tests of this module did not all run")
-    wanted = ("between", "intervals", "upper", "lower", "keys", "interval", "moved")
+    wanted = ("between", "intervals", "upper", "lower", "keys", "interval", "moved", "apart")
     assert all(COUNTS[what] > times(15, 300) for what in wanted) and COUNTS["no value"] > times(3, 100), COUNTS

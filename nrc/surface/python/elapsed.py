@@ -8,15 +8,19 @@ import ast
 import datetime
 from collections.abc import Callable, Sequence
 
+from attrs import evolve
+
+from ripplenest.nrc.bands import AFTER, moved_back
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle
 from ripplenest.nrc.surface.python.spans import ADDED, DAY, MICRO, Span, moved, of, whole
 from ripplenest.nrc.surface.readings import Element, Reading, Static, Untyped, describe
-from ripplenest.nrc.syntax import Lit
+from ripplenest.nrc.syntax import Call, Lit
 from ripplenest.nrc.types import Base
 
 WANTED = [ADDED, "`datetime.timedelta(days=x.n)`, so many days", "`2 * span`", "`a - b`, of two dates or timestamps"]
+BETWEEN = {after: between for between, after in AFTER.items()}
 Right = Reading | Sequence[Reading]
 COMPARED = ["`a - b < datetime.timedelta(hours=1)`", "`(a - b).total_seconds() < 3600`"]
 
@@ -89,6 +93,22 @@ def in_numbers(left: Reading, rights: Sequence[Right]) -> tuple[Reading, list[Ri
     first, *others = (r if s is None else _number(s, in_days) for r, s in zip(compared, spans, strict=True))
     assert isinstance(first, Reading)
     return first, others
+
+
+def unmoved(left: Reading, op: ast.cmpop, right: Reading) -> tuple[Reading, Reading]:
+    """x + span < y as x - y < -span where x + span may lie beyond the years that there are, so that no order of x would
+    find who fulfils it: a deadline, ``x.opened + TERM < k.now``. It is the same wherever x + span has a value."""
+    upper = isinstance(op, ast.Lt | ast.LtE)
+    if not isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        return left, right
+    for own, other, is_upper in ((left, right, upper), (right, left, not upper)):
+        match own:
+            case Element(Call(fn, (x, Lit(int() as n, t)))) if fn in BETWEEN and _kind(own) == _kind(other):
+                if moved_back(fn, n, t, is_upper) is None:
+                    apart = apply(BETWEEN[fn], [evolve(own, elem=x), other])
+                    both = apply("to_long", [apart]) if fn == "days_after" else apart, literal(-n)
+                    return both if own is left else both[::-1]
+    return left, right
 
 
 def _number(span: Span, in_days: bool) -> Element:

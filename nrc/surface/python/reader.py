@@ -87,7 +87,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             turns = scope.in_turn(comparators)
             rights = [_right(op, c, s) for op, (c, s) in zip(ops, turns, strict=True)]
             first, others = elapsed.in_numbers(first, rights)
-            return scalars.compare(first, ops, others, lambda x, bag: aggregates.among(x, bag, scope))
+            among = lambda x, bag: aggregates.among(x, bag, scope)  # noqa: E731
+            return scalars.compare(first, ops, others, among, elapsed.unmoved)
         case ast.IfExp(test, body, orelse):
             cond = choices.truth(test, scope)
             return choices.conditional(cond, scope.perhaps().read(body), scope.perhaps().read(orelse), scope)

@@ -171,20 +171,23 @@ def is_string(reading: Reading) -> TypeGuard[Element]:
     return isinstance(reading, Element) and isinstance(reading.type, Base) and reading.type.kind == "string"
 
 
+Beside = Callable[[Reading, ast.cmpop, Reading], tuple[Reading, Reading]]
 Among = Callable[[Reading, BagTerm], Element]
 """Whether a value is one of the rows of a bag."""
 
 
 def compare(
-    left: Reading, ops: Sequence[ast.cmpop], rights: Sequence[Reading | Sequence[Reading]], among: Among
+    left: Reading, ops: Sequence[ast.cmpop], rights: Sequence[Reading | Sequence[Reading]], among: Among, beside: Beside
 ) -> Element:
-    """A chain of comparisons. A right side after ``in`` may be a sequence of its members."""
+    """A chain of comparisons. A right side after ``in`` may be a sequence of its members. ``beside``: how two values
+    are best compared."""
     results: list[Reading] = []
     before: Reading | Sequence[Reading] = left
     for op, right in zip(ops, rights, strict=True):
         if not isinstance(before, Reading):
             raise hints.unsupported("a comparison after `in (...)`", "two comparisons, joined by `and`")
-        results.append(_comparison(before, op, right, among))
+        one, other = beside(before, op, right) if isinstance(right, Reading) else (before, right)
+        results.append(_comparison(one, op, other, among))
         before = right
     first = results[0]
     assert isinstance(first, Element)
