@@ -3,22 +3,23 @@
     for s in φ_α(x ∈ e; f: max(t)) union C[for _ in p(s.f ≥ c) union e′]
         ⟶  for s in φ_α(x ∈ e; f: max(t)) union C[for n in some union for _ in p(n.some) union e′]
     … p(s.f < c) …  ⟶  … for _ in p(s.f is not NULL) union for n in some union for _ in p(not n.some) union e′ …
+    … s.f ≥ c, as a value …  ⟶  … for n in some union … if s.f is NULL then NULL else n.some …
 
     some = φ_β(x ∈ (for x in e where t ≥ c union sng⟨⟩); some: any())
 
-where c reads a row that constants alone tell, as a clock is: ``max(e.at for e in E if e.user == u.id) >= k.at``; in the
-second case c is never NULL. Totals stand in no order, so all of them would be compared again whenever the clock moves.
-Rows do, and those are read that lie between its old value and its new one. So it is with ``min``. s is left out where
-nothing else reads it.
+where c reads a row that constants alone tell, as a clock is: ``max(e.at for e in E if e.user == u.id) >= k.at``. Totals
+stand in no order, so all of them would be compared again whenever the clock moves. Rows do, and those are read that lie
+between its old value and its new one. So it is with ``min``, with what lies between, ``k.at - max(...) <= WEEK``, and
+with values. c may be NULL where it is a condition that some row fulfils it. s is left out where nothing else reads it.
 
 Law: ⟦asked e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.bands import OPPOSITE, SWAPPED
+from ripplenest.nrc.bands import OPPOSITE, SWAPPED, compared, difference
 from ripplenest.nrc.keyed import Around, Keys
 from ripplenest.nrc.normal import conjuncts, where
 from ripplenest.nrc.syntax import (
@@ -29,6 +30,7 @@ from ripplenest.nrc.syntax import (
     For,
     Group,
     Let,
+    Lit,
     Pred,
     Proj,
     Sng,
@@ -39,13 +41,11 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import BOOL, may_be_null
-from ripplenest.nrc.walk import Names, at_sites, free_vars, nodes, rebuild, unique_binders
+from ripplenest.nrc.types import BOOL, Base, Record, Type, may_be_null, nullable
+from ripplenest.nrc.walk import Names, at_sites, free_vars, nodes, rebuild, rebuild_elem, unique_binders
 
-SOME = {"max": ("ge", "gt"), "min": ("le", "lt")}
-"""Of an extreme, the comparisons that it fulfils if some row does."""
-
-SOME_ROW = Fold("some", "any", (), BOOL)
+SOME_ROW, MAYBE = Fold("some", "any", (), BOOL), Base("bool", True)
+Asked = tuple[str, Group]  # the one row of a group, by the name of its variable
 
 
 def asked(e: Expr, keys: Keys) -> Expr:
@@ -111,54 +111,89 @@ class _Extreme:
     sites: Names
 
     def body(self, e: Expr) -> Expr:
-        """``e``, whose conditions are asked for the answer."""
+        """``e``, whose conditions and heads are asked for the answer."""
         match e:
             case For(var, Pred(cond), body) if var not in free_vars(body):
-                parts = [(c, self._condition(c)) for c in conjuncts(cond)]
-                below = self.body(body)
-                if all(found is None for _, found in parts):
+                below, parts = self.body(body), [(c, self._condition(c)) for c in conjuncts(cond)]
+                if all(len(found) == 1 and found[0] is c for c, found in parts):
                     return e if below is body else For(var, e.source, below)
-                for c, found in reversed(parts):
-                    below = where([c], below) if found is None else self._some(*found, below)
+                for _, found in reversed(parts):
+                    below = self._below(found, below)
                 return below
-            case For(var, source, body):
+            case For(var, source, body) if not isinstance(source, Pred):
                 below = self.body(body)
                 return e if below is body else For(var, source, below)
             case Let(name, bound, body):
                 below = self.body(body)
                 return e if below is body else Let(name, bound, below)
+            case Sng(head):
+                changed, some = self._values(head)
+                return e if changed is head else self._below(some, Sng(changed))
             case _:
                 return e
 
-    def _condition(self, cond: Elem) -> tuple[Elem, bool] | None:
-        """What is asked of each row, and whether some row is to fulfil it, or none."""
-        for fn, c in self._compared(cond):
-            if self._moves(c):
-                if fn in SOME[self.fn]:
-                    return Call(fn, (self.value, c)), True
-                return None if self._may_be_null(c) else (Call(OPPOSITE[fn], (self.value, c)), False)
+    def _below(self, found: Sequence[Elem | Asked], e: Expr) -> Expr:
+        """``e`` below conditions and what is asked of rows."""
+        for one in reversed(found):
+            e = For(*one, e) if isinstance(one, tuple) else For("_", Pred(one), e)
+        return e
+
+    def _condition(self, cond: Elem) -> Sequence[Elem | Asked]:
+        """What is asked in place of ``cond``, which is one of those of all rows."""
+        asked = self._asked(cond)
+        if asked is None or not (asked[1] or self._never_null(cond)):
+            changed, some = self._values(cond)
+            return (*some, changed)
+        row, is_some = asked
+        n, found = self._some(row)
+        there = Call("not", (Call("is_null", (self.answer,)),))
+        return (n, found) if is_some else (there, n, Call("not", (found,)))
+
+    def _values(self, t: Elem) -> tuple[Elem, list[Asked]]:
+        """``t`` with what is asked of rows as values of it."""
+        some: list[Asked] = []
+
+        def value(t: Elem) -> Elem:
+            asked = self._asked(t)
+            if asked is None or not self._never_null(t):
+                return rebuild_elem(t, value)
+            row, is_some = asked
+            n, found = self._some(row)
+            some.append(n)
+            told = found if is_some else Call("not", (found,))
+            return Call("if", (Call("is_null", (self.answer,)), Lit(None, MAYBE), told))
+
+        return value(t), some
+
+    def _asked(self, cond: Elem) -> tuple[Elem, bool] | None:
+        """What is asked of each row, and whether some row is to fulfil it, or none; None of what does not compare the
+        answer with what moves, or can fail for a row."""
+        match cond:
+            case Call(fn, args) if fn in SWAPPED and self._moves(cond):
+                sides = [(a, found.args if (found := difference(a)) else ()) for a in args]
+                upper = [u for own, _, u, _ in compared([cond]) if own == self.answer]
+                if upper and any(self.answer == a or self.answer in apart for a, apart in sides):
+                    is_some = upper[0] is (self.fn == "min")
+                    return self._of_row(cond if is_some else Call(OPPOSITE[fn], args)), is_some
         return None
 
-    def _compared(self, cond: Elem) -> Iterator[tuple[str, Elem]]:
-        match cond:
-            case Call(fn, (a, b)) if fn in SWAPPED:
-                yield from ((f, other) for f, own, other in ((fn, a, b), (SWAPPED[fn], b, a)) if own == self.answer)
+    def _of_row(self, t: Elem) -> Elem:
+        return self.value if t == self.answer else rebuild_elem(t, self._of_row)
 
-    def _moves(self, c: Elem) -> bool:
-        """Whether ``c`` reads stored rows, of which constants alone tell one that the fold does not depend on."""
-        told, free = self.around.told(frozenset()), free_vars(c)
+    def _moves(self, cond: Elem) -> bool:
+        """Whether all but the answer that ``cond`` reads is of stored rows, of which constants alone tell one that the
+        fold does not depend on."""
+        told, free = self.around.told(frozenset()), free_vars(cond) - free_vars(self.answer)
         return free <= self.around.rows.keys() and not free.isdisjoint(told)
 
-    def _may_be_null(self, c: Elem) -> bool:
-        return may_be_null(elem_type(c, {x: row.type for x, row in self.around.rows.items()}))
+    def _never_null(self, cond: Elem) -> bool:
+        """Whether it has a value wherever there is an answer."""
+        types: dict[str, Type] = {x: row.type for x, row in self.around.rows.items()}
+        (s,), fold = free_vars(self.answer), self.group.folds[0]
+        return not may_be_null(elem_type(cond, {**types, s: Record(((fold.name, nullable(fold.type, False)),))}))
 
-    def _some(self, cond: Elem, is_some: bool, body: Expr) -> Expr:
-        """What is asked of the rows, and of the answer what is left: that there is one."""
+    def _some(self, cond: Elem) -> tuple[tuple[str, Group], Elem]:
+        """What says whether some row fulfils ``cond``, and where it says so."""
         g, n = self.group, self.variables.fresh("some")
-        rows = For(g.var, g.of, where([cond], Sng(Tuple(()))))
-        some = Group(self.sites.fresh(g.site), "_", at_sites(rows, self.sites.fresh), None, (SOME_ROW,))
-        found = Proj(Var(n), SOME_ROW.name)
-        if is_some:
-            return For(n, some, where([found], body))
-        there = Call("not", (Call("is_null", (self.answer,)),))
-        return where([there], For(n, some, where([Call("not", (found,))], body)))
+        rows = at_sites(For(g.var, g.of, where([cond], Sng(Tuple(())))), self.sites.fresh)
+        return (n, Group(self.sites.fresh(g.site), "_", rows, None, (SOME_ROW,))), Proj(Var(n), SOME_ROW.name)

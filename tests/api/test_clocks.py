@@ -148,6 +148,21 @@ def gone(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
 
 
 @rn.view
+def kinds(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
+    """By the last one, as values: NULL where there is none."""
+    return [
+        {
+            "u": u.id,
+            "active": k.at - max(e.at for e in E if e.user == u.id) <= LATELY,
+            "kind": "old" if max(e.at for e in E if e.user == u.id) + TICK < k.at or u.limit > 2 else "new",
+        }
+        for u in U
+        for k in K
+        if k.id == 1
+    ]
+
+
+@rn.view
 def above(U: Bag[User], E: Bag[Event]):
     """By a value of each row, which moves as clocks do."""
     return [
@@ -158,7 +173,7 @@ def above(U: Bag[User], E: Bag[Event]):
 
 
 WARNED = (active, listed, counted, idle, exactly, busy, recent, gone)
-ACCEPTED = (read_inside, totals, above)
+ACCEPTED = (read_inside, totals, kinds, above)
 VIEWS = (*WARNED, *ACCEPTED)
 COUNTS: Counter[str] = Counter()
 

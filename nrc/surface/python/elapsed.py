@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.bands import AFTER, moved_back
+from ripplenest.nrc.bands import AFTER
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle
@@ -96,18 +96,17 @@ def in_numbers(left: Reading, rights: Sequence[Right]) -> tuple[Reading, list[Ri
 
 
 def unmoved(left: Reading, op: ast.cmpop, right: Reading) -> tuple[Reading, Reading]:
-    """x + span < y as x - y < -span where x + span may lie beyond the years that there are, so that no order of x would
-    find who fulfils it: a deadline, ``x.opened + TERM < k.now``. It is the same wherever x + span has a value."""
-    upper = isinstance(op, ast.Lt | ast.LtE)
-    if not isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-        return left, right
-    for own, other, is_upper in ((left, right, upper), (right, left, not upper)):
-        match own:
-            case Element(Call(fn, (x, Lit(int() as n, t)))) if fn in BETWEEN and _kind(own) == _kind(other):
-                if moved_back(fn, n, t, is_upper) is None:
-                    apart = apply(BETWEEN[fn], [evolve(own, elem=x), other])
-                    both = apply("to_long", [apart]) if fn == "days_after" else apart, literal(-n)
-                    return both if own is left else both[::-1]
+    """x + span < y as span < y - x: x + span may lie beyond the years that there are, so that no order of x would find
+    who fulfils it: a deadline, ``x.opened + TERM < k.now``. It is the same wherever x + span has a value."""
+    own, other = (right, left) if isinstance(op, ast.Gt | ast.GtE) else (left, right)
+    match op, own:
+        case (
+            ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE(),
+            Element(Call("days_after" | "micros_after" as fn, (x, Lit(int() as n)))),
+        ) if n > 0 and _kind(own) == _kind(other):
+            apart = apply(BETWEEN[fn], [other, evolve(own, elem=x)])
+            both = literal(n), apply("to_long", [apart]) if fn == "days_after" else apart
+            return both if own is left else both[::-1]
     return left, right
 
 
