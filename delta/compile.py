@@ -24,6 +24,7 @@ from ripplenest.delta.shared import shared
 from ripplenest.delta.strata import Cut, Cutter
 from ripplenest.delta.trees import with_trees
 from ripplenest.nrc import extremes
+from ripplenest.nrc.cases import in_cases
 from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.normal import Comprehension, definitions, normal, term
@@ -173,7 +174,7 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
-    found = rekeyed(extremes.asked(nested, keys), keys)
+    found = rekeyed(in_cases(extremes.asked(nested, keys), keys), keys)
     return nested if found is nested else simplify(found)
 
 

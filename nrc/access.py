@@ -26,7 +26,7 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.bands import Bound, band, compared, difference, is_in_order, is_side, stored
+from ripplenest.nrc.bands import Bound, apart, band, compared, is_in_order, is_side, stored
 from ripplenest.nrc.disjoint import disjoint
 from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
@@ -307,7 +307,7 @@ class Join:
         """Whether a condition that cannot fail is NULL where what is ``moved`` is: then nobody minds the others."""
         assert isinstance(moved, Call)
         total = (t for t in self.product.conditions if isinstance(t, Call) and t not in self.partial)
-        sides = ((t.fn, (a, *_between(a))) for t in total for a in t.args)
+        sides = ((t.fn, (a, *apart(a))) for t in total for a in t.args)
         return any(is_strict(fn) and moved.args[0] in side for fn, side in sides)
 
     def _is_of_no_label(self, t: Elem) -> bool:
@@ -317,12 +317,6 @@ class Join:
                 kind = elem_type(label, self.types)
                 return isinstance(kind, Label) and kind.site(site.name) is None
         return False
-
-
-def _between(t: Elem) -> tuple[Elem, ...]:
-    """What ``t`` lies between; nothing else is NULL where one of the two is."""
-    found = difference(t)
-    return () if found is None else found.args
 
 
 def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:

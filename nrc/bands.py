@@ -77,6 +77,12 @@ def difference(t: Elem) -> Call | None:
     return None
 
 
+def apart(t: Elem) -> tuple[Elem, ...]:
+    """What ``t`` lies between; itself where it is nothing of that kind."""
+    found = difference(t)
+    return (t,) if found is None else found.args
+
+
 def _apart(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[Elem, Elem, bool, Elem]]:
     """p - q is at most, or at least, a constant. That has a value for all p and q, also where its edges have none."""
     match difference(own), other:

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.bands import OPPOSITE, SWAPPED, compared, difference
-from ripplenest.nrc.keyed import Around, Keys
+from ripplenest.nrc.bands import OPPOSITE, SWAPPED, apart, compared
+from ripplenest.nrc.keyed import Around, Keys, rebuilt
 from ripplenest.nrc.normal import conjuncts, where
 from ripplenest.nrc.syntax import (
     Call,
@@ -42,7 +42,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Record, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, at_sites, free_vars, nodes, rebuild, rebuild_elem, unique_binders
+from ripplenest.nrc.walk import Names, at_sites, free_vars, nodes, rebuild_elem, unique_binders
 
 SOME_ROW, MAYBE = Fold("some", "any", (), BOOL), Base("bool", True)
 Asked = tuple[str, Group]  # the one row of a group, by the name of its variable
@@ -76,17 +76,10 @@ class _Asking:
 
     def inside(self, e: Expr, around: Around) -> Expr:
         match e:
-            case For(var, source, body):
-                asked = self._fold(e, around)
-                if asked is not e:
-                    return self.inside(asked, around)
-                inner, below = self.inside(source, around), self.inside(body, around.below(var, source))
-                return e if inner is source and below is body else For(var, inner, below)
-            case Let(name, bound, body):
-                inner, below = self.inside(bound, around), self.inside(body, around.below_let(name, bound))
-                return e if inner is bound and below is body else Let(name, inner, below)
+            case For() if (asked := self._fold(e, around)) is not e:
+                return self.inside(asked, around)
             case _:
-                return rebuild(e, lambda c: self.inside(c, around), lambda t: t, lambda d: d)
+                return rebuilt(e, around, self.inside)
 
     def _fold(self, e: For, around: Around) -> Expr:
         """``e`` with what its rows are asked, if it folds the greatest or least of some."""
@@ -170,9 +163,8 @@ class _Extreme:
         answer with what moves, or can fail for a row."""
         match cond:
             case Call(fn, args) if fn in SWAPPED and self._moves(cond):
-                sides = [(a, found.args if (found := difference(a)) else ()) for a in args]
                 upper = [u for own, _, u, _ in compared([cond]) if own == self.answer]
-                if upper and any(self.answer == a or self.answer in apart for a, apart in sides):
+                if upper and any(self.answer in apart(a) for a in args):
                     is_some = upper[0] is (self.fn == "min")
                     return self._of_row(cond if is_some else Call(OPPOSITE[fn], args)), is_some
         return None

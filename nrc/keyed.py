@@ -5,17 +5,17 @@ labels an inner bag of it. What its key is may also be said by conditions: the v
 constant.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.normal import conjuncts, is_total
 from ripplenest.nrc.paths import path_name, root
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, Lit, Pred, Proj, Rel, Sng, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Let, Lit, Pred, Proj, Rel, Sng, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Bag, Record, Type, may_be_null
-from ripplenest.nrc.walk import free_lets, free_vars
+from ripplenest.nrc.walk import free_lets, free_vars, rebuild
 
 Keys = Mapping[str, Sequence[str]]  # by relation and inner bag, the fields that are the key of its rows there
 
@@ -129,3 +129,16 @@ class Around:
 
     def _with(self, var: str, row: Row) -> "Around":
         return evolve(self, rows={**self.rows, var: row})
+
+
+def rebuilt(e: Expr, around: Around, f: Callable[[Expr, Around], Expr]) -> Expr:
+    """``e`` with ``f`` applied to its direct children, each with what is around it."""
+    match e:
+        case For(var, source, body):
+            inner, below = f(source, around), f(body, around.below(var, source))
+            return e if inner is source and below is body else For(var, inner, below)
+        case Let(name, bound, body):
+            inner, below = f(bound, around), f(body, around.below_let(name, bound))
+            return e if inner is bound and below is body else Let(name, inner, below)
+        case _:
+            return rebuild(e, lambda c: f(c, around), lambda t: t, lambda d: d)

@@ -20,6 +20,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.failures import UNKNOWN, Argument
+from ripplenest.nrc.gaps import needed
 from ripplenest.nrc.limits import MAX_PRODUCTS
 from ripplenest.nrc.natural import is_natural
 from ripplenest.nrc.scalars import can_fail
@@ -269,7 +270,8 @@ def _substitute(d: DictLit, label: Elem, scope: _Scope) -> Iterator[Comprehensio
 
 
 def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
-    """Conjunctions split, repetitions and what is always true dropped; None when a condition can never be true. Times
+    """Conjunctions split, repetitions, what is always true and what others imply dropped; None when not all conditions
+    can be true. Times
     that are not constants are among the conditions: w(t) = for _ in p(t ≠ 0) union w(t)."""
     types = {**c.variables(), **free}
     times = tuple(t for t in c.times if not (isinstance(t, Lit) and t.value == 1))
@@ -280,8 +282,8 @@ def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
         conditions.update(dict.fromkeys(conjuncts(cond)))
     if any((isinstance(t, Lit) and t.value is not True) or never_true(t, types) for t in conditions):
         return None
-    asked = tuple(t for t in conditions if t != TRUE and not _always_true(t, types))
-    return evolve(c, conditions=asked, times=times)
+    asked = needed([t for t in conditions if t != TRUE and not _always_true(t, types)], lambda t: is_total(t, types))
+    return None if asked is None else evolve(c, conditions=tuple(asked), times=times)
 
 
 def _not_0(t: Elem, types: Mapping[str, Type]) -> Elem:

@@ -23,18 +23,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.keyed import Around, Keys, Told
+from ripplenest.nrc.keyed import Around, Keys, Told, rebuilt
 from ripplenest.nrc.outside import Asks, beside_ends, paths_equated, paths_read
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.scalars import has_gaps, never_fails
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Let, Pred, Proj, SngBag, Term, Top, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Pred, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import (
     Names,
     children,
     free_lets,
     free_vars,
     nodes,
-    rebuild,
     replace,
     replace_elem,
     unique_binders,
@@ -53,12 +52,6 @@ def rekeyed(e: Expr, keys: Keys) -> Expr:
 
 def _inside(e: Expr, around: Around, names: Names) -> Expr:
     match e:
-        case For(var, source, body):
-            inner, below = _inside(source, around, names), _inside(body, around.below(var, source), names)
-            return e if inner is source and below is body else For(var, inner, below)
-        case Let(name, bound, body):
-            inner, below = _inside(bound, around, names), _inside(body, around.below_let(name, bound), names)
-            return e if inner is bound and below is body else Let(name, inner, below)
         case SngBag(site, body, order):
             inner = _read(_inside(body, around, names), (), around, names)
             return e if inner is body else SngBag(site, inner, order)
@@ -67,7 +60,7 @@ def _inside(e: Expr, around: Around, names: Names) -> Expr:
             inner = _read(of, beside, around, names, _asks(e))
             return e if inner is e.of else evolve(e, of=inner)
         case _:
-            return rebuild(e, lambda c: _inside(c, around, names), lambda t: t, lambda d: d)
+            return rebuilt(e, around, lambda c, below: _inside(c, below, names))
 
 
 def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: Asks = None) -> Expr:

@@ -1,0 +1,146 @@
+"""Values that are made in cases are the same values."""
+
+import datetime
+from collections import Counter
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.bands import SWAPPED
+from ripplenest.nrc.cases import in_cases
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Call, Expr, Sng
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import LONG, Bag, Base, Record
+from ripplenest.nrc.walk import canonical, nodes, unique_binders
+
+MAYBE, AT = Base("long", True), Base("timestamp")
+INNER = Record((("v", LONG), ("w", MAYBE), ("t", AT)))
+ROWS = {
+    "K": Record((("id", LONG), ("at", LONG), ("now", AT))),
+    "N": Record((("id", LONG), ("at", MAYBE))),
+    "E": Record(
+        (("u", LONG), ("v", LONG), ("w", MAYBE), ("t", AT), ("o", Base("timestamp", True)), ("es", Bag(INNER)))
+    ),
+}
+KEYS = {"K": ("id",), "N": ("id",)}
+NAMES = Environment(dict(ROWS))
+START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+COUNTS: Counter[str] = Counter()
+
+
+def compared(c: Choices, x: str) -> str:
+    """A value of a row with the clock, and with what is none."""
+    op, n = c.pick(("<", "<=", ">", ">=")), c.number(4) - 1
+    values = [
+        (f"{x}.v", "k.at"),
+        (f"{x}.w", f"k.at - {n}"),
+        (f"{x}.t", f"micros_after(k.now, {n})"),
+        (f"{x}.t", "k.now"),
+    ]
+    if x == "e":
+        values += [("e.o", f"micros_after(k.now, {-n})"), ("e.v", "n.at"), ("e.v", "2"), ("e.v", "e.w")]
+    a, b = c.pick(values)
+    apart = (f"micros_between(k.now, {x}.t)", f"{n}")
+    a, b = c.pick(((a, b), (a, b), apart))
+    return c.pick((f"{a} {op} {b}", f"{b} {op} {a}"))
+
+
+def value(c: Choices, x: str) -> str:
+    t = compared(c, x)
+    return c.pick(
+        (t, f"if({t}, 1, if({compared(c, x)}, 2, 3))", f"not {t}", f"{t} or {compared(c, x)}", f"if({t}, {x}.v, 0)")
+    )
+
+
+def term(c: Choices) -> str:
+    fields = [f"f{i}: {value(c, 'e')}" for i in range(1 + c.one_in(3))]
+    if c.one_in(3):
+        fields.append(f"s: {c.pick(('k.id', 'e.u', 'k.at'))}")
+    binds = ""
+    if c.one_in(3):
+        where = f" where {compared(c, 'i')}" if c.one_in(2) else ""
+        binds = f"for b in sng[b](for i in e.es{where} union sng(⟨v: i.v, f: {value(c, 'i')}⟩)) union "
+        fields.append("b: b")
+    elif c.one_in(2):
+        fn = c.pick(("count()", "max(x)"))
+        binds = f"for s in fold[s](x in (for i in e.es union sng({value(c, 'i')})) of n: {fn}) union "
+        fields.append("n: s.n")
+    where = f" where {compared(c, 'e')}" if c.one_in(2) else ""
+    clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
+    return f"for e in E union {clocks}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
+
+
+def rows(c: Choices) -> dict[str, BagValue]:
+    return {name: BagValue.of(row(c, t, n if name in KEYS else None) for n in range(4)) for name, t in ROWS.items()}
+
+
+def row(c: Choices, t: Record, key: int | None) -> tuple[tuple[str, object], ...]:
+    return tuple((f, key if f == "id" else datum(c, inner)) for f, inner in t.fields)
+
+
+def datum(c: Choices, t: object) -> object:
+    match t:
+        case Bag(Record() as inner):
+            return BagValue.of(row(c, inner, None) for _ in range(c.number(3)))
+        case Base(kind, is_nullable):
+            if is_nullable and c.one_in(3):
+                return None
+            return c.number(4) if kind == "long" else START + datetime.timedelta(microseconds=c.number(4))
+
+
+def values(e: Expr) -> int:
+    """How many comparisons are values of rows that are made."""
+    heads = (n.elem for n in nodes(e) if isinstance(n, Sng))
+    return sum(isinstance(t, Call) and t.fn in SWAPPED for head in heads for t in nodes(head))
+
+
+@law(lambda c: (term(c), rows(c)), examples=many(400, 10_000))
+def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> None:
+    e = unique_binders(parse_expr(case[0], NAMES))
+    found = in_cases(e, KEYS)
+    assert check(found) == check(e)
+    meant = evaluate(e, case[1])
+    assert evaluate(found, case[1]) == meant
+    assert evaluate(simplify(found), case[1]) == meant
+    COUNTS.update({"in cases": found is not e, "left": found is e, "rows": found is not e and bool(meant)})
+    COUNTS["fewer values"] += values(simplify(found)) < values(e)
+
+
+def test_enough_was_made_in_cases() -> None:
+    assert min(COUNTS.values()) > many(60, 2000), COUNTS
+
+
+OF = "for e in E union for k in K where k.id = 1 union "
+BOTH = "((for _ in p({}) union sng(⟨o: true⟩)) + (for _ in p({}) union sng(⟨o: false⟩)))"
+LYING = "micros_between(k.now, e.t)"
+CASES = {
+    "never NULL": ("sng(⟨o: e.v < k.at⟩)", BOTH.format("e.v < k.at", "e.v >= k.at")),
+    "in one way": (
+        "for _ in p(e.t > micros_after(k.now, -5)) union sng(⟨o: micros_between(k.now, e.t) > 2⟩)",
+        f"for _ in p(micros_between(e.t, k.now) >= -4) union {BOTH.format(f'{LYING} > 2', f'{LYING} <= 2')}",
+    ),
+    "more is read of the clock": ("sng(⟨o: e.v < k.at, k: k.at⟩)", ""),
+    "what is asked of rows": (
+        "for s in fold[s](x in (for f in E union sng(f.v < k.at)) of s: any(x)) union sng(s.s)", "",
+    ),
+    "what is the same": ("sng(⟨o: e.v = k.at⟩)", ""),
+    "what is computed": ("sng(⟨o: e.v + e.u < k.at⟩)", ""),
+    "as far as the row says": ("sng(⟨o: micros_between(k.now, e.t) < e.v⟩)", ""),
+    "a row beside the clock": ("for d in E union sng(⟨o: e.v < d.v + k.at⟩)", ""),
+    "two rows": ("for d in E union sng(⟨o: e.v < d.v⟩)", ""),
+    "another row of the table": ("for l in K where l.id = e.u union sng(⟨o: e.v < l.at⟩)", ""),
+    "too many": ("sng(⟨a: e.v < k.at, b: e.v < k.at - 1, c: e.v < k.at - 2, d: e.v < k.at - 3⟩)", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
+def test_which(before: str, after: str) -> None:
+    e, wanted = (unique_binders(parse_expr(OF + text, NAMES)) for text in (before, after or before))
+    assert canonical(in_cases(e, KEYS)) == canonical(wanted)
