@@ -1,15 +1,15 @@
 """Dom_ι, the labels of a site that are in use, and Dom_α, the places of a group that are asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import evolve
 
 from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total, never_true
 from ripplenest.nrc.simplify import simplify_elem
-from ripplenest.nrc.syntax import Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple
+from ripplenest.nrc.syntax import Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.types import Label, Record, Site, Type
-from ripplenest.nrc.walk import free_vars
+from ripplenest.nrc.walk import free_vars, nodes
 
 
 def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehension]:
@@ -17,7 +17,8 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
 
     What does not say which places these are is left out of the product, and what can fail: a place too many is
     harmless, as a label is. Not so where the group ``fails`` for some places: then it is asked for none that a
-    condition leaves out, unless that reads rows that may have no partner.
+    condition leaves out, unless that reads rows that may have no partner. Nor where what can fail says for which places
+    other groups are read.
     """
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name == site.name:
@@ -26,7 +27,8 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
             types = {v: r.row for v, r in kept.items()}
             known = [t for t in c.conditions if free_vars(t) <= kept.keys()]
             is_alone = all(v in kept or isinstance(r, Grouped) for v, r in c.generators)
-            asked = known if fails and is_alone else [t for t in known if is_total(t, types)]
+            sure = [t for t in known if is_total(t, types)]
+            asked = known if (fails and is_alone) or any(_tells(t, kept) for t in known if t not in sure) else sure
             yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))
 
 
@@ -40,6 +42,12 @@ def _binding(c: Comprehension, needed: frozenset[str]) -> dict[str, Rel]:
             found |= more
             todo += more
     return {var: rel for var, rel in c.generators if var in found}
+
+
+def _tells(condition: Elem, rels: Mapping[str, Rel]) -> bool:
+    """Whether it says for which place a group is read that has a row for every place."""
+    places = {Proj(Var(v), "label") for v, rel in rels.items() if isinstance(rel, Total)}
+    return any(n in places for n in nodes(condition))
 
 
 def domain_row(site: Site) -> Record:
