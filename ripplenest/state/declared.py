@@ -256,7 +256,7 @@ class Declared:
         """Raises RelationChanged when rows were read for a relation that has been declared otherwise since."""
         for name, r in used.items():
             if self.relations.get(name) != r:
-                what = "the relation was declared anew while rows were read for it"
+                what = "the relation was declared anew by another object, and rows were read for it as it was"
                 raise RelationChanged(what, where=f"relation {name}", possible=["the same batch or load again"])
 
     def check_strict(self, changes: Mapping[str, Rows]) -> None:

@@ -647,7 +647,7 @@ def test_what_cannot_be_changes_nothing(tmp_path):
 def test_a_batch_that_was_begun_before(tmp_path):
     state = shop(tmp_path / "state")
     with opened(state) as db:
-        with pytest.raises(errors.RelationChanged, match="declared anew while rows were read"), db.batch() as b:
+        with pytest.raises(errors.RelationChanged, match="declared anew by another object, and rows were read"), db.batch() as b:
             b.insert("M", [movie("x")])
             with rn.open(state, engine="local") as other:
                 other.relation("M").add("year", int, default=1)
@@ -671,7 +671,7 @@ def test_rows_that_are_right_since_another_object_changed_what_they_are_rows_of(
         with rn.open(state, engine="local") as other:
             other.relation("M").add("year", int, default=1)
         version = db.version
-        anew = "declared anew while rows were read"
+        anew = "declared anew by another object, and rows were read"
         with pytest.raises(errors.RelationChanged, match=anew) as caught, db.batch() as b:
             change(b)
         assert isinstance(caught.value.__context__, errors.DataError | errors.QueryError) and db.version == version
