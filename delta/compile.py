@@ -51,6 +51,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import check, check_sorted, dict_type
 from ripplenest.nrc.types import Label, Record, Type
+from ripplenest.nrc.valid import valid
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, parts_of
 from ripplenest.shred.domains import domain_row, labels_made, places_asked
@@ -174,7 +175,7 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
-    found = rekeyed(in_cases(extremes.asked(nested, keys), keys), keys)
+    found = rekeyed(valid(in_cases(extremes.asked(nested, keys), keys), keys), keys)
     return nested if found is nested else simplify(found)
 
 

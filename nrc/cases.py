@@ -11,7 +11,9 @@ one. What is compared with the same is compared in one way then, so that what ot
 Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import product
 
 from ripplenest.nrc.bands import OPPOSITE, SWAPPED, apart
 from ripplenest.nrc.gaps import as_difference, gap
@@ -76,25 +78,36 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
 
 
 def _splits(c: Call, around: Around) -> bool:
-    """Whether ``c`` compares a column of a row with a row that constants tell."""
+    """Whether ``c`` compares a column of a row with a row that constants tell, which is not NULL there."""
+    own = _own(c, around)
+    others = [p for a in c.args for p in apart(a) if p not in own]
+    free = frozenset[str]().union(*map(free_vars, others))
+    is_known = bool(free) and free <= around.told(frozenset()).keys() and len(own) == 1
+    return is_known and not any(may_be_null(_type(p, around)) for p in others)
+
+
+def _own(c: Call, around: Around) -> list[Elem]:
+    """The columns that ``c`` compares of rows which constants do not tell."""
     told = around.told(frozenset())
-    parts = [p for a in c.args for p in apart(a)]
-    own = [p for p in parts if (x := root(p)) in around.rows and x not in told]
-    others = frozenset[str]().union(*(free_vars(p) for p in parts if p not in own))
-    is_known = bool(others) and others <= told.keys() and len(own) == 1
-    return is_known and not any(may_be_null(_type(p, around)) for p in parts if p not in own)
+    parts = (p for a in c.args for p in apart(a))
+    return [p for p in parts if (x := root(p)) in around.rows and x not in told]
 
 
-def _cases(head: Elem, comparisons: list[Call], around: Around) -> Expr:
-    if not comparisons:
-        return Sng(head)
-    c, *others = comparisons
+def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
+    every = product(*([(c, *case) for case in _values(c, around)] for c in comparisons))
+    return reduce(Plus, (_case(head, case, around) for case in every))
 
-    def case(value: bool | None, cond: Elem) -> Expr:
-        return where([cond], _cases(_with(head, c, _truth(c, value, around)), others, around))
 
-    found: Expr = Plus(case(True, c), case(False, Call(OPPOSITE[c.fn], c.args)))
-    return Plus(found, case(None, Call("is_null", (c,)))) if may_be_null(_type(c, around)) else found
+def _values(c: Call, around: Around) -> list[tuple[bool | None, Elem]]:
+    """What ``c`` can be, and where it is."""
+    found: list[tuple[bool | None, Elem]] = [(True, c), (False, Call(OPPOSITE[c.fn], c.args))]
+    return [*found, (None, Call("is_null", (_own(c, around)[0],)))] if may_be_null(_type(c, around)) else found
+
+
+def _case(head: Elem, case: Sequence[tuple[Call, bool | None, Elem]], around: Around) -> Expr:
+    for c, value, _ in case:
+        head = _with(head, c, _truth(c, value, around))
+    return where([cond for _, _, cond in case], Sng(head))
 
 
 def _truth(c: Elem, value: bool | None, around: Around) -> Lit:

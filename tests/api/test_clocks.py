@@ -138,7 +138,7 @@ def gone(U: Bag[User], K: Bag[Clock], E: Bag[Event]):
         for u in U
         for k in K
         if k.id == 1
-        and k.at >= max(e.at for e in E if e.user == u.id)
+        and k.at + LATELY >= max(e.at for e in E if e.user == u.id)
         and min(e.at for e in E if e.user == u.id) <= k.at
     ]
 

@@ -273,7 +273,7 @@ def test_a_load_of_a_relation_that_changed_meanwhile_is_refused(tmp_path):
         yield from FILMS
 
     with opened(tmp_path) as db, opened(tmp_path) as other:
-        with pytest.raises(errors.RelationChanged, match="declared anew by another object, and rows were read"):
+        with pytest.raises(errors.RelationChanged, match="declared anew by another object"):
             db.load("M", rows())
         assert db.relation("M").rows() == []
 

@@ -1,0 +1,159 @@
+"""What is valid now, by values of rows from when to when it is: a tick reads what begins and what ends."""
+
+import datetime
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY, recomputed
+
+import ripplenest as rn
+from ripplenest import Bag, Database
+
+START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+HOUR = datetime.timedelta(hours=1)
+
+
+@rn.record
+class Member:
+    id: int
+    user: int
+    plan: int
+    start: datetime.datetime
+    end: datetime.datetime | None
+
+
+@rn.record
+class User:
+    id: int
+    others: Bag[Member]
+
+
+@rn.record
+class Clock:
+    id: int
+    at: datetime.datetime
+
+
+@rn.view
+def now(M: Bag[Member], K: Bag[Clock]):
+    return [m for m in M for k in K if k.id == 1 and m.start <= k.at and k.at < m.end]
+
+
+@rn.view
+def open_ended(M: Bag[Member], K: Bag[Clock]):
+    return [
+        {"id": m.id, "user": m.user}
+        for m in M
+        for k in K
+        if k.id == 1 and m.start <= k.at and (m.end is None or k.at <= m.end + HOUR)
+    ]
+
+
+@rn.view
+def of_users(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """In bags, totals and what is asked, of rows of a relation and of inner bags."""
+    return [
+        {
+            "id": u.id,
+            "now": [m for m in M if m.user == u.id and m.start <= k.at < m.end],
+            "n": len([m for m in M if m.user == u.id and m.start <= k.at and (m.end is None or m.end > k.at)]),
+            "some": any(m.user == u.id and m.start < k.at < m.end for m in M),
+            "others": [{"plan": o.plan} for o in u.others if o.start <= k.at <= o.end],
+        }
+        for u in U
+        for k in K
+        if k.id == 1
+    ]
+
+
+@rn.view
+def plans(M: Bag[Member], K: Bag[Clock]):
+    return [
+        {"plan": plan, "n": len(ms), "last": max(m.start for m in ms)}
+        for plan, ms in rn.group_by(
+            [m for m in M for k in K if k.id == 1 and m.start <= k.at <= m.end], lambda m: m.plan
+        )
+    ]
+
+
+@rn.view
+def states(M: Bag[Member], K: Bag[Clock]):
+    return [
+        {"id": m.id, "state": "future" if k.at < m.start else "active" if k.at < m.end else "ended"}
+        for m in M
+        for k in K
+        if k.id == 1
+    ]
+
+
+VIEWS = (now, open_ended, of_users, plans, states)
+COUNTS: Counter[str] = Counter()
+
+
+def opened(folder: Path | str) -> Database:
+    db = rn.open(folder, engine="local")
+    db.relation("U", User, key="id", keys={"others": "id"})
+    db.relation("M", Member, key="id")
+    db.relation("K", Clock, key="id")
+    for view in VIEWS:
+        db.create(view)
+    return db
+
+
+def member(c: Choices, key: int) -> Member:
+    end = None if c.one_in(4) else START + c.number(6) * HOUR
+    return Member(key, c.number(3), c.number(2), START + c.number(6) * HOUR, end)
+
+
+@law(examples=many(8, 300))
+def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
+    with TemporaryDirectory(dir=MEMORY) as folder, opened(folder) as db:
+        for _ in range(4):
+            with db.batch(policy="incremental") as b:
+                b.upsert("M", [member(c, key) for key in range(6) if c.one_in(2)])
+                users = [User(key, [member(c, n) for n in range(3) if c.one_in(2)]) for key in range(3)]
+                b.upsert("U", [user for user in users if c.one_in(2)])
+                if not c.one_in(4):
+                    b.upsert("K", [Clock(1, START + c.number(6) * HOUR)])
+                if c.one_in(3):
+                    b.discard_key(c.pick("MKU"), [{"id": c.number(5)}])
+            recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "UMK"})
+            COUNTS.update(view.name for view in VIEWS if len(db.view(view.name).rows()))
+        assert db.verify().ok
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS[view.name] for view in VIEWS) > many(8, 300), COUNTS
+
+
+def test_a_tick_reads_what_begins_and_what_ends(tmp_path: Path) -> None:
+    with opened(tmp_path / "s") as db:
+        members = [Member(i, i % 50, i % 7, START + i * HOUR, START + (i + 40) * HOUR) for i in range(2000)]
+        with db.batch() as b:
+            b.insert("U", [User(i, members[i::50]) for i in range(50)])
+            b.insert("M", members)
+            b.insert("K", [Clock(1, START + 1000 * HOUR)])
+        for n in (1, 2):
+            with db.batch(policy="strict") as b:
+                b.upsert("K", [Clock(1, START + (1000 + n) * HOUR)])
+            assert b.report.rows_read < 100, b.report.rows_read
+        assert db.verify().ok
+
+
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+def test_it_begins_when_the_clock_does(tmp_path: Path) -> None:
+    with opened(tmp_path / "s") as db:
+        with db.batch() as b:
+            b.insert("M", [Member(1, 1, 1, START, START + HOUR), Member(2, 1, 1, START + HOUR, None)])
+        assert db.view("now").rows() == []
+        with db.batch() as b:
+            b.insert("K", [Clock(1, START)])
+        assert [m["id"] for m in db.view("now").rows()] == [1]
+        with db.batch() as b:
+            b.delete_key("K", id=1)
+        assert db.view("now").rows() == []

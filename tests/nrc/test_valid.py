@@ -1,0 +1,131 @@
+"""Rows that have begun without those that have ended are those that are valid."""
+
+import datetime
+from collections import Counter
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Neg
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import LONG, STRING, Base, Record
+from ripplenest.nrc.valid import valid
+from ripplenest.nrc.walk import canonical, nodes, unique_binders
+
+AT, MAYBE = Base("timestamp"), Base("timestamp", True)
+ROWS = {
+    "K": Record((("id", LONG), ("at", AT), ("or", MAYBE), ("n", LONG), ("s", STRING))),
+    "S": Record((
+        ("u", LONG), ("a", AT), ("b", MAYBE), ("c", AT), ("i", LONG), ("j", LONG), ("x", STRING),
+        ("y", Base("string", True)),
+    )),
+}  # fmt: skip
+NAMES, KEYS = Environment(dict(ROWS)), {"K": ("id",)}
+START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+COUNTS: Counter[str] = Counter()
+SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+KINDS = {"k.at": ("s.a", "s.b", "s.c"), "k.or": ("s.a", "s.b"), "k.n": ("s.i", "s.j"), "k.s": ("s.x", "s.y")}
+
+
+def end(c: Choices, clock: str, value: str) -> str:
+    """On which side of a clock a value lies, or that it is NULL."""
+    op, n = c.pick(("<", "<=", ">", ">=")), c.number(4) - 1
+    said = c.pick((f"{value} {op} {clock}", f"{clock} {SWAPPED[op]} {value}"))
+    if clock in ("k.at", "k.or") and c.one_in(2):
+        said = c.pick((f"micros_after({value}, {n}) {op} {clock}", f"{value} {op} micros_after({clock}, {n})",
+                       f"micros_between({value}, {clock}) {op} {n}"))  # fmt: skip
+    if clock == "k.n" and c.one_in(4):
+        said = f"{value} {op} {clock} + {n}"
+    return c.pick((f"({said} or {value} is null)", f"({value} is null or {said})")) if c.one_in(4) else said
+
+
+def conditions(c: Choices) -> str:
+    clock = c.pick([*KINDS])
+    values = [c.pick(KINDS[clock]) for _ in range(2 + c.one_in(4))]
+    other = {"k.at": "k.or", "k.or": "k.at"}.get(clock, clock) if c.one_in(4) else clock
+    found = [end(c, c.pick((clock, other)), value) for value in values]
+    if c.one_in(3):
+        found.append(c.pick(("s.u = 1", "s.i + 1 > 2", "s.a < s.c", "k.n > 0")))
+    return " and ".join(found)
+
+
+def term(c: Choices) -> str:
+    head = c.pick(("⟨u: s.u⟩", "⟨u: s.u, a: s.a⟩", "⟨u: s.u + 1⟩"))
+    clock = "for k in K where k.id = 1 union "
+    if c.one_in(3):
+        fold = c.pick(("any(x)", "all(x)", "any(x)"))
+        of = f"(for s in S union sng({conditions(c)}))"
+        return f"{clock}for t in S union for f in fold[f](x in {of} of n: {fold}) union sng(⟨u: t.u, n: f.n⟩)"
+    if c.one_in(3):
+        of = f"(for s in S where {conditions(c)} union sng({head}))"
+        return f"{clock}for f in fold[f](x in {of} of n: count()) union sng(f.n)"
+    return f"for s in S union {clock}for _ in p({conditions(c)}) union sng({head})"
+
+
+def rows(c: Choices) -> dict[str, BagValue]:
+    made = {"K": [("id", 1)], "S": [("u", n) for n in range(4)]}
+    return {
+        name: BagValue.of((key, *((f, datum(c, b)) for f, b in ROWS[name].fields[1:])) for key in keys)
+        for name, keys in made.items()
+    }
+
+
+def datum(c: Choices, t: Base) -> object:
+    if t.nullable and c.one_in(3):
+        return None
+    n = c.number(4)
+    return n if t.kind == "long" else "abcd"[n] if t.kind == "string" else START + datetime.timedelta(microseconds=n)
+
+
+@law(lambda c: (term(c), rows(c)), examples=many(500, 20_000))
+def test_the_same_rows_are_valid(case: tuple[str, dict[str, BagValue]]) -> None:
+    e = unique_binders(parse_expr(case[0], NAMES))
+    found = valid(e, KEYS)
+    assert check(found) == check(e)
+    meant = evaluate(e, case[1])
+    assert evaluate(found, case[1]) == meant
+    is_between = any(isinstance(n, Neg) for n in nodes(found))
+    COUNTS.update({"between": is_between, "beyond": found is not e and not is_between, "left": found is e})
+    COUNTS["rows"] += found is not e and bool(meant)
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS.values()) > many(25, 1000), COUNTS
+
+
+OF = "for s in S union for k in K where k.id = 1 and "
+CASES = {
+    "from and to": ("s.a <= k.at and k.at < s.c", "s.a < s.c and s.a <= k.at", "s.a < s.c and k.at >= s.c"),
+    "both ends": ("k.n <= s.j and s.i <= k.n", "s.i <= s.j and s.i <= k.n", "s.i <= s.j and k.n > s.j"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "begun", "ended"), CASES.values(), ids=CASES)
+def test_what_has_begun_and_ended(asked: str, begun: str, ended: str) -> None:
+    e = unique_binders(parse_expr(f"{OF}{asked} union sng(s.u)", NAMES))
+    wanted = parse_expr(f"{OF[:-5]} union for _ in (p({begun}) - p({ended})) union sng(s.u)", NAMES)
+    assert canonical(valid(e, KEYS)) == canonical(unique_binders(wanted))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s.a <= k.at union sng(s.u)",
+        "s.a <= k.at and s.a >= k.at union sng(s.u)",
+        "s.i <= k.n and k.n < s.j union sng(s.u + 1)",
+        "s.i <= k.n and k.n < s.j and s.i + 1 > 2 union sng(s.u)",
+        "s.i + 1 <= k.n and k.n < s.j union sng(s.u)",
+        "s.i <= k.n union for t in S where k.n < t.j union sng(s.u)",
+        "k.n > 0 union for t in S where s.i <= k.n and k.n < t.j union sng(s.u)",
+    ],
+)
+def test_what_stays(text: str) -> None:
+    """One end, one column, what can fail for rows that are not valid, and what is not of one row."""
+    e = unique_binders(parse_expr(OF + text, NAMES))
+    assert valid(e, KEYS) is e
