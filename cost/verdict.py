@@ -147,5 +147,5 @@ def _scan(s: Scan, sizes: Sizes) -> Finding:
     if not s.obstacles:
         return Finding(s.node, f"{what}; each of its rows is part of the result", blocks=False)
     reasons = "; ".join(dict.fromkeys(o.why for o in s.obstacles))
-    advice = "; or ".join(dict.fromkeys(o.advice for o in s.obstacles))
+    advice = "; or ".join(dict.fromkeys(part for o in s.obstacles for part in o.advice.split("; or ")))
     return Finding(s.node, f"{what}, and what does not fit is thrown away. {reasons}", advice, there=s.there)

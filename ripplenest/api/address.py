@@ -330,7 +330,7 @@ def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Wher
     own = dict(row.fields) if isinstance(row, Record) else {}
     base = {n: t for n, t in own.items() if isinstance(t, Base)}
     if not fields:
-        raise UnknownKey("at() needs at least one field", where=where, possible=base)
+        raise UnknownKey(f"{'at_all' if many else 'at'}() needs at least one field", where=where, possible=base)
     for name in fields:
         if name not in base:
             raise UnknownName("rows are addressed by base fields", where=where, got=name, possible=base)

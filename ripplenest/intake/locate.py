@@ -66,8 +66,8 @@ def fetch(overlay: Overlay, r: Relation, group: Sequence[Deep | Set]) -> list[li
 
 def _chosen(overlay: Overlay, r: Relation, group: Sequence[Sequence[Step]], where: str | None) -> list[ChosenRows]:
     """For each of some addresses of one shape the rows that its last ``Where`` chose, and the fields after it. What
-    goes wrong is raised under ``where``; without that it chooses nothing. Of all rows that have some fields those whose
-    bag is NULL have no rows in it."""
+    goes wrong is raised under ``where``; without that it chooses nothing. A bag that is NULL has no rows where all are
+    meant that have some fields, be it of those that hold bags or of those in them."""
     at = [ChosenRows(r.parts[r.name], {}) for _ in group]
     bags, many = [[InnerBag(r.parts[r.name], ())] for _ in group], False
     for steps in zip(*group, strict=True):
@@ -75,8 +75,9 @@ def _chosen(overlay: Overlay, r: Relation, group: Sequence[Sequence[Step]], wher
             at = [evolve(rows, trail=(*rows.trail, steps[0].name)) for rows in at]
             continue
         if at[0].trail:
-            bags = [_entered(r, rows, None if many else where) for rows in at]
-        part, many = r.parts[at[0].path], isinstance(steps[0], Where) and steps[0].many
+            passed_over = many or steps[0].many
+            bags = [_entered(r, rows, None if passed_over else where) for rows in at]
+        part, many = r.parts[at[0].path], steps[0].many
         keys = [_keys(part, own, step) for own, step in zip(bags, steps, strict=True)]
         overlay.fetch(part.name, keys[0][0], [key for _, own in keys for key in own])
         at = [ChosenRows(part, _found(overlay, part, own, step)) for own, step in zip(keys, steps, strict=True)]

@@ -629,7 +629,7 @@ def test_what_cannot_be_changes_nothing(tmp_path):
         M = db.relation("M")
         for call, what in (
             (lambda: M.add("year", int, default="x"), "default"),
-            (lambda: M.add("year", int), "NULL where none is allowed"),
+            (lambda: M.add("year", int), "rows that are there have no value for it"),
             (lambda: M.add("name", str, default=""), "there is a field of this name"),
             (lambda: M.add("cast", Bag[str], default=[]), "cannot get"),
             (lambda: M.add("year", int, default=1), "view both does not fit"),

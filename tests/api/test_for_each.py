@@ -100,6 +100,21 @@ def test_null_and_rows_that_are_there_twice(db):
     assert held == {7: [11, 12, 78], 8: [5, 5, 77]}
 
 
+def test_all_rows_of_a_bag_that_is_null_are_none(db):
+    """At one row or at all, for each row of a table or once; what is for one row is refused there."""
+    with db.batch() as b:
+        b.upsert("C", [customer(8, None, None)])
+    each = rn.each([{"who": 7, "order": 11}, {"who": 8, "order": 11}])
+    with db.batch() as b:
+        b.at("C", custkey=8).orders.at_all(orderkey=11).set(orderkey=1)
+        b.at_all("C", name=None).orders.at_all(orderkey=11).set(orderkey=1)
+        b.at("C", custkey=each.who).orders.at_all(orderkey=each.order).set(orderkey=13)
+    held = {c["custkey"]: c["orders"] for c in db.relation("C").rows()}
+    assert held[8] is None and sorted(o["orderkey"] for o in held[7]) == [12, 13]
+    with refused(db, errors.UnknownLabel, "this inner bag is NULL"), db.batch() as b:
+        b.at("C", custkey=8).orders.at(orderkey=11).set(orderkey=1)
+
+
 def test_rows_that_those_before_have_changed(db):
     each = rn.each([{"was": "Ann", "new": "Bo"}, {"was": "Bo", "new": "Cy"}])
     with db.batch() as b:

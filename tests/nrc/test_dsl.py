@@ -198,8 +198,16 @@ FIXED = types.MappingProxyType({"Ann": 5})
 MAKES = collections.defaultdict(lambda: 0, {"a": 1})
 NESTED = {"limits": (3, {"top": 9})}
 
+NONE = None
+OTHERS = [{"top": 12, "xs": ["a"]}, {"top": 3, "xs": ["b", "c"]}]
+
 class Config:
     prefix = "A"
+
+def only(c, name=None):
+    if name is None:
+        return c.name
+    return c.name + "!" if c.name == name else "other"
 
 def shout(text, mark="!"):
     \"\"\"A helper with a let before its return.\"\"\"
@@ -284,6 +292,14 @@ ROWS = [
     ("[c.name for c in keep(C, is_ann)]", ["Ann"]),
     ("[shout(c.name) + shout(mark='?', text=c.name) for c in C]", ["ANN!ANN?", "BOB !BOB ?"]),
     ("[c for c in [c.name for c in C]]", ["Ann", "bob "]),
+    # constants of the program, and what they decide
+    ("[(n, c.small) for n in NAMES for c in C if c.name == n]", [{"_1": "Ann", "_2": 1}]),
+    ("[a + b for a, b in [(1, 2), (3, 4)]] + [n for n in (5, 6)] + [i for i in range(7, 9)]", [3, 5, 6, 7, 7, 8]),
+    ("[k for k in RATES] + [k + '!' for k in FIXED]", ["Ann", "Ann!", "Cid"]),
+    ("[(x['top'], y) for x in OTHERS for y in x['xs'] if y < 'c']", [{"_1": 3, "_2": "b"}, {"_1": 12, "_2": "a"}]),
+    ("[only(c, None) for c in C] + [only(c) for c in C] + [only(c, 'Ann') for c in C if NONE is None or c.name < NONE]",
+     ["Ann", "Ann", "Ann!", "bob ", "bob ", "other"]),
+    ("[c.name for c in C if NONE is not None and c.name == NONE] + ['a' if NONE is None else 'b' + NONE]", ["a"]),
     # x := e is known to what comes after it
     ("[n for c in C if (n := c.name.upper()) == 'ANN']", ["ANN"]),
     ("[n + m for c in C if (n := c.name) != '' and (m := n + '!') != n for o in c.orders if o.n > 1]", ["AnnAnn!"]),

@@ -321,6 +321,8 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[Movie(m.name) for m in M]", "Movie(m.name)", Unsupported, "a dict"),
     ("[eval('1') for m in M]", "eval('1')", Unsupported, "a call of eval"),
     ("[(lambda x: x)(m) for m in M]", "lambda x: x", Unsupported, "written with def"),
+    ("[n for n in range(1000)]", "range(1000)", Unsupported, "a relation that holds them"),
+    ("[n for n in MANY]", "MANY", Unsupported, "at most 200"),
     ("[{'a': y, 'b': (y := m.name)} for m in M]", "y", UnknownName, "further down only, or not always"),
     ("[y for m in M if m.year == 1 or (y := m.name) == 'a']", "y", UnknownName, "further down only, or not always"),
     ("[y for m in M if not (m.year == 1 and (y := m.name) == 'a')]", "y", UnknownName, "or not always"),

@@ -36,7 +36,7 @@ def truth(test: ast.expr, scope: Scope) -> Element:
         case ast.BoolOp(ast.Or(), [_, ast.List([])]):
             pass  # a bag
         case ast.BoolOp(op, values):
-            found = [truth(value, s) for value, s in scope.in_turn(values)]
+            found = scalars.decided(op, (truth(value, s) for value, s in scope.in_turn(values)))
             return scalars.logic(op, lazily.either(found, scope.session.names) if isinstance(op, ast.Or) else found)
     reading = scope.read(test)
     with scope.located(test):
@@ -47,7 +47,7 @@ def kept(test: ast.expr, scope: Scope) -> Element:
     """What keeps a row. Behind it all parts of ``and`` are true, so names that these assign are known there."""
     match test:
         case ast.BoolOp(ast.And() as op, values):
-            return scalars.logic(op, [kept(value, scope) for value in values])
+            return scalars.logic(op, scalars.decided(op, (kept(value, scope) for value in values)))
         case _:
             return truth(test, scope)
 

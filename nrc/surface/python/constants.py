@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported
 from ripplenest.nrc.surface.python import advice, hints, scalars
@@ -70,7 +70,8 @@ def get(table: Mapping[Any, Any], args: Sequence[Reading]) -> Reading:
         what = f"a dict with {len(table)} keys is not looked into"
         raise Unsupported(what, wanted=f"at most {MOST}", possible=[hints.RELATION_BY_KEY])
     if None in table.values():
-        raise Unsupported("a dict in which a value is None", possible=["the dict without it, as get gives None anyway"])
+        then = ", as get gives None anyway" if default == NONE else "; get gives the default there"
+        raise Unsupported("a dict in which a value is None", possible=[f"the dict without it{then}"])
     found = [scalars.choose(_is(key, k), scalars.literal(v), NONE) for k, v in table.items()]
     if not found:
         return default
@@ -80,3 +81,29 @@ def get(table: Mapping[Any, Any], args: Sequence[Reading]) -> Reading:
 
 def _is(key: Element, k: object) -> Element:
     return scalars.apply("is_null", [key]) if k is None else scalars.apply("eq", [key, scalars.literal(k)])
+
+
+def rows(value: object, node: ast.expr) -> ast.List | None:
+    """A collection of constants as the list that it would be written as where ``node`` is; None of what is none."""
+    if isinstance(value, Mapping):
+        value = [*value]
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=repr)  # in an order that does not depend on hashing
+    if not isinstance(value, list | tuple | range):
+        return None
+    if len(value) > MOST:
+        what = f"a collection of {len(value)} constants is not gone through"
+        raise Unsupported(what, wanted=f"at most {MOST}", possible=["a relation that holds them"])
+    return ast.fix_missing_locations(ast.copy_location(ast.List([_written(v) for v in value]), node))
+
+
+def _written(value: object) -> ast.expr:
+    """A constant as it would be written: parts of tuples and lists are constants, too."""
+    match value:
+        case tuple():
+            return ast.Tuple([_written(v) for v in value])
+        case list():
+            return ast.List([_written(v) for v in value])
+        case dict():
+            return ast.Dict([ast.Constant(k) for k in value], [_written(v) for v in value.values()])
+    return ast.Constant(cast("Any", value))

@@ -80,7 +80,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.BoolOp(op, values):
             hint = scalars.OR_ELSE if isinstance(op, ast.Or) else scalars.COMPARED
             join = lazily.either if isinstance(op, ast.Or) else lazily.both
-            conds = [_condition(v, s, hint) for v, s in scope.in_turn(values)]
+            conds = scalars.decided(op, (_condition(v, s, hint) for v, s in scope.in_turn(values)))
             return scalars.logic(op, join(conds, scope.session.names))
         case ast.Compare(left, ops, comparators):
             first = scope.read(left)
@@ -91,6 +91,8 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.compare(first, ops, others, among, elapsed.unmoved)
         case ast.IfExp(test, body, orelse):
             cond = choices.truth(test, scope)
+            if (is_so := scalars.known(cond)) is not None:
+                return scope.read(body if is_so else orelse)
             return choices.conditional(cond, scope.perhaps().read(body), scope.perhaps().read(orelse), scope)
         case ast.NamedExpr(ast.Name(name), value):
             scope.assign(name, named := scope.read(value))
@@ -169,7 +171,7 @@ def _comprehension(elt: ast.expr, generators: Sequence[ast.comprehension], scope
     if first.is_async:
         raise hints.unsupported("an async comprehension", "`[... for x in xs]`")
     with scope.located(first.iter):
-        source = as_bag(scope.read(first.iter))
+        source = as_bag(_rows(first.iter, scope))
     var, inner = _target(first.target, source.type.row, scope)
     conds = [choices.kept(test, inner) for test in first.ifs]
     with scope.session.level():  # each `for` is one level deeper, like a comprehension inside
@@ -179,6 +181,15 @@ def _comprehension(elt: ast.expr, generators: Sequence[ast.comprehension], scope
         expr = guard(cond, expr, scope.session.names)
     order = ranking.order_of(source, var, expr, generators, scope)
     return BagTerm(For(var, source.expr, expr), body.type, order)
+
+
+def _rows(node: ast.expr, scope: Scope) -> Reading:
+    """What a ``for`` goes through: a bag, or what is written as a tuple, or a collection of constants."""
+    if isinstance(node, ast.Tuple):
+        return _list(node.elts, scope)
+    found = _range(node, scope) or scope.read(node)
+    rows = constants.rows(found.value, node) if isinstance(found, Static) else None
+    return found if rows is None else scope.read(rows)
 
 
 def _target(target: ast.expr, row: Type, scope: Scope) -> tuple[str, Scope]:
@@ -342,10 +353,18 @@ def _right(op: ast.cmpop, node: ast.expr, scope: Scope) -> Reading | list[Readin
     match op, node:
         case (ast.In() | ast.NotIn()), (ast.Tuple(elts) | ast.List(elts) | ast.Set(elts)):
             return [scope.read(e) for e in elts]
-        case (ast.In() | ast.NotIn()), ast.Call(ast.Name() as func, args, []) if scope.read(func) == Static(range):
+        case (ast.In() | ast.NotIn()), _ if (span := _range(node, scope)) is not None:
+            return span
+    return scope.read(node)
+
+
+def _range(node: ast.expr, scope: Scope) -> Static | None:
+    """range(…) of constants, if ``node`` is that."""
+    match node:
+        case ast.Call(ast.Name() as func, args, []) if scope.read(func) == Static(range):
             with scope.located(node):
                 return Static(constants.span([scope.read(arg) for arg in args]))
-    return scope.read(node)
+    return None
 
 
 def _part(node: ast.expr, scope: Scope) -> Reading:

@@ -205,6 +205,8 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
     match op:
         case ast.Is() | ast.IsNot() if is_null and isinstance(left, BagTerm):
             raise _no_base(describe(left), "`x.xs is None` of a field; a bag that a view makes is never NULL")
+        case ast.Is() | ast.IsNot() if is_null and settle(left) == Untyped("None"):  # a constant, or a parameter
+            return _literal(isinstance(op, ast.Is), BOOL)
         case ast.Is() | ast.IsNot() if is_null:
             test = null_bag(left) or apply("is_null", [left])
             return test if isinstance(op, ast.Is) else apply("not", [test])
@@ -412,11 +414,19 @@ def _date_part(of: Element, name: str) -> Element:
     raise TypeMismatch(what, wanted="a record", got=of.type, possible=possible or None)
 
 
+def _rounded(args: Sequence[Reading]) -> str:
+    """How a number is rounded to some digits."""
+    found = settle(args[0]) if args else None
+    if isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind == "decimal":
+        return "`rn.decimal(x, 18, 2)`, with two digits behind the point, away from 0 where two are as near"
+    return "`round(x * 100) / 100`, of which the product is rounded, too"
+
+
 def call(function: object, op: str, args: Sequence[Reading]) -> Element:
     """abs, int, float, str, len of a string, round, floor and ceil: one argument. Raises Unsupported for others."""
     name = getattr(function, "__name__", op)
     if len(args) != 1:
-        own = "`round(x * 100) / 100`, of which the product is rounded, too" if function is round else "one argument"
+        own = _rounded(args) if function is round else "one argument"
         raise hints.unsupported(f"{name} with {len(args)} arguments", own)
     if op not in WHOLE:
         return apply(op, args)
@@ -474,6 +484,22 @@ def condition(reading: Reading, hint: str = COMPARED) -> Element:
         own = hint.replace("x != 0", "x != ''") if is_string(cond) else hint
         raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[own])
     return cond
+
+
+def known(cond: Element) -> bool | None:
+    """What a condition is that a constant decides, as ``LIMIT is None`` does: nothing else is read then that Python
+    would not evaluate."""
+    return bool(cond.elem.value) if isinstance(cond.elem, Lit) and cond.type == BOOL else None
+
+
+def decided(op: ast.boolop, conditions: Iterable[Element]) -> list[Element]:
+    """The operands of ``and`` or ``or``, up to one that decides what they come to."""
+    found: list[Element] = []
+    for cond in conditions:
+        if known(cond) is isinstance(op, ast.Or):
+            return [cond]
+        found.append(cond)
+    return found
 
 
 def logic(op: ast.boolop, operands: Sequence[Element]) -> Element:
