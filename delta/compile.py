@@ -257,7 +257,7 @@ def _kept(view: str, sites: Sites, cuts: Groups, force_domain: bool) -> dict[str
     kept: dict[str, KeptDictionary] = {}
     for site, d in bodies.items():  # inner groups first
         known = [c for c in cuts if c.definition.site.name in kept]
-        whole = frozenset(c.name for c in known if not (c.total or kept[c.definition.site.name].domain))
+        whole = frozenset(c.name for c in known if not kept[c.definition.site.name].domain)
         places = whole if cuts else None
         kept[site] = keep(d, domain_name(view, site), force_domain, held_only.get(site), places)
     return kept

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ripplenest.nrc.equations import EQUALITIES, equations, place_asked
 from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.syntax import DictLit, Elem, Grouped, InL, OutL, Var
+from ripplenest.nrc.syntax import DictLit, Elem, Grouped, InL, OutL, Total, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Type, nullable
 from ripplenest.nrc.walk import free_vars
@@ -12,12 +12,11 @@ from ripplenest.nrc.walk import free_vars
 
 def bindings(c: Comprehension, d: DictLit, groups: frozenset[str] | None) -> dict[str, Elem]:
     """parameter ↦ the column that the product equates it with; of a label, perhaps, what it is made of, one by one.
-    One of a fold that has a row for every place is none, nor one of a group with a domain: its place must be known
-    before, perhaps by this parameter."""
+    One of a group with a domain is none, nor one of a fold that has a row for every place, unless others tell which:
+    the place must be known before, perhaps by this parameter."""
     known: dict[Elem, Elem] = {}
     types = c.variables()
-    read = ((var, rel) for var, rel in c.generators if isinstance(rel, Grouped) and rel.name not in (groups or ()))
-    unbound = {d.var, *(var for var, rel in read if place_asked(c, var, rel).args)}
+    unbound = _unbound(c, groups or frozenset()) | {d.var}
     for left, right in equations(c, EQUALITIES[:1] if groups is None else EQUALITIES):
         if left not in known and not unbound & free_vars(right):
             wanted = _wanted(left, d)
@@ -25,6 +24,18 @@ def bindings(c: Comprehension, d: DictLit, groups: frozenset[str] | None) -> dic
                 known[left] = right
     bound = ((p, _bound(OutL(Var(d.var), d.site, p), t, known)) for p, t in d.site.params)
     return {p: column for p, column in bound if column is not None}
+
+
+def _unbound(c: Comprehension, groups: frozenset[str]) -> set[str]:
+    """The generators of which no row is known before a place is: of groups with a domain, and of folds that have a row
+    for every place, as long as no others say which."""
+    read = [(var, rel, place_asked(c, var, rel)) for var, rel in c.generators if isinstance(rel, Grouped)]
+    asked = {var for var, rel, place in read if place.args and (isinstance(rel, Total) or rel.name not in groups)}
+    places = {var: free_vars(place) for var, rel, place in read if var in asked and rel.name in groups}
+    known = {var for var, _ in c.generators} - asked
+    while more := {var for var, needed in places.items() if var not in known and needed <= known}:
+        known |= more
+    return asked - known
 
 
 def _wanted(t: Elem, d: DictLit) -> Type | None:

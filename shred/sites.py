@@ -69,9 +69,9 @@ def keep(
 ) -> KeptDictionary:
     """The materialisation of a dictionary; ``domain_name`` is what its domain is called if it needs one.
 
-    ``held_only``: why it must have one, if it must (``must_be_held``). ``groups``: in views with groups, those whose
-    rows are there for whoever reads them; <=> says what a parameter is there, as = does, and NULL is a value: places
-    can be NULL.
+    ``held_only``: why it must have one, if it must (``must_be_held``). ``groups``: in views with groups, those that
+    have no domain themselves, whose rows are there for whoever reads them; <=> says what a parameter is there, as =
+    does, and NULL is a value: places can be NULL.
     """
     d, products = definition.d, definition.products
     bound = [bindings(c, d, groups) for c in products]
