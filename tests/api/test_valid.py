@@ -3,9 +3,11 @@
 import datetime
 from collections import Counter
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
+from pyspark.sql import SparkSession
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
@@ -95,8 +97,8 @@ VIEWS = (now, open_ended, of_users, plans, states)
 COUNTS: Counter[str] = Counter()
 
 
-def opened(folder: Path | str) -> Database:
-    db = rn.open(folder, engine="local")
+def opened(folder: Path | str, spark: SparkSession | None = None) -> Database:
+    db = rn.open(folder, spark=spark, engine="local" if spark is None else "spark")
     db.relation("U", User, key="id", keys={"others": "id"})
     db.relation("M", Member, key="id")
     db.relation("K", Clock, key="id")
@@ -129,6 +131,19 @@ def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
 
 def test_enough_was_met() -> None:
     assert min(COUNTS[view.name] for view in VIEWS) > many(8, 300), COUNTS
+
+
+@pytest.mark.long
+def test_on_spark(folder: Path, spark: SparkSession) -> None:
+    c = Choices(Random(7).randrange)
+    with opened(folder / "s", spark) as db:
+        for _ in range(3):
+            with db.batch(policy="incremental") as b:
+                b.upsert("M", [member(c, key) for key in range(6)])
+                b.upsert("U", [User(key, [member(c, n) for n in range(3)]) for key in range(3)])
+                b.upsert("K", [Clock(1, START + c.number(6) * HOUR)])
+            recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "UMK"})
+        assert db.verify().ok
 
 
 def test_a_tick_reads_what_begins_and_what_ends(tmp_path: Path) -> None:
