@@ -39,6 +39,7 @@ class Bound:
 
 AFTER = {"days_between": "days_after", "micros_between": "micros_after"}
 """By what lies between two values, what moves by it: p - q ≤ n is q ≥ p - n, and p ≤ q + n."""
+BETWEEN = {after: between for between, after in AFTER.items()}
 
 MOVES = {  # by how much more of the second argument the first is moved
     **dict.fromkeys(("add_int", "add_long", "days_after", "micros_after"), 1),

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.bands import AFTER, MOVES, SWAPPED, difference
+from ripplenest.nrc.bands import BETWEEN, MOVES, SWAPPED, difference
 from ripplenest.nrc.pretty import show_elem
 from ripplenest.nrc.syntax import Call, Elem, Lit
 from ripplenest.nrc.types import LONG
 
-BETWEEN = {after: between for between, after in AFTER.items()}
+KINDS = {"timestamp": "micros_between", "date": "days_between"}
 
 
 @frozen
@@ -92,6 +92,15 @@ def as_difference(cond: Elem) -> Elem:
     moved = [a.fn for a in cond.args if isinstance(a, Call) and a.fn in BETWEEN] if isinstance(cond, Call) else []
     if found is None or not moved:
         return cond
-    apart: Elem = Call(BETWEEN[moved[0]], (found.a, found.b))
-    days = Call("to_long", (apart,)) if moved[0] == "days_after" else apart
-    return Call("le" if found.upper else "ge", (days, Lit(found.n, LONG)))
+    return Call("le" if found.upper else "ge", (_apart(BETWEEN[moved[0]], found.a, found.b), Lit(found.n, LONG)))
+
+
+def at_most(kind: str, a: Elem, b: Elem, n: int) -> Elem | None:
+    """a - b ≤ n, of values of a ``kind`` that has such differences; None of others."""
+    return Call("le", (_apart(KINDS[kind], a, b), Lit(n, LONG))) if kind in KINDS else None
+
+
+def _apart(fn: str, a: Elem, b: Elem) -> Elem:
+    """What lies between two values, as a long."""
+    found = Call(fn, (a, b))
+    return Call("to_long", (found,)) if fn == "days_between" else found

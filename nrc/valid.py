@@ -18,16 +18,13 @@ from itertools import product
 from attrs import evolve, frozen
 
 from ripplenest.nrc.bands import OPPOSITE, SWAPPED
-from ripplenest.nrc.gaps import as_difference, gap
+from ripplenest.nrc.gaps import as_difference, at_most, gap
 from ripplenest.nrc.keyed import Around, Keys, rebuilt
 from ripplenest.nrc.normal import conjuncts, where
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.scalars import never_fails
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Neg, Plus, Pred, Sng, Tuple, Var
-from ripplenest.nrc.types import LONG
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Neg, Plus, Pred, Sng, Tuple, Var
 from ripplenest.nrc.walk import free_vars, nodes, unique_binders
-
-BETWEEN = {"timestamp": "micros_between", "date": "days_between"}
 
 
 @frozen
@@ -157,8 +154,4 @@ def _less(a: End, b: End, n: int, around: Around) -> Elem | None:
     x, y = a.value, b.value
     if all({*end.said.args} == {end.value, end.clock} for end in (a, b)):  # which nothing is added to
         return Call("le" if n >= 0 else "lt", (x, y))
-    kind = getattr(around.type_of(x), "kind", "")
-    if kind not in BETWEEN:
-        return None
-    apart: Elem = Call(BETWEEN[kind], (x, y))
-    return Call("le", (Call("to_long", (apart,)) if kind == "date" else apart, Lit(n, LONG)))
+    return at_most(getattr(around.type_of(x), "kind", ""), x, y, n)

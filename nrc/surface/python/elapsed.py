@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.bands import AFTER
+from ripplenest.nrc.bands import BETWEEN
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle
@@ -20,7 +20,6 @@ from ripplenest.nrc.syntax import Call, Lit
 from ripplenest.nrc.types import Base
 
 WANTED = [ADDED, "`datetime.timedelta(days=x.n)`, so many days", "`2 * span`", "`a - b`, of two dates or timestamps"]
-BETWEEN = {after: between for between, after in AFTER.items()}
 Right = Reading | Sequence[Reading]
 COMPARED = ["`a - b < datetime.timedelta(hours=1)`", "`(a - b).total_seconds() < 3600`"]
 
