@@ -11,7 +11,7 @@ nobody holds.
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from math import ceil
+from math import ceil, isnan
 
 from attrs import field, frozen
 
@@ -76,8 +76,8 @@ class Obstacle:
 
 @frozen
 class There:
-    """That the row of ``part`` comes or goes which constants tell, ``equal`` to columns of it: nothing else is read of
-    it, but for conditions on ``columns`` of its own. When other columns change it stays."""
+    """That the row of ``part`` comes or goes which constants tell, some of them ``equal`` to columns of it: nothing else
+    is read of it, but for conditions on ``columns`` of its own. When other columns change it stays."""
 
     part: str
     columns: frozenset[str]
@@ -147,6 +147,11 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
             yield Fan(words.generator, words.fan(found, changes, dropping))
 
 
+def _is_found(value: object) -> bool:
+    """Whether rows with this value are found by who compares columns: NULL and NaN equal nothing there."""
+    return value is not None and not (isinstance(value, float) and isnan(value))
+
+
 def _region(order: tuple[Read, ...], scan: Read) -> frozenset[str]:
     """The scanned generator, and those whose keys come from it."""
     found = {scan.var}
@@ -205,8 +210,9 @@ class _Words:
         if not self.called.is_one(change) or any(change.var in s and s != var for s in sources):
             return None
         read = {column_of(c) for t in p.conditions for c in columns_read(t, var, self.join.types)}
-        equal = ((e.column, t.value) for e in change.equated for t in children(e.condition) if isinstance(t, Lit))
-        return There(change.rel.name, frozenset(c for c in read if c is not None), tuple(equal))
+        told = ((e.column, t) for e in change.equated if e.constant and e.usable for t in children(e.condition))
+        equal = tuple((column, t.value) for column, t in told if isinstance(t, Lit) and _is_found(t.value))
+        return There(change.rel.name, frozenset(c for c in read if c is not None), equal)
 
     def obstacle(self, t: Elem) -> Obstacle:
         """Why ``t`` cannot look up rows of the scanned table."""

@@ -170,7 +170,7 @@ def _typed(query: Query) -> tuple[Expr, Type]:
 
 
 def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
-    """``nested`` with rows read by their keys, which are asked what extremes of them were. ``unique`` columns of a part
+    """``nested`` with rows read by their keys, and where they lie for a clock that moves. ``unique`` columns of a part
     that is a dictionary are those of its label and of the fields that are the key of a row there."""
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}

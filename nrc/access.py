@@ -26,7 +26,7 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.bands import Bound, apart, band, compared, is_in_order, is_side, stored
+from ripplenest.nrc.bands import Bound, band, compared, is_in_order, is_side, operands, stored
 from ripplenest.nrc.disjoint import disjoint
 from ripplenest.nrc.equations import place_asked
 from ripplenest.nrc.normal import Comprehension, is_total
@@ -307,7 +307,7 @@ class Join:
         """Whether a condition that cannot fail is NULL where what is ``moved`` is: then nobody minds the others."""
         assert isinstance(moved, Call)
         total = (t for t in self.product.conditions if isinstance(t, Call) and t not in self.partial)
-        sides = ((t.fn, (a, *apart(a))) for t in total for a in t.args)
+        sides = ((t.fn, (a, *operands(a))) for t in total for a in t.args)
         return any(is_strict(fn) and moved.args[0] in side for fn, side in sides)
 
     def _is_of_no_label(self, t: Elem) -> bool:

@@ -78,7 +78,7 @@ def difference(t: Elem) -> Call | None:
     return None
 
 
-def apart(t: Elem) -> tuple[Elem, ...]:
+def operands(t: Elem) -> tuple[Elem, ...]:
     """What ``t`` lies between; itself where it is nothing of that kind."""
     found = difference(t)
     return (t,) if found is None else found.args

@@ -6,7 +6,8 @@
 where c compares a value of a row with a row that constants alone tell, as a clock is, and t reads nothing else of
 that: ``{"id": x.id, "overdue": x.due < k.now}``. As a value it would be asked again of all rows whenever the clock
 moves. As a condition it says where rows lie, and only those become others that lie between the old value and the new
-one. What is compared with the same is compared in one way then, so that what others imply is left out.
+one. It must have a value also where nobody asks for it, as in ``a if x.n > 0 else x.v < k.n / k.m``. What is compared
+with the same is compared in one way then, so that what others imply is left out.
 
 Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
@@ -15,15 +16,15 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import product
 
-from ripplenest.nrc.bands import OPPOSITE, SWAPPED, apart
+from ripplenest.nrc.bands import OPPOSITE, SWAPPED, operands
 from ripplenest.nrc.gaps import as_difference, gap
-from ripplenest.nrc.keyed import Around, Keys, rebuilt
-from ripplenest.nrc.normal import conjuncts, where
+from ripplenest.nrc.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.normal import conjuncts, is_sure, where
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Plus, Pred, Sng
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
-from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem, unique_binders
+from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem
 
 MOST = 3  # comparisons of one row, of which each is true or not: more make more cases than reading the rows again costs
 MAYBE = Base("bool", True)
@@ -34,10 +35,8 @@ def in_cases(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not keys or not any(isinstance(n, Sng) and any(_comparisons(n.elem)) for n in nodes(e)):
         return e
-    apart = unique_binders(e)
     pairs: set[Pair] = set()
-    found = _inside(apart, Around(keys), pairs)
-    return e if found is apart else unique_binders(_told_apart(found, pairs))
+    return passed(e, lambda e: _told_apart(_inside(e, Around(keys), pairs), pairs))
 
 
 def _comparisons(t: Elem) -> Iterator[Call]:
@@ -80,16 +79,16 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
 def _splits(c: Call, around: Around) -> bool:
     """Whether ``c`` compares a column of a row with a row that constants tell, which is not NULL there."""
     own = _own(c, around)
-    others = [p for a in c.args for p in apart(a) if p not in own]
+    others = [p for a in c.args for p in operands(a) if p not in own]
     free = frozenset[str]().union(*map(free_vars, others))
     is_known = bool(free) and free <= around.told(frozenset()).keys() and len(own) == 1
-    return is_known and not any(may_be_null(_type(p, around)) for p in others)
+    return is_known and is_sure(as_difference(c)) and not any(may_be_null(_type(p, around)) for p in others)
 
 
 def _own(c: Call, around: Around) -> list[Elem]:
     """The columns that ``c`` compares of rows which constants do not tell."""
     told = around.told(frozenset())
-    parts = (p for a in c.args for p in apart(a))
+    parts = (p for a in c.args for p in operands(a))
     return [p for p in parts if (x := root(p)) in around.rows and x not in told]
 
 
@@ -100,7 +99,9 @@ def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
 
 def _values(c: Call, around: Around) -> list[tuple[bool | None, Elem]]:
     """What ``c`` can be, and where it is."""
-    found: list[tuple[bool | None, Elem]] = [(True, c), (False, Call(OPPOSITE[c.fn], c.args))]
+    said = as_difference(c)
+    assert isinstance(said, Call)
+    found: list[tuple[bool | None, Elem]] = [(True, said), (False, Call(OPPOSITE[said.fn], said.args))]
     return [*found, (None, Call("is_null", (_own(c, around)[0],)))] if may_be_null(_type(c, around)) else found
 
 

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ripplenest.nrc.bands import OPPOSITE, SWAPPED, apart, compared
-from ripplenest.nrc.keyed import Around, Keys, rebuilt
-from ripplenest.nrc.normal import conjuncts, where
+from ripplenest.nrc.bands import OPPOSITE, SWAPPED, compared, operands
+from ripplenest.nrc.gaps import as_difference
+from ripplenest.nrc.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.normal import conjuncts, is_sure, where
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -42,7 +43,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Record, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, at_sites, free_vars, nodes, rebuild_elem, unique_binders
+from ripplenest.nrc.walk import Names, at_sites, free_vars, nodes, rebuild_elem
 
 SOME_ROW, MAYBE = Fold("some", "any", (), BOOL), Base("bool", True)
 Asked = tuple[str, Group]  # the one row of a group, by the name of its variable
@@ -52,11 +53,13 @@ def asked(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not keys or not any(_extreme(n) for n in nodes(e)):
         return e
-    apart = unique_binders(e)
-    variables = Names(frozenset(n.var for n in nodes(apart) if isinstance(n, For | Group | Top)))
-    sites = Names(frozenset(n.site for n in nodes(apart) if isinstance(n, Group | SngBag | Top)))
-    found = _Asking(variables, sites).inside(apart, Around(keys))
-    return e if found is apart else unique_binders(found)
+
+    def inside(e: Expr) -> Expr:
+        variables = Names(frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | Top)))
+        sites = Names(frozenset(n.site for n in nodes(e) if isinstance(n, Group | SngBag | Top)))
+        return _Asking(variables, sites).inside(e, Around(keys))
+
+    return passed(e, inside)
 
 
 def _extreme(e: Term) -> Fold | None:
@@ -143,12 +146,13 @@ class _Extreme:
         return (n, found) if is_some else (there, n, Call("not", (found,)))
 
     def _values(self, t: Elem) -> tuple[Elem, list[Asked]]:
-        """``t`` with what is asked of rows as values of it."""
+        """``t`` with what is asked of rows as values of it, if that has a value also where nobody asks for ``t``."""
         some: list[Asked] = []
 
         def value(t: Elem) -> Elem:
-            asked = self._asked(t)
-            if asked is None or not self._never_null(t):
+            compared = as_difference(t)
+            asked = self._asked(compared)
+            if asked is None or not (is_sure(compared) and self._never_null(t)):
                 return rebuild_elem(t, value)
             row, is_some = asked
             n, found = self._some(row)
@@ -164,7 +168,7 @@ class _Extreme:
         match cond:
             case Call(fn, args) if fn in SWAPPED and self._moves(cond):
                 upper = [u for own, _, u, _ in compared([cond]) if own == self.answer]
-                if upper and any(self.answer in apart(a) for a in args):
+                if upper and any(self.answer in operands(a) for a in args):
                     is_some = upper[0] is (self.fn == "min")
                     return self._of_row(cond if is_some else Call(OPPOSITE[fn], args)), is_some
         return None
@@ -173,8 +177,7 @@ class _Extreme:
         return self.value if t == self.answer else rebuild_elem(t, self._of_row)
 
     def _moves(self, cond: Elem) -> bool:
-        """Whether all but the answer that ``cond`` reads is of stored rows, of which constants alone tell one that the
-        fold does not depend on."""
+        """Whether all but the answer that ``cond`` reads is of stored rows, of which constants alone tell one."""
         told, free = self.around.told(frozenset()), free_vars(cond) - free_vars(self.answer)
         return free <= self.around.rows.keys() and not free.isdisjoint(told)
 

@@ -15,7 +15,7 @@ from ripplenest.nrc.paths import path_name, root
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Let, Lit, Pred, Proj, Rel, Sng, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Bag, Record, Type, may_be_null
-from ripplenest.nrc.walk import free_lets, free_vars, rebuild
+from ripplenest.nrc.walk import free_lets, free_vars, rebuild, unique_binders
 
 Keys = Mapping[str, Sequence[str]]  # by relation and inner bag, the fields that are the key of its rows there
 
@@ -129,6 +129,14 @@ class Around:
 
     def _with(self, var: str, row: Row) -> "Around":
         return evolve(self, rows={**self.rows, var: row})
+
+
+def passed(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """``e`` as ``f`` makes it of a term whose binders are named apart, named apart again; itself where ``f`` changes
+    nothing."""
+    apart = unique_binders(e)
+    found = f(apart)
+    return e if found is apart else unique_binders(found)
 
 
 def rebuilt(e: Expr, around: Around, f: Callable[[Expr, Around], Expr]) -> Expr:

@@ -23,7 +23,7 @@ from ripplenest.nrc.failures import UNKNOWN, Argument
 from ripplenest.nrc.gaps import needed
 from ripplenest.nrc.limits import MAX_PRODUCTS
 from ripplenest.nrc.natural import is_natural
-from ripplenest.nrc.scalars import can_fail
+from ripplenest.nrc.scalars import can_fail, never_fails
 from ripplenest.nrc.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
     TRUE,
@@ -57,6 +57,7 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Term,
     Top,
     Total,
     Tuple,
@@ -347,6 +348,11 @@ def _argument(t: Elem, types: Mapping[str, Type]) -> Argument:
 def is_total(t: Elem, types: Mapping[str, Type]) -> bool:
     """True when ``t`` has a value for every row."""
     return not any(failing(t, types))
+
+
+def is_sure(term: Term) -> bool:
+    """Whether nothing in it can fail, of whatever types its variables are."""
+    return all(never_fails(n.fn) for n in nodes(term) if isinstance(n, Call))
 
 
 def where(conditions: Sequence[Elem], body: Expr) -> Expr:

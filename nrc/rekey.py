@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.keyed import Around, Keys, Told, rebuilt
+from ripplenest.nrc.keyed import Around, Keys, Told, passed, rebuilt
 from ripplenest.nrc.outside import Asks, beside_ends, paths_equated, paths_read
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.scalars import has_gaps, never_fails
@@ -36,7 +36,6 @@ from ripplenest.nrc.walk import (
     nodes,
     replace,
     replace_elem,
-    unique_binders,
 )
 
 
@@ -44,10 +43,11 @@ def rekeyed(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not keys:
         return e
-    apart = unique_binders(e)
-    names = Names(frozenset(n.var for n in nodes(apart) if isinstance(n, For | Group | Top)))
-    found = _inside(apart, Around(keys), names)
-    return e if found is apart else unique_binders(found)
+
+    def inside(e: Expr) -> Expr:
+        return _inside(e, Around(keys), Names(frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | Top))))
+
+    return passed(e, inside)
 
 
 def _inside(e: Expr, around: Around, names: Names) -> Expr:

@@ -10,9 +10,8 @@ row there is (``rekey.py``). A row that c leaves out needs no value of e.
 Law: ⟦sooner e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from ripplenest.nrc.normal import conjuncts, where
-from ripplenest.nrc.scalars import never_fails
-from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Let, Pred, SngBag, Top
+from ripplenest.nrc.normal import conjuncts, is_sure, where
+from ripplenest.nrc.syntax import Elem, Expr, For, Group, Let, Pred, SngBag, Top
 from ripplenest.nrc.walk import free_vars, nodes, rebuild, unique_binders
 
 Bound = frozenset[str]
@@ -50,7 +49,7 @@ def _known(e: Expr, bound: Bound) -> tuple[list[Elem], Expr]:
     match e:
         case For(var, Pred(cond), body) if var not in free_vars(body):
             found, rest = _known(body, bound)
-            early = [c for c in conjuncts(cond) if not free_vars(c) & bound and _is_sure(c)]
+            early = [c for c in conjuncts(cond) if not free_vars(c) & bound and is_sure(c)]
             late = [c for c in conjuncts(cond) if c not in early]
             return [*early, *found], For(var, Pred(cond), rest) if not early else where(late, rest)
         case For(var, source, body):
@@ -61,8 +60,3 @@ def _known(e: Expr, bound: Bound) -> tuple[list[Elem], Expr]:
             return found, Let(name, of, rest) if found else e
         case _:
             return [], e
-
-
-def _is_sure(condition: Elem) -> bool:
-    """Whether nothing in it can fail, of whatever types its variables are."""
-    return all(never_fails(n.fn) for n in nodes(condition) if isinstance(n, Call))

@@ -19,12 +19,12 @@ from attrs import evolve, frozen
 
 from ripplenest.nrc.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.gaps import as_difference, at_most, gap
-from ripplenest.nrc.keyed import Around, Keys, rebuilt
-from ripplenest.nrc.normal import conjuncts, where
+from ripplenest.nrc.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.normal import conjuncts, is_sure, where
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.scalars import never_fails
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Neg, Plus, Pred, Sng, Tuple, Var
-from ripplenest.nrc.walk import free_vars, nodes, unique_binders
+from ripplenest.nrc.types import nullable
+from ripplenest.nrc.walk import free_vars, nodes
 
 
 @frozen
@@ -44,9 +44,7 @@ def valid(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
     if not keys or sum(isinstance(n, Call) and n.fn in SWAPPED for n in nodes(e)) < 2:
         return e
-    apart = unique_binders(e)
-    found = _inside(apart, Around(keys))
-    return e if found is apart else unique_binders(found)
+    return passed(e, lambda e: _inside(e, Around(keys)))
 
 
 def _inside(e: Expr, around: Around) -> Expr:
@@ -58,7 +56,7 @@ def _inside(e: Expr, around: Around) -> Expr:
             for a, b in product(ends, ends):
                 if a and b and (found := _both(a, b, here)) is not None:
                     others = [c for c, end in zip(conditions, ends, strict=True) if end not in (a, b)]
-                    if not all(map(_never_fails, (*others, rest))):
+                    if not all(map(is_sure, (*others, rest))):
                         break
                     return where(others, For("_", found, _inside(rest, here)))
         case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := _opened(e)) is not None:
@@ -89,11 +87,6 @@ def _asked(e: Expr) -> tuple[list[Elem], Expr]:
             more, rest = _asked(body)
             return [*conjuncts(cond), *more], rest
     return [], e
-
-
-def _never_fails(e: Elem | Expr) -> bool:
-    """Whether it has a value also for rows that are not valid."""
-    return all(never_fails(n.fn) for n in nodes(e) if isinstance(n, Call))
 
 
 def _said(cond: Elem) -> tuple[Call, Elem | None] | None:
@@ -152,6 +145,14 @@ def _all(*conditions: Elem) -> Expr:
 def _less(a: End, b: End, n: int, around: Around) -> Elem | None:
     """The value of a less that of b is at most ``n``. None where there is no such difference."""
     x, y = a.value, b.value
+    if not _same_kind(x, y, around):
+        return None
     if all({*end.said.args} == {end.value, end.clock} for end in (a, b)):  # which nothing is added to
         return Call("le" if n >= 0 else "lt", (x, y))
     return at_most(getattr(around.type_of(x), "kind", ""), x, y, n)
+
+
+def _same_kind(x: Elem, y: Elem, around: Around) -> bool:
+    """Whether the two can be compared: decimals have more digits together than each with the clock."""
+    one, other = around.type_of(x), around.type_of(y)
+    return one is not None and other is not None and nullable(one) == nullable(other)

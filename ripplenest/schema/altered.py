@@ -46,7 +46,13 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
     record, or a bag other than NULL.
     """
     where, (*into, name) = f"relation {r.name}, add {path}", _steps(r, path)
-    _rebuilt(r, into, lambda fields: _apart(fields, name, where), where, through_records=False)
+
+    def grown(fields: Fields) -> Fields:
+        if name in dict(fields):
+            raise NameTaken("there is a field of this name", where=where, got=name, possible=["another name", "widen"])
+        return (*fields, (name, t))
+
+    relation, part = _rebuilt(r, into, grown, where, through_records=False)
     if isinstance(t, Base) and default is None and not t.nullable:
         possible = [f"add({path!r}, ..., default=...)", "a type with `| None`"]
         raise WrongValue("rows that are there have no value for it", where=where, wanted=t, got=None, possible=possible)
@@ -58,18 +64,11 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
         wanted = "a base type with a default, or a nullable bag, NULL in the rows that are there"
         raise TypeMismatch("a field that stored rows cannot get", where=where, wanted=wanted, got=t)
 
-    relation, part = _rebuilt(r, into, lambda fields: (*fields, (name, t)), where, through_records=False)
     if any(part in r.below(root) for root in r.arrays):
         fills = {**dict(r.fills), part: filled(dict(r.fills).get(part), value, t)}
         relation = evolve(relation, fills=tuple(fills.items()))
     columns = len(relation.parts[part].types) - len(r.parts[part].types)  # a label may be several
     return Altered(relation, _reshaped(r, relation, {part: (value,) * columns}))
-
-
-def _apart(fields: Fields, name: str, where: str) -> Fields:
-    if name in dict(fields):
-        raise NameTaken("there is a field of this name", where=where, got=name, possible=["another name", "widen"])
-    return fields
 
 
 def widened(r: Relation, path: str, t: Type) -> Altered:

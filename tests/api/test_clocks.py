@@ -338,3 +338,43 @@ def test_a_clock_that_is_switched_off_goes(tmp_path: Path) -> None:
             with refused(), db.batch() as b:
                 b.upsert("K", [Switch(1, on, START)])
         assert db.verify().ok
+
+
+NAN = float("nan")
+
+
+@rn.record
+class Gauge:
+    id: int
+    x: float
+    at: datetime.datetime
+
+
+@rn.view
+def unknown(U: Bag[User], K: Bag[Gauge], E: Bag[Event]):
+    return [
+        {"u": u.id}
+        for u in U
+        for k in K
+        if k.id == 1 and k.x == NAN and any(e.at >= k.at - LATELY for e in E if e.user == u.id)
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+def test_a_clock_that_equals_nan_comes_and_goes(tmp_path: Path) -> None:
+    """NaN equals itself, also for who asks whether the row is there."""
+    with rn.open(tmp_path / "s", engine="local") as db:
+        for name, record in (("U", User), ("K", Gauge), ("E", Event)):
+            db.relation(name, record, key="id")
+        db.create(unknown)
+        with refused(), db.batch(policy="strict") as b:
+            b.insert("K", [Gauge(1, NAN, START)])
+        with db.batch() as b:
+            b.insert("U", [User(1, 2)])
+            b.insert("E", [Event(1, 1, START, 1)])
+            b.insert("K", [Gauge(1, NAN, START)])
+        with db.batch(policy="strict") as b:
+            b.upsert("K", [Gauge(1, NAN, START + LATELY)])
+        assert db.view("unknown").rows() == [{"u": 1}]
+        with refused(), db.batch(policy="strict") as b:
+            b.upsert("K", [Gauge(1, 0.5, START)])

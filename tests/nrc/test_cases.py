@@ -12,6 +12,7 @@ from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.bands import SWAPPED
 from ripplenest.nrc.cases import in_cases
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.normal import normal
 from ripplenest.nrc.simplify import simplify
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
@@ -134,10 +135,18 @@ CASES = {
     "what is computed": ("sng(⟨o: e.v + e.u < k.at⟩)", ""),
     "as far as the row says": ("sng(⟨o: micros_between(k.now, e.t) < e.v⟩)", ""),
     "a row beside the clock": ("for d in E union sng(⟨o: e.v < d.v + k.at⟩)", ""),
+    "what may have no value where nobody asks": ("sng(⟨o: if(e.w > 0, e.v < k.at + 1, false)⟩)", ""),
     "two rows": ("for d in E union sng(⟨o: e.v < d.v⟩)", ""),
     "another row of the table": ("for l in K where l.id = e.u union sng(⟨o: e.v < l.at⟩)", ""),
     "too many": ("sng(⟨a: e.v < k.at, b: e.v < k.at - 1, c: e.v < k.at - 2, d: e.v < k.at - 3⟩)", ""),
 }  # fmt: skip
+
+
+def test_an_age_in_three_classes_is_three_products() -> None:
+    """That it is less than the less and more than the greater is none."""
+    age = "if(e.t > micros_after(k.now, -5), 1, if(e.t > micros_after(k.now, -9), 2, 3))"
+    e = in_cases(unique_binders(parse_expr(f"{OF}sng(⟨a: {age}⟩)", NAMES)), KEYS)
+    assert [len(c.conditions) for c in normal(e)] == [2, 3, 2]  # one of them which clock it is
 
 
 @pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)

@@ -118,6 +118,9 @@ CASES = {
     ),
     "another row, beside one that is": (f"{LAST} where s.s >= u.id union sng(u.id)", ""),
     "what may have no value for another row": (f"{LAST} where s.s - 1 < k.at union sng(u.id)", ""),
+    "a value that may be none where nobody asks": (
+        f"{LAST} union sng(if(u.n > 0, s.s >= k.at + 1, false))", "",
+    ),
     "a constant": (f"{LAST} where s.s >= 1 union sng(u.id)", ""),
     "the greatest is as great": (f"{LAST} where s.s = k.at union sng(u.id)", ""),
     "another fold": (f"{LAST.replace('max', 'sum')} where s.s >= k.at union sng(u.id)", ""),

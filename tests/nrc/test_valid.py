@@ -129,3 +129,16 @@ def test_what_stays(text: str) -> None:
     """One end, one column, what can fail for rows that are not valid, and what is not of one row."""
     e = unique_binders(parse_expr(OF + text, NAMES))
     assert valid(e, KEYS) is e
+
+
+def test_what_cannot_be_compared_with_each_other_stays() -> None:
+    """Decimals that have at most 38 digits together with the clock, and more with each other."""
+    rows = {"K": (("id", LONG), ("at", decimal(20, 2))), "S": (("x", decimal(38, 2)), ("y", decimal(38, 10)))}
+    names = Environment({name: Record(fields) for name, fields in rows.items()})
+    e = unique_binders(parse_expr(f"{OF}s.x <= k.at and k.at < s.y union sng(s.x)", names))
+    assert check(e).row == decimal(38, 2)
+    assert valid(e, KEYS) is e
+
+
+def decimal(digits: int, scale: int) -> Base:
+    return Base("decimal", False, digits, scale)
