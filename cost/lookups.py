@@ -76,8 +76,8 @@ class Obstacle:
 
 @frozen
 class There:
-    """That the row of ``part`` comes or goes which constants tell, some of them ``equal`` to columns of it: nothing else
-    is read of it, but for conditions on ``columns`` of its own. When other columns change it stays."""
+    """That the row of ``part`` comes or goes which constants tell, some of them ``equal`` to columns of it: nothing
+    else is read of it, but for conditions on ``columns`` of its own. When other columns change it stays."""
 
     part: str
     columns: frozenset[str]

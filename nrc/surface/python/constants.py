@@ -85,16 +85,12 @@ def _is(key: Element, k: object) -> Element:
 
 def rows(value: object, node: ast.expr) -> ast.List | None:
     """A collection of constants as the list that it would be written as where ``node`` is; None of what is none."""
-    if isinstance(value, Mapping):
-        value = [*value]
-    if isinstance(value, set | frozenset):
-        value = sorted(value, key=repr)  # in an order that does not depend on hashing
-    if not isinstance(value, list | tuple | range):
+    if not isinstance(value, list | tuple | range | set | frozenset | Mapping):
         return None
     if len(value) > MOST:
         what = f"a collection of {len(value)} constants is not gone through"
         raise Unsupported(what, wanted=f"at most {MOST}", possible=["a relation that holds them"])
-    return ast.fix_missing_locations(ast.copy_location(ast.List([_written(v) for v in value]), node))
+    return ast.fix_missing_locations(ast.copy_location(ast.List([_written(v) for v in scalars.ordered(value)]), node))
 
 
 def _written(value: object) -> ast.expr:

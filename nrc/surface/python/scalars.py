@@ -236,7 +236,7 @@ def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, neg
     if isinstance(right, Static) and isinstance(right.value, range):
         return _within(left, right.value)
     if isinstance(right, Static) and isinstance(right.value, tuple | list | set | frozenset | Mapping):
-        right = [Static(v) for v in _ordered(right.value)]
+        right = [Static(v) for v in ordered(right.value)]
     if isinstance(right, Reading):
         if is_bag(right):
             bag = as_bag(right)
@@ -266,7 +266,7 @@ def _within(x: Reading, span: range) -> Element:
     return fold("and", [apply("ge", [found, literal(span.start)]), apply("lt", [found, literal(span.stop)])])
 
 
-def _ordered(values: Iterable[object]) -> list[object]:
+def ordered(values: Iterable[object]) -> list[object]:
     """In an order that does not depend on hashing."""
     return sorted(values, key=repr) if isinstance(values, set | frozenset) else list(values)
 
