@@ -12,8 +12,8 @@ from math import prod
 
 from attrs import evolve, frozen
 
+from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.syntax import At
-from ripplenest.nrc.text import part
 
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -12,10 +12,10 @@ from math import prod
 from attrs import frozen
 
 from ripplenest.cost.moving import told
-from ripplenest.nrc.access import MOST_KEYS, Equation, Join, Read, joins
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.paths import column_of, columns_read, label_columns, labels_held, root
+from ripplenest.nrc.rewriting.access import MOST_KEYS, Equation, Join, Read, joins
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At, Elem, Rel
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Label, Record, Site
@@ -44,9 +44,9 @@ NOTHING = Estimate(0.0, 0.0)
 def estimate(c: Comprehension, rows: Rows, keys: Keys | None = None, *, skewed: bool = False) -> Estimate:
     """What evaluating the product ``c`` costs when tables have ``rows``, by ``Rel.key`` (``M``, ``ΔM``, ``M⁺``).
 
-    With a change among its generators the others are read from it outwards (``nrc/access.py``); without one the product
-    is computed from scratch, and every table is read whole. A missing M⁺ has the rows of M and of ΔM, if any.
-    ``keys``: by table, the sets of columns (``custkey``, ``row.qty``; ``label`` of dictionaries) that are unique.
+    With a change among its generators the others are read from it outwards (``nrc/rewriting/access.py``); without one
+    the product is computed from scratch, and every table is read whole. A missing M⁺ has the rows of M and of ΔM, if
+    any. ``keys``: by table, the sets of columns (``custkey``, ``row.qty``; ``label`` of dictionaries) that are unique.
     ``skewed``: changes are likely to be of values that many rows of another table have, not as many as of others.
     Raises UnknownName on a table without a cardinality.
     Laws: grows with ``rows``, except with those of a table whose unique columns group another: the more groups, the

@@ -13,9 +13,9 @@ from typing import Literal
 import networkx as nx
 from attrs import frozen
 
-from ripplenest.nrc.access import Join
 from ripplenest.nrc.paths import column_of
-from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.printing.pretty import show_elem
+from ripplenest.nrc.rewriting.access import Join
 from ripplenest.nrc.syntax import Call, Elem, OutL, Proj
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Label, Record, Type

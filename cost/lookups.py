@@ -17,13 +17,13 @@ from attrs import field, frozen
 
 from ripplenest.cost.estimate import dictionary_site, found_by_a_key
 from ripplenest.cost.moving import told
-from ripplenest.nrc.access import Equation, Join, Read
-from ripplenest.nrc.disjoint import disjuncts, is_join
-from ripplenest.nrc.normal import conjuncts
 from ripplenest.nrc.paths import as_written, column_of, columns_read, path_of
-from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.printing.pretty import show_elem
+from ripplenest.nrc.printing.text import part
+from ripplenest.nrc.rewriting.access import Equation, Join, Read
+from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
+from ripplenest.nrc.rewriting.normal import conjuncts
 from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Var
-from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import children, free_vars, nodes, rebuild_elem

@@ -7,7 +7,7 @@ are read as between two ends, if the row drops none of them otherwise.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ripplenest.nrc.access import Join, Read
+from ripplenest.nrc.rewriting.access import Join, Read
 
 
 def told(r: Read, j: Join, order: Iterable[Read], is_one: Callable[[Read], bool]) -> bool:

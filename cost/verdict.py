@@ -3,7 +3,8 @@
 ``C[[δ(h)]] < C[[h]]`` (theorems 4 and 5) holds whenever updates are incremental, size(ΔR) < size(R). C charges a join
 all combinations of its rows, in h and in δ(h) alike, so it does not see a second way to lose: a batch that has to read
 a whole table only to drop most of its rows costs what the table does, however small the change. That happens where no
-equality leads from the change to the table, which the order of reading of each product tells (``nrc/access.py``).
+equality leads from the change to the table, which the order of reading of each product tells
+(``nrc/rewriting/access.py``).
 
 Law: where a verdict says incremental, the rows that a batch reads are bounded by the change, by how often the tables
 have its keys, and by the rows that it makes or takes; a batch that makes and takes none reads what its keys find. Four
@@ -21,10 +22,10 @@ from ripplenest.cost.domains import BagCost, at_most, less, show_tcost
 from ripplenest.cost.estimate import MOST
 from ripplenest.cost.interpret import Sizes, cost, dict_cost, lookup_key
 from ripplenest.cost.lookups import Called, Scan, There, fans, scans
-from ripplenest.nrc.access import joins
-from ripplenest.nrc.normal import Comprehension, definitions, normal
+from ripplenest.nrc.printing.text import part
+from ripplenest.nrc.rewriting.access import joins
+from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal
 from ripplenest.nrc.syntax import At, DictExpr, DictLit, DictRel, Expr, For, Rel
-from ripplenest.nrc.text import part
 from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes
 

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from ripplenest.delta.groups.strata import KEY, VALUES, contribution
 from ripplenest.delta.program import Map
-from ripplenest.delta.strata import KEY, VALUES, contribution
-from ripplenest.nrc.folds import can_be_told, kept_sum
-from ripplenest.nrc.normal import is_total
+from ripplenest.nrc.functions.folds import can_be_told, kept_sum
 from ripplenest.nrc.paths import columns_read
-from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.rewriting.normal import is_total
+from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Proj, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Type

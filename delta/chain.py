@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.normal import conjuncts, where
-from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.rewriting.normal import conjuncts, where
+from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Expr, For, Pred, Sng, Var
 from ripplenest.nrc.walk import replace_elem
 

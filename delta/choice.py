@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from ripplenest.cost.estimate import Estimate, Keys, different, estimate, estimate_all
 from ripplenest.delta.materialize import Candidate, Decide
 from ripplenest.delta.program import Map
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import At
 
 UNKNOWN_ROWS = 1_000_000  # rows of a stored part of which nothing is said

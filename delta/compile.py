@@ -13,27 +13,28 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
-from ripplenest.delta.alike import Alike
 from ripplenest.delta.choice import by_cost
-from ripplenest.delta.circles import Groups, Sites, circle, opened, reading
+from ripplenest.delta.groups.alike import Alike
+from ripplenest.delta.groups.circles import Groups, Sites, circle, opened, reading
+from ripplenest.delta.groups.ranking import Ranking
+from ripplenest.delta.groups.shared import shared
+from ripplenest.delta.groups.strata import Cut, Cutter
+from ripplenest.delta.groups.trees import with_trees
 from ripplenest.delta.materialize import Choice, Materialize, Materialized, decision, materialize
 from ripplenest.delta.naming import check_names
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, strata
-from ripplenest.delta.ranking import Ranking
-from ripplenest.delta.shared import shared
-from ripplenest.delta.strata import Cut, Cutter
-from ripplenest.delta.trees import with_trees
-from ripplenest.nrc import extremes
-from ripplenest.nrc.cases import in_cases
 from ripplenest.nrc.errors import NameTaken
+from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.normal import Comprehension, definitions, normal, term
-from ripplenest.nrc.positive import check_positive
-from ripplenest.nrc.rekey import rekeyed
-from ripplenest.nrc.scalars import has_gaps
-from ripplenest.nrc.simplify import simplify, simplify_dict
-from ripplenest.nrc.sink import sink
-from ripplenest.nrc.sooner import sooner
+from ripplenest.nrc.rewriting import extremes
+from ripplenest.nrc.rewriting.cases import in_cases
+from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal, term
+from ripplenest.nrc.rewriting.positive import check_positive
+from ripplenest.nrc.rewriting.rekey import rekeyed
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.sink import sink
+from ripplenest.nrc.rewriting.sooner import sooner
+from ripplenest.nrc.rewriting.valid import valid
 from ripplenest.nrc.syntax import (
     Call,
     DictLit,
@@ -51,7 +52,6 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import check, check_sorted, dict_type
 from ripplenest.nrc.types import Label, Record, Type
-from ripplenest.nrc.valid import valid
 from ripplenest.nrc.walk import nodes
 from ripplenest.shred.contexts import dictionaries, parts_of
 from ripplenest.shred.domains import domain_row, labels_made, places_asked

@@ -24,10 +24,10 @@ from attrs import evolve, frozen
 from ripplenest.delta.added import added, replaced
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.delta.texts import Said, Text, oriented
-from ripplenest.nrc.folds import kept_sum
-from ripplenest.nrc.normal import Comprehension, is_total, term
+from ripplenest.nrc.functions.folds import kept_sum
+from ripplenest.nrc.functions.scalars import SCALARS
 from ripplenest.nrc.paths import columns_read, map_columns, root
-from ripplenest.nrc.scalars import SCALARS
+from ripplenest.nrc.rewriting.normal import Comprehension, is_total, term
 from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Record, Type

@@ -10,8 +10,8 @@ from ripplenest.cost.interpret import Sizes, cost
 from ripplenest.cost.lookups import Called, There
 from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
 from ripplenest.cost.verdict import Finding, Verdict, verdict
-from ripplenest.delta.apart import term_apart
 from ripplenest.delta.compile import Options, Stages, compile_view
+from ripplenest.delta.groups.apart import term_apart
 from ripplenest.delta.materialize import MODES
 from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
 from ripplenest.delta.unreached import reached

@@ -22,15 +22,15 @@ from typing import Literal, get_args
 from attrs import evolve, field, frozen
 
 from ripplenest.cost.estimate import Keys
-from ripplenest.delta.apart import apart, made_apart
 from ripplenest.delta.factor import Computed, Factor, expanded, factors, mixed, substituted
+from ripplenest.delta.groups.apart import apart, made_apart
+from ripplenest.delta.groups.upward import with_ways
 from ripplenest.delta.program import Map, Statement
 from ripplenest.delta.rules import derived, rel_at_new
 from ripplenest.delta.symmetric import alike_once
-from ripplenest.delta.upward import with_ways
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.limits import MAX_MAPS, MAX_PRODUCTS
-from ripplenest.nrc.normal import Comprehension, normal
+from ripplenest.nrc.rewriting.normal import Comprehension, normal
 from ripplenest.nrc.syntax import Call, Elem, Expr, Tuple
 from ripplenest.nrc.walk import unique_binders
 

@@ -17,12 +17,12 @@ from graphlib import TopologicalSorter
 
 from attrs import evolve, field, frozen
 
-from ripplenest.delta.ranking import Ranking
-from ripplenest.delta.strata import Cut
-from ripplenest.nrc.normal import Comprehension, term
-from ripplenest.nrc.pretty import show, sorted_by
+from ripplenest.delta.groups.ranking import Ranking
+from ripplenest.delta.groups.strata import Cut
+from ripplenest.nrc.printing.pretty import show, sorted_by
+from ripplenest.nrc.printing.text import path, show_type
+from ripplenest.nrc.rewriting.normal import Comprehension, term
 from ripplenest.nrc.syntax import Elem, Expr, Keys, Lit, Sorting, Tuple
-from ripplenest.nrc.text import path, show_type
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Record, Site, Type
 from ripplenest.shred.contexts import Relations
@@ -64,7 +64,7 @@ class Map:
     read as rows that add up to the same. ``apart``: where the factors of each answer of a group are in the rows that
     statements make, where these have values several times. ``why`` says why it is kept as it is; a group stands ``at``
     a site of the view, whatever its map is called. ``trees``: each product as statements make it, and behind it those
-    that make its rows of other maps (``delta/trees.py``).
+    that make its rows of other maps (``delta/groups/trees.py``).
     """
 
     name: str
@@ -178,7 +178,7 @@ class Statement:
     """``map += δ_part(map)``: runs when ``part`` changes. It reads parts and domains as of its turn, written out, and
     auxiliary maps, which are as of its turn by themselves. ``each``: the same as products that read the change once,
     where ``products`` are fewer and some read it several times. ``ways``: each product, and behind it those that read
-    what the part changes in a sum map (``delta/upward.py``)."""
+    what the part changes in a sum map (``delta/groups/upward.py``)."""
 
     map: str
     part: str

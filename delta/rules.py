@@ -19,8 +19,8 @@ from attrs import evolve, field, frozen
 from ripplenest.delta.degree import deg, deg_dict
 from ripplenest.nrc.errors import LawBroken, QueryError
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.pretty import show, show_dict
-from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.printing.pretty import show, show_dict
+from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.syntax import (
     Apply,
     At,

@@ -13,8 +13,8 @@ from attrs import evolve, frozen
 from ripplenest.delta.added import folded_values
 from ripplenest.delta.compile import Front
 from ripplenest.delta.program import Map
-from ripplenest.nrc.normal import Comprehension, is_total
 from ripplenest.nrc.paths import root
+from ripplenest.nrc.rewriting.normal import Comprehension, is_total
 from ripplenest.nrc.syntax import Elem, InL, IsSite, OutL, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.walk import children, nodes, rebuild_elem

@@ -16,7 +16,7 @@ from attrs import evolve
 
 from ripplenest.delta.factor import Generator, expanded, orders
 from ripplenest.delta.texts import EQUATIONS, Text, oriented
-from ripplenest.nrc.normal import Comprehension, is_total
+from ripplenest.nrc.rewriting.normal import Comprehension, is_total
 from ripplenest.nrc.syntax import At, Elem, Rel
 
 MOST = 32  # products that a statement may have meanwhile

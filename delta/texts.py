@@ -8,7 +8,7 @@ from typing import assert_never
 
 from attrs import field, frozen
 
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type

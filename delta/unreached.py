@@ -9,7 +9,7 @@ makes empty, as of the optional side of an outer join, it folds nothing, ever. T
 from collections.abc import Iterable, Iterator, Mapping
 
 from ripplenest.delta.program import Map
-from ripplenest.nrc.normal import Comprehension, conjuncts
+from ripplenest.nrc.rewriting.normal import Comprehension, conjuncts
 from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 
 Made = Mapping[tuple[Elem, str], bool]  # of an element and a site whether the one is a label of the other

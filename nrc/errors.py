@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable
 from itertools import islice
 
-from ripplenest.nrc.printable import printable
+from ripplenest.nrc.printing.printable import printable
 
 
 class RipplenestError(Exception):

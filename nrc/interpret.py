@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from ripplenest.nrc import folds, scalars
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value, checked, field_of
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.ordering import Direction, first
+from ripplenest.nrc.functions import folds, scalars
+from ripplenest.nrc.functions.ordering import Direction, first
 from ripplenest.nrc.syntax import (
     Apply,
     Call,

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc import folds
 from ripplenest.nrc.errors import QueryError
-from ripplenest.nrc.nothing import typed
-from ripplenest.nrc.scalars import OPERATORS, SCALARS, coerce
+from ripplenest.nrc.functions import folds
+from ripplenest.nrc.functions.scalars import OPERATORS, SCALARS, coerce
+from ripplenest.nrc.rewriting.nothing import typed
 from ripplenest.nrc.syntax import (
     At,
     Call,

@@ -69,7 +69,7 @@ class Lit(Node):
 
 @frozen
 class Call(Node):
-    """fn(t₁, …): an entry of the table of scalar functions (``nrc/scalars.py``)."""
+    """fn(t₁, …): an entry of the table of scalar functions (``nrc/functions/scalars.py``)."""
 
     fn: str
     args: tuple["Elem", ...]
@@ -187,7 +187,8 @@ class Pred(Node):
 class Weigh(Node):
     """w(t): Bag(1), {⟨⟩} as often as the integer t says: 0 times where it is NULL, taken away where it is below 0.
 
-    p(x) is w(t) for a t of 1 and 0. Below a group only a t that is never negative may stand (``nrc/positive.py``).
+    p(x) is w(t) for a t of 1 and 0. Below a group only a t that is never negative may stand
+    (``nrc/rewriting/positive.py``).
     """
 
     count: Elem
@@ -266,8 +267,8 @@ class Apply(Node):
 
 @frozen
 class Fold:
-    """fn(t₁, …) of the rows of a group: an entry of the table of folds (``nrc/folds.py``), called ``name``. Its answer
-    is a ``type``. Several arguments are ⊗-factors."""
+    """fn(t₁, …) of the rows of a group: an entry of the table of folds (``nrc/functions/folds.py``), called ``name``.
+    Its answer is a ``type``. Several arguments are ⊗-factors."""
 
     name: str
     fn: str

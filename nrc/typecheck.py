@@ -8,8 +8,8 @@ from functools import reduce
 from typing import assert_never
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
-from ripplenest.nrc.folds import result_type as fold_type
-from ripplenest.nrc.scalars import result_type
+from ripplenest.nrc.functions.folds import result_type as fold_type
+from ripplenest.nrc.functions.scalars import result_type
 from ripplenest.nrc.syntax import (
     Apply,
     Call,

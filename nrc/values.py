@@ -25,7 +25,7 @@ from ripplenest.nrc.bags import BagValue, LabelValue, Row, Value
 from ripplenest.nrc.conversions import conversions
 from ripplenest.nrc.errors import EvaluationError, WrongColumns, WrongValue
 from ripplenest.nrc.instances import fields_of
-from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown, in_order
+from ripplenest.nrc.printing.shown import ANYHOW, INSIDE, Path, Shown, in_order
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
 NAN = float("nan")

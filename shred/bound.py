@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from ripplenest.nrc.equations import EQUALITIES, equations, place_asked
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.rewriting.equations import EQUALITIES, equations, place_asked
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import DictLit, Elem, Grouped, InL, OutL, Total, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Type, nullable

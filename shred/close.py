@@ -2,7 +2,8 @@
 
 What a label stands for is kept apart from where the label is made, so a definition must not read what is bound there:
 the columns that it uses become the parameters of its site, and the lets that it uses are put inside. It is done for
-inner bags (nrc-ivm, figure 6, the rule of sng_ι) and for groups, which are kept apart as well (``delta/strata.py``).
+inner bags (nrc-ivm, figure 6, the rule of sng_ι) and for groups, which are kept apart as well
+(``delta/groups/strata.py``).
 """
 
 from collections.abc import Mapping

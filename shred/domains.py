@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from attrs import evolve
 
-from ripplenest.nrc.equations import place_asked
-from ripplenest.nrc.normal import Comprehension, is_total, never_true
-from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.rewriting.equations import place_asked
+from ripplenest.nrc.rewriting.normal import Comprehension, is_total, never_true
+from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.nrc.walk import free_vars, nodes

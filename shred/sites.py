@@ -24,8 +24,8 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.normal import Comprehension, failing, normal
-from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.rewriting.normal import Comprehension, failing, normal
+from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Call, DictLit, Elem, InL, IsSite, OutL, Proj, Rel, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Label, Site, Type, may_be_null

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.nrc.shown import sort_key
+from ripplenest.nrc.printing.shown import sort_key
 from ripplenest.nrc.syntax import Keys
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.shred.contexts import stored_parts

@@ -20,7 +20,7 @@ from support.strategies import random_case
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc import syntax
-from ripplenest.nrc.normal import normal, term
+from ripplenest.nrc.rewriting.normal import normal, term
 from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Term
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.walk import nodes
@@ -58,13 +58,13 @@ PASSES = (
     Pass("walk", "nrc/walk.py", "rebuild_elem", ELEM),
     Pass("walk", "nrc/walk.py", "rebuild", EXPR),
     Pass("walk", "nrc/walk.py", "rebuild_dict", DICT),
-    Pass("pretty", "nrc/pretty.py", "_elem", ELEM),
-    Pass("pretty", "nrc/pretty.py", "show", EXPR),
-    Pass("pretty", "nrc/pretty.py", "show_dict", DICT),
+    Pass("pretty", "nrc/printing/pretty.py", "_elem", ELEM),
+    Pass("pretty", "nrc/printing/pretty.py", "show", EXPR),
+    Pass("pretty", "nrc/printing/pretty.py", "show_dict", DICT),
     Pass("shred", "shred/terms.py", "_elem_context", ELEM),
     Pass("shred", "shred/terms.py", "_shred", EXPR),
-    Pass("normal form", "nrc/normal.py", "_normal", EXPR),
-    Pass("normal form", "nrc/normal.py", "definitions", DICT),
+    Pass("normal form", "nrc/rewriting/normal.py", "_normal", EXPR),
+    Pass("normal form", "nrc/rewriting/normal.py", "definitions", DICT),
     Pass("delta", "delta/rules.py", "_delta", EXPR),
     Pass("delta", "delta/rules.py", "_delta_dict", DICT),
     Pass("degree", "delta/degree.py", "_deg", EXPR),

@@ -20,8 +20,8 @@ from ripplenest.cost.interpret import cost, dict_cost, sizes_of
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.interpret import evaluate, look_up
-from ripplenest.nrc.normal import normal, term
-from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.normal import normal, term
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import DictEmpty, DictExpr, DictPlus, DictRel, DictUnion, Expr
 from ripplenest.nrc.typecheck import check, dict_type
 from ripplenest.nrc.types import Bag, Type

@@ -16,9 +16,9 @@ from support.updates import Batch, nested_database, random_batch, shredded_datab
 
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.nrc.interpret import evaluate, look_up
-from ripplenest.nrc.layout import layout, layout_dict
-from ripplenest.nrc.normal import normal, term
-from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.printing.layout import layout, layout_dict
+from ripplenest.nrc.rewriting.normal import normal, term
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import DictEmpty, DictExpr, DictLit, Empty, Expr, Query
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import Label

@@ -12,7 +12,7 @@ import pytest
 from ripplenest.delta.compile import compile_view
 from ripplenest.nrc.errors import QueryError, TooBig, TooDeep
 from ripplenest.nrc.limits import MAX_DEPTH, MAX_NODES, check_limits, check_type_limits
-from ripplenest.nrc.normal import normal
+from ripplenest.nrc.rewriting.normal import normal
 from ripplenest.nrc.serial import query_to_json
 from ripplenest.nrc.syntax import (
     Apply,

@@ -4,10 +4,10 @@ the one row of φ, as an inner bag is by one over sng_ι."""
 from collections.abc import Callable, Collection, Sequence
 from typing import assert_never
 
-from ripplenest.nrc import folds
-from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.signatures import maybe_null
+from ripplenest.nrc.functions import folds
+from ripplenest.nrc.functions.signatures import maybe_null
+from ripplenest.nrc.rewriting.equations import same_values
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, as_element, guard, merge, not_true, plus, wrap
 from ripplenest.nrc.syntax import Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Type, is_flat

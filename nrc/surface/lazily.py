@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.disjoint import disjuncts
-from ripplenest.nrc.normal import conjuncts
-from ripplenest.nrc.scalars import has_gaps
+from ripplenest.nrc.functions.scalars import has_gaps
+from ripplenest.nrc.rewriting.disjoint import disjuncts
+from ripplenest.nrc.rewriting.normal import conjuncts
 from ripplenest.nrc.surface.readings import Bind, Element, Reading, guard, not_true
 from ripplenest.nrc.syntax import Call, Elem, Expr, Group, LetVar, Var
 from ripplenest.nrc.types import Base

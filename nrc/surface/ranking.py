@@ -10,8 +10,8 @@ from functools import reduce
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.rewriting.equations import same_values
 from ripplenest.nrc.surface.aggregates import grouped
 from ripplenest.nrc.surface.readings import BagTerm, Element, guard, wrap
 from ripplenest.nrc.syntax import Call, Elem, Expr, For, Let, Order, Proj, Sng, Sorting, Top, Tuple, Var

@@ -11,7 +11,7 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, Unsupported
-from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.rewriting.normal import conjuncts
 from ripplenest.nrc.syntax import (
     Call,
     Elem,

@@ -11,9 +11,9 @@ a. There only rows of a are grouped, and those of b are counted for each: φ ove
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from ripplenest.nrc import folds
-from ripplenest.nrc.equations import same_values
 from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.functions import folds
+from ripplenest.nrc.rewriting.equations import same_values
 from ripplenest.nrc.surface.readings import BagTerm, Element, guard, plus, wrap
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Proj, Sng, Tuple, Var, Weigh
 from ripplenest.nrc.types import BOOL, INT, LONG, UNIT, Bag, Base, Record, Type, nullable

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import StateError
-from ripplenest.nrc.text import part, show_type
+from ripplenest.nrc.printing.text import part, show_type
 from ripplenest.reading.changed import Changed
 from ripplenest.reading.shown import dictionary_tables, flat_table
 from ripplenest.reading.touched import touched

@@ -14,8 +14,8 @@ from ripplenest.nrc.arguments import count, moment
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, UnknownView
+from ripplenest.nrc.printing.text import show_type
 from ripplenest.nrc.surface.records import annotation_type
-from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag, Base, Record
 from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.plain import rows_of

@@ -20,7 +20,7 @@ from ripplenest.data.grouping import same
 from ripplenest.data.index import Places
 from ripplenest.data.order import By, changes, told_apart, wide
 from ripplenest.nrc.bags import checked
-from ripplenest.nrc.shown import ANYHOW, INSIDE, Path, Shown
+from ripplenest.nrc.printing.shown import ANYHOW, INSIDE, Path, Shown
 from ripplenest.nrc.syntax import Sorting
 
 Mask = npt.NDArray[np.bool_]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ripplenest.nrc.bags import BagValue, LabelValue, Value
 from ripplenest.nrc.errors import WrongValue
-from ripplenest.nrc.shown import sort_key
+from ripplenest.nrc.printing.shown import sort_key
 from ripplenest.shred.places import Place
 
 DIGEST_BYTES = 16

@@ -14,7 +14,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from ripplenest.nrc.printable import printable
+from ripplenest.nrc.printing.printable import printable
 
 GAP = "  "
 

@@ -10,8 +10,8 @@ from typing import Any, assert_never
 
 from ripplenest.nrc.bags import BagValue, Value, field_of
 from ripplenest.nrc.errors import CorruptState
+from ripplenest.nrc.printing.shown import sort_key
 from ripplenest.nrc.serial import read_constant, write_constant
-from ripplenest.nrc.shown import sort_key
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 
 

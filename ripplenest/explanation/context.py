@@ -5,9 +5,9 @@ from typing import assert_never
 
 from attrs import frozen
 
-from ripplenest.nrc.pretty import show_dict
+from ripplenest.nrc.printing.pretty import show_dict
+from ripplenest.nrc.printing.text import path
 from ripplenest.nrc.syntax import DictEmpty, DictExpr, DictLit, DictPlus, DictRel, DictUnion
-from ripplenest.nrc.text import path
 from ripplenest.shred.contexts import BagContext, Context, NoContext, RecordContext
 
 

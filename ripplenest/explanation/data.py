@@ -15,9 +15,9 @@ from ripplenest.explanation.groups import GroupFact, group_facts
 from ripplenest.explanation.ranking import RankingFact, ranking_facts
 from ripplenest.explanation.reads import Access, column_types, shown_row
 from ripplenest.nrc.errors import TooBig, TooDeep
-from ripplenest.nrc.pretty import show, show_dict
+from ripplenest.nrc.printing.pretty import show, show_dict
+from ripplenest.nrc.printing.text import show_type
 from ripplenest.nrc.syntax import DictLit, Expr
-from ripplenest.nrc.text import show_type
 from ripplenest.nrc.types import Bag, Type
 
 Json = dict[str, Any]

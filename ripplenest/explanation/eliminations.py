@@ -12,16 +12,16 @@ from ripplenest.cost.cover import exponent, most_rows
 from ripplenest.cost.elimination import Elimination, Step, elimination
 from ripplenest.cost.hypergraph import Hypergraph, hypergraph
 from ripplenest.delta.choice import sizes_of
+from ripplenest.delta.groups.strata import KEY, VALUES
 from ripplenest.delta.program import Map
-from ripplenest.delta.strata import KEY, VALUES
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, wrapped
-from ripplenest.nrc.access import joins
-from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.printable import printable
-from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.printing.printable import printable
+from ripplenest.nrc.printing.text import part
+from ripplenest.nrc.rewriting.access import joins
+from ripplenest.nrc.rewriting.normal import Comprehension
+from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Proj
-from ripplenest.nrc.text import part
 
 
 @frozen(slots=False)

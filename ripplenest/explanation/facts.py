@@ -18,11 +18,11 @@ from ripplenest.delta.unreached import reached
 from ripplenest.explanation.context import InnerBag, dictionary_name, inner_bags
 from ripplenest.explanation.reads import Access, accesses, column_names, orders, range_name
 from ripplenest.explanation.terms import is_sum, unnamed, unnamed_dict
-from ripplenest.nrc.normal import Comprehension, normal, term
-from ripplenest.nrc.pretty import open_definition, show_site
-from ripplenest.nrc.simplify import simplify_dict
+from ripplenest.nrc.printing.pretty import open_definition, show_site
+from ripplenest.nrc.printing.text import part
+from ripplenest.nrc.rewriting.normal import Comprehension, normal, term
+from ripplenest.nrc.rewriting.simplify import simplify_dict
 from ripplenest.nrc.syntax import Apply, At, DictLit, DictRel, Empty, Expr, Query, Rel, Var
-from ripplenest.nrc.text import part
 from ripplenest.nrc.typecheck import dict_type
 from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes

@@ -12,8 +12,8 @@ from attrs import frozen
 from ripplenest.delta.program import MapKind
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.reads import Access, key_names
+from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.syntax import At
-from ripplenest.nrc.text import part
 
 Kind = MapKind | None  # None: a stored part
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from ripplenest.delta.groups.pull import FOLDED
+from ripplenest.delta.groups.strata import VALUES, Cut
 from ripplenest.delta.program import Map, MapKind
-from ripplenest.delta.pull import FOLDED
-from ripplenest.delta.strata import VALUES, Cut
 from ripplenest.explanation.eliminations import Joined, eliminated, joined
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, equation, wrapped
 from ripplenest.explanation.ranking import ranked
 from ripplenest.explanation.reads import column_names
-from ripplenest.nrc.pretty import show_elem
-from ripplenest.nrc.simplify import simplify_elem
+from ripplenest.nrc.printing.pretty import show_elem
+from ripplenest.nrc.printing.text import part, path
+from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import Elem, Expr, Lit, Proj, Var
-from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Record
 from ripplenest.nrc.walk import rebuild_elem
 from ripplenest.plan.answers import of_nothing

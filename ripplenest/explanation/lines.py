@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from ripplenest.nrc.layout import layout, layout_dict
+from ripplenest.nrc.printing.layout import layout, layout_dict
+from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.syntax import At, DictLit, Expr
-from ripplenest.nrc.text import part
 
 Style = Literal["", "title", "heading", "dim", "warning", "access"]
 Line = tuple[Style, str]

@@ -9,8 +9,8 @@ from ripplenest.explanation.groups import grouped
 from ripplenest.explanation.lines import Line, wrapped
 from ripplenest.explanation.queries import deltas, labels, shredded, typed
 from ripplenest.explanation.stored import dependencies, fingerprint, maps, statements, work
-from ripplenest.nrc.printable import printable
-from ripplenest.nrc.text import part, show_type
+from ripplenest.nrc.printing.printable import printable
+from ripplenest.nrc.printing.text import part, show_type
 from ripplenest.nrc.types import Bag
 from ripplenest.shred.contexts import stored_parts
 

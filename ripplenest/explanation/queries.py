@@ -7,10 +7,10 @@ from ripplenest.delta.program import MapKind
 from ripplenest.explanation.context import InnerBag
 from ripplenest.explanation.facts import Change, Facts, Flat
 from ripplenest.explanation.lines import Line, below, equation, laid_out, note, steps_of, when, wrapped
-from ripplenest.nrc.pretty import LABEL, show_site
-from ripplenest.nrc.printable import printable
+from ripplenest.nrc.printing.pretty import LABEL, show_site
+from ripplenest.nrc.printing.printable import printable
+from ripplenest.nrc.printing.text import part, path
 from ripplenest.nrc.syntax import DictLit
-from ripplenest.nrc.text import part, path
 
 RULES = {
     "key-bound": "the values of a label are columns of what its bag is made of, so the dictionary is a plain table.",

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from ripplenest.data.labels import width as columns_of
+from ripplenest.delta.groups.ranking import RANKED, ROW, Ranking
 from ripplenest.delta.program import Map, MapKind
-from ripplenest.delta.ranking import RANKED, ROW, Ranking
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, equation, wrapped
 from ripplenest.explanation.reads import column_names
-from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.printing.pretty import show_elem
+from ripplenest.nrc.printing.text import part, path
 from ripplenest.nrc.syntax import Elem, Expr, Lit, Order, Proj, Var
-from ripplenest.nrc.text import part, path
 from ripplenest.nrc.types import Label
 from ripplenest.nrc.walk import rebuild_elem
 

@@ -8,10 +8,10 @@ from attrs import frozen
 from ripplenest.data.columns import columns
 from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map
-from ripplenest.nrc.access import How
-from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.pretty import show
-from ripplenest.nrc.text import path
+from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.printing.text import path
+from ripplenest.nrc.rewriting.access import How
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.types import Type
 from ripplenest.plan.groups import stored_row
 from ripplenest.plan.lower import lower

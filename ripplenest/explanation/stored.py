@@ -10,8 +10,8 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.explanation.facts import Facts
 from ripplenest.explanation.lines import Line, Style, below, equation, laid_out, note, steps_of, when, wrapped
 from ripplenest.explanation.reads import Access, column_types, key_names, shown_row
-from ripplenest.nrc.printable import printable
-from ripplenest.nrc.text import part, path
+from ripplenest.nrc.printing.printable import printable
+from ripplenest.nrc.printing.text import part, path
 
 LEFT_OUT = 4  # maps that are not kept, of which the text shows this many
 

@@ -1,6 +1,6 @@
 """Terms as they are shown: equal to those of the passes, without the names that passes need and readers do not."""
 
-from ripplenest.nrc.pretty import LABEL
+from ripplenest.nrc.printing.pretty import LABEL
 from ripplenest.nrc.syntax import DictLit, Empty, Expr, For, Neg, Plus, Pred, Rel, Sng, Var, Weigh
 from ripplenest.nrc.walk import free_vars, nodes, rebuild, replace
 

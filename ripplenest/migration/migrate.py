@@ -17,7 +17,7 @@ from ripplenest.run.engines import local_engines
 from ripplenest.state.commits import Commits
 from ripplenest.state.define import Definitions
 from ripplenest.state.state import State
-from ripplenest.store.catalogue import OLDER
+from ripplenest.store.database.catalogue import OLDER
 from ripplenest.store.folder import is_state
 from ripplenest.store.store import Store
 

@@ -1,7 +1,7 @@
-"""What a comparison asks of a column, in whatever form ``nrc/bands.py`` knows."""
+"""What a comparison asks of a column, in whatever form ``nrc/rewriting/bands.py`` knows."""
 
-from ripplenest.nrc.bands import AFTER, MOVES
-from ripplenest.nrc.scalars import result_type
+from ripplenest.nrc.functions.scalars import result_type
+from ripplenest.nrc.rewriting.bands import AFTER, MOVES
 from ripplenest.nrc.types import LONG
 from ripplenest.plan.product import Col, Const, Op, Scalar, sources_of
 

@@ -6,10 +6,10 @@ from functools import partial
 from math import prod
 from typing import Any, assert_never
 
-from ripplenest.nrc import scalars
 from ripplenest.nrc.bags import checked
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.functions import scalars
+from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.syntax import Call, Elem, Lit, Var
 from ripplenest.plan.product import Col, Const, Op, Product, Scalar, Step, sources_of
 

@@ -4,7 +4,7 @@ What products make of a group, its *contributions*, are rows label, k…, v…; 
 label and key that has some: label, k…, the answers, how many rows there are, and the accumulators. So what readers see
 are the first columns of what is stored, and both begin with the key. An accumulator is a sum over some rows: of 1, or
 of the product of its arguments, as integers without a point, whose scale is known; of doubles it is exact
-(``nrc/reals.py``), and those that are not finite are counted.
+(``nrc/functions/reals.py``), and those that are not finite are counted.
 
 A sum map is a group whose answers nobody sees: of each product of columns a sum, and how many rows have a value there.
 """
@@ -17,11 +17,11 @@ from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
+from ripplenest.delta.groups.pull import FOLDED
+from ripplenest.delta.groups.strata import KEY, VALUES, Answer, Cut
 from ripplenest.delta.program import Map
-from ripplenest.delta.pull import FOLDED
-from ripplenest.delta.strata import KEY, VALUES, Answer, Cut
-from ripplenest.nrc.folds import has_room, kept_sum
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.functions.folds import has_room, kept_sum
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, Base, Label, Record, Type, may_be_null
 from ripplenest.nrc.values import MAX_DIGITS
@@ -31,7 +31,7 @@ from ripplenest.plan.product import Col, Scalar
 
 UNSCALED = Base("decimal", False, MAX_DIGITS, 0)  # Spark's · keeps the scale 0, and raises on overflow
 EXACT_REAL = Base("binary")
-ENDLESS = Base("binary")  # nrc/integers.py
+ENDLESS = Base("binary")  # nrc/functions/integers.py
 SPECIAL: tuple[Literal["nan"], Literal["inf"], Literal["-inf"]] = ("nan", "inf", "-inf")
 
 

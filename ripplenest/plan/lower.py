@@ -1,7 +1,7 @@
 """Comprehensions to products: records and labels become columns, variables become sources.
 
-In which order a product reads its sources, and by which keys, is decided on the comprehension (``nrc/access.py``), and
-said in columns here.
+In which order a product reads its sources, and by which keys, is decided on the comprehension
+(``nrc/rewriting/access.py``), and said in columns here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from attrs import frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import SITE, Filled, Named, SiteColumns, is_tagged, site_columns, width
-from ripplenest.nrc.access import Join, Read, joins
-from ripplenest.nrc.bands import Bound
-from ripplenest.nrc.folds import kept_sum
-from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.scalars import result_type
+from ripplenest.nrc.functions.folds import kept_sum
+from ripplenest.nrc.functions.scalars import result_type
+from ripplenest.nrc.rewriting.access import Join, Read, joins
+from ripplenest.nrc.rewriting.bands import Bound
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Tuple, Var
 from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Site, Type, nullable
 from ripplenest.plan.edges import compared
@@ -43,7 +43,7 @@ def lower(c: Comprehension, row: Type, whole: bool = False) -> tuple[Product, ..
     """The products of one comprehension, whose rows have the columns of ``row``; none when it has no rows. ``whole``:
     for a build, where nothing changes.
 
-    A disjunction of equalities becomes several products that never overlap (``nrc/disjoint.py``).
+    A disjunction of equalities becomes several products that never overlap (``nrc/rewriting/disjoint.py``).
     """
     return tuple(p for join in joins(c) if (p := _product(join, row, whole)) is not None)
 

@@ -10,10 +10,10 @@ from ripplenest.data.columns import base_types, columns
 from ripplenest.data.labels import width
 from ripplenest.data.order import Ordering
 from ripplenest.delta.program import Map, MapKind, TriggerProgram, generations, in_turn
-from ripplenest.nrc.normal import Comprehension
 from ripplenest.nrc.paths import labels_held
+from ripplenest.nrc.printing.text import part, path
 from ripplenest.nrc.reserved import is_shared
-from ripplenest.nrc.text import part, path
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.types import Base, Label, Type
 from ripplenest.plan.groups import Folding, contributed, folding_of, of_statements
 from ripplenest.plan.lower import lower_all

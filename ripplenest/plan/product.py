@@ -10,7 +10,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
-from ripplenest.nrc.access import How, how
+from ripplenest.nrc.rewriting.access import How, how
 from ripplenest.nrc.syntax import At
 from ripplenest.nrc.types import Base
 
@@ -32,7 +32,7 @@ class Const:
 
 @frozen(cache_hash=True)
 class Op:
-    """A scalar function of the table in ``nrc/scalars.py``."""
+    """A scalar function of the table in ``nrc/functions/scalars.py``."""
 
     fn: str
     args: tuple["Scalar", ...]
@@ -72,8 +72,8 @@ class Edge:
 
 @frozen(cache_hash=True)
 class Band:
-    """Where rows of a source lie that can take part, as ``nrc/bands.py`` has it: with a column ``upper``, ``lower``, or
-    both, by values of what was read before."""
+    """Where rows of a source lie that can take part, as ``nrc/rewriting/bands.py`` has it: with a column ``upper``,
+    ``lower``, or both, by values of what was read before."""
 
     upper: Edge | None = None
     lower: Edge | None = None
@@ -104,7 +104,7 @@ class Step:
     Keys of several sources are joined from them; those of the first of ``via`` find all of these rows alone. Keys
     without ``via`` are constants, but for a fold that has a row for every place (``place``): there they say which,
     by all that was read before. ``ready`` and ``guarded`` are the conditions to ask here, as ``Read`` of
-    ``nrc/access.py`` has them; rows outside of its ``band`` need not be looked at, and not
+    ``nrc/rewriting/access.py`` has them; rows outside of its ``band`` need not be looked at, and not
     be read where it ``is_ranged``.
     """
 
@@ -140,8 +140,9 @@ class Product:
 
     A combination counts as often as the product of its rows' weights and of its own ``times`` says, integers that are
     not 0 where all conditions are true. ``steps`` read each source once, in the
-    order of ``nrc/access.py``; ``cautious_steps`` by no key that can fail. ``partial``: the conditions that can fail.
-    ``others``: steps in other orders, among which rows of the change choose, or of the source that a build reads first.
+    order of ``nrc/rewriting/access.py``; ``cautious_steps`` by no key that can fail. ``partial``: the conditions that
+    can fail. ``others``: steps in other orders, among which rows of the change choose, or of the source that a build
+    reads first.
     """
 
     sources: tuple[Source, ...]

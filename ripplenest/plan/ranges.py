@@ -1,7 +1,8 @@
 """Tables that are read between values: in the order of a column, by an index on it, as far as a band goes.
 
-By keys alone a step reads all rows that have them, and without keys its table. Where a band (``nrc/bands.py``) says
-what a column lies between, by values of one source that was read before, it reads what lies there.
+By keys alone a step reads all rows that have them, and without keys its table. Where a band
+(``nrc/rewriting/bands.py``) says what a column lies between, by values of one source that was read before, it reads
+what lies there.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,7 +11,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from ripplenest.data.order import By, Ordering
-from ripplenest.nrc.bands import SWAPPED
+from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.syntax import At
 from ripplenest.plan.edges import compared
 from ripplenest.plan.product import Band, Col, Edge, Product, Scalar, Step, cols, sources_of

@@ -9,7 +9,7 @@ from attrs import frozen
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
 from ripplenest.data.order import By, Ordering
-from ripplenest.delta.ranking import RANKED, Ranking
+from ripplenest.delta.groups.ranking import RANKED, Ranking
 from ripplenest.nrc.syntax import Elem, Proj, Var
 from ripplenest.nrc.types import Base, Label
 from ripplenest.nrc.walk import replace_elem

@@ -25,7 +25,7 @@ from ripplenest.data.level_values import nested_type
 from ripplenest.data.order import ranks, shown_by
 from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.shown import ANYHOW, INSIDE, Path
+from ripplenest.nrc.printing.shown import ANYHOW, INSIDE, Path
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import VALUE, Dictionary, OutputShape

@@ -7,7 +7,7 @@ from attrs import frozen
 from ripplenest.data import columnar
 from ripplenest.data.columns import columns
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.text import path
+from ripplenest.nrc.printing.text import path
 from ripplenest.nrc.types import Type
 from ripplenest.reading.verification import Difference, Sample, Table
 

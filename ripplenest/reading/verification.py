@@ -8,8 +8,8 @@ from attrs import frozen
 
 from ripplenest.data.rows import Pair, Rows
 from ripplenest.data.sheet import Sheet, Tabular
-from ripplenest.nrc.printable import printable
-from ripplenest.nrc.text import part, path
+from ripplenest.nrc.printing.printable import printable
+from ripplenest.nrc.printing.text import part, path
 
 SHOWN = 5  # rows of a difference that are kept; all are counted
 

@@ -28,8 +28,8 @@ from ripplenest.delta.program import Map, MapKind
 from ripplenest.nrc.bags import EMPTY, BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.positive import may_be_negative
-from ripplenest.nrc.text import part, path
+from ripplenest.nrc.printing.text import part, path
+from ripplenest.nrc.rewriting.positive import may_be_negative
 from ripplenest.nrc.types import Base, Label, Record, Type
 from ripplenest.plan.groups import stored_row
 from ripplenest.reading.nested import nested_bag

@@ -2,7 +2,7 @@
 
 What contributions add up to does not depend on their order, nor on how a batch is split: accumulators are sums of
 integers. A key is there while rows of it are, whatever they come to. Law (fold_any_order), and the rows of a key are
-those of the fold's own meaning over all rows of it (``nrc/folds.py``).
+those of the fold's own meaning over all rows of it (``nrc/functions/folds.py``).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,9 +15,9 @@ from attrs import frozen
 
 from ripplenest.data.grouping import stretches
 from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc import folds, integers, reals
 from ripplenest.nrc.errors import EvaluationError, LawBroken, RipplenestError, shown
-from ripplenest.nrc.meanings import EXACT
+from ripplenest.nrc.functions import folds, integers, reals
+from ripplenest.nrc.functions.meanings import EXACT
 from ripplenest.plan.evaluate import value
 from ripplenest.plan.groups import Accumulator, Answered, Folding
 from ripplenest.plan.planned import Called, PlannedMap

@@ -14,8 +14,8 @@ from functools import partial, reduce
 from attrs import evolve, field, frozen
 
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.access import MOST_KEYS
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.rewriting.access import MOST_KEYS
 from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base

@@ -15,8 +15,8 @@ import pyarrow as pa
 from ripplenest.data.index import Places
 from ripplenest.data.order import LEAST, MOST, Within, key_numbers
 from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc.access import MOST_KEYS
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.rewriting.access import MOST_KEYS
 from ripplenest.nrc.types import Base
 from ripplenest.plan import evaluate
 from ripplenest.plan.product import Product, Scalar, Step

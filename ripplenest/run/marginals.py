@@ -23,9 +23,9 @@ from attrs import frozen
 
 from ripplenest.data.grouping import about_different
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
-from ripplenest.nrc.folds import LIMB
-from ripplenest.nrc.integers import decoded
-from ripplenest.nrc.meanings import EXACT
+from ripplenest.nrc.functions.folds import LIMB
+from ripplenest.nrc.functions.integers import decoded
+from ripplenest.nrc.functions.meanings import EXACT
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import Answered, Folding
 from ripplenest.plan.planned import PlannedMap

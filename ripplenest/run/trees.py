@@ -1,8 +1,8 @@
 """Which tree builds a map: that whose last join has the fewest rows, counted where both sides are known.
 
 All maps of a tree are built in any case, so the best choice for a map does not depend on those for others
-(``delta/trees.py``). Rows of a sum map are heavier than those that they are made of: their weights say how many rows
-the product itself would join, and it is joined where the others spare little of that.
+(``delta/groups/trees.py``). Rows of a sum map are heavier than those that they are made of: their weights say how many
+rows the product itself would join, and it is joined where the others spare little of that.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
-"""Which way a statement takes: by its own product, or by what its part has changed in a sum map (``delta/upward.py``).
+"""Which way a statement takes: by its own product, or by what its part has changed in a sum map
+(``delta/groups/upward.py``).
 
 Another way is taken where that was added up (``Run.added_up``), as it joins much fewer rows then. Of several the one
 that has the fewest.

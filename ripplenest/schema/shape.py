@@ -12,8 +12,8 @@ from ripplenest.data.labels import labels, width
 from ripplenest.data.naming import digest
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.nrc.positive import may_be_negative
-from ripplenest.nrc.shown import INSIDE, Path, Shown, agreed
+from ripplenest.nrc.printing.shown import INSIDE, Path, Shown, agreed
+from ripplenest.nrc.rewriting.positive import may_be_negative
 from ripplenest.nrc.syntax import Sorting, dict_row
 from ripplenest.nrc.types import Bag, Base, Label, Record, Site, Type, nullable
 from ripplenest.schema.relation import Relation

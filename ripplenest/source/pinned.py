@@ -22,7 +22,7 @@ from ripplenest.reading.touched import touched
 from ripplenest.schema.shape import OutputShape
 from ripplenest.state.state import Shown
 from ripplenest.store.detached import Detached
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.version.folding import Fold, Unfolding

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ripplenest.data.rows import WEIGHT
-from ripplenest.nrc.folds import DIGITS
+from ripplenest.nrc.functions.folds import DIGITS
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.plan.groups import SPECIAL, UNSCALED, Accumulator, Answered, Folding

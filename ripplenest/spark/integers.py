@@ -1,4 +1,4 @@
-"""Sums of products that may have more digits than a decimal, over DataFrames (``nrc/integers.py``).
+"""Sums of products that may have more digits than a decimal, over DataFrames (``nrc/functions/integers.py``).
 
 A product is made in Python, where integers have no end, and cut into digits of 32 bits with its sign, as many as the
 types of its factors can make. These are added up as decimals, and become one number where a row is made, in Python.
@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, BinaryType, LongType
 
-from ripplenest.nrc.folds import bound
-from ripplenest.nrc.integers import encoded
+from ripplenest.nrc.functions.folds import bound
+from ripplenest.nrc.functions.integers import encoded
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import UNSCALED
 from ripplenest.spark.scalars import spark_type

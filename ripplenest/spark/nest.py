@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, Str
 from ripplenest.data.labels import SHOWN, Filled, Mark, Named, is_tagged, param_name, shows_site, site_columns, width
 from ripplenest.data.order import shown_by
 from ripplenest.data.rows import MULTIPLICITY, WEIGHT, Rows
-from ripplenest.nrc.shown import INSIDE, Path
+from ripplenest.nrc.printing.shown import INSIDE, Path
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
 from ripplenest.schema.shape import Dictionary, OutputShape

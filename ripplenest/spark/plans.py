@@ -7,8 +7,8 @@ from contextlib import contextmanager, redirect_stdout
 from pyspark.sql import DataFrame, SparkSession
 
 from ripplenest.data.rows import Rows
-from ripplenest.nrc.printable import printable
-from ripplenest.nrc.text import part
+from ripplenest.nrc.printing.printable import printable
+from ripplenest.nrc.printing.text import part
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Source
 from ripplenest.spark.frames import frame, join_of, layout, together

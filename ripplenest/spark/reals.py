@@ -1,4 +1,4 @@
-"""Exact sums of doubles over DataFrames (``nrc/reals.py``): a double is an integer of a power of two.
+"""Exact sums of doubles over DataFrames (``nrc/functions/reals.py``): a double is an integer of a power of two.
 
 With b = max(⌊(⌊log₂|x|⌋ + 1020) / 32⌋, 0) and u = 2^(32b - 1074), x / u is an integer below 2⁸⁸, whichever way the
 logarithm is rounded. It is cut into three digits of 32 bits, which are added up by b as decimals: nothing is rounded.
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BinaryType, DoubleType
 
-from ripplenest.nrc import reals
+from ripplenest.nrc.functions import reals
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS
 from ripplenest.spark.scalars import literal, spark_type

@@ -1,4 +1,4 @@
-"""The scalar functions as Spark columns: the same keys as ``nrc/scalars.py``, with the same meanings.
+"""The scalar functions as Spark columns: the same keys as ``nrc/functions/scalars.py``, with the same meanings.
 
 Only ``pyspark.sql.functions`` and column operators, so that nothing a user wrote becomes SQL and Spark Connect works.
 All of it needs ANSI mode and a UTC session. Doubles are canonical in and out: where an operation can make -0.0 of other
@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.meanings import BEYOND, BEYOND_TYPE, DAY, LOWER, NO_WINDOW, UPPER
+from ripplenest.nrc.functions.meanings import BEYOND, BEYOND_TYPE, DAY, LOWER, NO_WINDOW, UPPER
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import MAX_DIGITS, canonical
 

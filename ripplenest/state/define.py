@@ -4,8 +4,8 @@ Each is one commit.
 Theory of operation. A view has stored maps of its own, and others that it may share with other views: auxiliary maps,
 and groups. Defining it compares the maps that it wants with those that are stored: what is equal, by digest, and right
 for this version is kept as it is; the rest is built by ordinary queries, and what nobody has any more is dropped. Names
-are had again at once: versions that are kept keep the tables of the names that they knew (``store/chain.py``), and
-``past`` says what a view showed then, so that nothing is lost before the versions that have it are.
+are had again at once: versions that are kept keep the tables of the names that they knew (``store/database/chain.py``),
+and ``past`` says what a view showed then, so that nothing is lost before the versions that have it are.
 """
 
 from collections.abc import Callable, Mapping

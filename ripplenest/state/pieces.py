@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from ripplenest.nrc.text import part
+from ripplenest.nrc.printing.text import part
 from ripplenest.plan.planned import merged
 from ripplenest.run.engines import Engines
 from ripplenest.run.policy import Policy, Work, decide

@@ -7,9 +7,9 @@ from typing import Any
 from attrs import asdict, field, frozen
 
 from ripplenest.data.sheet import Sheet, Tabular
-from ripplenest.nrc.printable import printable
+from ripplenest.nrc.printing.printable import printable
+from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.reserved import of_a_map
-from ripplenest.nrc.text import part
 
 DICTIONARY = "/D["
 

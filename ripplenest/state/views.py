@@ -7,9 +7,9 @@ from typing import Protocol
 from attrs import field, frozen
 
 from ripplenest.delta.compile import Options, Stages
+from ripplenest.delta.groups.swap import Programs
 from ripplenest.delta.judge import Judgement, judge
 from ripplenest.delta.program import TriggerProgram
-from ripplenest.delta.swap import Programs
 from ripplenest.nrc.errors import CorruptState, QueryError, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps, is_shared
 from ripplenest.nrc.serial import query_from_json, query_to_json

@@ -8,8 +8,8 @@ from threading import Lock
 
 from cachetools import LRUCache
 
-from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.chain import Live
+from ripplenest.store.database.catalogue import Catalogue
+from ripplenest.store.database.chain import Live
 
 RANGES = 2  # ranges that are remembered: whoever compares versions asks for all tables of one
 

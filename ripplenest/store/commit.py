@@ -16,8 +16,8 @@ from ripplenest.data.order import Ordering, orderings
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import LawBroken, StateError, WrongColumns
-from ripplenest.store.catalogue import Born, now
-from ripplenest.store.chain import (
+from ripplenest.store.database.catalogue import Born, now
+from ripplenest.store.database.chain import (
     DROPPED,
     LAYOUTS,
     TOMB,
@@ -29,13 +29,13 @@ from ripplenest.store.chain import (
     live_digest,
     segments_digest,
 )
+from ripplenest.store.database.records import RESERVED, grouped
 from ripplenest.store.disk import Blob
 from ripplenest.store.layouts import Layout, check_reshape
 from ripplenest.store.making import Made, index_on, made_of
 from ripplenest.store.mapped import Mapped, lightened
 from ripplenest.store.merging import LITTLE, tier
 from ripplenest.store.parts import Merge, Merger, Part, Parts
-from ripplenest.store.records import RESERVED, grouped
 from ripplenest.store.ref import Segments
 from ripplenest.store.segments import Pack, Reader, Segment, Stored
 from ripplenest.store.specs import (

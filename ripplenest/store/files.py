@@ -11,7 +11,7 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.data.seen import EVERYTHING, Seen
 from ripplenest.store.disk import SEGMENTS, Disk
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ref import Segments, TableRef, ranges
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot

@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from ripplenest.nrc.errors import CorruptState, StateError
-from ripplenest.store.backend import FILE, IDENTITY, Backend, Postgres, Sqlite
+from ripplenest.store.database.backend import FILE, IDENTITY, Backend, Postgres, Sqlite
 from ripplenest.store.disk import SEGMENTS, Disk
 from ripplenest.store.staging import FOLDER as STAGING
 

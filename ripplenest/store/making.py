@@ -6,10 +6,10 @@ import pyarrow as pa
 
 from ripplenest.data.order import Ordering
 from ripplenest.data.room import Room
-from ripplenest.store.arranging import in_order_of
-from ripplenest.store.clustering import clustered, indexed
-from ripplenest.store.indexes import KeyIndex
-from ripplenest.store.ordered import OrderedIndex
+from ripplenest.store.index.arranging import in_order_of
+from ripplenest.store.index.clustering import clustered, indexed
+from ripplenest.store.index.indexes import KeyIndex
+from ripplenest.store.index.ordered import OrderedIndex
 from ripplenest.store.specs import Access
 
 Made = KeyIndex | OrderedIndex

@@ -29,7 +29,7 @@ from ripplenest.data.spool import Spool
 from ripplenest.data.sums import rows_level, stored_rows, sum_of
 from ripplenest.nrc.types import Base
 from ripplenest.store.disk import Disk
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.making import made_of
 from ripplenest.store.mapped import lightened
 from ripplenest.store.merging import tier

@@ -19,12 +19,12 @@ from sqlalchemy.engine import Connection
 from ripplenest.data.room import Room
 from ripplenest.errors import Stale
 from ripplenest.nrc.errors import StateError
-from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.chain import Head, Known, Live, Version
 from ripplenest.store.changelog import Changelog
+from ripplenest.store.database.catalogue import Catalogue
+from ripplenest.store.database.chain import Head, Known, Live, Version
+from ripplenest.store.database.records import Tip, note_of
 from ripplenest.store.disk import Disk
 from ripplenest.store.place import Place
-from ripplenest.store.records import Tip, note_of
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot
 from ripplenest.store.specs import Applied, Entry, Standing, TableSpec

@@ -19,19 +19,19 @@ from ripplenest.data.order import First, Firsts, Ordering, Within
 from ripplenest.data.rows import Rows
 from ripplenest.data.scanned import Scanned
 from ripplenest.nrc.errors import LawBroken, StateError
-from ripplenest.store.asked import Asked
-from ripplenest.store.chain import types_of, types_text
+from ripplenest.store.database.chain import types_of, types_text
 from ripplenest.store.disk import Blob
-from ripplenest.store.first import read_first
-from ripplenest.store.fronts import Take
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.asked import Asked
+from ripplenest.store.index.first import read_first
+from ripplenest.store.index.fronts import Take
+from ripplenest.store.index.indexes import RANGE
+from ripplenest.store.index.ordered import OrderedIndex
+from ripplenest.store.index.probing import Asked as AskedKeys
+from ripplenest.store.index.probing import Part, Probe
+from ripplenest.store.index.within import read_within
 from ripplenest.store.layouts import Layout, layout_of
-from ripplenest.store.ordered import OrderedIndex
-from ripplenest.store.probing import Asked as AskedKeys
-from ripplenest.store.probing import Part, Probe
 from ripplenest.store.segments import Reader, Segment, of_hashes
 from ripplenest.store.specs import Columns, TableSpec, columns_of, columns_text, spec_of
-from ripplenest.store.within import read_within
 
 Segments = tuple[Segment, ...]
 

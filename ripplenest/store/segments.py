@@ -27,15 +27,15 @@ from ripplenest.data.index import Keys, Places, index_of, matched
 from ripplenest.data.order import Ordering
 from ripplenest.data.room import Room
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.store.arranging import in_order_of
 from ripplenest.store.blocks import Blocks, Checked, root, trailer
+from ripplenest.store.database.seal import seal
 from ripplenest.store.disk import Blob, Disk
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import RANGE, SHIFT, KeyIndex, entries_of
+from ripplenest.store.index.arranging import in_order_of
+from ripplenest.store.index.indexes import RANGE, SHIFT, KeyIndex, entries_of
+from ripplenest.store.index.ordered import OrderedIndex
 from ripplenest.store.layouts import Layout, adapted
 from ripplenest.store.mapped import Mapped
-from ripplenest.store.ordered import OrderedIndex
-from ripplenest.store.seal import seal
 from ripplenest.store.specs import Access, Columns, columns_text
 
 ALIGNMENT = 64

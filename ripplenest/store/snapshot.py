@@ -9,10 +9,10 @@ from ripplenest.data.index import Places, Wanted
 from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, StateError
-from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.chain import Live, Schema, Table, Version
 from ripplenest.store.changelog import Changelog
-from ripplenest.store.records import note_of
+from ripplenest.store.database.catalogue import Catalogue
+from ripplenest.store.database.chain import Live, Schema, Table, Version
+from ripplenest.store.database.records import note_of
 from ripplenest.store.ref import TableRef
 from ripplenest.store.segments import Reader, Segment
 from ripplenest.store.specs import Columns, TableSpec, same_columns, unknown_table

@@ -20,7 +20,7 @@ from types import TracebackType
 
 from ripplenest.data.room import DEFAULT, Room
 from ripplenest.nrc.errors import CorruptState
-from ripplenest.store.catalogue import FORMATS, Catalogue
+from ripplenest.store.database.catalogue import FORMATS, Catalogue
 from ripplenest.store.disk import SEGMENTS, Disk, is_pack
 from ripplenest.store.folder import backend_of
 from ripplenest.store.upkeep import Upkeep, check_keep

@@ -9,9 +9,9 @@ from sqlalchemy.engine import Connection
 from ripplenest.data.room import Room
 from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import RipplenestError, StateError
-from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.chain import Head
 from ripplenest.store.commit import Draft
+from ripplenest.store.database.catalogue import Catalogue
+from ripplenest.store.database.chain import Head
 from ripplenest.store.disk import Disk
 from ripplenest.store.parts import Merge
 from ripplenest.store.readable import Newest, Readable, check_batch, stale

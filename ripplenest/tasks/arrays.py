@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ripplenest.intake.faults import numbered
 from ripplenest.state.stored import relation_of, relation_text
-from ripplenest.store.chain import types_of, types_text
+from ripplenest.store.database.chain import types_of, types_text
 from ripplenest.store.ranges import Range, Unwritten, divided, written
 from ripplenest.store.ref import Segments, TableRef, ranges, segment_of_json, segment_to_json
 from ripplenest.store.segments import Segment

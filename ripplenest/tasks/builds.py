@@ -33,7 +33,7 @@ from ripplenest.spark.joiner import evaluation
 from ripplenest.spark.ranking import first_rows
 from ripplenest.state.tasks import Back, Built, Pending
 from ripplenest.store.disk import SEGMENTS
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ranges import LEAST, Range, Unwritten, divided, merge, written
 from ripplenest.store.ref import Segments, TableRef, segment_of_json
 from ripplenest.store.segments import Segment

@@ -21,7 +21,7 @@ from ripplenest.data.rows import Rows, arrow_schema
 from ripplenest.data.seen import Seen
 from ripplenest.data.sums import summed
 from ripplenest.spark.sources import read
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ref import TableRef, ranges
 from ripplenest.tasks.faulty import noted
 from ripplenest.tasks.handed import Surroundings, sources_of, sources_text

@@ -19,7 +19,7 @@ from ripplenest.plan.serial import map_of_json, map_to_json
 from ripplenest.run.step import Stepped, stepped
 from ripplenest.store.detached import Detached
 from ripplenest.store.files import Filed, Files, windows
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ranges import Merged, Range, Unwritten, divided, written
 from ripplenest.store.ref import Segments, TableRef, segment_of_json, segment_to_json
 from ripplenest.store.segments import Segment

@@ -16,9 +16,9 @@ from attrs import field, frozen
 
 from ripplenest.data.grouping import Columns, grouping
 from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
-from ripplenest.nrc import folds
-from ripplenest.nrc import reals as exact
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.functions import folds
+from ripplenest.nrc.functions import reals as exact
 from ripplenest.nrc.types import Base
 from ripplenest.plan.groups import Accumulator, Answered, Folding
 from ripplenest.vector import integers, reals

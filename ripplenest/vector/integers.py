@@ -1,10 +1,10 @@
-"""Integers of 64 bits as columns of other types: decimals without their point, and bytes (``nrc/integers.py``)."""
+"""64-bit integers as columns of other types: decimals without a point, and bytes (``nrc/functions/integers.py``)."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.nrc.integers import LEAST
+from ripplenest.nrc.functions.integers import LEAST
 from ripplenest.nrc.types import Base
 
 Ints = np.typing.NDArray[np.int64]

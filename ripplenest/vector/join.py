@@ -1,7 +1,8 @@
 """A product as a chain of probes: each source adds its rows to the combinations found so far, at the keys they ask for.
 
-The order is the plan's (``nrc/access.py``). Every source, whether stored or changed, is looked up by one index, the
-hashes of its key columns (``data/index.py``). What can fail is asked last, about what fulfils everything else.
+The order is the plan's (``nrc/rewriting/access.py``). Every source, whether stored or changed, is looked up by one
+index, the hashes of its key columns (``data/index.py``). What can fail is asked last, about what fulfils everything
+else.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The scalar functions over columns: the same keys as ``nrc/scalars.py``, with the same meanings.
+"""The scalar functions over columns: the same keys as ``nrc/functions/scalars.py``, with the same meanings.
 
 A kernel gets its arguments as arrays of exactly the types that the table's rule took. NULL in any argument gives NULL
 where the entry is strict, and whether an argument has failed is looked at here, once for all of them.
@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.nrc import meanings
 from ripplenest.nrc.errors import UnknownName
+from ripplenest.nrc.functions import meanings
 from ripplenest.nrc.types import Base
 from ripplenest.vector import logic, numbers, texts, times
 from ripplenest.vector.column import Column, either
@@ -22,7 +22,7 @@ Kernel = Callable[[Sequence[pa.Array], Sequence[Base], Base], Column]
 def column(fn: str, args: Sequence[Column], types: Sequence[Base], result: Base) -> Column:
     """``fn`` of columns that have exactly ``types``; ``result`` is the type that the rule gave.
 
-    Law: row by row, the value is that of ``nrc/scalars.py``, and has failed where that one raises.
+    Law: row by row, the value is that of ``nrc/functions/scalars.py``, and has failed where that one raises.
     """
     if fn in LAZY:
         return LAZY[fn](args, result)

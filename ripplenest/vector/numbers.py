@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ripplenest.data.rows import arrow_type
-from ripplenest.nrc.meanings import BEYOND_TYPE
+from ripplenest.nrc.functions.meanings import BEYOND_TYPE
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN
 from ripplenest.vector.column import Column, Mask, failed, nulls

@@ -1,4 +1,4 @@
-"""Doubles as integers of powers of two, over columns (``nrc/reals.py``): what 64 bits add up exactly.
+"""Doubles as integers of powers of two, over columns (``nrc/functions/reals.py``): what 64 bits add up exactly.
 
 A double is m · 2ᵉ in units, |m| < 2⁵³. With e = 8p + r, r < 8, it is a · 2⁸ᵖ + b · 2⁸ᵖ⁺²⁷ for an a below 2³⁴ and a b
 below 2³³ in size. These are added up by p, of which numbers of one kind have few.
@@ -7,7 +7,7 @@ below 2³³ in size. These are added up by p, of which numbers of one kind have 
 import numpy as np
 from attrs import frozen
 
-from ripplenest.nrc.reals import UNIT, decoded
+from ripplenest.nrc.functions.reals import UNIT, decoded
 
 Ints = np.typing.NDArray[np.int64]
 Doubles = np.typing.NDArray[np.float64]

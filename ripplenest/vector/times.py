@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.nrc.meanings import BEYOND, DAY, NO_WINDOW
+from ripplenest.nrc.functions.meanings import BEYOND, DAY, NO_WINDOW
 from ripplenest.nrc.types import Base
 from ripplenest.vector.column import Column, Mask, either, failed, nulls
 from ripplenest.vector.numbers import Long, add, longs

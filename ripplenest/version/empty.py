@@ -8,8 +8,8 @@ from attrs import frozen
 from ripplenest.data.index import Places, Wanted
 from ripplenest.data.order import First, Firsts, Within
 from ripplenest.data.rows import Rows
-from ripplenest.store.asked import Asked
-from ripplenest.store.first import read_first
+from ripplenest.store.index.asked import Asked
+from ripplenest.store.index.first import read_first
 from ripplenest.store.specs import Columns, TableSpec
 from ripplenest.version.version import AccessKeys
 

@@ -13,7 +13,7 @@ from support.sizes import many
 import ripplenest as rn
 from ripplenest import Bag
 from ripplenest.delta import compile as compiler
-from ripplenest.delta import swap
+from ripplenest.delta.groups import swap
 from ripplenest.nrc.surface.python import view
 from ripplenest.state import views
 

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 import ripplenest as rn
 from ripplenest import Bag, errors
-from ripplenest.nrc.pretty import show
+from ripplenest.nrc.printing.pretty import show
 
 
 @rn.record

@@ -25,8 +25,8 @@ import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.api import database
 from ripplenest.delta import compile as compiler
+from ripplenest.delta.groups.shared import Shared
 from ripplenest.delta.materialize import MODES
-from ripplenest.delta.shared import Shared
 from ripplenest.nrc.reserved import is_shared
 from ripplenest.state import views
 

@@ -11,7 +11,7 @@ from support.summing import adding_up
 import ripplenest as rn
 from ripplenest.data.rows import Rows
 from ripplenest.delta.program import Map
-from ripplenest.nrc.integers import decoded, encoded
+from ripplenest.nrc.functions.integers import decoded, encoded
 from ripplenest.nrc.syntax import At
 from ripplenest.run import trees, upward
 from ripplenest.run.inputs import Run

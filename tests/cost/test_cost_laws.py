@@ -32,7 +32,7 @@ from ripplenest.delta.compile import compile_view
 from ripplenest.delta.program import MapKind
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.nrc.errors import QueryError
-from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     UNIT_ELEM,
     Apply,

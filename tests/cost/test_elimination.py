@@ -16,8 +16,8 @@ from support.sizes import many
 from ripplenest.cost.cover import cover, exponent, most_rows
 from ripplenest.cost.elimination import Bounds, Elimination, elimination, steps
 from ripplenest.cost.hypergraph import Edge, Hypergraph, hypergraph
-from ripplenest.nrc.access import joins
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.rewriting.access import joins
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import UNIT_ELEM, Call, Elem, Lit, Rel
 from ripplenest.nrc.types import LONG, Record
 

@@ -14,11 +14,11 @@ from support.schemas import random_schema
 
 from ripplenest.cost.estimate import MOST, NOTHING, Estimate, different, estimate, estimate_all
 from ripplenest.delta.rules import delta
-from ripplenest.nrc.access import joins
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import UnknownName
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.normal import Comprehension, normal, term
+from ripplenest.nrc.rewriting.access import joins
+from ripplenest.nrc.rewriting.normal import Comprehension, normal, term
 from ripplenest.nrc.syntax import (
     UNIT_ELEM,
     At,

@@ -14,7 +14,7 @@ from ripplenest.cost.interpret import cost, dict_cost
 from ripplenest.cost.sizes import derived_sizes, nested_sizes, stored_sizes
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.nrc.errors import TypeMismatch, UnknownName
-from ripplenest.nrc.simplify import simplify_dict
+from ripplenest.nrc.rewriting.simplify import simplify_dict
 from ripplenest.nrc.syntax import At, DictLit, Product, Rel
 from ripplenest.nrc.types import LONG, Bag, Record
 from ripplenest.shred.contexts import dictionaries, stored_parts

@@ -13,11 +13,11 @@ from ripplenest.cost.lookups import Called
 from ripplenest.cost.sizes import derived_sizes, stored_sizes
 from ripplenest.cost.verdict import Verdict, verdict
 from ripplenest.delta.rules import Scope, delta, delta_dict
-from ripplenest.nrc.access import joins
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.normal import normal, term
-from ripplenest.nrc.pretty import show
-from ripplenest.nrc.simplify import simplify_dict
+from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.rewriting.access import joins
+from ripplenest.nrc.rewriting.normal import normal, term
+from ripplenest.nrc.rewriting.simplify import simplify_dict
 from ripplenest.nrc.syntax import (
     TRUE,
     UNIT_ELEM,

@@ -15,7 +15,7 @@ from support.sizes import many
 from ripplenest.data.canonical import arranged, in_order, ranks, unequal
 from ripplenest.data.level_values import nested_type
 from ripplenest.nrc.bags import BagValue, Value
-from ripplenest.nrc.shown import INSIDE, Path, sort_key
+from ripplenest.nrc.printing.shown import INSIDE, Path, sort_key
 from ripplenest.nrc.syntax import Sorting
 from ripplenest.nrc.types import Bag, Base, Record, Type
 from ripplenest.nrc.values import NAN, from_value

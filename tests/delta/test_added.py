@@ -4,10 +4,10 @@ import pytest
 
 import ripplenest as rn
 from ripplenest.delta.added import Added, added
-from ripplenest.delta.apart import apart, made_apart
 from ripplenest.delta.compile import Options, compile_view
+from ripplenest.delta.groups.apart import apart, made_apart
 from ripplenest.delta.program import Map, MapKind
-from ripplenest.nrc.pretty import show_elem
+from ripplenest.nrc.printing.pretty import show_elem
 
 TEXT = """
 relation A : Bag(⟨i: long, a: long⟩)

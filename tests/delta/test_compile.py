@@ -15,7 +15,7 @@ from ripplenest.delta.compile import Options, compile_view
 from ripplenest.delta.program import MapKind
 from ripplenest.delta.rules import derived
 from ripplenest.nrc.errors import QueryError
-from ripplenest.nrc.normal import normal
+from ripplenest.nrc.rewriting.normal import normal
 from ripplenest.nrc.syntax import Call, Expr, For, IsSite, Plus, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, Bag, Record
 from ripplenest.plan.lower import lower

@@ -14,7 +14,7 @@ from ripplenest.delta.tower import tower
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import LawBroken, QueryError, TooBig, TooDeep
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.syntax import (
     Apply,
     At,

@@ -12,8 +12,8 @@ from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.interpret import evaluate, look_up
-from ripplenest.nrc.normal import normal
-from ripplenest.nrc.simplify import simplify_dict
+from ripplenest.nrc.rewriting.normal import normal
+from ripplenest.nrc.rewriting.simplify import simplify_dict
 from ripplenest.nrc.syntax import (
     DictEmpty,
     DictExpr,

@@ -10,10 +10,10 @@ from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
-from ripplenest.delta.fuse import fuse, fuse_dict
+from ripplenest.delta.groups.fuse import fuse, fuse_dict
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     Call,
     Elem,

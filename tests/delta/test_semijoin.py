@@ -17,10 +17,10 @@ from support.strategies import Case, case_of
 
 import ripplenest as rn
 from ripplenest import Bag
-from ripplenest.delta.exists import asked, asked_dict, is_presence
-from ripplenest.delta.semijoin import joined, joined_dict
+from ripplenest.delta.groups.exists import asked, asked_dict, is_presence
+from ripplenest.delta.groups.semijoin import joined, joined_dict
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     TRUE,
     Call,

@@ -13,17 +13,17 @@ from support.schemas import random_schema
 from support.sizes import many
 from support.strategies import Case, case_of
 
-from ripplenest.delta.alike import Alike
-from ripplenest.delta.pull import FOLDED
-from ripplenest.delta.ranking import RANKED, ROW, VALUE, Ranking
-from ripplenest.delta.strata import Answer, Cut, Cutter
-from ripplenest.nrc import folds
+from ripplenest.delta.groups.alike import Alike
+from ripplenest.delta.groups.pull import FOLDED
+from ripplenest.delta.groups.ranking import RANKED, ROW, VALUE, Ranking
+from ripplenest.delta.groups.strata import Answer, Cut, Cutter
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
+from ripplenest.nrc.functions import folds
+from ripplenest.nrc.functions.ordering import Direction, first
 from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
-from ripplenest.nrc.normal import normal
-from ripplenest.nrc.ordering import Direction, first
-from ripplenest.nrc.simplify import simplify
-from ripplenest.nrc.sink import sink
+from ripplenest.nrc.rewriting.normal import normal
+from ripplenest.nrc.rewriting.simplify import simplify
+from ripplenest.nrc.rewriting.sink import sink
 from ripplenest.nrc.syntax import (
     Call,
     DictEmpty,

@@ -13,11 +13,11 @@ from support.schemas import random_schema
 from support.sizes import many
 
 import ripplenest as rn
-from ripplenest.delta import swap
 from ripplenest.delta.compile import Front, Options, Stages, derived, front
+from ripplenest.delta.groups import swap
+from ripplenest.delta.groups.swap import swapped
 from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.delta.program import MapKind
-from ripplenest.delta.swap import swapped
 from ripplenest.nrc.walk import at_sites
 
 COUNTS: Counter[str] = Counter()

@@ -18,8 +18,8 @@ from ripplenest.delta.rules import derived
 from ripplenest.delta.symmetric import alike_once
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.normal import Comprehension, normal, term
-from ripplenest.nrc.pretty import show
+from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.rewriting.normal import Comprehension, normal, term
 from ripplenest.nrc.syntax import At, Call, Elem, Expr, Rel, Sng, Tuple
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.walk import unique_binders

@@ -5,7 +5,7 @@ from attrs import evolve
 
 from ripplenest.delta.program import Map, MapKind
 from ripplenest.delta.unreached import reached
-from ripplenest.nrc.normal import Comprehension, term
+from ripplenest.nrc.rewriting.normal import Comprehension, term
 from ripplenest.nrc.syntax import TRUE, At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Rel, Tuple, Var
 from ripplenest.nrc.types import BOOL, LONG, UNIT, Label, Record, Site
 

@@ -23,7 +23,7 @@ from ripplenest import Bag
 from ripplenest.errors import QueryError, TypeMismatch, Unsupported
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.pretty import show
+from ripplenest.nrc.printing.pretty import show
 from ripplenest.nrc.surface.python import view
 from ripplenest.nrc.syntax import Expr
 from ripplenest.nrc.typecheck import check

@@ -6,11 +6,11 @@ from itertools import product
 import pytest
 from support.edges import EDGES
 
-from ripplenest.nrc.access import joins
-from ripplenest.nrc.bands import AFTER, MOVES, compared, moved_back
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.normal import Comprehension
-from ripplenest.nrc.scalars import SCALARS, apply
+from ripplenest.nrc.functions.scalars import SCALARS, apply
+from ripplenest.nrc.rewriting.access import joins
+from ripplenest.nrc.rewriting.bands import AFTER, MOVES, compared, moved_back
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Rel, Var
 from ripplenest.nrc.types import LONG, Base, Record
 

@@ -9,11 +9,11 @@ from support.laws import law
 from support.sizes import many
 
 from ripplenest.nrc.bags import BagValue
-from ripplenest.nrc.bands import SWAPPED
-from ripplenest.nrc.cases import in_cases
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.normal import normal
-from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.cases import in_cases
+from ripplenest.nrc.rewriting.normal import normal
+from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Call, Expr, Sng

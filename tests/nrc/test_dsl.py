@@ -15,7 +15,7 @@ import pytest
 
 from ripplenest.nrc import types as t
 from ripplenest.nrc.errors import UnknownName
-from ripplenest.nrc.normal import is_total
+from ripplenest.nrc.rewriting.normal import is_total
 from ripplenest.nrc.surface.python import Bag, Decimal, Int, record, record_type, view
 from ripplenest.nrc.syntax import (
     Call,

@@ -9,8 +9,8 @@ from support.laws import law
 from support.sizes import many
 
 from ripplenest.nrc.bags import BagValue
-from ripplenest.nrc.extremes import asked
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.rewriting.extremes import asked
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Expr, Group

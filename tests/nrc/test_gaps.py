@@ -10,8 +10,8 @@ from support.laws import law
 from support.sizes import many
 
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.gaps import as_difference, gap, needed
 from ripplenest.nrc.interpret import elem
+from ripplenest.nrc.rewriting.gaps import as_difference, gap, needed
 from ripplenest.nrc.syntax import Call, Elem, Lit, Var
 from ripplenest.nrc.types import LONG, Base
 

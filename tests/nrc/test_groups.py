@@ -6,10 +6,10 @@ from support.queries import grouped_query
 from support.schemas import Schema, random_schema
 from support.sizes import many
 
-from ripplenest.nrc.layout import layout
-from ripplenest.nrc.pretty import show
+from ripplenest.nrc.printing.layout import layout
+from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.serial import query_from_json, query_to_json
-from ripplenest.nrc.simplify import simplify
 from ripplenest.nrc.surface.text.environment import environment_of
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Expr, Query

@@ -14,7 +14,7 @@ from ripplenest.delta.rules import delta
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.normal import Comprehension, normal, term
+from ripplenest.nrc.rewriting.normal import Comprehension, normal, term
 from ripplenest.nrc.syntax import (
     TRUE,
     Apply,

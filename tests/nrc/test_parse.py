@@ -18,12 +18,13 @@ from support.strategies import Case, random_case
 
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.errors import ParseError, QueryError, TypeMismatch, UnknownName
-from ripplenest.nrc.layout import layout, layout_dict
-from ripplenest.nrc.normal import normal, term
-from ripplenest.nrc.pretty import show, show_dict, show_elem
+from ripplenest.nrc.functions.scalars import SCALARS
+from ripplenest.nrc.printing.layout import layout, layout_dict
+from ripplenest.nrc.printing.pretty import show, show_dict, show_elem
+from ripplenest.nrc.printing.text import RESERVED, literal, show_type
 from ripplenest.nrc.reserved import is_shared
-from ripplenest.nrc.scalars import SCALARS
-from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.normal import normal, term
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.surface.text import Environment, environment_of, parse_dict, parse_elem, parse_expr, parse_type
 from ripplenest.nrc.syntax import (
     TRUE,
@@ -64,7 +65,6 @@ from ripplenest.nrc.syntax import (
     Var,
     Weigh,
 )
-from ripplenest.nrc.text import RESERVED, literal, show_type
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import BOOL, INT, LONG, STRING, Bag, Base, Dict, Label, Record, Site, Type, nullable
 from ripplenest.nrc.values import NAN

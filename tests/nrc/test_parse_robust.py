@@ -12,7 +12,7 @@ from support.strategies import random_case
 
 from ripplenest import parse, read
 from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TooDeep
-from ripplenest.nrc.pretty import show
+from ripplenest.nrc.printing.pretty import show
 from ripplenest.nrc.surface.text import Environment, environment_of, parse_expr, parse_type
 from ripplenest.nrc.syntax import Product, Rel
 from ripplenest.nrc.types import LONG, Record

@@ -13,9 +13,9 @@ from support.schemas import Schema, random_database, random_schema
 
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.errors import EvaluationError, QueryError
+from ripplenest.nrc.functions.natural import is_natural
 from ripplenest.nrc.interpret import elem, evaluate
-from ripplenest.nrc.natural import is_natural
-from ripplenest.nrc.positive import check_positive
+from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Neg, Proj, Rel, Var, Weigh
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import LONG, STRING, Base

@@ -11,8 +11,9 @@ from support.choices import Choices
 from support.laws import law
 from support.strategies import random_case
 
-from ripplenest.nrc.layout import layout, layout_elem
-from ripplenest.nrc.pretty import open_definition, show, show_dict, show_elem
+from ripplenest.nrc.printing.layout import layout, layout_elem
+from ripplenest.nrc.printing.pretty import open_definition, show, show_dict, show_elem
+from ripplenest.nrc.printing.text import literal, part, path, show_type
 from ripplenest.nrc.syntax import (
     Call,
     DictLit,
@@ -37,7 +38,6 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.text import literal, part, path, show_type
 from ripplenest.nrc.types import BOOL, LONG, STRING, Bag, Base, Label, Record, Site, nullable
 
 ROW = Record((("a", LONG), ("m.b", nullable(STRING))))

@@ -22,7 +22,7 @@ from ripplenest import Bag
 from ripplenest.errors import QueryError
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.pretty import show
+from ripplenest.nrc.printing.pretty import show
 from ripplenest.nrc.surface.python import view
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.values import from_value

@@ -14,8 +14,8 @@ from support.updates import numbered
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.pretty import show
-from ripplenest.nrc.rekey import rekeyed
+from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.rewriting.rekey import rekeyed
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import (

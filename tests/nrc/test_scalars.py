@@ -14,11 +14,11 @@ from support.edges import EDGES, signatures
 
 from ripplenest.nrc.bags import Value
 from ripplenest.nrc.errors import EvaluationError, QueryError, TypeMismatch, UnknownName
-from ripplenest.nrc.failures import Argument
+from ripplenest.nrc.functions.failures import Argument
+from ripplenest.nrc.functions.meanings import LOWER, UPPER
+from ripplenest.nrc.functions.scalars import OPERATORS, SCALARS, Typed, apply, can_fail, coerce, evaluate, result_type
 from ripplenest.nrc.interpret import elem
-from ripplenest.nrc.meanings import LOWER, UPPER
-from ripplenest.nrc.normal import failing, is_total
-from ripplenest.nrc.scalars import OPERATORS, SCALARS, Typed, apply, can_fail, coerce, evaluate, result_type
+from ripplenest.nrc.rewriting.normal import failing, is_total
 from ripplenest.nrc.syntax import Call, Elem, InL, Lit, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, STRING, Base, nullable

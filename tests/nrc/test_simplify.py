@@ -14,7 +14,7 @@ from support.updates import shredded_database
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
-from ripplenest.nrc.simplify import BY_ROOT, RULES, Rule, simplify, simplify_dict, simplify_elem
+from ripplenest.nrc.rewriting.simplify import BY_ROOT, RULES, Rule, simplify, simplify_dict, simplify_elem
 from ripplenest.nrc.syntax import (
     Apply,
     Call,

@@ -11,8 +11,8 @@ from support.sizes import many
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.normal import conjuncts
-from ripplenest.nrc.sooner import sooner
+from ripplenest.nrc.rewriting.normal import conjuncts
+from ripplenest.nrc.rewriting.sooner import sooner
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Call, Expr, For, Group, Let, Pred, Rel, SngBag, Top

@@ -10,12 +10,12 @@ from support.sizes import many
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.rewriting.valid import valid
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
 from ripplenest.nrc.syntax import Neg
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import LONG, STRING, Base, Record
-from ripplenest.nrc.valid import valid
 from ripplenest.nrc.walk import canonical, nodes, unique_binders
 
 AT, MAYBE = Base("timestamp"), Base("timestamp", True)

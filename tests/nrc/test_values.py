@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.errors import DataError, EvaluationError, WrongColumns, WrongValue
-from ripplenest.nrc.shown import sort_key
+from ripplenest.nrc.printing.shown import sort_key
 from ripplenest.nrc.syntax import dict_row
 from ripplenest.nrc.types import NUMBERED, Bag, Base, Dict, Label, Record, Site, Type, nullable
 from ripplenest.nrc.values import NAN, canonical, from_value, literal_type, to_value

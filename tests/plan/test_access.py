@@ -21,7 +21,7 @@ from ripplenest.delta.materialize import MODES
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.normal import Comprehension, term
+from ripplenest.nrc.rewriting.normal import Comprehension, term
 from ripplenest.nrc.syntax import At, Call, Elem, Expr, For, Lit, Pred, Proj, Query, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import BOOL, LONG, STRING, Base, Record
 from ripplenest.plan.evaluate import Row, fulfils, value

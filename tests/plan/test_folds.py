@@ -19,8 +19,8 @@ from support.schemas import Schema
 from support.sizes import many
 
 from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc import folds
 from ripplenest.nrc.errors import EvaluationError
+from ripplenest.nrc.functions import folds
 from ripplenest.nrc.syntax import Fold, Group, Proj, Rel, Var
 from ripplenest.nrc.types import LONG, Record, nullable
 from ripplenest.plan.groups import Folding

@@ -17,7 +17,7 @@ from support.strategies import case_of
 from ripplenest.delta.rules import delta
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
-from ripplenest.nrc.simplify import simplify
+from ripplenest.nrc.rewriting.simplify import simplify
 from ripplenest.nrc.syntax import Call, Expr, For, Plus, Pred, Sng, Var
 from ripplenest.nrc.typecheck import check
 from ripplenest.shred.consistency import add

@@ -21,7 +21,7 @@ from support.sizes import many
 import ripplenest as rn
 from ripplenest.data.rows import Row, Rows
 from ripplenest.delta.compile import Options
-from ripplenest.nrc.integers import decoded, encoded
+from ripplenest.nrc.functions.integers import decoded, encoded
 from ripplenest.nrc.types import Base
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.run import groups, marginals, sizes

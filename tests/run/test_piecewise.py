@@ -25,7 +25,7 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.delta.compile import Options
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.integers import decoded
+from ripplenest.nrc.functions.integers import decoded
 from ripplenest.nrc.types import LONG, STRING
 from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan

@@ -17,9 +17,9 @@ from support.states import refused, state
 
 import ripplenest as rn
 from ripplenest import Bag, errors
+from ripplenest.nrc.printing.text import quoted, quoted_name
 from ripplenest.nrc.surface.text import TextView
 from ripplenest.nrc.syntax import Lit
-from ripplenest.nrc.text import quoted, quoted_name
 from ripplenest.nrc.types import Record
 
 HOSTILE = (

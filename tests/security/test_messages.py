@@ -24,8 +24,8 @@ import ripplenest as rn
 from ripplenest import Bag, RipplenestError, errors
 from ripplenest.cli import app
 from ripplenest.data.texts import from_text
+from ripplenest.nrc.printing.text import quoted, quoted_name
 from ripplenest.nrc.serial import read_constant
-from ripplenest.nrc.text import quoted, quoted_name
 from ripplenest.nrc.types import STRING, Base, Record
 from ripplenest.nrc.types import Bag as BagType
 from ripplenest.spark.joiner import QUERY_LOG

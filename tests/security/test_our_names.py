@@ -21,10 +21,10 @@ import ripplenest as rn
 from ripplenest import Bag, errors
 from ripplenest.delta.compile import Options, compile_view
 from ripplenest.delta.program import MapKind
+from ripplenest.nrc.printing.text import part, quoted_name
 from ripplenest.nrc.reserved import of_a_map
 from ripplenest.nrc.serial import query_from_json, query_to_json
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.text import part, quoted_name
 from ripplenest.schema import relation as relations
 from ripplenest.store.specs import Change
 

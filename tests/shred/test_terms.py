@@ -7,7 +7,7 @@ from support.related import JARHEAD, MOVIE, MOVIES, RELATED, M, is_related, path
 from ripplenest.delta.rules import Scope, delta, delta_dict
 from ripplenest.nrc.bags import BagValue, LabelValue
 from ripplenest.nrc.interpret import evaluate, look_up
-from ripplenest.nrc.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     At,
     Call,

@@ -24,7 +24,7 @@ from ripplenest.source.handed import handed, taken
 from ripplenest.source.pinned import Pinned, pinned
 from ripplenest.store import Change, Store, TableSpec, blocks
 from ripplenest.store.disk import Disk
-from ripplenest.store.indexes import RANGE
+from ripplenest.store.index.indexes import RANGE
 from ripplenest.store.ref import ranges, ref_of_json, ref_to_json
 from ripplenest.store.segments import Reader
 from ripplenest.store.snapshot import Snapshot

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from support.edges import EDGES, I_MAX, I_MIN, INF, L_MAX, L_MIN, signatures
 
 from ripplenest.nrc.errors import EvaluationError, UnknownName
-from ripplenest.nrc.scalars import SCALARS, apply, result_type
+from ripplenest.nrc.functions.scalars import SCALARS, apply, result_type
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import NAN, canonical
 from ripplenest.spark.scalars import COLUMNS, column, literal, spark_type

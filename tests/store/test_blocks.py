@@ -22,10 +22,11 @@ from ripplenest.data.index import Keys, index_of, matched
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
-from ripplenest.store import Change, Store, TableSpec, blocks, filters, indexes
+from ripplenest.store import Change, Store, TableSpec, blocks
 from ripplenest.store.blocks import Blocks, root, trailer
 from ripplenest.store.encoding import decode, encode
-from ripplenest.store.indexes import KeyIndex, entries_of, upper
+from ripplenest.store.index import filters, indexes
+from ripplenest.store.index.indexes import KeyIndex, entries_of, upper
 from ripplenest.store.mapped import Mapped, lightened, touch
 
 KINDS = ("bool", "int", "long", "double", "string", "date", "timestamp", "binary")

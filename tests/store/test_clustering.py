@@ -16,12 +16,13 @@ from ripplenest.data.order import By, Ordering
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import BOOL, LONG, STRING, Base, nullable
-from ripplenest.store import arranging, blocks, encoding, segments
-from ripplenest.store.arranging import in_order_of
+from ripplenest.store import blocks, encoding, segments
 from ripplenest.store.blocks import BLOCK, trailer
-from ripplenest.store.clustering import clustered, indexed
 from ripplenest.store.encoding import encode
-from ripplenest.store.indexes import KeyIndex
+from ripplenest.store.index import arranging
+from ripplenest.store.index.arranging import in_order_of
+from ripplenest.store.index.clustering import clustered, indexed
+from ripplenest.store.index.indexes import KeyIndex
 
 COUNTS: Counter[str] = Counter()
 TEXT = nullable(STRING)

@@ -13,9 +13,9 @@ from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState, RipplenestError, StateError
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Disk, Store, TableSpec, commit
-from ripplenest.store.backend import Sqlite
-from ripplenest.store.catalogue import Catalogue
-from ripplenest.store.tables import SEGMENT_INDEXES, SEGMENTS
+from ripplenest.store.database.backend import Sqlite
+from ripplenest.store.database.catalogue import Catalogue
+from ripplenest.store.database.tables import SEGMENT_INDEXES, SEGMENTS
 
 TYPES = (Base("long"), Base("string", True))
 KEYS = ((0,), (1,))

@@ -5,7 +5,7 @@ from support.choices import Choices
 from support.laws import law
 from support.sizes import many
 
-from ripplenest.store.filters import FEW, MOST, WORTH, Filter
+from ripplenest.store.index.filters import FEW, MOST, WORTH, Filter
 
 
 @law(examples=many(60, 1000))

@@ -17,10 +17,11 @@ from ripplenest.data.order import By, Ordering
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
-from ripplenest.store import Change, Store, TableSpec, blocks, indexes
-from ripplenest.store.catalogue import FORMAT, ORDERED
+from ripplenest.store import Change, Store, TableSpec, blocks
+from ripplenest.store.database.catalogue import FORMAT, ORDERED
+from ripplenest.store.database.records import RESERVED
 from ripplenest.store.disk import PACK
-from ripplenest.store.records import RESERVED
+from ripplenest.store.index import indexes
 
 PAGE = Path(__file__).resolve().parents[2] / "OPERATIONS.md"
 NAME = re.compile(r"`([^`]+)`")

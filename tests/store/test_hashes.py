@@ -16,7 +16,8 @@ from ripplenest.data.hashing import fingerprints, hash_columns
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.nrc.types import Base
-from ripplenest.store import Change, Store, TableSpec, indexes
+from ripplenest.store import Change, Store, TableSpec
+from ripplenest.store.index import indexes
 
 BYTES = 1 << 64
 

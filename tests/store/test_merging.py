@@ -26,10 +26,10 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Disk, Snapshot, Store, TableSpec, merging, parts
-from ripplenest.store.chain import NO_SCHEMA, Head, first_version
 from ripplenest.store.commit import Draft
+from ripplenest.store.database.chain import NO_SCHEMA, Head, first_version
+from ripplenest.store.database.tables import SEGMENTS
 from ripplenest.store.segments import Reader
-from ripplenest.store.tables import SEGMENTS
 
 BATCHES = 1000
 TYPES = (Base("long"), Base("long"))  # a key that comes back, and a value that never does

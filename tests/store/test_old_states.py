@@ -16,7 +16,7 @@ from support.shop import ANN, BOB, FILMS, VIEWS, customer, item, movie, opened, 
 
 import ripplenest as rn
 from ripplenest import errors
-from ripplenest.store.catalogue import FORMAT, ORDERED
+from ripplenest.store.database.catalogue import FORMAT, ORDERED
 
 CURRENT = importlib.metadata.version("ripplenest")
 

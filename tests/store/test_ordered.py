@@ -30,24 +30,12 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import CorruptState, LawBroken, StateError
 from ripplenest.nrc.types import INT, LONG, STRING, Base
-from ripplenest.store import (
-    Change,
-    Snapshot,
-    Store,
-    TableSpec,
-    arranging,
-    asked,
-    clustering,
-    first,
-    fronts,
-    merging,
-    ranges,
-    within,
-)
+from ripplenest.store import Change, Snapshot, Store, TableSpec, merging, ranges
 from ripplenest.store.blocks import BLOCK
-from ripplenest.store.catalogue import FORMAT, FORMATS, ORDERED
+from ripplenest.store.database.catalogue import FORMAT, FORMATS, ORDERED
 from ripplenest.store.detached import Detached
 from ripplenest.store.disk import Disk
+from ripplenest.store.index import arranging, asked, clustering, first, fronts, within
 from ripplenest.store.ranges import Unwritten, divided, merge, written
 from ripplenest.store.ref import TableRef, ref_of_json, ref_to_json
 from ripplenest.store.segments import Reader

@@ -17,9 +17,10 @@ from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Keys
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.types import LONG, STRING, nullable
-from ripplenest.store import filters, indexes, probing, ref
-from ripplenest.store.indexes import KeyIndex
-from ripplenest.store.probing import SHORTER, Asked, hits
+from ripplenest.store import ref
+from ripplenest.store.index import filters, indexes, probing
+from ripplenest.store.index.indexes import KeyIndex
+from ripplenest.store.index.probing import SHORTER, Asked, hits
 from ripplenest.store.segments import Reader
 from ripplenest.store.specs import Change, TableSpec
 from ripplenest.store.store import Store

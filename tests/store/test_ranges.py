@@ -17,9 +17,10 @@ from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import LawBroken, StateError
 from ripplenest.nrc.types import LONG, STRING, nullable
-from ripplenest.store import probing, ranges
+from ripplenest.store import ranges
 from ripplenest.store.disk import Disk
-from ripplenest.store.indexes import RANGE, SHIFT, KeyIndex
+from ripplenest.store.index import probing
+from ripplenest.store.index.indexes import RANGE, SHIFT, KeyIndex
 from ripplenest.store.ranges import Unwritten, divided, merge, windows, written
 from ripplenest.store.ref import TableRef, sorted_runs
 from ripplenest.store.ref import ranges as between

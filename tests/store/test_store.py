@@ -12,7 +12,7 @@ from ripplenest.errors import BatchConflict
 from ripplenest.nrc.errors import StateError, WrongColumns, WrongValue
 from ripplenest.nrc.types import Base
 from ripplenest.store import Change, Store, TableSpec, merging
-from ripplenest.store.backend import COMPILED, JOURNAL
+from ripplenest.store.database.backend import COMPILED, JOURNAL
 from ripplenest.store.disk import Disk
 from ripplenest.store.segments import VERIFIED, Reader
 

@@ -21,7 +21,8 @@ from ripplenest.data.rows import Rows
 from ripplenest.errors import Stale
 from ripplenest.nrc.errors import CorruptState, StateError
 from ripplenest.nrc.types import Base
-from ripplenest.store import Change, Store, TableSpec, backend
+from ripplenest.store import Change, Store, TableSpec
+from ripplenest.store.database import backend
 
 TYPES = (Base("long"), Base("long"))
 SPEC = TableSpec("t", TYPES, ((0,),))

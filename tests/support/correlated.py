@@ -8,7 +8,7 @@ the rows that these are of.
 
 from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.positive import check_positive
+from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Plus, Pred, Proj, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import Bag, Record

@@ -5,7 +5,7 @@ from decimal import Decimal
 from itertools import product
 
 from ripplenest.nrc.errors import QueryError
-from ripplenest.nrc.scalars import result_type
+from ripplenest.nrc.functions.scalars import result_type
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import NAN
 

@@ -27,7 +27,7 @@ from attrs import field, frozen
 
 from ripplenest import Database
 from ripplenest.api.batch import Batch
-from ripplenest.store.tables import BATCHES, SEGMENT_INDEXES, SEGMENTS, VERSIONS
+from ripplenest.store.database.tables import BATCHES, SEGMENT_INDEXES, SEGMENTS, VERSIONS
 from support.shop import customer, item, liked, movie, opened, order, parts
 from support.states import MEMORY
 

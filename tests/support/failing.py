@@ -20,7 +20,7 @@ from attrs import frozen
 from ripplenest.nrc.bags import BagValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import elem
-from ripplenest.nrc.normal import conjuncts
+from ripplenest.nrc.rewriting.normal import conjuncts
 from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Lit, Pred, Proj, Rel, Sng, SngBag, Tuple, Var
 from ripplenest.nrc.types import LONG, Bag, Base, Record, nullable
 from support.choices import Choices

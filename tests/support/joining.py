@@ -1,6 +1,6 @@
 """Random sums of products of a few generators, and groups of such."""
 
-from ripplenest.nrc.folds import EXACT_KINDS, result_type
+from ripplenest.nrc.functions.folds import EXACT_KINDS, result_type
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.syntax import (
     Call,

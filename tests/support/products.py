@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Rel, Tuple, Var
 from ripplenest.nrc.types import Base, Record
 from ripplenest.plan.lower import lower

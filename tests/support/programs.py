@@ -33,11 +33,11 @@ from ripplenest.run.propagate import propagate
 from ripplenest.schema.shape import OutputShape, shape_of
 from ripplenest.shred.contexts import stored_rows
 from ripplenest.shred.values import Parts, nest
-from ripplenest.store.arranging import in_order_of
-from ripplenest.store.asked import Asked
-from ripplenest.store.first import read_first
-from ripplenest.store.ordered import OrderedIndex
-from ripplenest.store.within import read_within
+from ripplenest.store.index.arranging import in_order_of
+from ripplenest.store.index.asked import Asked
+from ripplenest.store.index.first import read_first
+from ripplenest.store.index.ordered import OrderedIndex
+from ripplenest.store.index.within import read_within
 from support.schemas import Schema
 from support.strategies import Case
 

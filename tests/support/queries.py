@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from attrs import evolve, field, frozen
 
 from ripplenest.nrc.errors import QueryError
-from ripplenest.nrc.folds import EXACT_KINDS, result_type
-from ripplenest.nrc.positive import check_positive
+from ripplenest.nrc.functions.folds import EXACT_KINDS, result_type
+from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.surface.readings import BagTerm
 from ripplenest.nrc.surface.sets import combined
 from ripplenest.nrc.syntax import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from attrs import define, field
 
 from ripplenest.nrc.errors import QueryError
-from ripplenest.nrc.positive import check_positive
+from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.surface.text import Environment, parse_expr
 from ripplenest.nrc.syntax import Expr
 from ripplenest.nrc.types import INT, LONG, Bag, Base, Record, Type

@@ -24,7 +24,7 @@ from ripplenest.run.engines import Engines
 from ripplenest.spark import frames
 from ripplenest.state import recomputing, tasks
 from ripplenest.store import ranges, staging
-from ripplenest.store.backend import FILE
+from ripplenest.store.database.backend import FILE
 
 MEMORY_OF_A_TASK = 1 << 13
 FIRST, MORE = 20, 40

@@ -17,7 +17,7 @@ from ripplenest import Bag, Database
 from ripplenest.errors import AlreadyLoaded, Stale
 from ripplenest.nrc.errors import StateError
 from ripplenest.store import ranges, staging
-from ripplenest.store.backend import FILE
+from ripplenest.store.database.backend import FILE
 from ripplenest.store.staging import Staging
 
 SEED = 5

@@ -24,7 +24,7 @@ from ripplenest.run.local import LocalJoiner
 from ripplenest.state import compacting
 from ripplenest.state.compacting import Compacting
 from ripplenest.store import ranges
-from ripplenest.store.backend import FILE
+from ripplenest.store.database.backend import FILE
 from ripplenest.store.ref import sorted_runs
 from ripplenest.tasks.builds import TaskBuilds
 

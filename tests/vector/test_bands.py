@@ -16,9 +16,9 @@ from ripplenest.data.columnar import consolidated
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
-from ripplenest.nrc.bands import Bound, band
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.normal import Comprehension
+from ripplenest.nrc.rewriting.bands import Bound, band
+from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import TRUE, At, Call, Elem, Lit, Proj, Rel, Tuple, Var
 from ripplenest.nrc.types import LONG, Base, Record
 from ripplenest.plan.evaluate import evaluate

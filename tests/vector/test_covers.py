@@ -12,7 +12,7 @@ from support.sizes import many
 
 from ripplenest.data.order import By, prefixes
 from ripplenest.data.rows import arrow_type
-from ripplenest.nrc.scalars import apply
+from ripplenest.nrc.functions.scalars import apply
 from ripplenest.nrc.types import Base
 from ripplenest.vector.covers import remaining
 

@@ -12,8 +12,8 @@ from support.edges import EDGES, signatures
 
 from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.errors import EvaluationError, UnknownName
-from ripplenest.nrc.meanings import LOWER, UPPER
-from ripplenest.nrc.scalars import SCALARS, apply, evaluate, result_type
+from ripplenest.nrc.functions.meanings import LOWER, UPPER
+from ripplenest.nrc.functions.scalars import SCALARS, apply, evaluate, result_type
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import canonical
 from ripplenest.vector.column import Column, Failed

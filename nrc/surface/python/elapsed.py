@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
-from ripplenest.nrc.bands import BETWEEN
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
+from ripplenest.nrc.rewriting.bands import BETWEEN
 from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle
 from ripplenest.nrc.surface.python.spans import ADDED, DAY, MICRO, Span, moved, of, whole

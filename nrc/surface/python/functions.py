@@ -7,10 +7,10 @@ from typing import Any, TypeVar, cast, overload
 
 from ripplenest.nrc.arguments import kind
 from ripplenest.nrc.errors import WrongValue
-from ripplenest.nrc.folds import MEAN, answer, halves_up
+from ripplenest.nrc.functions.folds import MEAN, answer, halves_up
+from ripplenest.nrc.functions.meanings import EXACT, rounded
+from ripplenest.nrc.functions.ordering import Direction
 from ripplenest.nrc.instances import fields_of
-from ripplenest.nrc.meanings import EXACT, rounded
-from ripplenest.nrc.ordering import Direction
 from ripplenest.nrc.types import DOUBLE
 from ripplenest.nrc.values import MAX_DIGITS
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TypeGuard
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
-from ripplenest.nrc.scalars import coerce
+from ripplenest.nrc.functions.scalars import coerce
 from ripplenest.nrc.surface.python import advice, hints
 from ripplenest.nrc.surface.python.functions import greatest
 from ripplenest.nrc.surface.readings import (

@@ -17,7 +17,7 @@ from ripplenest.nrc.border import Border, public
 from ripplenest.nrc.errors import QueryError, TypeMismatch, UnknownRelation, Unsupported
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.showing import shown
+from ripplenest.nrc.printing.showing import shown
 from ripplenest.nrc.surface.names import name_apart
 from ripplenest.nrc.surface.python.body import read_body
 from ripplenest.nrc.surface.python.reader import read

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
-from ripplenest.nrc.scalars import zero_of
+from ripplenest.nrc.functions.scalars import zero_of
 from ripplenest.nrc.surface.python import hints, spans
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle
 from ripplenest.nrc.surface.python.scope import Scope

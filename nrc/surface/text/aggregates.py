@@ -1,6 +1,6 @@
 """The folds that are written as functions of a bag, f(e) and f(t | x in e, p): sugar that is never printed."""
 
-from ripplenest.nrc import folds
+from ripplenest.nrc.functions import folds
 from ripplenest.nrc.surface import aggregates
 from ripplenest.nrc.surface.readings import BagTerm, Reading
 from ripplenest.nrc.surface.text.scope import Scope

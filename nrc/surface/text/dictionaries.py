@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from lark import Token, Tree
 
 from ripplenest.nrc.errors import TypeMismatch
-from ripplenest.nrc.pretty import LABEL
+from ripplenest.nrc.printing.pretty import LABEL
 from ripplenest.nrc.surface.readings import BagTerm, Element
 from ripplenest.nrc.surface.text.advice import unknown
 from ripplenest.nrc.surface.text.elements import parameter_type

@@ -1,8 +1,8 @@
 """Scalars, fields, labels: what stands for one value.
 
 A call is read as it is when the table of scalar functions takes the types that its arguments have: ``+`` of two longs
-is ``add_long``. Otherwise the promotions of ``nrc/scalars.py`` are written as casts, ``null`` takes the type of its
-neighbours, and a whole number beside an int is one.
+is ``add_long``. Otherwise the promotions of ``nrc/functions/scalars.py`` are written as casts, ``null`` takes the type
+of its neighbours, and a whole number beside an int is one.
 """
 
 import math
@@ -13,7 +13,8 @@ from itertools import product
 from lark import Token
 
 from ripplenest.nrc.errors import ParseError, TypeMismatch, WrongValue
-from ripplenest.nrc.scalars import OPERATORS, SCALARS, result_type
+from ripplenest.nrc.functions.scalars import OPERATORS, SCALARS, result_type
+from ripplenest.nrc.printing.text import constant, unquoted
 from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.python.scalars import apply, fold
 from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, merge, null_bag
@@ -23,7 +24,6 @@ from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.kinds import base_type
 from ripplenest.nrc.surface.text.kinds import site as site_called
 from ripplenest.nrc.syntax import Call, Elem, InL, IsSite, Lit, OutL, Proj, Var
-from ripplenest.nrc.text import constant, unquoted
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Base, Label, Record, Site, Type, nullable
 from ripplenest.nrc.values import literal_type, to_value

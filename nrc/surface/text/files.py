@@ -17,7 +17,7 @@ from ripplenest.nrc.arguments import text as check_text
 from ripplenest.nrc.border import bordered, public
 from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits
-from ripplenest.nrc.printable import printable
+from ripplenest.nrc.printing.printable import printable
 from ripplenest.nrc.reserved import POSSIBLE, TAKEN, of_a_map
 from ripplenest.nrc.surface import markers
 from ripplenest.nrc.surface.names import name_apart

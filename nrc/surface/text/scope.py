@@ -8,11 +8,11 @@ from lark import Token, Tree
 
 from ripplenest.nrc.errors import ParseError, TooBig, TooDeep
 from ripplenest.nrc.limits import MAX_DEPTH, MAX_NODES
+from ripplenest.nrc.printing.text import unquoted
 from ripplenest.nrc.surface.readings import BagTerm, Element
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.trees import Node, Text
 from ripplenest.nrc.syntax import PRIME, At
-from ripplenest.nrc.text import unquoted
 from ripplenest.nrc.types import Bag
 from ripplenest.nrc.walk import Names
 

@@ -13,7 +13,7 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from ripplenest.nrc.errors import ParseError, RipplenestError
 from ripplenest.nrc.limits import check_source
-from ripplenest.nrc.printable import printable
+from ripplenest.nrc.printing.printable import printable
 from ripplenest.nrc.surface.text.advice import Stop, advice, marks, remark
 from ripplenest.nrc.surface.text.words import wanted
 

@@ -12,7 +12,8 @@ import pytest
 from support.postgres_states import Steps
 from support.states import MEMORY
 
-from ripplenest.store import Store, backend
+from ripplenest.store import Store
+from ripplenest.store.database import backend
 
 if TYPE_CHECKING:
     from support.postgres import Server

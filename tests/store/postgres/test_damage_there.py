@@ -13,8 +13,8 @@ from support.postgres_states import PAIR, files, named, one, schema_of
 
 from ripplenest.nrc.errors import CorruptState
 from ripplenest.store import Change, Store
+from ripplenest.store.database.tables import ALL
 from ripplenest.store.folder import MARKER
-from ripplenest.store.tables import ALL
 
 pytestmark = [pytest.mark.xdist_group("postgres"), pytest.mark.usefixtures("on_postgres")]  # one server
 

@@ -1,0 +1,210 @@
+"""Fuse: what folds the rows of a group, or of one key of it, is folded with the group.
+
+    for k in γ_α(x ∈ e; t; f) union C[φ_β(y ∈ e where t(y) <=> k.t; g)]
+        ⟶ for k in γ_α(x ∈ e; t; f, g) union C[sng(⟨k.g⟩)]
+    for s in φ_α(x ∈ e; f) union C[φ_β(y ∈ e; g)]
+        ⟶ for s in φ_α(x ∈ e; f, g) union C[sng(⟨s.g⟩)]
+
+A key of a group has rows, and they are those that φ folds: so both have one map, whose rows are read once. It is what a
+fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are one map, too. Where φ asks
+for t(y) = k.t, it folds nothing for the key that is NULL, and so reads
+
+    union C[sng(⟨if k.t is NULL then g of nothing else k.g⟩)]
+
+Law (fuse): ⟦fuse h⟧ = ⟦h⟧.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+
+from attrs import evolve, frozen
+
+from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
+from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.delta.groups.exists import asked, asked_dict
+from ripplenest.delta.groups.semijoin import joined, joined_dict
+from ripplenest.nrc.functions import folds
+from ripplenest.nrc.functions.folds import EXTREME
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
+from ripplenest.nrc.syntax import (
+    Call,
+    DictExpr,
+    DictLit,
+    Elem,
+    Expr,
+    Fold,
+    For,
+    Group,
+    Let,
+    Lit,
+    Proj,
+    Sng,
+    Top,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Type, may_be_null
+from ripplenest.nrc.walk import (
+    canonical,
+    free_vars,
+    nodes,
+    rebuild,
+    rebuild_dict,
+    replace,
+    replace_let,
+    unique_binders,
+    unique_dict_binders,
+)
+
+ROW = "row"
+
+
+@frozen
+class _Folded:
+    """Folds over the rows of a key, and the values of the key that were asked for by = and not <=>."""
+
+    folds: tuple[Fold, ...]
+    equal: tuple[Elem, ...]
+
+
+def fuse(e: Expr) -> Expr:
+    """A shredded term whose groups fold what is folded of their keys. Its variables are named apart, so that none that
+    stands between a group and a fold is taken for one of the group."""
+    return _fuse(joined(asked(unique_binders(simplify(_inlined(unique_binders(e)))))), Around())
+
+
+def fuse_dict(d: DictExpr) -> DictExpr:
+    """The same of a definition."""
+    apart = joined_dict(asked_dict(unique_dict_binders(simplify_dict(_inlined_dict(unique_dict_binders(d))))))
+    return rebuilt_dict(apart, Around(), _fuse)
+
+
+def _inlined(e: Expr) -> Expr:
+    """``e`` without lets of what holds no group: a bag with a name is the same bag wherever it is read."""
+    match e:
+        case Let(name, bound, body) if not any(isinstance(n, Group | Top) for n in nodes(bound)):
+            return replace_let(_inlined(body), name, _inlined(bound))
+        case _:
+            return rebuild(e, _inlined, lambda t: t, _inlined_dict)
+
+
+def _inlined_dict(d: DictExpr) -> DictExpr:
+    return evolve(d, body=_inlined(d.body)) if isinstance(d, DictLit) else rebuild_dict(d, _inlined, _inlined_dict)
+
+
+def _fuse(e: Expr, around: Around) -> Expr:
+    match e:
+        case For(k, Group() as g, body) if not (g.keys is None and _is_answered_by_a_row(g)):
+            group = evolve(g, of=_fuse(g.of, around))
+            row = around.row_of(g)
+            return _fused(k, group, row, _fuse(body, around.where(k, row)))
+        case _:
+            return rebuilt(e, around, _fuse)
+
+
+def _fused(k: str, g: Group, row: Type, body: Expr) -> Expr:
+    """for k in g union body, where rows of g are of type ``row``"""
+    rows = chain(g.of, g.var)
+    found: list[Fold] = []
+
+    def inside(e: Expr) -> Expr:
+        match e:
+            case Group(_, _, _, None) if not _is_answered_by_a_row(e) and (own := _folded(e, g, k, rows)) is not None:
+                nulls = _nulls(own.equal, {k: row})
+                columns = [Proj(Var(k), _column(f, e.site, g, rows, found)) for f in own.folds]
+                answers = zip(own.folds, columns, strict=True)
+                return Sng(Tuple(tuple((f.name, _unless(nulls, f, column)) for f, column in answers)))
+            case _:
+                return rebuild(e, inside, lambda t: t, lambda d: d)  # definitions are closed
+
+    below = inside(body)
+    return For(k, _with(g, rows, found) if found else g, below)
+
+
+def _is_answered_by_a_row(e: Group) -> bool:
+    """Whether it folds what is kept in order, and not added up (``delta/groups/ranking.py``)."""
+    return any(f.fn in EXTREME for f in e.folds)
+
+
+def _folded(e: Group, g: Group, k: str, rows: Chain) -> _Folded | None:
+    """The folds of ``e`` over the variables of ``rows``, if it folds those of the row ``k`` of g."""
+    other = chain(e.of, e.var)
+    if len(other.generators) != len(rows.generators):
+        return None
+    env: dict[str, Elem] = {}
+    for (var, source), (own, wanted) in zip(other.generators, rows.generators, strict=True):
+        if canonical(replace(source, env)) != canonical(wanted):
+            return None
+        env[var] = Var(own)
+    conditions = [read(t, env) for t in other.conditions]
+    equal: list[Elem] = []
+    for key, value in _keys(g, k, rows):
+        same = next((c for c in conditions if _equates(c, key, value)), None)
+        if same is None:
+            return None
+        conditions.remove(same)
+        equal += [value] if isinstance(same, Call) and same.fn == "eq" else []
+    if sorted(map(repr, conditions)) != sorted(map(repr, rows.conditions)):
+        return None
+    head = read(other.head, env)
+    found = tuple(evolve(f, args=tuple(read(a, {e.var: head}) for a in f.args)) for f in e.folds)
+    known = free_vars(g.of) | rows.own
+    return _Folded(found, tuple(equal)) if all(free_vars(a) <= known for f in found for a in f.args) else None
+
+
+def _nulls(values: Iterable[Elem], pi: Mapping[str, Type]) -> list[Elem]:
+    """Whether one of ``values`` is NULL, of each that may be."""
+    return [Call("is_null", (t,)) for t in values if may_be_null(elem_type(t, pi))]
+
+
+def _unless(nulls: Sequence[Elem], f: Fold, answer: Elem) -> Elem:
+    """The ``answer`` of a fold, or what it is of nothing where a key is NULL that was asked for by =."""
+    if not nulls:
+        return answer
+    some = reduce(lambda a, b: Call("or", (a, b)), nulls)
+    return Call("if", (some, Lit(folds.answer(f.fn, (), f.type), f.type), answer))
+
+
+def _keys(g: Group, k: str, rows: Chain) -> Iterator[tuple[Elem, Elem]]:
+    """Each value of the key of a row of g, with that of the row ``k``."""
+    for name, key in g.keys or ():
+        yield from _values(read(key, {g.var: rows.head}), Proj(Var(k), name))
+
+
+def _values(key: Elem, own: Elem) -> Iterator[tuple[Elem, Elem]]:
+    if isinstance(key, Tuple):
+        for name, value in key.fields:
+            yield from _values(value, Proj(own, name))
+    else:
+        yield key, own
+
+
+def _equates(cond: Elem, a: Elem, b: Elem) -> bool:
+    match cond:
+        case Call("same" | "eq", (left, right)):
+            return (left, right) in ((a, b), (b, a))
+    return False
+
+
+def _column(fold: Fold, site: str, g: Group, rows: Chain, found: list[Fold]) -> str:
+    """The column of g that the ``fold`` over the variables of ``rows`` becomes; equal ones are one."""
+    old = [evolve(f, args=tuple(read(a, {g.var: rows.head}) for a in f.args)) for f in g.folds]
+    for known in (*old, *found):
+        if evolve(known, name=fold.name) == fold:
+            return known.name
+    taken = {name for name, _ in g.keys or ()} | {f.name for f in (*old, *found)}
+    found.append(fold if fold.name not in taken else evolve(fold, name=f"{site}.{fold.name}"))
+    return found[-1].name
+
+
+def _with(g: Group, rows: Chain, found: list[Fold]) -> Group:
+    """g with more folds, whose arguments are made with its rows."""
+    values = tuple(dict.fromkeys(a for f in found for a in f.args))
+    places = {a: f"a{i}" for i, a in enumerate(values)}
+    head = Tuple(((ROW, rows.head), *((places[a], a) for a in values)))
+    own: Mapping[str, Elem] = {g.var: Proj(Var(g.var), ROW)}
+    keys = None if g.keys is None else tuple((name, read(t, own)) for name, t in g.keys)
+    old = tuple(evolve(f, args=tuple(read(a, own) for a in f.args)) for f in g.folds)
+    new = tuple(evolve(f, args=tuple(Proj(Var(g.var), places[a]) for a in f.args)) for f in found)
+    return Group(g.site, g.var, rows.term(head), keys, (*old, *new))

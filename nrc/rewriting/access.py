@@ -1,0 +1,347 @@
+"""How a comprehension reads its generators: as disjoint joins, each from the change outwards, each next table only at
+the keys found so far.
+
+This is what makes a batch cost what the change costs. Changes are read first; then the generator with most columns
+equated with what is read already, which is *probed* at these keys; then those equated with constants only; what
+nothing is equated with is read between values that it is compared with (``nrc/rewriting/bands.py``), or scanned. It is
+decided here once: estimates and verdicts count these reads, plans translate them to columns
+(``ripplenest/plan/lower.py``), engines obey the plans.
+
+Keys may be *joined* from several generators, if these were reached from one another: of a triangle
+``E(x,y)·E(y,z)·E(x,z)`` the third generator is read at the pairs (x,z) that the other two have, which are as many as
+the rows of the second. There it matters which of two lists is read, so each row of the change is read in that of the
+``orders`` in which the list that it asks for first is the shorter (FAQ, section 6: the smaller of two factors is
+looped over, and the other looked up).
+
+What can fail is asked last. A combination of rows for which some condition is false or NULL is not in the result, and
+nobody minds what the others are; a product has no value when for some combination one condition fails and no other is
+false, or when all are true and the head fails. So conditions that can fail are asked about what fulfils all others. A
+key that can fail is asked before, because without it there would be no join. Where it has no value for some row, the
+product is read *cautiously* instead, with that condition among the last: the row may have no partner.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from ripplenest.nrc.functions.scalars import is_strict
+from ripplenest.nrc.paths import column_of
+from ripplenest.nrc.printing.pretty import show_elem
+from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, stored
+from ripplenest.nrc.rewriting.disjoint import disjoint
+from ripplenest.nrc.rewriting.equations import place_asked
+from ripplenest.nrc.rewriting.normal import Comprehension, is_total
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Rel, Total
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import UNIT, Label, Type, may_be_null, nullable
+from ripplenest.nrc.walk import free_vars
+
+How = Literal["change", "probe", "scan"]
+MOST_KEYS = 200_000  # keys that are joined from several generators; where they are more, those of one will do
+
+
+def how(at: At, keyed: bool) -> How:
+    """How a table is read: a change whole, what has keys by them."""
+    return "change" if at is At.DELTA else "probe" if keyed else "scan"
+
+
+@frozen
+class Equation:
+    """``var.column`` equals a value that reads ``others``; ``usable``: it is a column, of the value's own type.
+
+    ``partner``: the generator and column that the value is, when it is one. ``constant``: it is the same in every
+    batch. ``condition`` is what says so.
+    """
+
+    var: str
+    column: str
+    others: frozenset[str]
+    usable: bool
+    condition: Elem
+    partner: tuple[str, str] | None = None
+    constant: bool = False
+
+
+
+@frozen
+class Read:
+    """One generator: ``keys`` are looked up with the values of ``via``, or with constants when there is no ``via``.
+
+    The first of ``via`` is the one that gives most keys alone.
+    ``equated`` are all equations with constants or with what is read before, one a column; some cannot be looked up.
+    ``ready``: the conditions to ask here, in the order of the product: those that cannot fail as soon as all that they
+    read is known, and those that say what the keys are. ``guarded``: the others, about what fulfils those of all reads.
+    ``band``: what its columns lie between, by what is read before (``nrc/rewriting/bands.py``).
+    ``place``: of a fold that has a row for every place, the one that is read.
+    Law: each condition that reads generators is asked at one read of the order, where all that it reads is known.
+    """
+
+    var: str
+    rel: Rel
+    keys: tuple[Equation, ...] = ()
+    via: tuple[str, ...] = ()
+    equated: tuple[Equation, ...] = ()
+    ready: tuple[Elem, ...] = ()
+    guarded: tuple[Elem, ...] = ()
+    place: InL | None = None
+    band: tuple[Bound, ...] = ()
+
+    @property
+    def how(self) -> How:
+        return how(self.rel.at, bool(self.keys))
+
+    @property
+    def alone(self) -> tuple[Equation, ...]:
+        """The keys that the first of ``via`` gives without the others."""
+        return tuple(e for e in self.keys if e.others <= {*self.via[:1]})
+
+    @property
+    def ends(self) -> tuple[Bound, ...]:
+        """What it is read between, in the order of a column that is stored: values of one generator. None where keys
+        find what is read already, unless both ends are known: an order costs what a batch writes, and what lies on one
+        side of a value is half of it. Of a value that moves that is little, which a product says (``plan/ranges.py``).
+        """
+        return self.edges if not self.via or len(self.edges) == 2 else ()
+
+    @property
+    def edges(self) -> tuple[Bound, ...]:
+        """The ends that an order could find, whatever keys do."""
+        bounds = stored(self.band) if self.band else ()
+        one = {*self.via}.union(*(b.others for b in bounds))
+        kept = len(one) == 1 and self.how != "change" and self.place is None and is_in_order(self.rel)
+        return bounds if kept and not {b.column for b in bounds} & {e.column for e in self.keys} else ()
+
+    @property
+    def grows(self) -> bool:
+        """Whether more is read when the table grows, whatever changes: it is scanned, looked up by constants alone, or
+        read from one value on.
+
+        A table without columns does not: all of its rows are one.
+        """
+        looked_up = any(not e.constant for e in self.keys) or len(self.ends) == 2
+        by_change = self.how == "change" or looked_up or self.place is not None
+        return not by_change and self.rel.row != UNIT
+
+
+@frozen(slots=False)
+class Join:
+    """One of the disjoint joins of a product, with the types of its ``free`` variables (a dictionary's label)."""
+
+    product: Comprehension
+    free: Mapping[str, Type]
+
+    @cached_property
+    def types(self) -> dict[str, Type]:
+        """Π of the conditions."""
+        return {**self.free, **self.product.variables()}
+
+    @cached_property
+    def equations(self) -> tuple[Equation, ...]:
+        """What the conditions equate, each equality from both of its sides."""
+        return tuple(e for cond in self.product.conditions for e in self._equations(cond))
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What the conditions compare with columns of one generator, by values of others of the same type."""
+        found = (self._bound(*sides) for sides in compared(self.product.conditions))
+        return tuple(b for b in found if b is not None)
+
+    @cached_property
+    def partial(self) -> tuple[Elem, ...]:
+        """The conditions that have no value for some rows."""
+        return tuple(t for t in self.product.conditions if not is_total(t, self.types))
+
+    def reads(self, cautious: bool = False) -> tuple[Read, ...]:
+        """The generators in the order in which they are read; ``cautious``: by no key that can fail.
+
+        Changes first, those that are joined by the keys that they give each other; then what has most keys, ties in
+        the order of the product. Constants come last, because they are the same in every batch: what they find grows
+        with the table.
+        Law: both orders make the same rows where both have a value, and the cautious one has one wherever the product
+        has.
+        """
+        return self._order(self._changes, self._usable(cautious))
+
+    def orders(self, whole: bool = False) -> tuple[tuple[Read, ...], ...]:
+        """The orders among which rows of the change choose; the first is ``reads``. There are others where keys are
+        joined from several generators and one generator changes: from another one that it leads to, and on from what
+        was read last. Where the ``whole`` is read, and nothing changes, those of the generator that is read first do.
+
+        Law: each makes the rows of ``reads`` where both have a value.
+        """
+        first, usable = self.reads(), self._usable(cautious=False)
+        begin = first[:1] if whole and not self._changes else self._changes
+        if len(begin) != 1 or not any(len(r.via) > 1 for r in first) or first[1].place is not None:
+            return (first,)
+        stored = ((v, rel) for v, rel in self._stored if v != begin[0].var)
+        found = (self._best(v, rel, begin, usable.get(v, ())) for v, rel in stored)
+        begins = [r for r in found if r.via and r.place is None and r.var != first[1].var]
+        others = (self._order((*begin, r), usable, onwards=True) for r in begins)
+        return (first, *others)
+
+    @cached_property
+    def _changes(self) -> tuple[Read, ...]:
+        """The changes: the first one, and each next by most keys of those before it, so that what is joined is no more
+        than finds a partner. A key that can fail is none: here nobody looks up again without it."""
+        changes = [(var, rel) for var, rel in self.product.generators if rel.at is At.DELTA]
+        usable, found = self._usable(cautious=True), list[Read]()
+        while changes:
+            joined = [self._best(var, rel, found, usable.get(var, ())) for var, rel in changes]
+            step = max(joined, key=lambda r: len(r.keys) if r.via else 0)
+            found.append(step if step.via else evolve(step, keys=()))
+            changes.remove((step.var, step.rel))
+        return tuple(found)
+
+    @property
+    def _stored(self) -> list[tuple[str, Rel]]:
+        return [(var, rel) for var, rel in self.product.generators if rel.at is not At.DELTA]
+
+    def _usable(self, cautious: bool) -> Mapping[str, Sequence[Equation]]:
+        """By generator, the equations that it can be looked up by."""
+        found: dict[str, list[Equation]] = {}
+        for e in self.equations:
+            if e.usable and not (cautious and e.condition in self.partial):
+                found.setdefault(e.var, []).append(e)
+        return found
+
+    def _order(
+        self, begin: Sequence[Read], usable: Mapping[str, Sequence[Equation]], onwards: bool = False
+    ) -> tuple[Read, ...]:
+        """What is read after ``begin``; ``onwards``: of what has as many keys, what is reached from what was read last.
+        """
+        found = [*begin]
+        read = {r.var for r in found}
+        left = [(var, rel) for var, rel in self._stored if var not in read]
+        while left:
+            steps = [self._best(var, rel, found, usable.get(var, ())) for var, rel in left if self._can(var, read)]
+            last = found[-1].var if onwards else None
+            lies = {b.var for b in self.bounds if b.others <= read}
+            step = max(steps, key=lambda r: (bool(r.via), len(r.keys), last in r.via, r.var in lies))
+            found.append(step)
+            read.add(step.var)
+            left.remove((step.var, step.rel))
+        return self._asked(found)
+
+    def _can(self, var: str, seen: Set[str]) -> bool:
+        """Whether it can be read behind what is ``seen``: of a fold that has a row for every place, all must be known
+        that says which."""
+        place = self._places.get(var)
+        return place is None or free_vars(place) <= {*seen, *self.free}
+
+    @cached_property
+    def _places(self) -> dict[str, InL]:
+        """By generator, the place for which a fold is read that has a row for every place."""
+        generators = self.product.generators
+        return {v: place_asked(self.product, v, r) for v, r in generators if isinstance(r, Total)}
+
+    def sources(self, t: Elem) -> frozenset[str]:
+        """The generators that ``t`` reads."""
+        return free_vars(t) & self._variables
+
+    @cached_property
+    def _variables(self) -> frozenset[str]:
+        return frozenset(var for var, _ in self.product.generators)
+
+    def _best(self, var: str, rel: Rel, read: Sequence[Read], usable: Sequence[Equation]) -> Read:
+        """``rel`` by most keys of those that are reached from one change, or by constants."""
+        known = {r.var for r in read}
+        equated = _by_column(e for e in self.equations if e.var == var and e.others <= known)
+        keyed = [(_keys(group, usable), group) for group in _reached(read)]
+        keys, group = max(keyed, key=lambda found: len(found[0]), default=((), ()))
+        if not keys:
+            keys = _by_column(e for e in usable if not e.others)
+        asked = {other for e in keys for other in e.others}
+        first = [v for v in group if keys and keys[0].others == {v}]
+        via = dict.fromkeys((*first, *(v for v in group if v in asked)))
+        return Read(var, rel, keys, tuple(via), equated, place=self._places.get(var))
+
+    def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
+        """``order`` with every condition that reads generators at the place where it is asked."""
+        seen: set[str] = set()
+        waiting = [(t, sources) for t in self.product.conditions if (sources := self.sources(t))]
+        found: list[Read] = []
+        for r in order:
+            seen.add(r.var)
+            looked_up = [e.condition for e in r.keys]
+            known = [t for t, sources in waiting if sources <= seen]
+            ready = tuple(t for t in known if t not in self.partial or t in looked_up)
+            waiting = [(t, sources) for t, sources in waiting if t not in ready]
+            bounds = (b for b in self.bounds if b.var == r.var and b.others < seen and r.place is None)
+            found.append(evolve(r, ready=ready, band=band(bounds)))
+        return (*found[:-1], *(evolve(r, guarded=tuple(t for t, _ in waiting)) for r in found[-1:]))
+
+    def _equations(self, cond: Elem) -> Iterator[Equation]:
+        match cond:
+            case Call("eq" | "same", (a, b)):
+                for own, other in ((a, b), (b, a)):
+                    sources = self.sources(own)
+                    if len(sources) == 1 and not sources & self.sources(other):
+                        yield self._equation(own, other, min(sources), cond)
+            case IsSite(label, site):  # the column that says which site made the label
+                kind, column, sources = elem_type(label, self.types), column_of(label), self.sources(label)
+                if isinstance(kind, Label) and len(kind.sites) > 1 and kind.site(site) and column and len(sources) == 1:
+                    yield Equation(min(sources), f"{column}.site", frozenset(), True, cond, constant=True)
+
+    def _equation(self, own: Elem, other: Elem, var: str, cond: Elem) -> Equation:
+        column, others = column_of(own), self.sources(other)
+        if column is None or self._is_of_no_label(own):
+            return Equation(var, show_elem(own), others, False, cond)
+        alike = nullable(elem_type(own, self.types)) == nullable(elem_type(other, self.types))
+        partner = column_of(other)
+        known = (min(others), partner) if others and partner else None
+        return Equation(var, column, others, alike, cond, known, not free_vars(other))
+
+    def _bound(self, own: Elem, other: Elem, upper: bool, cond: Elem) -> Bound | None:
+        column, sources, others = column_of(own), self.sources(own), self.sources(other)
+        if column is None or len(sources) != 1 or not others or sources & others or self._is_of_no_label(own):
+            return None
+        t = elem_type(other, self.types)
+        if not is_side(other, cond) and may_be_null(t) and not self._is_compared(other):
+            return None  # beside NULL what is moved may have no value all the same
+        alike = nullable(elem_type(own, self.types)) == nullable(t)
+        return Bound(min(sources), column, others, upper, cond) if alike else None
+
+    def _is_compared(self, moved: Elem) -> bool:
+        """Whether a condition that cannot fail is NULL where what is ``moved`` is: then nobody minds the others."""
+        assert isinstance(moved, Call)
+        total = (t for t in self.product.conditions if isinstance(t, Call) and t not in self.partial)
+        sides = ((t.fn, (a, *operands(a))) for t in total for a in t.args)
+        return any(is_strict(fn) and moved.args[0] in side for fn, side in sides)
+
+    def _is_of_no_label(self, t: Elem) -> bool:
+        """Whether ``t`` is a parameter that no label there can have, by its type: it is NULL, and no column."""
+        match t:
+            case OutL(label, site, _):
+                kind = elem_type(label, self.types)
+                return isinstance(kind, Label) and kind.site(site.name) is None
+        return False
+
+
+def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:
+    return tuple({e.column: e for e in reversed(tuple(found))}.values())[::-1]
+
+
+def _keys(group: Sequence[str], usable: Sequence[Equation]) -> tuple[Equation, ...]:
+    """What ``group`` gives keys for, one equation a column: those of the one that gives most alone, then of others."""
+    alone = [_by_column(e for e in usable if e.others == {v}) for v in group]
+    most = max(alone, key=len, default=())
+    others = sorted((e for e in usable if e.others and e.others <= {*group}), key=lambda e: len(e.others))
+    return (*most, *(e for e in _by_column(others) if all(e.column != known.column for known in most)))
+
+
+def _reached(read: Sequence[Read]) -> Sequence[Sequence[str]]:
+    """The generators that were ``read``, those together that were reached by keys from one another. Keys of two that
+    hang together by nothing would be each of one with each of the other."""
+    groups: dict[str, list[str]] = {}
+    root: dict[str, str] = {}
+    for r in read:
+        root[r.var] = root[r.via[0]] if r.via else r.var
+        groups.setdefault(root[r.var], []).append(r.var)
+    return [*groups.values()]
+
+
+def joins(c: Comprehension, free: Mapping[str, Type] | None = None) -> Iterator[Join]:
+    """``c``, whose other variables are ``free``, as joins that do not overlap (``nrc/rewriting/disjoint.py``)."""
+    return (Join(product, free or {}) for product in disjoint(c, free))

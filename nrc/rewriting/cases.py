@@ -1,0 +1,124 @@
+"""A value that says how rows compare with what moves by itself is made in cases.
+
+    sng(t[c])  ⟶  (for _ in p(c) union sng(t[true])) ⊎ (for _ in p(not c) union sng(t[false]))
+                    ⊎ (for _ in p(c is NULL) union sng(t[NULL]))
+
+where c compares a value of a row with a row that constants alone tell, as a clock is, and t reads nothing else of
+that: ``{"id": x.id, "overdue": x.due < k.now}``. As a value it would be asked again of all rows whenever the clock
+moves. As a condition it says where rows lie, and only those become others that lie between the old value and the new
+one. It must have a value also where nobody asks for it, as in ``a if x.n > 0 else x.v < k.n / k.m``. What is compared
+with the same is compared in one way then, so that what others imply is left out.
+
+Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import product
+
+from ripplenest.nrc.paths import root
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands
+from ripplenest.nrc.rewriting.gaps import as_difference, gap
+from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, where
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Plus, Pred, Sng
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
+from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem
+
+MOST = 3  # comparisons of one row, of which each is true or not: more make more cases than reading the rows again costs
+MAYBE = Base("bool", True)
+Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``
+
+
+def in_cases(e: Expr, keys: Keys) -> Expr:
+    """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
+    if not keys or not any(isinstance(n, Sng) and any(_comparisons(n.elem)) for n in nodes(e)):
+        return e
+    pairs: set[Pair] = set()
+    return passed(e, lambda e: _told_apart(_inside(e, Around(keys), pairs), pairs))
+
+
+def _comparisons(t: Elem) -> Iterator[Call]:
+    return (n for n in nodes(t) if isinstance(n, Call) and n.fn in SWAPPED)
+
+
+def _pair(c: Elem) -> Pair | None:
+    found = gap(c)
+    return None if found is None else (found.a, found.b)
+
+
+def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
+    match e:
+        case Sng(head):
+            told = around.told(frozenset()).keys()
+            found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
+            rest = head
+            for c in found:
+                rest = _with(rest, c, _truth(c, None, around))
+            if not 0 < len(found) <= MOST or free_vars(rest) & told:
+                return e
+            pairs |= {pair for c in found if (pair := _pair(c)) is not None}
+            return _cases(head, found, around)
+        case Group(_, _, _, _, (Fold(_, "any" | "all", (_,)),)):  # asks its rows (``delta/groups/exists.py``)
+            return e
+        case _:
+            return rebuilt(e, around, lambda c, below: _inside(c, below, pairs))
+
+
+def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
+    """``e`` whose conditions compare these pairs in one way, so that it is seen which of them say less than others."""
+    match e:
+        case Pred(cond) if any(_pair(c) in pairs for c in conjuncts(cond)):
+            found = tuple(as_difference(c) if _pair(c) in pairs else c for c in conjuncts(cond))
+            return Pred(found[0] if len(found) == 1 else Call("and", found))
+        case _:
+            return rebuild(e, lambda c: _told_apart(c, pairs), lambda t: t, lambda d: d)
+
+
+def _splits(c: Call, around: Around) -> bool:
+    """Whether ``c`` compares a column of a row with a row that constants tell, which is not NULL there."""
+    own = _own(c, around)
+    others = [p for a in c.args for p in operands(a) if p not in own]
+    free = frozenset[str]().union(*map(free_vars, others))
+    is_known = bool(free) and free <= around.told(frozenset()).keys() and len(own) == 1
+    return is_known and is_sure(as_difference(c)) and not any(may_be_null(_type(p, around)) for p in others)
+
+
+def _own(c: Call, around: Around) -> list[Elem]:
+    """The columns that ``c`` compares of rows which constants do not tell."""
+    told = around.told(frozenset())
+    parts = (p for a in c.args for p in operands(a))
+    return [p for p in parts if (x := root(p)) in around.rows and x not in told]
+
+
+def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
+    every = product(*([(c, *case) for case in _values(c, around)] for c in comparisons))
+    return reduce(Plus, (_case(head, case, around) for case in every))
+
+
+def _values(c: Call, around: Around) -> list[tuple[bool | None, Elem]]:
+    """What ``c`` can be, and where it is."""
+    said = as_difference(c)
+    assert isinstance(said, Call)
+    found: list[tuple[bool | None, Elem]] = [(True, said), (False, Call(OPPOSITE[said.fn], said.args))]
+    return [*found, (None, Call("is_null", (_own(c, around)[0],)))] if may_be_null(_type(c, around)) else found
+
+
+def _case(head: Elem, case: Sequence[tuple[Call, bool | None, Elem]], around: Around) -> Expr:
+    for c, value, _ in case:
+        head = _with(head, c, _truth(c, value, around))
+    return where([cond for _, _, cond in case], Sng(head))
+
+
+def _truth(c: Elem, value: bool | None, around: Around) -> Lit:
+    return Lit(value, MAYBE if value is None or may_be_null(_type(c, around)) else BOOL)
+
+
+def _with(t: Elem, c: Elem, value: Elem) -> Elem:
+    return value if t == c else rebuild_elem(t, lambda a: _with(a, c, value))
+
+
+def _type(t: Elem, around: Around) -> Type:
+    types: dict[str, Type] = {x: row.type for x, row in around.rows.items()}
+    return elem_type(t, types)

@@ -1,0 +1,94 @@
+"""What the conditions of a product equate, and for which place it reads the map of a group."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from ripplenest.nrc.rewriting.normal import Comprehension
+from ripplenest.nrc.rewriting.simplify import simplify_elem
+from ripplenest.nrc.syntax import TRUE, Call, Elem, Grouped, InL, IsSite, OutL, Proj, Var
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Label, Record, Site, Type, may_be_null
+from ripplenest.nrc.walk import free_vars
+
+EQUALITIES = ("eq", "same")
+
+
+def same_values(a: Elem, b: Elem, t: Type, of_b: bool = False) -> Iterator[Elem]:
+    """a = b, NULL and NaN being values like others, for each base value in them. ``of_b``: ``t`` is the type of b, and
+    what is never NULL there is the same as what it equals, so that NULL is none of the values that are looked up."""
+    match t:
+        case Record(fields):
+            for name, own in fields:
+                yield from same_values(simplify_elem(Proj(a, name)), Proj(b, name), own, of_b)
+        case _:
+            yield Call("eq" if of_b and not may_be_null(t) else "same", (a, b))
+
+
+def equations(c: Comprehension, equal: Sequence[str]) -> Iterator[tuple[Elem, Elem]]:
+    """Pairs that are equal wherever the product has a row, each from both of its sides, by the functions ``equal``."""
+    same: dict[tuple[Elem, Elem, Site], set[str]] = defaultdict(set)
+    alike: dict[tuple[Elem, Elem], set[str]] = defaultdict(set)
+    for cond in c.conditions:
+        match cond:
+            case Call(fn, (a, b)) if fn in equal:
+                yield a, b
+                yield b, a
+                if isinstance(a, OutL) and isinstance(b, OutL) and (a.site, a.param) == (b.site, b.param):
+                    same[a.label, b.label, a.site].add(a.param)
+                if isinstance(a, IsSite) and isinstance(b, IsSite) and a.site == b.site:
+                    alike[a.label, b.label].add(a.site)
+    for (a, b, site), equated in same.items():
+        if equated == {name for name, _ in site.params}:  # labels of one site are equal when all their parameters are
+            yield a, b
+            yield b, a
+    for (a, b), names in alike.items():
+        if _sites(a, c) == {Site(name, ()) for name in names}:  # so they are when one site made both, and none has any
+            yield a, b
+            yield b, a
+
+
+def _sites(label: Elem, c: Comprehension) -> frozenset[Site]:
+    """The sites of a label of ``c``; none where it does not say."""
+    types = c.variables()
+    if isinstance(label, OutL):
+        t = dict(label.site.params)[label.param]
+    elif free_vars(label) <= types.keys():
+        t = elem_type(label, types)
+    else:
+        return frozenset()
+    return frozenset(t.sites) if isinstance(t, Label) else frozenset()
+
+
+def place_asked(c: Comprehension, var: str, rel: Grouped) -> InL:
+    """The label for which ``c`` reads the map of a group, whose rows are ``var`` there: of what is known without it."""
+    site = rel.place
+    own = Proj(Var(var), "label")
+    pairs = [*equations(c, EQUALITIES)]
+    known = {a: b for a, b in (*pairs, *_composed(pairs)) if var in free_vars(a) and var not in free_vars(b)}
+    return InL(site.name, tuple((p, _place(OutL(own, site, p), t, known)) for p, t in site.params))
+
+
+def _composed(pairs: Sequence[tuple[Elem, Elem]]) -> Iterator[tuple[Elem, Elem]]:
+    """The labels that are equal as well because labels are that they are made of, at any depth."""
+    same: dict[tuple[Elem, Elem, Site], set[str]] = defaultdict(set)
+    known, todo = {*pairs}, [*pairs]
+    while todo:
+        a, b = todo.pop()
+        if not (isinstance(a, OutL) and isinstance(b, OutL) and (a.site, a.param) == (b.site, b.param)):
+            continue
+        equated = same[a.label, b.label, a.site]
+        equated.add(a.param)
+        if equated == {name for name, _ in a.site.params} and (a.label, b.label) not in known:
+            known.add((a.label, b.label))
+            todo.append((a.label, b.label))
+            yield a.label, b.label
+
+
+def _place(own: Elem, t: Type, known: Mapping[Elem, Elem]) -> Elem:
+    """What ``own``, a part of a place, is equated with; of a label perhaps its parameters, one by one."""
+    if own in known:
+        return known[own]
+    assert isinstance(t, Label)
+    made = (site for site in t.sites if t.only(site.name) or known.get(IsSite(own, site.name)) == TRUE)
+    site = next(made)
+    return InL(site.name, tuple((p, _place(OutL(own, site, p), inner, known)) for p, inner in site.params))

@@ -1,0 +1,152 @@
+"""The stored rows around a place of a term, and which of them are the only ones that some of their columns fit.
+
+A row of a relation is told by its key, one in the inner bag of a row by its key there and that row, and each by what
+labels an inner bag of it. What its key is may also be said by conditions: the value of a row that is told, or a
+constant.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from attrs import evolve, field, frozen
+
+from ripplenest.nrc.paths import path_name, root
+from ripplenest.nrc.rewriting.normal import conjuncts, is_total
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Let, Lit, Pred, Proj, Rel, Sng, Var
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Bag, Record, Type, may_be_null
+from ripplenest.nrc.walk import free_lets, free_vars, rebuild, unique_binders
+
+Keys = Mapping[str, Sequence[str]]  # by relation and inner bag, the fields that are the key of its rows there
+
+
+@frozen
+class Told:
+    """What the ``key`` of a row is, by field, and the rows ``beside`` it without which that says less."""
+
+    key: tuple[tuple[str, Elem], ...]
+    beside: frozenset[str] = frozenset()
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether constants alone tell it."""
+        return all(isinstance(t, Lit) for _, t in self.key)
+
+
+@frozen
+class Row:
+    """A row of ``type``, out of ``source``: a relation, or the inner bag of the row ``holder``. ``part`` is how that is
+    called, and ``key`` are the fields that no two of its rows there have in common, if they are known."""
+
+    part: str
+    type: Type
+    source: Expr
+    key: tuple[str, ...]
+    holder: str | None = None
+
+
+@frozen
+class Around:
+    """The stored rows that are around a place, by variable, what is true of them there, and the let-variables that are
+    the same for all of them."""
+
+    keys: Keys
+    rows: Mapping[str, Row] = field(factory=dict)
+    true: tuple[Elem, ...] = ()
+    lets: frozenset[str] = frozenset()
+
+    def below(self, var: str, source: Expr) -> "Around":
+        """Around the body of ``for var in source union``."""
+        match source:
+            case Pred(cond):
+                return evolve(self, true=(*self.true, *conjuncts(cond)))
+            case Rel(name, row):
+                return self._with(var, Row(name, row, source, self._key(name, row)))
+            case Flatten(Sng(path)) if (holder := root(path)) in self.rows:
+                bag = self.type_of(path)
+                assert isinstance(bag, Bag) and holder is not None
+                _, _, inner = path_name(path).partition(".")
+                part = f"{self.rows[holder].part}.{inner}"
+                return self._with(var, Row(part, bag.row, source, self._key(part, bag.row), holder))
+        return self
+
+    def below_let(self, name: str, bound: Expr) -> "Around":
+        """Around the body of ``let name := bound in``."""
+        is_same = not free_vars(bound) and free_lets(bound) <= self.lets
+        return evolve(self, lets=self.lets | {name} if is_same else self.lets - {name})
+
+    def said(self, of: AbstractSet[str], all_of_it: bool) -> list[Elem]:
+        """What is true of these rows alone; ``all_of_it`` with what can fail, which has a value where there is such a
+        place."""
+        types = {x: r.type for x, r in self.rows.items()}
+        return [c for c in self.true if free_vars(c) and free_vars(c) <= of and (all_of_it or is_total(c, types))]
+
+    def type_of(self, path: Elem) -> Type | None:
+        """What a path is; None where it leads into no stored row."""
+        return elem_type(path, {x: r.type for x, r in self.rows.items()}) if root(path) in self.rows else None
+
+    def told(self, by: AbstractSet[Elem]) -> dict[str, Told]:
+        """The rows that the paths ``by`` tell, and those that constants do."""
+        holding = {root(path) for path in by if isinstance(self.type_of(path), Bag)}
+        found = {x: Told(self._own(x)) for x, row in self.rows.items() if x in holding and row.key}
+        while more := self._by_values(by, found, False):
+            found |= more
+        for x in [*found]:
+            while (holder := self.rows[x].holder) is not None and holder not in found and self.rows[holder].key:
+                found[holder] = Told(self._own(holder), frozenset((x,)))
+                x = holder  # noqa: PLW2901 - whose holder is told as well
+        return found | self._by_values(by, found, True)
+
+    def _own(self, x: str) -> tuple[tuple[str, Elem], ...]:
+        return tuple((f, Proj(Var(x), f)) for f in self.rows[x].key)
+
+    def _by_values(self, by: AbstractSet[Elem], known: Mapping[str, Told], constant: bool) -> dict[str, Told]:
+        """The other rows that values of their keys tell, by constants alone or not."""
+        found = {x: t for x in self.rows if x not in known and (t := self._by_value(x, by, known)) is not None}
+        return {x: t for x, t in found.items() if t.is_constant == constant}
+
+    def _by_value(self, x: str, by: AbstractSet[Elem], known: Mapping[str, Told]) -> Told | None:
+        """What the key of a row is, beside the rows that its values are of and the one that holds it."""
+        holder = self.rows[x].holder
+        key = [(f, t) for f, own in self._own(x) if (t := self._value(own, by, known)) is not None]
+        if not key or len(key) < len(self._own(x)) or not (holder is None or holder in known):
+            return None
+        others = {root(t) for _, t in key if t not in by} | {holder}
+        return Told(tuple(key), frozenset(y for y in others if y is not None))
+
+    def _value(self, own: Elem, by: AbstractSet[Elem], known: Mapping[str, Told]) -> Elem | None:
+        if own in by:
+            return own
+        equal = (p for c in self.true if isinstance(c, Call) and c.fn == "eq" for p in (c.args, c.args[::-1]))
+        others = [b for a, b in equal if a == own and (isinstance(b, Lit) or b in by or root(b) in known)]
+        return min(others, key=lambda b: isinstance(b, Lit), default=None)
+
+    def _key(self, part: str, row: Type) -> tuple[str, ...]:
+        """NULL is no key: it equals nothing."""
+        fields = dict(row.fields) if isinstance(row, Record) else {}
+        key = tuple(self.keys.get(part, ()))
+        return key if all(name in fields and not may_be_null(fields[name]) for name in key) else ()
+
+    def _with(self, var: str, row: Row) -> "Around":
+        return evolve(self, rows={**self.rows, var: row})
+
+
+def passed(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """``e`` as ``f`` makes it of a term whose binders are named apart, named apart again; itself where ``f`` changes
+    nothing."""
+    apart = unique_binders(e)
+    found = f(apart)
+    return e if found is apart else unique_binders(found)
+
+
+def rebuilt(e: Expr, around: Around, f: Callable[[Expr, Around], Expr]) -> Expr:
+    """``e`` with ``f`` applied to its direct children, each with what is around it."""
+    match e:
+        case For(var, source, body):
+            inner, below = f(source, around), f(body, around.below(var, source))
+            return e if inner is source and below is body else For(var, inner, below)
+        case Let(name, bound, body):
+            inner, below = f(bound, around), f(body, around.below_let(name, bound))
+            return e if inner is bound and below is body else Let(name, inner, below)
+        case _:
+            return rebuild(e, lambda c: f(c, around), lambda t: t, lambda d: d)

@@ -1,0 +1,158 @@
+"""Rows that a clock finds between two of their values are those that have begun without those that have ended.
+
+    for _ in p(x ≤ c ∧ c < y) union e  ⟶  for _ in (p(x < y ∧ x ≤ c) ⊎ ⊖ p(x < y ∧ y ≤ c)) union e
+    for _ in p(x ≤ c ∧ (y is NULL ∨ c < y)) union e  ⟶  for _ in (… ⊎ p(y is NULL ∧ x ≤ c)) union e
+    for _ in p(x ≤ c ∧ y ≤ c) union e  ⟶  for _ in (p(y ≤ x ∧ x ≤ c) ⊎ p(x < y ∧ y ≤ c)) union e
+
+where x and y are values of stored rows, c is of rows that constants alone tell, and e has a value for all rows: what is
+valid now, ``s.start <= k.now < s.end``. One order tells only where one of both ends lies, so half of all rows would be
+read whenever the clock moves. What has begun is in the order of x, and what has ended in that of y, and of each is read
+what lies between the old value and the new one. Where x < y whatever has ended has begun.
+
+Law: ⟦valid e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
+"""
+
+from functools import reduce
+from itertools import product
+
+from attrs import evolve, frozen
+
+from ripplenest.nrc.paths import root
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
+from ripplenest.nrc.rewriting.gaps import as_difference, at_most, gap
+from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, where
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Neg, Plus, Pred, Sng, Tuple, Var
+from ripplenest.nrc.types import nullable
+from ripplenest.nrc.walk import free_vars, nodes
+
+
+@frozen
+class End:
+    """That the ``value`` of a row less that of a ``clock`` is at most (``upper``), or at least, ``n``, as ``said``; or,
+    if it is ``open``, that it is NULL."""
+
+    value: Elem
+    clock: Elem
+    upper: bool
+    n: int
+    said: Call
+    open: bool = False
+
+
+def valid(e: Expr, keys: Keys) -> Expr:
+    """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
+    if not keys or sum(isinstance(n, Call) and n.fn in SWAPPED for n in nodes(e)) < 2:
+        return e
+    return passed(e, lambda e: _inside(e, Around(keys)))
+
+
+def _inside(e: Expr, around: Around) -> Expr:
+    match e:
+        case For(_, Pred()):
+            conditions, rest = _asked(e)
+            here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
+            ends = [_end(c, here) for c in conditions]
+            for a, b in product(ends, ends):
+                if a and b and (found := _both(a, b, here)) is not None:
+                    others = [c for c, end in zip(conditions, ends, strict=True) if end not in (a, b)]
+                    if not all(map(is_sure, (*others, rest))):
+                        break
+                    return where(others, For("_", found, _inside(rest, here)))
+        case Group(site, _, _, None, (Fold(_, "any", (_,)) as fold,)) if (rows := _opened(e)) is not None:
+            found = _inside(rows, around)
+            return e if found is rows else Group(site, "_", found, None, (evolve(fold, args=()),))
+    return rebuilt(e, around, _inside)
+
+
+def _opened(g: Group) -> Expr | None:
+    """The rows that fulfil what is asked if some do; None where it is not asked of rows as they are."""
+
+    def below(e: Expr) -> Expr | None:
+        match e:
+            case For(var, source, body):
+                found = below(body)
+                return None if found is None else For(var, source, found)
+            case Sng(t):
+                return where([*conjuncts(t)], Sng(Tuple(())))
+        return None
+
+    return below(g.of) if g.folds[0].args == (Var(g.var),) else None
+
+
+def _asked(e: Expr) -> tuple[list[Elem], Expr]:
+    """The conditions with which ``e`` begins, and what is below them."""
+    match e:
+        case For(var, Pred(cond), body) if var not in free_vars(body):
+            more, rest = _asked(body)
+            return [*conjuncts(cond), *more], rest
+    return [], e
+
+
+def _said(cond: Elem) -> tuple[Call, Elem | None] | None:
+    """A comparison, and what else may be NULL instead."""
+    match cond:
+        case Call("or", (Call("is_null", (y,)), Call() as said)) | Call("or", (Call() as said, Call("is_null", (y,)))):
+            return None if gap(said) is None else (said, y)
+        case Call() if gap(cond) is not None:
+            return cond, None
+    return None
+
+
+def _end(cond: Elem, around: Around) -> End | None:
+    if (found := _said(cond)) is None or (g := gap(found[0])) is None:
+        return None
+    told, said = around.told(frozenset()).keys(), as_difference(found[0])
+    assert isinstance(said, Call)
+    for end in (End(g.a, g.b, g.upper, g.n, said), End(g.b, g.a, not g.upper, -g.n, said)):
+        is_clock = bool(free := free_vars(end.clock)) and free <= told
+        if is_clock and root(end.value) in around.rows and found[1] in (None, end.value):
+            return evolve(end, open=found[1] is not None)
+    return None
+
+
+def _both(a: End, b: End, around: Around) -> Expr | None:
+    """What is between two ends of one row, of which a begins it and b ends it, or beyond both; None of others."""
+    is_one = a.clock == b.clock and root(a.value) == root(b.value) and a.value != b.value
+    if not is_one or (a.upper != b.upper and b.upper):
+        return None
+    return _beyond(a, b, around) if a.upper == b.upper else _between(a, b, around)
+
+
+def _between(a: End, b: End, around: Around) -> Expr | None:
+    guard = None if a.open else _less(a, b, a.n - b.n, around)
+    if guard is None:
+        return None
+    ended = Call(OPPOSITE[b.said.fn], b.said.args)
+    found: Expr = Plus(_all(guard, a.said), Neg(_all(guard, ended)))
+    return Plus(found, _all(Call("is_null", (b.value,)), a.said)) if b.open else found
+
+
+def _beyond(a: End, b: End, around: Around) -> Expr | None:
+    """Whichever is farther says that both are: x where y - x ≤ m - n, else y."""
+    far = a.n - b.n if not a.upper else b.n - a.n
+    one, other = (a, b) if not a.upper else (b, a)
+    first, second = _less(one, other, far, around), _less(other, one, -far - 1, around)
+    if first is None or second is None or a.open or b.open:
+        return None
+    return Plus(_all(first, a.said), _all(second, b.said))
+
+
+def _all(*conditions: Elem) -> Expr:
+    return Pred(Call("and", conditions))
+
+
+def _less(a: End, b: End, n: int, around: Around) -> Elem | None:
+    """The value of a less that of b is at most ``n``. None where there is no such difference."""
+    x, y = a.value, b.value
+    if not _same_kind(x, y, around):
+        return None
+    if all({*end.said.args} == {end.value, end.clock} for end in (a, b)):  # which nothing is added to
+        return Call("le" if n >= 0 else "lt", (x, y))
+    return at_most(getattr(around.type_of(x), "kind", ""), x, y, n)
+
+
+def _same_kind(x: Elem, y: Elem, around: Around) -> bool:
+    """Whether the two can be compared: decimals have more digits together than each with the clock."""
+    one, other = around.type_of(x), around.type_of(y)
+    return one is not None and other is not None and nullable(one) == nullable(other)

@@ -1,0 +1,45 @@
+"""The rows of keys that lie between two values of a column, read from segments that have an index on its order.
+
+Of each segment the entries of a key are one span of its index, and of these those between two prefixes are one, which
+two binary searches find (``ordered.py``). Spans that overlap are read once. So what is read is what lies between, with
+rows that share a prefix with a bound, and of keys that share the stored half of a hash: which rows are wanted is asked
+by whoever joins them.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ripplenest.data.hashing import hash_columns
+from ripplenest.data.index import Places, ranges
+from ripplenest.data.order import Within
+from ripplenest.store.index.fronts import Take
+from ripplenest.store.index.ordered import OrderedIndex
+
+NEXT = np.uint64(1)
+
+
+def read_within(segments: Sequence[tuple[OrderedIndex, Take]], asked: Within) -> Iterator[pa.Table]:
+    """Of each segment the rows of ``asked``, if it has some. Raises CorruptState.
+
+    Law: no row is missing that has one of the keys and is between its prefixes; what is read of a row depends on its
+    values alone.
+    """
+    hashes = hash_columns([c.combine_chunks() for c in asked.keys.arrow().columns[:-1]], len(asked.keys))
+    for index, take in segments:
+        first, many = index.spans(hashes)
+        has = np.flatnonzero(many)
+        begin, end = first[has], (first + many)[has]
+        begin = index.reached(begin, end, asked.low[has])
+        found = united(begin, index.reached(begin, end, asked.high[has] + NEXT))
+        if len(found):
+            yield take(index.rows(found))
+
+
+def united(first: Places, end: Places) -> Places:
+    """The numbers that are in one of some spans, each once, ascending."""
+    order = np.lexsort((end, first))
+    first, end = first[order], np.maximum.accumulate(end[order])
+    begin = np.maximum(first, np.concatenate([[0], end[:-1]]).astype(np.int64))
+    return ranges(begin, np.maximum(end - begin, 0))
