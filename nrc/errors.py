@@ -9,8 +9,9 @@ is one line, on which whatever could command a terminal is escaped.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
+from types import MappingProxyType
 
 from ripplenest.nrc.printing.printable import printable
 
@@ -154,6 +155,7 @@ class EvaluationError(RipplenestError):
     """A scalar without a value: overflow, division by zero, a cast that fails."""
 
     about: object = None  # the scalar, for who knows what its columns are called
+    rows: Mapping[int, tuple[object, ...]] = MappingProxyType({})  # by source, those that it has no value of
 
 
 class DataError(RipplenestError):

@@ -40,7 +40,7 @@ def value(s: Scalar, rows: Binding) -> object:
                 return scalars.evaluate(fn, [partial(value, a, rows) for a in args])
             except EvaluationError as error:
                 if error.got is None:  # of the innermost one
-                    error.got, error.about = written(s), s
+                    error.got, error.about, error.rows = written(s), s, rows
                 raise
         case _:
             assert_never(s)

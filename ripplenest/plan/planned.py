@@ -20,6 +20,7 @@ from ripplenest.plan.lower import lower_all
 from ripplenest.plan.product import Product, interned
 from ripplenest.plan.ranges import is_one, pays, ranged
 from ripplenest.plan.ranking import Ranked, ranked
+from ripplenest.plan.telling import telling
 from ripplenest.shred.contexts import stored_rows
 
 Index = tuple[int, ...]
@@ -207,6 +208,12 @@ class Plan:
         parts = {name: _called_columns(row, f"{part(name)}.") for name, row in stored}
         maps = (m for p in self.programs for m in p.of_kind(MapKind.DOMAIN))
         return parts | {m.name: _called_columns(m.row, "") for m in maps}
+
+    @cached_property
+    def telling(self) -> dict[str, dict[int, str]]:
+        """By stored part the columns that tell its rows apart for users, by what they call them: those of the key, and
+        of the keys of the rows that the bag is of. Rows without a key are told by none."""
+        return {part: own for p in self.programs for part, own in telling(p).items()}
 
     @cached_property
     def turns(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ from ripplenest.nrc.errors import EvaluationError, RipplenestError
 from ripplenest.plan.evaluate import evaluate, written
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Op, Product, within
+from ripplenest.run.blamed import blamed
 from ripplenest.store.files import Files
 from ripplenest.vector.combinations import Combinations
 
@@ -101,13 +102,14 @@ def _joined(joiner: Joiner, tasks: Sequence[Task], targets: Sequence[Target]) ->
 
 
 def _in_words(error: EvaluationError, tasks: Sequence[Task], plan: Plan) -> EvaluationError:
-    """``error`` with what the columns are called that its scalar reads."""
+    """``error`` with what the columns are called that its scalar reads, and of which rows."""
     scalar = error.about
     every = (p for p in dict.fromkeys(task.product for task in tasks))
     found = next((p for p in every if any(scalar in {*within(s)} for s in (*p.head, *p.conditions, *p.times))), None)
     if isinstance(scalar, Op) and found is not None:
         sources = found.sources
         error.got = written(scalar, lambda c: _called(plan, sources[c.source].table, c.column))
+        error.key = blamed(error, found, plan)
     return error
 
 

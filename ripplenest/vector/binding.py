@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ripplenest.data.index import Index, Places, index_of
-from ripplenest.data.rows import Rows, arrow_type
+from ripplenest.data.rows import Row, Rows, arrow_type
 from ripplenest.nrc.bags import checked
 from ripplenest.plan.product import ByEdge, Col, Const, Op, Scalar
 from ripplenest.vector.bands import Banded
@@ -120,6 +120,10 @@ class Binding:
     def places(self, source: int) -> Places:
         """Which row of ``source`` is in each combination."""
         return self._sources[source][1]
+
+    def only(self) -> dict[int, Row]:
+        """By source, its row in the only combination."""
+        return {n: tuple(c[int(at)].as_py() for c in rows.columns) for n, (rows, (at,)) in self._sources.items()}
 
     def value(self, s: Scalar) -> Column:
         """A scalar for every combination."""

@@ -17,19 +17,21 @@ def check(binding: Binding, scalars: Sequence[Scalar], found: Sequence[Column], 
     for s, c in zip(scalars, found, strict=True):
         failure = c.failed if c.failed is None or rows is None else c.failed.within(rows)
         if failure is not None:
-            error, inner = EvaluationError(failure.why), _asked(binding, s, failure)
-            error.got, error.about = written(inner), inner
+            one = _first(binding, failure)
+            error, inner = EvaluationError(failure.why), _innermost(one, s)
+            error.got, error.about, error.rows = written(inner), inner, one.only()
             raise error
 
 
-def _asked(binding: Binding, s: Scalar, failure: Failed) -> Scalar:
-    """The innermost function that has no value in the first combination."""
+def _first(binding: Binding, failure: Failed) -> Binding:
+    """The first combination in which there is no value."""
     one = np.zeros(len(binding), np.bool_)
     one[np.flatnonzero(failure.rows)[0]] = True
-    return _innermost(binding.where(one), s)
+    return binding.where(one)
 
 
 def _innermost(one: Binding, s: Scalar) -> Scalar:
+    """The innermost function that has no value in ``one`` combination."""
     assert isinstance(s, Op), "columns and constants have values"
     found = [one.value(a) for a in s.args]
     inner = next((a for a, c in zip(s.args, found, strict=True) if c.failed is not None), None)

@@ -92,6 +92,67 @@ def test_what_has_no_value_is_named(folder):
             db.create(shares)
 
 
+KEYED: tuple[tuple[dict[str, Any], str], ...] = (
+    ({}, ""),
+    ({"key": "custkey"}, ""),  # of no order
+    ({"key": "custkey", "keys": {"orders": "orderkey"}}, "C.orders.items custkey 2, orderkey 1"),
+    ({"keys": {"orders": "orderkey"}}, "C.orders.items orderkey 1"),
+    # A name may be NULL, which is the key of none.
+    ({"key": "name", "keys": {"orders": "orderkey", "orders.items": "part"}}, "C.orders.items orderkey 1, part 7"),
+    ({"key": "custkey", "keys": {"orders": "orderkey", "orders.items": "part"}}, "orderkey 1, part 7"),
+)
+
+
+@pytest.mark.parametrize(("keys", "row"), KEYED, ids=[str(n) for n, _ in enumerate(KEYED)])
+def test_rows_of_which_something_has_no_value_are_named(folder, keys, row):
+    """By their keys, and by those of the rows that they are of; by rows and by columns, and in a build."""
+
+    @rn.view
+    def shares(C: Bag[Customer]):
+        return [{"shares": [[i.part % (i.qty - 2) for i in o.items] for o in c.orders]} for c in C]
+
+    def customer(k: int, qty: int) -> dict[str, Any]:
+        items = [{"part": 7, "qty": qty, "tags": []}]
+        return {"custkey": k, "name": f"n{k:02}", "orders": [{"orderkey": k - 1, "items": items}]}
+
+    wrong, told = customer(2, 2), f"\n  row      {row}" if row.startswith("C") else row
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("C", Customer, **keys)
+        db.create(shares)
+        for more in (0, 300):
+            with pytest.raises(errors.EvaluationError) as caught, db.batch() as b:
+                b.insert("C", [*(customer(k, 1) for k in range(3, 3 + more)), wrong])
+            assert told in str(caught.value) and ("\n  row" in str(caught.value)) == bool(row)
+        db.drop("shares")
+        db.load("C", [customer(3, 1), wrong])
+        with pytest.raises(errors.EvaluationError) as caught:
+            db.create(shares)
+        assert told in str(caught.value)
+
+
+def test_of_several_rows_each_is_named_once(folder):
+    """A row beside one of its own bag is named with that."""
+
+    @rn.view
+    def pairs(C: Bag[Customer]):
+        return [{"n": o.orderkey % (c.custkey - d.custkey)} for c in C for o in c.orders for d in C if c.name == d.name]
+
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("C", Customer, key="custkey", keys={"orders": "orderkey"})
+        db.create(pairs)
+        with refused(db, errors.EvaluationError, "row      C.orders custkey 7, orderkey 11"), db.batch() as b:
+            b.insert("C", [ANN])
+        db.drop("pairs")
+
+        @rn.view
+        def apart(C: Bag[Customer]):
+            return [{"n": 1 % (c.custkey + d.custkey - 9)} for c in C for d in C if c.custkey < d.custkey]
+
+        db.create(apart)
+        with refused(db, errors.EvaluationError, "row      C custkey 4; C custkey 5"), db.batch() as b:
+            b.insert("C", [{**ANN, "custkey": k} for k in (4, 5)])
+
+
 def test_a_file_is_no_state(folder):
     (folder / "program.py").write_text("")
     with pytest.raises(errors.StateError, match="a file, and no folder of a state"):
