@@ -53,6 +53,11 @@ def by_zero(args: Sequence[Argument]) -> bool:
     return divisor is UNKNOWN or divisor == 0
 
 
+def by_zero_or_minus_one(args: Sequence[Argument]) -> bool:
+    """x // y, unless y is a constant other than 0, and than -1, by which the least integer is beyond its type."""
+    return by_zero(args) or args[1].value == -1
+
+
 def by_negative(args: Sequence[Argument]) -> bool:
     """max(x - y, 0), unless y is known not to be negative: then it is x or less."""
     taken = args[1]

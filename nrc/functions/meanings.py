@@ -100,6 +100,13 @@ def mod(a: int, b: int) -> int:
     return abs(a) % abs(b) * (-1 if a < 0 else 1)
 
 
+def quotient(a: int, b: int) -> int:
+    """⌊a / b⌋, as in Python."""
+    if b == 0:
+        raise EvaluationError("division by zero")
+    return a // b
+
+
 def monus(a: int, b: int) -> int:
     return max(a - b, 0)
 

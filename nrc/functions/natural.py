@@ -9,7 +9,7 @@ from ripplenest.nrc.syntax import Call, Elem, Lit, Proj, Var
 
 NO_COLUMNS: frozenset[str] = frozenset()
 NATURAL = frozenset(("monus", "abs", "length"))  # functions that are never negative
-MONOTONE = frozenset(("least", "add", "mul", "coalesce", "to"))  # nor these, of arguments that are not
+MONOTONE = frozenset(("least", "add", "mul", "quotient", "coalesce", "to"))  # nor these, of arguments that are not
 
 
 def is_natural(t: Elem, counts: Mapping[str, frozenset[str]] | None = None) -> bool:

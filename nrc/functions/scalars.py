@@ -27,7 +27,8 @@ What is the same on both sides, and where the obvious definition would not have 
   round to 34 digits, so that both are 0 - x there, and are refused with 38 digits.
 - ``rounded`` has the scale of its second argument, away from 0 where two are as near, and fails beyond it.
 - ``monus`` is exact and never below 0; it overflows as ``sub`` does. ``least`` of NULL and a number is NULL.
-- The minimum of an integer type modulo -1 is 0; ``mod`` has the sign of its first argument.
+- The minimum of an integer type modulo -1 is 0; ``mod`` has the sign of its first argument. ``quotient`` is cut off
+  toward -∞, as in Python, exactly.
 - Nothing here depends on time, place or chance.
 """
 
@@ -175,6 +176,10 @@ def _arithmetic() -> list[Scalar]:
         takes = (f"a decimal of less than {MAX_DIGITS} digits",)
         table.append(Scalar(f"{name}_decimal", takes, signatures.decimal_sign, meanings.exact(exactly)))
     table += [_binary("mod", t, meanings.mod, failures.by_zero) for t in (INT, LONG)]
+    table += [
+        _binary("quotient", t, meanings.integer(t.kind, meanings.quotient), failures.by_zero_or_minus_one)
+        for t in (INT, LONG)
+    ]
     table += [_binary("monus", t, meanings.integer(t.kind, meanings.monus), failures.by_negative) for t in (INT, LONG)]
     table += [_binary("least", t, min, failures.never) for t in (INT, LONG)]
     table.append(_binary("div", DOUBLE, meanings.double(meanings.div), failures.by_zero))
@@ -411,7 +416,7 @@ def _spell_if(args: Sequence[Typed]) -> tuple[str, Sequence[Typed]]:
 
 OPERATORS: dict[str, Spelling] = {
     **{op: _alike(op) for op in ("eq", "ne", "lt", "le", "gt", "ge", "same")},
-    **{op: _by_kind(op) for op in ("add", "sub", "mul", "mod", "neg", "abs", "monus", "least")},
+    **{op: _by_kind(op) for op in ("add", "sub", "mul", "mod", "quotient", "neg", "abs", "monus", "least")},
     "div": _spell_div,
     "rounded": lambda args: ("rounded", args),
     "if": _spell_if,

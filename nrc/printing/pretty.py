@@ -63,6 +63,7 @@ INFIX = {
     "or": ("or", 1), "and": ("and", 2),
     "eq": ("=", 4), "ne": ("≠", 4), "lt": ("<", 4), "le": ("≤", 4), "gt": (">", 4), "ge": ("≥", 4), "same": ("<=>", 4),
     "add": ("+", 5), "sub": ("-", 5), "mul": ("·", 6), "div": ("/", 6), "mod": ("mod", 6),
+    "quotient": ("//", 6),
 }  # fmt: skip
 NOT, COMPARISON, NEGATIVE, ATOM = 3, 4, 7, 9
 LABEL = "l"  # what the label of a definition is called unless its text says otherwise

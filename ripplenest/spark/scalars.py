@@ -109,6 +109,14 @@ def _if(condition: Column, a: Column, b: Column) -> Column:
     return F.when(condition, a).otherwise(b)
 
 
+def _quotient(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
+    """What is divided without a rest, as decimals: Spark's ``/`` of integers is one of doubles."""
+    a, b = args
+    rest, exact = a % b, DecimalType(20, 0)
+    floored = F.when((rest != F.lit(0)) & ((rest < F.lit(0)) != (b < F.lit(0))), rest + b).otherwise(rest)
+    return ((a.cast(exact) - floored.cast(exact)) / b.cast(exact)).cast(LongType()).cast(spark_type(result))
+
+
 def _monus(args: Sequence[Column], _: Sequence[Base], result: Base) -> Column:
     """The difference is asked for only where it is above 0, so only there it overflows."""
     a, b = args
@@ -219,6 +227,7 @@ COLUMNS: dict[str, Build] = {
     "round": _unsigned_zero(F.rint),  # Spark's own floor and ceil are longs, of NaN 0
     "mod_int": _MOD,
     "mod_long": _MOD,
+    **{f"quotient_{kind}": _quotient for kind in ("int", "long")},
     **{f"monus_{kind}": _monus for kind in ("int", "long")},
     **{f"least_{kind}": _function(_least) for kind in ("int", "long")},
     "to_int": _to_int,

@@ -71,6 +71,7 @@ KERNELS: dict[str, Kernel] = {
     "abs_decimal": numbers.decimal(pc.abs),
     "mod_int": numbers.mod,
     "mod_long": numbers.mod,
+    **{f"quotient_{kind}": numbers.quotient(kind) for kind in ("int", "long")},
     "to_int": numbers.to_integer,
     "to_long": numbers.to_integer,
     "to_double": numbers.cast,

@@ -17,7 +17,7 @@ from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.functions.meanings import BEYOND_TYPE
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.values import INT_BITS, MAX_DIGITS, NAN
-from ripplenest.vector.column import Column, Mask, failed, nulls
+from ripplenest.vector.column import Column, Mask, either, failed, nulls
 
 Long = npt.NDArray[np.int64]
 Wrapped = Callable[..., tuple[Long, Mask]]  # the low 64 bits of a result, and where these are not all of it
@@ -114,6 +114,22 @@ def mod(args: Sequence[pa.Array], _types: Sequence[Base], result: Base) -> Colum
     bad = (b == 0) & ~absent
     values = np.fmod(a, np.where((b == 0) | (b == -1), 1, b))
     return Column(pa.array(values, pa.int64(), mask=absent).cast(arrow_type(result)), failed(bad, BY_ZERO))
+
+
+def quotient(kind: str) -> Callable[..., Column]:
+    """⌊a / b⌋ of integers of ``kind``."""
+    fitting = integer(kind, _quotient)
+
+    def kernel(args: Sequence[pa.Array], types: Sequence[Base], result: Base) -> Column:
+        found, by_zero = fitting(args, types, result), (longs(args[1]) == 0) & ~_absent(args)
+        return Column(found.values, either([failed(by_zero, BY_ZERO), found.failed]))
+
+    return kernel
+
+
+def _quotient(a: Long, b: Long) -> tuple[Long, Mask]:
+    over = (a == _MIN) & (b == -1)
+    return a // np.where((b == 0) | over, 1, b), over
 
 
 # ---------------------------------------------------------------- doubles

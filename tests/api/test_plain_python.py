@@ -177,6 +177,62 @@ def branches(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
     return []
 
 
+def so_called(o: Order) -> str | None:
+    """A date as a text that may be empty, or none at all."""
+    return o.name and o.name.lower() and "b"
+
+
+def truths(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    """Numbers, texts and dates decide as they do in Python, and ``or`` and ``and`` give one of both."""
+    return [
+        {
+            "id": c.id,
+            "named": bool([o for o in R if o.customer == c.id and o.name]),
+            "sum": sum(o.most or 0 for o in R if o.customer == c.id) or None,
+            "any": (
+                any(o.most for o in R if o.customer == c.id),
+                all(o.most for o in R if o.customer == c.id),
+                any(o.name for o in R if o.customer == c.id and o.day),
+            ),
+            "orders": [
+                {
+                    "id": o.id,
+                    "most": (o.most or 0, o.most or 7, o.most or c.least or 5, o.most or None, o.id or o.most),
+                    "name": (o.name or "", o.name or "none", o.name or o.name, o.name and "b", so_called(o)),
+                    "both": (o.id and o.most, o.most and o.id, (o.name and o.name) or "x"),
+                    "twice": o.most * 2 if o.most else -1,
+                    "not": (not o.most, not o.name, not o.id, bool(o.most), bool(o.day)),
+                    "prices": sum(x.price or 0.0 for x in o.lines if (x.price and x.n) or x.n == 3) or 0.0,
+                    "safe": o.most and 100 // o.most,
+                    "lines": [x.n for x in o.lines if x.price or not x.n],
+                }
+                for o in R
+                if o.customer == c.id and (o.most or o.name or o.id == 3)
+            ],
+        }
+        for c in C
+        if c.least or c.id > 1
+    ]
+
+
+def floored(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
+    """Quotients are cut off toward -∞, exactly; dates come from texts."""
+    return [
+        {
+            "id": o.id,
+            "of": ((o.most or 1) // 2, (o.most or 1) // -3, 9223372036854775807 // (o.most or 1), -o.id // 4),
+            "year": o.day.year // 10 * 10,
+            "far": -9223372036854775807 // (o.id - 100) + 9007199254740993 // 1,
+            "day": dt.date.fromisoformat(f"2024-02-{20 + c.least}"),
+            "same": dt.date.fromisoformat(str(o.day)) == o.day,
+            "sums": (sum(x.n for x in o.lines) or 0) // 2,
+        }
+        for c in C
+        for o in R
+        if o.customer == c.id and len(o.lines) // 2 == 0
+    ]
+
+
 def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     """Records and lists by their names, and months as keys of groups."""
     return [
@@ -185,7 +241,7 @@ def made(C: Bag[Customer], R: Bag[Order]) -> list[Any]:  # noqa: ARG001
     ]
 
 
-WRITTEN = (kept, least, texts, last, whole, branches, made)
+WRITTEN = (kept, least, texts, last, whole, branches, truths, floored, made)
 PRICES = (None, 0.5, -0.5, 1.5, 2.5, -2.4999999999999996, 4503599627370495.5, -4503599627370497.5, 1e15, 7.125)
 VIEWS = tuple(rn.view(f) for f in WRITTEN)
 
@@ -207,7 +263,8 @@ def an_order(random: Random, n: int) -> Order:
     day = random.choice([*DAYS, dt.date.fromordinal(random.randrange(365_000, 3_000_000))])
     at = FIRST + dt.timedelta(microseconds=random.choice([0, 1, random.randrange(-(10**15), 8 * 10**15)]))
     lines = [Line(i, random.choice(PRICES)) for i in random.sample((0, 1, 3, 7), random.randrange(3))]
-    return Order(n, random.randrange(4), day, at, None, None, lines, random.choice([None, [], [Line(9, None)]]))
+    name, most = random.choice([None, "", "b", "Ba"]), random.choice([None, 0, 3, -7, 2**61])
+    return Order(n, random.randrange(4), day, at, name, most, lines, random.choice([None, [], [Line(9, None)]]))
 
 
 def lives(db: rn.Database, seed: int, batches: int) -> None:

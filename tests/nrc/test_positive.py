@@ -91,7 +91,7 @@ class Numbers(Queries):
         assert isinstance(other, Base)
         if other.kind != t.kind:
             return Call(f"abs_{other.kind}", (b,))
-        fn = self.c.pick(("least", "add", "mul", "sub", "monus", "mod", "neg", "coalesce", "if"))
+        fn = self.c.pick(("least", "add", "mul", "sub", "monus", "mod", "quotient", "neg", "coalesce", "if"))
         match fn:
             case "if":
                 return Call(fn, (self.condition(scope, 0), a, b))

@@ -119,6 +119,10 @@ def test_unknown_functions(use: Any) -> None:
         ("if", (None, 1, 2), 2),
         ("mod_int", (-7, 3), -1),
         ("mod_long", (-(2**63), -1), 0),
+        ("quotient_long", (-(2**63), 2**63 - 1), -2),
+        ("quotient_long", (2**63 - 1, -2), -(2**62)),
+        ("quotient_int", (-7, 7), -1),
+        ("quotient_int", (None, 0), None),
         ("monus_long", (7, 2), 5),
         ("monus_long", (2, 7), 0),
         ("monus_long", (-7, -2), 0),
@@ -310,6 +314,8 @@ def test_constant_divisors() -> None:
     for fn, t, zero, two in (("mod_int", INT, 0, 2), ("mod_long", LONG, 0, 2), ("div_double", DOUBLE, 0.0, 2.0)):
         assert [can_fail(fn, lambda: [Argument(t), Argument(t, y)]) for y in (zero, two)] == [True, False]  # noqa: B023
         assert can_fail(fn, lambda: [Argument(t, two), Argument(t)])  # noqa: B023
+    for fn, t in (("quotient_int", INT), ("quotient_long", LONG)):
+        assert [y for y in (0, 2, -2, -1) if can_fail(fn, lambda: [Argument(t), Argument(t, y)])] == [0, -1]  # noqa: B023
 
 
 def test_what_is_taken_away_decides_whether_monus_fails() -> None:

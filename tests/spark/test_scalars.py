@@ -142,6 +142,8 @@ FAILURES: list[tuple[str, str, tuple[object, ...]]] = [
     *(("add_int", "int int", (I_MAX, 1)), ("sub_int", "int int", (I_MIN, 1)), ("mul_int", "int int", (I_MIN, -1))),
     *(("add_long", "long long", (L_MAX, 1)), ("sub_long", "long long", (L_MIN, 1))),
     *(("mul_long", "long long", (L_MIN, -1)), ("mod_int", "int int", (1, 0)), ("mod_long", "long long", (1, 0))),
+    *(("quotient_int", "int int", (1, 0)), ("quotient_int", "int int", (I_MIN, -1))),
+    *(("quotient_long", "long long", (0, 0)), ("quotient_long", "long long", (L_MIN, -1))),
     *(("neg_int", "int", (I_MIN,)), ("neg_long", "long", (L_MIN,))),
     *(("abs_int", "int", (I_MIN,)), ("abs_long", "long", (L_MIN,))),
     *(("div_double", "double double", (x, 0.0)) for x in (1.0, 0.0, NAN)),

@@ -187,6 +187,7 @@ class Levels:
         return self.c.pick(
             (
                 Call("mod_long", (seven, x)),
+                Call("quotient_long", (seven, Call("sub_long", (x, Lit(1, LONG))))),
                 Call("add_long", (x, most)),
                 Call("sub_long", (Lit(-MAX, LONG), x)),
                 Call("mul_long", (x, most)),

@@ -82,8 +82,9 @@ def test_kernels_agree_with_the_reference_over_edge_values():
     assert not wrong, "\n".join(map(str, wrong[:20]))
     assert known == SCALARS.keys()
     kinds = ("int", "long")
-    assert failed >= {"div_double", "to_int", "to_long", "to_date", "mod_int", "mod_long"}
-    assert failed >= {f"{op}_{kind}" for op in ("add", "sub", "mul", "neg", "abs", "monus") for kind in kinds}
+    assert failed >= {"div_double", "to_int", "to_long", "to_date"}
+    checked = ("add", "sub", "mul", "neg", "abs", "monus", "mod", "quotient")
+    assert failed >= {f"{op}_{kind}" for op in checked for kind in kinds}
 
 
 def test_no_kernel_reads_what_stands_behind_null():

@@ -18,7 +18,7 @@ SAME_ROWS = "`not rn.exists(rn.difference(xs, ys)) and not rn.exists(rn.differen
 OTHER_ROWS = "`rn.exists(rn.difference(xs, ys)) or rn.exists(rn.difference(ys, xs))`"
 
 COMPARED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-COMPUTED = frozenset(("add", "sub", "mul", "div", "mod", "neg", "to_long", "to_double", "abs"))
+COMPUTED = frozenset(("add", "sub", "mul", "div", "mod", "quotient", "neg", "to_long", "to_double", "abs"))
 NUMBERS = frozenset(("int", "long", "double", "decimal"))
 EXISTS = "`rn.exists(xs)`, whether there is a row"
 OF_ROWS = {"any": EXISTS, "all": "`all(x.n > 0 for x in xs)`", "count": "`len(xs)`, how many rows there are"}
@@ -44,6 +44,8 @@ def of_scalar(op: str, types: Sequence[Base]) -> str | None:
         return f"both sides of one type, which {' and '.join(map(str, types[1:]))} are not: `str(x)`, `float(x)`"
     if op == "to_string" and "double" in kinds:
         return "`str(int(x))`, or a field of its own, made text by who reads it: engines write doubles in several ways"
+    if op == "quotient" and kinds & {"double", "decimal"} and kinds <= NUMBERS:
+        return "`math.floor(a / b)`, of doubles"
     if op in COMPUTED and "bool" in kinds:
         return ONE_OR_NONE
     if (op in COMPUTED or op in COMPARED) and "decimal" in kinds and kinds <= {"decimal", "int", "long"}:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
-from ripplenest.nrc.surface.python import advice, functions, hints, scalars
+from ripplenest.nrc.surface.python import advice, functions, hints, scalars, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     BagTerm,
@@ -23,6 +23,7 @@ from ripplenest.nrc.surface.readings import (
     is_bag,
 )
 from ripplenest.nrc.syntax import For, Sng, Var
+from ripplenest.nrc.types import Bag, Base
 
 Apply = Callable[[Static, Sequence[Element]], Reading]
 """A function that is known, on these arguments."""
@@ -95,9 +96,18 @@ def among(x: Reading, ys: BagTerm, scope: Scope) -> Element:
 def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> Element:
     if not is_bag(given):
         raise hints.unsupported(f"{name} of {describe(given)}", f"`{name}(x.n for x in xs)`")
-    rows = as_bag(given)
+    rows = _truths(as_bag(given), scope) if fn in ("any", "all") and of_values else as_bag(given)
     with advice.advising(advice.of_fold(name, rows.type.row)):
         return aggregates.folded(fn, rows, of_values, scope.site, scope.session.names)
+
+
+def _truths(rows: BagTerm, scope: Scope) -> BagTerm:
+    """What Python takes for true of values that are no conditions."""
+    if not isinstance(rows.type.row, Base) or rows.type.row.kind == "bool":
+        return rows
+    x = scope.fresh("x")
+    found = truths.truth(Element(Var(x), rows.type.row))
+    return BagTerm(For(x, rows.expr, Sng(found.elem)), Bag(found.type))
 
 
 def _extreme(node: ast.Call, name: str, scope: Scope) -> Element:
@@ -144,7 +154,7 @@ def _join(node: ast.Call, name: str, scope: Scope, apply: Apply) -> BagTerm:
     on = function_of(condition, 2, hint, scope, apply)
     with scope.located(condition):
         made = getattr(aggregates, name)
-        found = made(left, right, lambda x, y: scalars.condition(on([x, y])), scope.site, scope.session.names)
+        found = made(left, right, lambda x, y: truths.condition(on([x, y])), scope.site, scope.session.names)
     assert isinstance(found, BagTerm)
     return found
 

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 from ripplenest.nrc.errors import Unsupported
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.surface.python import choices, hints, scalars
+from ripplenest.nrc.surface.python import choices, hints, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, Reading, enclose, fit
 from ripplenest.nrc.surface.records import BAGS, annotation_type
@@ -36,7 +36,7 @@ def _read(statements: Sequence[ast.stmt], scope: Scope) -> Reading:
                 case ast.If(test, body, orelse):
                     cond = choices.truth(test, scope)
                     _check_last(rest if _returns([statement]) else ())
-                    if (known := scalars.known(cond)) is not None:
+                    if (known := truths.known(cond)) is not None:
                         return enclose(tuple(binds), _read(_then(body if known else orelse, rest), scope))
                     with scope.session.level():  # each is a conditional expression, one level deeper
                         yes, no = (_read(_then(branch, rest), scope.perhaps()) for branch in (body, orelse))

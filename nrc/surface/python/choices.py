@@ -3,13 +3,15 @@
 
 import ast
 from collections.abc import Sequence
+from itertools import chain
 
 from ripplenest.nrc.surface import lazily
-from ripplenest.nrc.surface.python import aggregates, scalars
+from ripplenest.nrc.surface.python import aggregates, scalars, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
     Element,
     Reading,
+    Static,
     Untyped,
     alike,
     as_bag,
@@ -29,27 +31,68 @@ def baglike(reading: Reading) -> bool:
 
 
 def truth(test: ast.expr, scope: Scope) -> Element:
-    """What decides whether there is a row, or which of two values it is: a condition, or whether a bag has a row. Of
-    ``and`` and ``or`` each part is one; where a value is wanted, they join conditions only. Parts of ``and`` are asked
-    one after the other (``readings.guard``)."""
+    """What decides whether there is a row, or which of two values it is: a condition, what Python takes for true, or
+    whether a bag has a row. Of ``and`` and ``or`` each part is one; where a value is wanted, see ``joined``. Parts of
+    ``and`` are asked one after the other (``readings.guard``)."""
     match test:
         case ast.BoolOp(ast.Or(), [_, ast.List([])]):
             pass  # a bag
         case ast.BoolOp(op, values):
-            found = scalars.decided(op, (truth(value, s) for value, s in scope.in_turn(values)))
-            return scalars.logic(op, lazily.either(found, scope.session.names) if isinstance(op, ast.Or) else found)
+            found = truths.decided(op, (truth(value, s) for value, s in scope.in_turn(values)))
+            return truths.logic(op, lazily.either(found, scope.session.names) if isinstance(op, ast.Or) else found)
     reading = scope.read(test)
     with scope.located(test):
-        return aggregates.exists(as_bag(reading), scope) if is_bag(reading) else scalars.condition(reading)
+        return aggregates.exists(as_bag(reading), scope) if is_bag(reading) else truths.truth(reading)
 
 
 def kept(test: ast.expr, scope: Scope) -> Element:
     """What keeps a row. Behind it all parts of ``and`` are true, so names that these assign are known there."""
     match test:
         case ast.BoolOp(ast.And() as op, values):
-            return scalars.logic(op, scalars.decided(op, (kept(value, scope) for value in values)))
+            return truths.logic(op, truths.decided(op, (kept(value, scope) for value in values)))
         case _:
             return truth(test, scope)
+
+
+def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
+    """``x or y``, ``x and y`` where a value is wanted: of conditions a condition, and of other values, as Python has
+    it, the one that decides or else the last."""
+    first = scope.read(values[0])
+    is_or = isinstance(op, ast.Or)
+    with scope.located(values[0]):
+        cond = truths.truth(first, *[truths.OR_NONE] * is_or)
+    if truths.is_condition(first):
+        return _conditions(op, cond, values[1:], scope)
+    if len(values) == 1:
+        return first
+    if (is_so := truths.known(cond)) is not None:
+        return first if is_so is is_or else joined(op, values[1:], scope)
+    other = joined(op, values[1:], scope.perhaps())
+    return _or_else(first, cond, other, scope) if is_or else conditional(cond, other, first, scope)
+
+
+def _or_else(first: Reading, cond: Element, other: Reading, scope: Scope) -> Reading:
+    """first or other, which is NULL only where ``other`` is."""
+    if not (_may_be_null(first) and isinstance(other, Element | Static)):
+        return conditional(cond, first, other, scope)
+    if truths.is_nothing(other):
+        return scalars.apply("coalesce", [first, other])
+    _, other = lazily.sides(cond, first, other, scope.session.names)
+    return scalars.apply("coalesce", [scalars.choose(cond, first, Untyped("None")), other])
+
+
+def _conditions(op: ast.boolop, first: Element, others: Sequence[ast.expr], scope: Scope) -> Element:
+    join = lazily.either if isinstance(op, ast.Or) else lazily.both
+    rest = scope.perhaps()
+    found = truths.decided(op, chain([first], (_condition(value, rest) for value in others)))
+    return truths.logic(op, join(found, scope.session.names))
+
+
+def _condition(test: ast.expr, scope: Scope) -> Element:
+    """A part of ``and`` or ``or`` beside a condition where a value is wanted: Python's is one of both."""
+    reading = scope.read(test)
+    with scope.located(test):
+        return truths.condition(reading)
 
 
 def truth_value(test: ast.expr, scope: Scope) -> Element:

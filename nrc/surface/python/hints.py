@@ -50,7 +50,6 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
-    ast.FloorDiv: ("//", "`math.floor(a / b)`, or `int(a / b)`, which cuts toward zero"),
     ast.Pow: ("**", "`x * x`"),
     ast.MatMult: ("@", "`[... for a in A for b in B if ...]`"),
     ast.LShift: ("<<", "`x * 2`"),
@@ -65,7 +64,9 @@ OF_BAGS: dict[type[ast.AST], str] = {
     ast.BitOr: "`xs + ys`, or `set(xs + ys)`, which has each row once",
 }
 
-ARITHMETIC: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
+ARITHMETIC: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+}  # fmt: skip
 
 CALLS: dict[object, str] = {
     reversed: "`sorted(xs, key=..., reverse=True)`, how it is shown; bags have no order",

@@ -7,7 +7,6 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
-from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.python import (
     aggregates,
     best,
@@ -20,6 +19,7 @@ from ripplenest.nrc.surface.python import (
     scalars,
     slices,
     spans,
+    truths,
 )
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
@@ -78,10 +78,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.BoolOp(ast.Or(), [value, ast.List([])]):
             return choices.coalesce([scope.read(value), Untyped("[]")], scope)
         case ast.BoolOp(op, values):
-            hint = scalars.OR_ELSE if isinstance(op, ast.Or) else scalars.COMPARED
-            join = lazily.either if isinstance(op, ast.Or) else lazily.both
-            conds = scalars.decided(op, (_condition(v, s, hint) for v, s in scope.in_turn(values)))
-            return scalars.logic(op, join(conds, scope.session.names))
+            return choices.joined(op, values, scope)
         case ast.Compare(left, ops, comparators):
             first = scope.read(left)
             turns = scope.in_turn(comparators)
@@ -91,7 +88,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
             return scalars.compare(first, ops, others, among, elapsed.unmoved)
         case ast.IfExp(test, body, orelse):
             cond = choices.truth(test, scope)
-            if (is_so := scalars.known(cond)) is not None:
+            if (is_so := truths.known(cond)) is not None:
                 return scope.read(body if is_so else orelse)
             return choices.conditional(cond, scope.perhaps().read(body), scope.perhaps().read(orelse), scope)
         case ast.NamedExpr(ast.Name(name), value):
@@ -213,13 +210,6 @@ def _targets(target: ast.expr, value: Element) -> list[tuple[str, Reading]]:
             return [pair for n, t in zip(names, elts, strict=True) for pair in _targets(t, project(value, n))]
         case _:
             raise hints.unsupported("this as the target of a for", "one name, `for x in xs`")
-
-
-def _condition(test: ast.expr, scope: Scope, hint: str) -> Element:
-    """A part of ``and`` or ``or`` where a value is wanted: of what is no condition Python's is one of both."""
-    reading = scope.read(test)
-    with scope.located(test):
-        return scalars.condition(reading, hint)
 
 
 def _single(elt: ast.expr, scope: Scope) -> BagTerm:

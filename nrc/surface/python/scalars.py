@@ -52,19 +52,20 @@ ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Mult: "mul",
     ast.Div: "div",
     ast.Mod: "mod",
+    ast.FloorDiv: "quotient",
 }
 METHODS = {"upper": ("upper", 0), "lower": ("lower", 0), "startswith": ("starts_with", 1), "endswith": ("ends_with", 1)}
 DATE_PARTS = ("year", "month", "day")
 PARTS = {"date": DATE_PARTS, "timestamp": (*DATE_PARTS, "hour", "minute", "second")}
 FUNCTIONS: tuple[tuple[Callable[..., object], str], ...] = (
     (abs, "abs"), (int, "to_long"), (math.trunc, "to_long"), (float, "to_double"), (str, "to_string"), (len, "length"),
-    (round, "round"), (math.floor, "floor"), (math.ceil, "ceil"),
+    (round, "round"), (math.floor, "floor"), (math.ceil, "ceil"), (datetime.date.fromisoformat, "to_date"),
 )  # fmt: skip
 WHOLE = ("round", "floor", "ceil")  # which are ints in Python
 
 WRITTEN = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "add": "+", "sub": "-", "mul": "*",
-    "div": "/", "mod": "%", "neg": "-", "contains": "in", "if": "a if c else b",
+    "div": "/", "mod": "%", "quotient": "//", "neg": "-", "contains": "in", "if": "a if c else b",
     **{op: f.__name__ for f, op in FUNCTIONS if f is not math.trunc},
 }  # fmt: skip
 
@@ -150,6 +151,12 @@ def _beside_int(neighbours: Sequence[Element]) -> bool:
     return "int" in kinds and not kinds & {"long", "double", "decimal"}
 
 
+def base_of(reading: Reading) -> tuple[Element, str]:
+    """A base value and its kind. Raises TypeMismatch for others."""
+    (found,) = _settled([reading])
+    return found, _base(found).kind
+
+
 def _base(e: Element) -> Base:
     if isinstance(e.type, Base):
         return e.type
@@ -157,6 +164,13 @@ def _base(e: Element) -> Base:
         hint = "its fields, as in " + ", ".join(f"`.{n}`" for n in e.type.names[:3])
         raise TypeMismatch("predicates and functions look at base values only", got=e.type, possible=[hint])
     raise _no_base(describe(e))
+
+
+def of_record(row: Record) -> TypeMismatch:
+    """A row is asked for that an outer join does not find."""
+    name = next((n for n, t in row.fields if isinstance(t, Base)), "n")
+    hint = f"`x.{name} is None` of a field that each row has: it is NULL where an outer join finds no row"
+    return TypeMismatch("a row is neither NULL nor false", wanted="a base value", got=row, possible=[hint])
 
 
 ROW_BY_ROW = "one row per element, `[... for x in xs if ...]`"
@@ -207,6 +221,8 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
             raise _no_base(describe(left), "`x.xs is None` of a field; a bag that a view makes is never NULL")
         case ast.Is() | ast.IsNot() if is_null and settle(left) == Untyped("None"):  # a constant, or a parameter
             return _literal(isinstance(op, ast.Is), BOOL)
+        case ast.Is() | ast.IsNot() if is_null and isinstance(left, Element) and isinstance(left.type, Record):
+            raise of_record(left.type)
         case ast.Is() | ast.IsNot() if is_null:
             test = null_bag(left) or apply("is_null", [left])
             return test if isinstance(op, ast.Is) else apply("not", [test])
@@ -467,44 +483,6 @@ def _plain(reading: Reading) -> object:
         case _:
             possible = ["constants, as in datetime.date(2020, 12, 31)"]
             raise Unsupported("a date or a Decimal is made of constants", got=describe(reading), possible=possible)
-
-
-COMPARED = "a comparison, as in `x != 0` or `x is not None`; `a if x else b` is one of two values"
-OR_ELSE = f"{COMPARED}; `rn.coalesce(x, y)` is y where x is None"
-OR_NONE = "`xs or []`: no rows where it is None; `rn.coalesce(xs, ys)`: ys there"
-
-
-def condition(reading: Reading, hint: str = COMPARED) -> Element:
-    """An element that is a boolean. Raises TypeMismatch: there is no truth of strings, numbers and bags."""
-    if is_bag(reading):
-        possible = ["`rn.exists(xs)`: whether it has a row", *([OR_NONE] if hint == OR_ELSE else [])]
-        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=describe(reading), possible=possible)
-    cond = _settled([reading])[0]
-    if _base(cond).kind != "bool":
-        own = hint.replace("x != 0", "x != ''") if is_string(cond) else hint
-        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[own])
-    return cond
-
-
-def known(cond: Element) -> bool | None:
-    """What a condition is that a constant decides, as ``LIMIT is None`` does: nothing else is read then that Python
-    would not evaluate."""
-    return bool(cond.elem.value) if isinstance(cond.elem, Lit) and cond.type == BOOL else None
-
-
-def decided(op: ast.boolop, conditions: Iterable[Element]) -> list[Element]:
-    """The operands of ``and`` or ``or``, up to one that decides what they come to."""
-    found: list[Element] = []
-    for cond in conditions:
-        if known(cond) is isinstance(op, ast.Or):
-            return [cond]
-        found.append(cond)
-    return found
-
-
-def logic(op: ast.boolop, operands: Sequence[Element]) -> Element:
-    """``and`` and ``or`` of conditions, three-valued."""
-    return fold("and" if isinstance(op, ast.And) else "or", operands)
 
 
 def choose(cond: Element, yes: Reading, no: Reading) -> Element:

@@ -33,7 +33,8 @@ NULL = Untyped("None")
 _PLAIN = {"STRING": STRING, "INT": LONG, "FLOAT": DOUBLE, "BYTES": Base("binary"), "TRUE": BOOL, "FALSE": BOOL}
 INFIX = {
     "OR": "or", "AND": "and", "EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge", "SAME": "same",
-    "PLUS": "add", "MINUS": "sub", "DOT": "mul", "STAR": "mul", "SLASH": "div", "MOD": "mod",
+    "PLUS": "add", "MINUS": "sub", "DOT": "mul", "STAR": "mul", "SLASH": "div", "FLOOR": "quotient",
+    "MOD": "mod",
 }  # fmt: skip
 _NOT_OF_NULL = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _COMPARISONS = _NOT_OF_NULL | {"same"}

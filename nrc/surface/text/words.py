@@ -9,7 +9,7 @@ _CLOSING = frozenset(("RPAR", "RSQB", "RBRACE", "END_ANGLE"))
 _TYPE = frozenset(("KIND", "_BAG"))
 _OPERATOR = frozenset((
     *("OR", "AND", "EQ", "NE", "LT", "LE", "GT", "GE", "SAME", "_IS", "_IN", "BAG_PLUS", "BAG_MINUS", "LABEL_UNION"),
-    *("PLUS", "MINUS", "TIMES", "DOT", "STAR", "SLASH", "MOD", "ELEMENT"),
+    *("PLUS", "MINUS", "TIMES", "DOT", "STAR", "SLASH", "FLOOR", "MOD", "ELEMENT"),
 ))  # fmt: skip
 KEYWORDS = frozenset((
     *("_RECORD", "_RELATION", "_VIEW", "_KEY", "_FOR", "_IN", "_UNION", "_LET", "_IS", "_SNG", "_BAG", "WHERE"),

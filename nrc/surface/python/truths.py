@@ -1,0 +1,88 @@
+"""What is true: conditions, which are three-valued, and other values as Python has it. A number is true unless it is 0,
+a text unless it is empty, a date where it is not NULL; no such truth is NULL. That of bags is in ``choices.truth``.
+"""
+
+import ast
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Final
+
+from ripplenest.nrc.errors import TypeMismatch
+from ripplenest.nrc.surface.python.scalars import FALSE, apply, base_of, fold, literal, of_record, settle
+from ripplenest.nrc.surface.readings import Element, Reading, Untyped, describe, is_bag
+from ripplenest.nrc.syntax import Lit
+from ripplenest.nrc.types import BOOL, Record, may_be_null
+
+OR_NONE = "`xs or []`: no rows where it is None; `rn.coalesce(xs, ys)`: ys there"
+COMPARED = "a comparison, as in `x != 0` or `x is not None`"
+NOTHING: Final[dict[str, object]] = {
+    "int": 0, "long": 0, "double": 0.0, "decimal": Decimal(0), "string": "", "binary": b"",
+}  # fmt: skip
+
+
+def condition(reading: Reading, *others: str) -> Element:
+    """An element that is a boolean. Raises TypeMismatch for others, with what ``others`` a bag may be meant as."""
+    if is_bag(reading):
+        possible = ["`rn.exists(xs)`: whether it has a row", *others]
+        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=describe(reading), possible=possible)
+    cond, kind = base_of(reading)
+    if kind != "bool":
+        own = COMPARED.replace("x != 0", "x != ''") if kind == "string" else COMPARED
+        raise TypeMismatch("a condition must be a boolean", wanted="bool", got=cond.type, possible=[own])
+    return cond
+
+
+def is_condition(reading: Reading) -> bool:
+    return not is_bag(reading) and reading != Untyped("None") and base_of(reading)[1] == "bool"
+
+
+def truth(reading: Reading, *others: str) -> Element:
+    """A condition as it is, which may be NULL; bool(x) of other values. Raises TypeMismatch as ``condition`` does."""
+    if reading == Untyped("None"):
+        return FALSE
+    if is_bag(reading):
+        return condition(reading, *others)
+    if isinstance(reading, Element) and isinstance(reading.type, Record):
+        raise of_record(reading.type)
+    value, kind = base_of(reading)
+    if kind == "bool":
+        return value
+    if isinstance(value.elem, Lit):
+        return _truth_of(value.elem.value)
+    if kind not in NOTHING:
+        return apply("not", [apply("is_null", [value])])
+    found = apply("ne", [value, literal(NOTHING[kind])])
+    return apply("is_true", [found]) if may_be_null(found.type) else found
+
+
+def _truth_of(constant: object) -> Element:
+    found = literal(bool(constant))
+    assert isinstance(found, Element)
+    return found
+
+
+def is_nothing(reading: Reading) -> bool:
+    """Whether it is the constant that a number or a text is where it is false: 0 or the empty one."""
+    found = settle(reading)
+    return isinstance(found, Element) and isinstance(found.elem, Lit) and found.elem.value in (0, "", b"")
+
+
+def known(cond: Element) -> bool | None:
+    """What a condition is that a constant decides, as ``LIMIT is None`` does: nothing else is read then that Python
+    would not evaluate."""
+    return bool(cond.elem.value) if isinstance(cond.elem, Lit) and cond.type == BOOL else None
+
+
+def decided(op: ast.boolop, conditions: Iterable[Element]) -> list[Element]:
+    """The operands of ``and`` or ``or``, up to one that decides what they come to."""
+    found: list[Element] = []
+    for cond in conditions:
+        if known(cond) is isinstance(op, ast.Or):
+            return [cond]
+        found.append(cond)
+    return found
+
+
+def logic(op: ast.boolop, operands: Sequence[Element]) -> Element:
+    """``and`` and ``or`` of conditions, three-valued."""
+    return fold("and" if isinstance(op, ast.And) else "or", operands)
