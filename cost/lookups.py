@@ -52,7 +52,18 @@ class Called:
         """Whether more is read there when its table grows. Constants that are the key of a row find this one; and what
         is read from a value of it on, is when the value moves what lies between, as it is between two ends: if no other
         value of that row drops what is read."""
-        return r.grows and not (self.is_one(r) or told(r, j, order, self.is_one))
+        return r.grows and not (self.is_one(r) or told(r, j, order, self.moves) or self._of_nothing(j))
+
+    def _of_nothing(self, j: Join) -> bool:
+        """Whether it is asked for what changes when one value for all rows becomes NULL, or is one again: the last row
+        that it is of goes, or the first one comes, and what is compared with it is another answer for all that is."""
+        ones = {v for v, rel in j.product.generators if rel.at is At.DELTA and rel.name in self.ones}
+        absent = (t.args for t in j.product.conditions if isinstance(t, Call) and t.fn == "is_null")
+        return any(column_of(t) is not None and free_vars(t) <= ones for (t,) in absent)
+
+    def moves(self, r: Read) -> bool:
+        """Whether it is one row, whose values move: constants say which, or it is one value for all rows."""
+        return self.is_one(r) or r.rel.name in self.ones
 
     def is_one(self, r: Read) -> bool:
         """Whether constants say which row it is."""

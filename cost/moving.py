@@ -1,8 +1,9 @@
 """Rows that are found by a value that moves: what lies between the old value and the new one.
 
-A row that constants tell, as a clock is, says of a table what to read from on, ``e.at ≥ k.now - week``. When it
-changes, all rows beyond the old value and all beyond the new one are the same rows but for those that lie between: they
-are read as between two ends, if the row drops none of them otherwise.
+A row that constants tell, as a clock is, says of a table what to read from on, ``e.at ≥ k.now - week``; so does a
+total that is one value for all rows, ``c.spent > avg(…)``. When it changes, all rows beyond the old value and all
+beyond the new one are the same rows but for those that lie between: they are read as between two ends, if the row drops
+none of them otherwise.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from ripplenest.nrc.rewriting.access import Join, Read
 
 
 def told(r: Read, j: Join, order: Iterable[Read], is_one: Callable[[Read], bool]) -> bool:
-    """Whether all that says where ``r`` begins or ends is of rows of which ``is_one`` says that constants tell them,
+    """Whether all that says where ``r`` begins or ends is of rows of which ``is_one`` says that there is one of a kind,
     whose values move."""
     return bool(r.ends) and all(is_one(o) and _moves(o, r, j) for o in _enders(r, order))
 

@@ -29,7 +29,7 @@ from attrs import evolve, frozen
 from ripplenest.nrc.functions.scalars import is_strict
 from ripplenest.nrc.paths import column_of
 from ripplenest.nrc.printing.pretty import show_elem
-from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, stored
+from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, says_where, stored
 from ripplenest.nrc.rewriting.disjoint import disjoint
 from ripplenest.nrc.rewriting.equations import place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total
@@ -300,7 +300,7 @@ class Join:
         t = elem_type(other, self.types)
         if not is_side(other, cond) and may_be_null(t) and not self._is_compared(other):
             return None  # beside NULL what is moved may have no value all the same
-        alike = nullable(elem_type(own, self.types)) == nullable(t)
+        alike = says_where(elem_type(own, self.types), t)
         return Bound(min(sources), column, others, upper, cond) if alike else None
 
     def _is_compared(self, moved: Elem) -> bool:

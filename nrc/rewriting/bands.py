@@ -5,8 +5,8 @@ row that asks finds where its own begin and end. So what is looked at is what fi
 ``s.start ≤ e.ts, e.ts < s.end`` the events of a session are found by two searches, and so are the sessions of an event,
 in the order of their starts, from the first one on at which some session has an end that is late enough.
 
-A column may be compared as it is, or moved by a constant: x + n ≥ a is x ≥ a - n, so that the clicks are found whose
-half an hour reaches an event. So may what lies between two of them: p - q ≤ n is q ≥ p - n.
+A column may be compared as it is, as a number of a wider type, or moved by a constant: x + n ≥ a is x ≥ a - n, so that
+the clicks are found whose half an hour reaches an event. So may what lies between two of them: p - q ≤ n is q ≥ p - n.
 
 A band only leaves out rows for which its conditions are false or NULL. They are asked all the same, of what is left.
 What is moved must have a value where it is left out: of what is below an edge x + n has one for n ≥ 0, as x + n < a.
@@ -18,7 +18,7 @@ from attrs import frozen
 
 from ripplenest.nrc.reserved import is_shared
 from ripplenest.nrc.syntax import Call, Elem, Grouped, Lit, Rel
-from ripplenest.nrc.types import LONG, Base
+from ripplenest.nrc.types import LONG, Base, Type, nullable
 from ripplenest.nrc.values import in_range
 
 SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -36,6 +36,13 @@ class Bound:
     upper: bool
     condition: Elem
 
+
+CASTS = ("to_long", "to_double", "to_decimal")
+WIDER = frozenset((
+    ("int", "long"), ("int", "double"), ("int", "decimal"), ("long", "double"), ("long", "decimal"),
+    ("decimal", "decimal"),
+))  # fmt: skip
+"""Kinds of a column, and of values that say where it lies (``ripplenest/plan/narrow.py``)."""
 
 AFTER = {"days_between": "days_after", "micros_between": "micros_after"}
 """By what lies between two values, what moves by it: p - q ≤ n is q ≥ p - n, and p ≤ q + n."""
@@ -64,6 +71,7 @@ def compared(conditions: Iterable[Elem]) -> Iterator[tuple[Elem, Elem, bool, Ele
             case Call(fn, (a, b)) if fn in SWAPPED:
                 for own, other, upper in ((a, b, fn in ("lt", "le")), (b, a, SWAPPED[fn] in ("lt", "le"))):
                     yield own, other, upper, cond
+                    yield from _widened(own, other, upper, cond)
                     yield from _moved(own, other, upper, cond)
                     yield from _apart(own, other, upper, cond)
 
@@ -92,10 +100,32 @@ def _apart(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[El
             yield p, Call(AFTER[fn], (q, Lit(n, LONG))), upper, cond
 
 
+def uncast(t: Elem) -> Elem:
+    """A number before it is one of a wider type; itself where it is that of its own."""
+    match t:
+        case Call(fn, (x,)) if fn in CASTS:
+            return uncast(x)
+    return t
+
+
+def _widened(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[Elem, Elem, bool, Elem]]:
+    """Numbers keep their order in a wider type."""
+    match own:
+        case Call(fn, (x,)) if fn in CASTS:
+            yield x, other, upper, cond
+
+
 def _moved(own: Elem, other: Elem, upper: bool, cond: Elem) -> Iterator[tuple[Elem, Elem, bool, Elem]]:
     match own:
         case Call(fn, (x, Lit(n, t))) if (back := moved_back(fn, n, t, upper)) is not None:
             yield x, Call(fn, (other, Lit(back, t))), upper, cond
+
+
+def says_where(own: Type, other: Type) -> bool:
+    """Whether values of type ``other`` say where a column of type ``own`` lies that is compared with them."""
+    if nullable(own) == nullable(other):
+        return True
+    return isinstance(own, Base) and isinstance(other, Base) and (own.kind, other.kind) in WIDER
 
 
 def is_side(t: Elem, condition: Elem) -> bool:

@@ -3,21 +3,23 @@
     sng(t[c])  ⟶  (for _ in p(c) union sng(t[true])) ⊎ (for _ in p(not c) union sng(t[false]))
                     ⊎ (for _ in p(c is NULL) union sng(t[NULL]))
 
-where c compares a value of a row with a row that constants alone tell, as a clock is, and t reads nothing else of
-that: ``{"id": x.id, "overdue": x.due < k.now}``. As a value it would be asked again of all rows whenever the clock
-moves. As a condition it says where rows lie, and only those become others that lie between the old value and the new
-one. It must have a value also where nobody asks for it, as in ``a if x.n > 0 else x.v < k.n / k.m``. What is compared
-with the same is compared in one way then, so that what others imply is left out.
+where c compares a value of a row with a row that constants alone tell, as a clock is, or with a total that is one
+value for all rows, and t reads nothing else of that: ``{"id": x.id, "overdue": x.due < k.now}``, ``c.n > avg(…)``. As
+a value it would be asked again of all rows whenever the clock moves. As a condition it says where rows lie, and only
+those become others that lie between the old value and the new one. It must have a value also where nobody asks for it,
+as in ``a if x.n > 0 else x.v < k.n / k.m``. What is compared with the same is compared in one way then, so that what
+others imply is left out.
 
 Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import reduce
 from itertools import product
+from math import prod
 
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands, uncast
 from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, where
@@ -27,13 +29,15 @@ from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
 from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem
 
 MOST = 3  # comparisons of one row, of which each is true or not: more make more cases than reading the rows again costs
+CASES = 12  # that a row may be in
 MAYBE = Base("bool", True)
+Value = tuple[bool | None, tuple[Elem, ...]]  # of a comparison, and the conditions that say so
 Pair = tuple[Elem, Elem]  # what is compared, by ``nrc/rewriting/gaps.py``
 
 
 def in_cases(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    if not keys or not any(isinstance(n, Sng) and any(_comparisons(n.elem)) for n in nodes(e)):
+    if not any(isinstance(n, Sng) and any(_comparisons(n.elem)) for n in nodes(e)):
         return e
     pairs: set[Pair] = set()
     return passed(e, lambda e: _told_apart(_inside(e, Around(keys), pairs), pairs))
@@ -51,12 +55,14 @@ def _pair(c: Elem) -> Pair | None:
 def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
-            told = around.told(frozenset()).keys()
+            told = _told(around)
             found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
             rest = head
             for c in found:
                 rest = _with(rest, c, _truth(c, None, around))
             if not 0 < len(found) <= MOST or free_vars(rest) & told:
+                return e
+            if prod(len(_values(c, around)) for c in found) > CASES:
                 return e
             pairs |= {pair for c in found if (pair := _pair(c)) is not None}
             return _cases(head, found, around)
@@ -77,19 +83,25 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
 
 
 def _splits(c: Call, around: Around) -> bool:
-    """Whether ``c`` compares a column of a row with a row that constants tell, which is not NULL there."""
+    """Whether ``c`` compares a column of a row with a row that constants tell, which is not NULL there, or a total."""
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
     free = frozenset[str]().union(*map(free_vars, others))
-    is_known = bool(free) and free <= around.told(frozenset()).keys() and len(own) == 1
-    return is_known and is_sure(as_difference(c)) and not any(may_be_null(_type(p, around)) for p in others)
+    is_known = bool(free) and free <= _told(around) and len(own) == 1
+    rows = (p for p in others if not free_vars(p) & around.ones.keys())
+    return is_known and is_sure(as_difference(c)) and not any(may_be_null(_type(p, around)) for p in rows)
+
+
+def _told(around: Around) -> Set[str]:
+    """What moves by itself."""
+    return around.told(frozenset()).keys() | around.ones.keys()
 
 
 def _own(c: Call, around: Around) -> list[Elem]:
     """The columns that ``c`` compares of rows which constants do not tell."""
     told = around.told(frozenset())
     parts = (p for a in c.args for p in operands(a))
-    return [p for p in parts if (x := root(p)) in around.rows and x not in told]
+    return [p for p in parts if (x := root(uncast(p))) in around.rows and x not in told]
 
 
 def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
@@ -97,18 +109,23 @@ def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
     return reduce(Plus, (_case(head, case, around) for case in every))
 
 
-def _values(c: Call, around: Around) -> list[tuple[bool | None, Elem]]:
-    """What ``c`` can be, and where it is."""
+def _values(c: Call, around: Around) -> list[Value]:
+    """What ``c`` can be, and where it is: no two at once, and one of them anywhere."""
     said = as_difference(c)
     assert isinstance(said, Call)
-    found: list[tuple[bool | None, Elem]] = [(True, said), (False, Call(OPPOSITE[said.fn], said.args))]
-    return [*found, (None, Call("is_null", (_own(c, around)[0],)))] if may_be_null(_type(c, around)) else found
+    found: list[Value] = [(True, (said,)), (False, (Call(OPPOSITE[said.fn], said.args),))]
+    there: tuple[Elem, ...] = ()
+    for p in (p for a in c.args for p in operands(a) if may_be_null(_type(p, around))):
+        absent = Call("is_null", (p,))
+        found.append((None, (*there, absent)))
+        there = (*there, Call("not", (absent,)))
+    return found
 
 
-def _case(head: Elem, case: Sequence[tuple[Call, bool | None, Elem]], around: Around) -> Expr:
+def _case(head: Elem, case: Sequence[tuple[Call, bool | None, Sequence[Elem]]], around: Around) -> Expr:
     for c, value, _ in case:
         head = _with(head, c, _truth(c, value, around))
-    return where([cond for _, _, cond in case], Sng(head))
+    return where([cond for _, _, conditions in case for cond in conditions], Sng(head))
 
 
 def _truth(c: Elem, value: bool | None, around: Around) -> Lit:
@@ -121,4 +138,4 @@ def _with(t: Elem, c: Elem, value: Elem) -> Elem:
 
 def _type(t: Elem, around: Around) -> Type:
     types: dict[str, Type] = {x: row.type for x, row in around.rows.items()}
-    return elem_type(t, types)
+    return elem_type(t, {**types, **around.ones})

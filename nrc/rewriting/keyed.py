@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from ripplenest.nrc.paths import path_name, root
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
-from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Let, Lit, Pred, Proj, Rel, Sng, Var
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Let, Lit, Pred, Proj, Rel, Sng, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Bag, Record, Type, may_be_null
 from ripplenest.nrc.walk import free_lets, free_vars, rebuild, unique_binders
@@ -47,12 +47,13 @@ class Row:
 
 @frozen
 class Around:
-    """The stored rows that are around a place, by variable, what is true of them there, and the let-variables that are
-    the same for all of them."""
+    """The stored rows that are around a place, by variable, what is true of them there, the totals that are one value
+    for all of them, with their types, and the let-variables that are the same for all of them."""
 
     keys: Keys
     rows: Mapping[str, Row] = field(factory=dict)
     true: tuple[Elem, ...] = ()
+    ones: Mapping[str, Type] = field(factory=dict)
     lets: frozenset[str] = frozenset()
 
     def below(self, var: str, source: Expr) -> "Around":
@@ -68,12 +69,17 @@ class Around:
                 _, _, inner = path_name(path).partition(".")
                 part = f"{self.rows[holder].part}.{inner}"
                 return self._with(var, Row(part, bag.row, source, self._key(part, bag.row), holder))
+            case Group(keys=None, folds=folds) if self._is_same(source):
+                return evolve(self, ones={**self.ones, var: Record(tuple((f.name, f.type) for f in folds))})
         return self
 
     def below_let(self, name: str, bound: Expr) -> "Around":
         """Around the body of ``let name := bound in``."""
-        is_same = not free_vars(bound) and free_lets(bound) <= self.lets
-        return evolve(self, lets=self.lets | {name} if is_same else self.lets - {name})
+        return evolve(self, lets=self.lets | {name} if self._is_same(bound) else self.lets - {name})
+
+    def _is_same(self, e: Expr) -> bool:
+        """Whether ``e`` is the same for all rows."""
+        return not free_vars(e) and free_lets(e) <= self.lets
 
     def said(self, of: AbstractSet[str], all_of_it: bool) -> list[Elem]:
         """What is true of these rows alone; ``all_of_it`` with what can fail, which has a value where there is such a

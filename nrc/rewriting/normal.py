@@ -29,6 +29,7 @@ from ripplenest.nrc.syntax import (
     TRUE,
     UNIT_ELEM,
     Apply,
+    At,
     Call,
     DictEmpty,
     DictExpr,
@@ -284,7 +285,18 @@ def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
     if any((isinstance(t, Lit) and t.value is not True) or never_true(t, types) for t in conditions):
         return None
     asked = needed([t for t in conditions if t != TRUE and not _always_true(t, types)], lambda t: is_total(t, types))
-    return None if asked is None else evolve(c, conditions=tuple(asked), times=times)
+    return None if asked is None else _read(evolve(c, conditions=tuple(asked), times=times))
+
+
+def _read(c: Comprehension) -> Comprehension:
+    """``c`` without totals of all rows of which nothing is read: there is one row of each."""
+    read = frozenset[str]().union(*map(free_vars, (c.head, *c.conditions, *c.times)))
+    own = [(x, rel) for x, rel in c.generators if x in read or not _is_one(rel)]
+    return c if len(own) == len(c.generators) else evolve(c, generators=tuple(own))
+
+
+def _is_one(rel: Rel) -> bool:
+    return isinstance(rel, Total) and rel.at is not At.DELTA and not rel.place.params
 
 
 def _not_0(t: Elem, types: Mapping[str, Type]) -> Elem:

@@ -1,8 +1,9 @@
 """What a comparison asks of a column, in whatever form ``nrc/rewriting/bands.py`` knows."""
 
 from ripplenest.nrc.functions.scalars import result_type
-from ripplenest.nrc.rewriting.bands import AFTER, MOVES
+from ripplenest.nrc.rewriting.bands import AFTER, CASTS, MOVES
 from ripplenest.nrc.types import LONG
+from ripplenest.plan.narrow import narrowed
 from ripplenest.plan.product import Col, Const, Op, Scalar, sources_of
 
 
@@ -13,7 +14,9 @@ def compared(condition: Scalar, source: int) -> tuple[str, int, Scalar] | None:
     own, other = condition.args if source in sources_of(condition.args[0]) else condition.args[::-1]
     match col := _plain(own):
         case Col():
-            pass
+            other = narrowed(other, col.type)
+        case Op(fn, (Col() as inner,)) if fn in CASTS:
+            col, other = inner, narrowed(other, inner.type)
         case Op(fn, (Col() as inner, Const(int() as n, t))) if fn in MOVES:
             col, other = inner, _moved(fn, other, Const(-n, t))
         case Op(fn, (p, q)) if fn in AFTER and isinstance(other, Const) and isinstance(other.value, int):

@@ -122,7 +122,8 @@ def _not_full(found: Decision) -> Decision:
     return evolve(found, why="policy strict")
 
 
-WORTH = 10_000  # rows of work of a product for which it is worth to look at the change
+WORTH = 10_000  # rows of work of a product for which it is worth to look at the change,
+EACH = 1_000  # and for each row of that
 FOUND = 2  # rows read in order that one costs which is looked up: it is searched for, and gathered
 
 
@@ -162,21 +163,24 @@ class Work:
         """The same, if nothing that is passed on changes."""
         return self.of(self.plan.maps, self.changes)
 
-    def of(self, maps: Iterable[PlannedMap], changes: Mapping[str, float]) -> float:
+    def of(
+        self, maps: Iterable[PlannedMap], changes: Mapping[str, float], known: Mapping[str, Rows] | None = None
+    ) -> float:
         """For the statements of ``maps``: the change is read, its keys are looked up in other tables, and what is found
-        makes rows."""
+        makes rows. Changes that are ``known`` are looked at, which those of maps are when it is their turn."""
+        rows_of = self.rows if known is None else known
         total = 0.0
         for m in maps:
             for part, products in m.triggers:
                 if rows := changes.get(part):
-                    total += sum([self._product(m, p, part, rows) for p in products])
+                    total += sum([self._product(m, p, part, rows, rows_of.get(part)) for p in products])
         return total
 
-    def _product(self, m: PlannedMap, p: Product, part: str, rows: float) -> float:
+    def _product(self, m: PlannedMap, p: Product, part: str, rows: float, known: Rows | None) -> float:
         made = rows * self._each(m.name, part)
         found, scanned = self._found(p, part, rows, made), self._scanned(p)
-        if found + made + scanned > WORTH and rows == len(self.rows.get(part, ())):
-            new, moved = _joined(self.plan, p, self.rows[part])
+        if found + made + scanned > min(WORTH, EACH * rows) and known is not None and rows == len(known):
+            new, moved = _joined(self.plan, p, known)
             made, found = made * new / rows, found * new / rows + moved
             scanned = scanned if new else 0
         return rows + FOUND * found + made + scanned
@@ -239,9 +243,11 @@ class Trial:
     work: Work
     most: float
 
-    def check(self, level: Iterable[PlannedMap], changes: Mapping[str, float], read: int, made: int) -> None:
-        """Before a level: parts and maps before it changed by so many rows, for which rows were read and made. Raises
+    def check(self, level: Iterable[PlannedMap], changes: Mapping[str, Rows], read: int, made: int) -> None:
+        """Before a level: the ``changes`` of parts and of maps before it, for which rows were read and made. Raises
         GivenUp."""
-        rows = FOUND * read + made + self.work.of(level, changes)
+        sizes = {part: len(rows) for part, rows in changes.items()}
+        known = {part: rows for part, rows in changes.items() if part in self.work.rows or len(rows) <= WORTH}
+        rows = FOUND * read + made + self.work.of(level, sizes, known)
         if rows > self.most:
             raise GivenUp(rows, read)

@@ -77,7 +77,7 @@ def propagate(
     for level in plan.levels:
         if trial is not None:
             made = sum(map(len, out.values()))
-            trial.check(level, {part: len(rows) for part, rows in run.changes.items()}, sum(run.read), made)
+            trial.check(level, run.changes, sum(run.read), made)
         now = [m for m in level if m.name in first]
         names = {t.name for m in now for t in m.summed}
         run.next_level()

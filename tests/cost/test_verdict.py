@@ -111,11 +111,11 @@ MENDS = {
         "compare a column of S from the other side, too; or equate a column of S with",
         join(LESS, call("ge", s("x"), m("k"))),
     ),
-    "ends of another type": Mend(
+    "one end, of a wider type": Mend(
         join(call("lt", Call("to_long", (s("n"),)), m("x"))),
-        "`to_long(s.n) < m.x` is no equality",
-        "equate a column of S with a column of M, beside this condition",
-        join(call("lt", Call("to_long", (s("n"),)), m("x")), BY_KEY),
+        "`to_long(s.n) < m.x` says where one end is, and all beyond it is read",
+        "compare a column of S from the other side, too; or equate a column of S with",
+        join(*(call(fn, Call("to_long", (s("n"),)), m(name)) for fn, name in (("lt", "x"), ("ge", "k")))),
     ),
     "function": Mend(
         join(call("starts_with", s("kind"), m("kind"))),
@@ -177,7 +177,8 @@ def test_advice_mends(name: str) -> None:
     assert not found.incremental
     (finding,) = found.findings
     assert finding.node == "for s in S"
-    read = "every row of S is read where `s.x < m.x`" if "one end" in mend.reason else "S is read whole"
+    where, told = mend.reason.split(" says where one end is")[0], "one end" in mend.reason
+    read = f"every row of S is read where {where}" if told else "S is read whole"
     assert finding.reason.startswith(f"when M changes, {read} (size |S|), and what does not fit is thrown away")
     assert mend.reason in finding.reason
     assert mend.advice in finding.advice

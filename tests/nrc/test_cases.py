@@ -37,7 +37,7 @@ COUNTS: Counter[str] = Counter()
 
 
 def compared(c: Choices, x: str) -> str:
-    """A value of a row with the clock, and with what is none."""
+    """A value of a row with the clock, with a total of all rows, and with what is neither."""
     op, n = c.pick(("<", "<=", ">", ">=")), c.number(4) - 1
     values = [
         (f"{x}.v", "k.at"),
@@ -47,6 +47,7 @@ def compared(c: Choices, x: str) -> str:
     ]
     if x == "e":
         values += [("e.o", f"micros_after(k.now, {-n})"), ("e.v", "n.at"), ("e.v", "2"), ("e.v", "e.w")]
+        values += [("e.v", "m.m"), ("e.w", f"m.m - {n}"), ("to_double(e.v)", "m.a"), ("to_double(e.w)", "m.a")]
     a, b = c.pick(values)
     apart = (f"micros_between(k.now, {x}.t)", f"{n}")
     a, b = c.pick(((a, b), (a, b), apart))
@@ -75,7 +76,13 @@ def term(c: Choices) -> str:
         fields.append("n: s.n")
     where = f" where {compared(c, 'e')}" if c.one_in(2) else ""
     clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
-    return f"for e in E union {clocks}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
+    rows = f"for n in N{c.pick(('', '', ' where n.id = 7'))} union sng(n.at)"
+    clocks = c.pick(("for e in E union {} union {}", "{1} union for e in E union {0}")).format(clocks, total(rows))
+    return f"{clocks}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
+
+
+def total(rows: str) -> str:
+    return f"for m in fold[m](x in ({rows}) of m: max(x), a: avg(x))"
 
 
 def rows(c: Choices) -> dict[str, BagValue]:
@@ -120,6 +127,7 @@ def test_enough_was_made_in_cases() -> None:
 
 OF = "for e in E union for k in K where k.id = 1 union "
 BOTH = "((for _ in p({}) union sng(⟨o: true⟩)) + (for _ in p({}) union sng(⟨o: false⟩)))"
+ALL, SOME = (total(f"for n in N{where} union sng(n.at)") for where in ("", " where n.at = e.v"))
 LYING = "micros_between(k.now, e.t)"
 CASES = {
     "never NULL": ("sng(⟨o: e.v < k.at⟩)", BOTH.format("e.v < k.at", "e.v >= k.at")),
@@ -127,6 +135,21 @@ CASES = {
         "for _ in p(e.t > micros_after(k.now, -5)) union sng(⟨o: micros_between(k.now, e.t) > 2⟩)",
         f"for _ in p(micros_between(e.t, k.now) >= -4) union {BOTH.format(f'{LYING} > 2', f'{LYING} <= 2')}",
     ),
+    "a total, that may be NULL": (
+        f"{ALL} union sng(⟨o: e.v < m.m⟩)",
+        f"{ALL} union ((for _ in p(e.v < m.m) union sng(⟨o: bool? true⟩)) + (for _ in p(e.v >= m.m) union "
+        "sng(⟨o: bool? false⟩)) + (for _ in p(m.m is null) union sng(⟨o: bool? null⟩)))",
+    ),
+    "an average": (
+        f"{ALL} union sng(⟨o: to_double(e.w) < m.a⟩)",
+        f"{ALL} union ((for _ in p(to_double(e.w) < m.a) union sng(⟨o: bool? true⟩)) + "
+        "(for _ in p(to_double(e.w) >= m.a) union sng(⟨o: bool? false⟩)) + "
+        "(for _ in p(to_double(e.w) is null) union sng(⟨o: bool? null⟩)) + "
+        "(for _ in p(not to_double(e.w) is null) union for _ in p(m.a is null) union sng(⟨o: bool? null⟩)))",
+    ),
+    "a total of other rows for each": (f"{SOME} union sng(⟨o: e.v < m.m⟩)", ""),
+    "more of the total": (f"{ALL} union sng(⟨o: e.v < m.m, m: m.a⟩)", ""),
+    "too many cases": (f"{ALL} union sng(⟨o: e.w < m.m, p: to_double(e.w) < m.a⟩)", ""),
     "more is read of the clock": ("sng(⟨o: e.v < k.at, k: k.at⟩)", ""),
     "what is asked of rows": (
         "for s in fold[s](x in (for f in E union sng(f.v < k.at)) of s: any(x)) union sng(s.s)", "",

@@ -18,6 +18,7 @@ from ripplenest.nrc.rewriting.normal import Comprehension, normal, term
 from ripplenest.nrc.syntax import (
     TRUE,
     Apply,
+    At,
     Call,
     DictEmpty,
     DictLit,
@@ -37,6 +38,8 @@ from ripplenest.nrc.syntax import (
     Rel,
     Sng,
     SngBag,
+    Total,
+    Tuple,
     Var,
 )
 from ripplenest.nrc.typecheck import check
@@ -171,6 +174,31 @@ def test_labels_are_resolved_statically() -> None:
     d = DictUnion(DictLit(site, "l", Sng(OutL(Var("l"), site, "p"))), DictRel("N", LONG))
     assert normal(Apply(d, InL("ι", (("p", Lit(7, LONG)),)))) == (Comprehension((), (), Lit(7, LONG)),)
     assert normal(Apply(d, InL("κ", ()))) == ()
+
+
+def total(at: At, *params: str) -> Total:
+    """A fold for the places that ``params`` tell apart."""
+    label = Label((Site("α", tuple((p, LONG) for p in params)),))
+    row = Record((("label", label), ("row", Record((("n", LONG),)))))
+    return Total("α", row, at, nothing=Tuple((("n", Lit(0, LONG)),)))
+
+
+@pytest.mark.parametrize(
+    ("rel", "read", "left"),
+    [
+        (total(At.OLD), False, False),
+        (total(At.NEW), False, False),
+        (total(At.OLD), True, True),
+        (total(At.DELTA), False, True),  # what comes and what goes, which are two rows
+        (total(At.OLD, "k"), False, True),
+        (Rel("R", LONG), False, True),
+    ],
+)
+def test_of_a_total_of_all_rows_there_is_one(rel: Rel, read: bool, left: bool) -> None:
+    row = Proj(Proj(Var("s"), "row"), "n")
+    e = For("x", Rel("S", LONG), For("s", rel, Sng(row if read else Var("x"))))
+    (found,) = normal(e)
+    assert [r.name for _, r in found.generators] == ["S", rel.name][: 1 + left]
 
 
 def test_many_summands_do_not_exhaust_the_stack() -> None:

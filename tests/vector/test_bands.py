@@ -17,7 +17,8 @@ from ripplenest.data.hashing import hash_columns
 from ripplenest.data.room import Room
 from ripplenest.data.rows import Row, Rows
 from ripplenest.nrc.errors import EvaluationError
-from ripplenest.nrc.rewriting.bands import Bound, band
+from ripplenest.nrc.functions.scalars import SCALARS, result_type
+from ripplenest.nrc.rewriting.bands import WIDER, Bound, band
 from ripplenest.nrc.rewriting.normal import Comprehension
 from ripplenest.nrc.syntax import TRUE, At, Call, Elem, Lit, Proj, Rel, Tuple, Var
 from ripplenest.nrc.types import LONG, Base, Record
@@ -55,12 +56,24 @@ def compared(c: Choices, t: Base, names: Sequence[str]) -> Elem:
     return Call(c.pick(OPS), (a, b)[:: c.pick((1, -1))])
 
 
-def random_product(c: Choices, t: Base) -> Product:
-    """Two or three generators with a key ``k`` and two columns of type ``t``: compared, some of the keys equated."""
-    row = Record((("k", KEY), ("x", t), ("y", t)))
+def as_wider(c: Choices, narrow: Base, wide: Base, names: Sequence[str]) -> Elem:
+    """A comparison of a column with one of a wider type of another generator."""
+    own = c.number(len(names))
+    a: Elem = Proj(Var(names[own]), "x")
+    b = Proj(Var(names[own - 1 - c.number(len(names) - 1)]), "z")
+    cast = a if narrow.kind == wide.kind else Call(f"to_{wide.kind}", (a,))
+    return Call(c.pick(OPS), (cast, b)[:: c.pick((1, -1))])
+
+
+def random_product(c: Choices, t: Base, wide: Base | None = None) -> Product:
+    """Two or three generators with a key ``k`` and two columns of type ``t``: compared, some of the keys equated; and
+    one of a ``wide`` type."""
+    row = Record((("k", KEY), ("x", t), ("y", t), *([("z", wide)] if wide else [])))
     names = ["a", "b", "c"][: 2 + c.one_in(2)]
     states = [c.pick((At.DELTA, At.OLD)) for _ in names]
     conditions = [compared(c, t, names) for _ in range(1 + c.number(4))]
+    if wide:
+        conditions = [as_wider(c, t, wide, names) for _ in range(1 + c.number(2))] + conditions[:-1]
     if c.one_in(2):
         conditions.append(Call(c.pick(("eq", "same")), (Proj(Var("a"), "k"), Proj(Var("b"), "k"))))
     generators = tuple((name, Rel(name, row, at)) for name, at in zip(names, states, strict=True))
@@ -70,12 +83,16 @@ def random_product(c: Choices, t: Base) -> Product:
     return found
 
 
-def random_rows(c: Choices, t: Base) -> Rows:
+def random_rows(c: Choices, t: Base, wide: Base | None = None) -> Rows:
     values = [*EDGES[Base(t.kind, True, t.precision, t.scale)], *([None] if t.nullable else [])]
     few = [c.pick(values) for _ in range(4)] if c.one_in(2) else values
     few = [*few, L_MAX, L_MIN] if t in (KEY, LONG) else few  # which have no next one, or none before
-    made = [((c.pick((1, 2, None)), c.pick(few), c.pick(few)), c.pick((1, 2, -1))) for _ in range(1 + c.number(8))]
-    return consolidated({"": Rows.of_pairs((KEY, t, t), made)})[""]
+    more = [EDGES[wide]] if wide else []
+    made = [
+        ((c.pick((1, 2, None)), c.pick(few), c.pick(few), *map(c.pick, more)), c.pick((1, 2, -1)))
+        for _ in range(1 + c.number(8))
+    ]
+    return consolidated({"": Rows.of_pairs((KEY, t, t, *([wide] if wide else [])), made)})[""]
 
 
 def rows_of(p: Product, inputs: Sequence[Rows]) -> dict[Row, int] | None:
@@ -122,9 +139,22 @@ def test_what_lies_between_is_compared(kind: str, c: Choices) -> None:
     COUNTS["apart"] += COUNTS["moved"]
 
 
-def is_each_with_each(c: Choices, t: Base) -> None:
-    p = random_product(c, t).cautious()
-    inputs = [random_rows(c, t) for _ in p.sources]
+def widens(a: Base, b: Base) -> bool:
+    """Whether columns of type ``a`` are compared with values of the wider type ``b``."""
+    own = a if a.kind == b.kind else result_type(f"to_{b.kind}", [a]) if (a.kind, b.kind) in WIDER else None
+    return own is not None and a != b and (a.kind, b.kind) in WIDER and SCALARS["lt"].rule([own, b]) is not None
+
+
+@law(examples=times(200, 6000))
+def test_columns_are_compared_as_wider_numbers(c: Choices) -> None:
+    narrow, wide = c.pick([(a, b) for a in EDGES for b in EDGES if widens(a, b)])
+    is_each_with_each(c, narrow, wide)
+    COUNTS[f"{narrow.kind} as {wide.kind}"] += 1
+
+
+def is_each_with_each(c: Choices, t: Base, wide: Base | None = None) -> None:
+    p = random_product(c, t, wide).cautious()
+    inputs = [random_rows(c, t, wide) for _ in p.sources]
     try:
         expected = evaluate(p, [rows.counts() for rows in inputs])
     except EvaluationError:
@@ -225,3 +255,4 @@ def test_enough_was_met() -> None:
         pytest.skip("the tests of this module did not all run")
     wanted = ("between", "intervals", "upper", "lower", "keys", "interval", "moved", "apart")
     assert all(COUNTS[what] > times(15, 300) for what in wanted) and COUNTS["no value"] > times(3, 100), COUNTS
+    assert all(COUNTS[f"{a} as {b}"] > times(3, 100) for a, b in WIDER), COUNTS

@@ -1,0 +1,188 @@
+"""Rows that are compared with one value for all of them: who is above the average, and how many are."""
+
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from pyspark.sql import SparkSession
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY, recomputed
+
+import ripplenest as rn
+from ripplenest import Bag, Database, Int
+
+
+@rn.record
+class Part:
+    n: int
+    small: Int
+
+
+@rn.record
+class Account:
+    id: int
+    kind: int
+    age: Int | None
+    balance: int | None
+    score: float
+    price: rn.Decimal[8, 2]
+    parts: Bag[Part]
+
+
+@rn.record
+class Sale:
+    id: int
+    n: int
+    small: Int
+    share: float
+    paid: rn.Decimal[9, 4] | None
+
+
+@rn.view
+def above(A: Bag[Account]):
+    """An integer beside a double; the value moves with each row that comes."""
+    return [{"id": a.id} for a in A if a.balance > rn.avg(b.balance for b in A)]
+
+
+@rn.view
+def dear(A: Bag[Account], S: Bag[Sale]):
+    """Decimals of other digits, and an integer of 32 bits beside one of 64."""
+    return [{"id": a.id} for a in A if a.price >= rn.avg(s.paid for s in S)] + [
+        {"id": -a.id} for a in A if a.age < max(s.n for s in S)
+    ]
+
+
+@rn.view
+def below(A: Bag[Account], S: Bag[Sale]):
+    """An integer of 32 bits beside a double, and beside how many there are."""
+    return [{"id": a.id} for a in A if a.age <= rn.avg(s.small for s in S)] + [
+        {"id": -a.id} for a in A if a.age > len(S)
+    ]
+
+
+@rn.view
+def flagged(A: Bag[Account], S: Bag[Sale]):
+    """As values: NULL where there are no sales."""
+    return [
+        {
+            "id": a.id,
+            "rich": a.balance > rn.avg(s.n for s in S),
+            "kind": "b" if a.score < min(s.share for s in S) else "c",
+        }
+        for a in A
+    ]
+
+
+@rn.view
+def counted(A: Bag[Account], S: Bag[Sale]):
+    """How many of each kind are above, and which."""
+    return [
+        {
+            "kind": kind,
+            "n": len([a for a in some if a.balance > rn.avg(s.n for s in S)]),
+            "rest": sum(a.balance for a in some if a.balance <= rn.avg(s.n for s in S)),
+        }
+        for kind, some in rn.group_by(A, lambda a: a.kind)
+    ]
+
+
+@rn.view
+def within(A: Bag[Account], S: Bag[Sale]):
+    """Rows of inner bags, as conditions and as values."""
+    return [
+        {
+            "id": a.id,
+            "large": [{"n": p.n} for p in a.parts if p.n > rn.avg(s.n for s in S)],
+            "parts": [{"n": p.n, "is": p.small < sum(s.small for s in S) // 8} for p in a.parts],
+            "of": sum(p.small for p in a.parts if p.small > rn.avg(s.share for s in S)),
+        }
+        for a in A
+    ]
+
+
+VIEWS = (above, dear, below, flagged, counted, within)
+COUNTS: Counter[str] = Counter()
+
+
+def opened(folder: Path | str, views: tuple[rn.View, ...] = VIEWS, spark: SparkSession | None = None) -> Database:
+    db = rn.open(folder, spark=spark, engine="local" if spark is None else "spark")
+    db.relation("A", Account, key="id", keys={"parts": "n"})
+    db.relation("S", Sale, key="id")
+    for view in views:
+        db.create(view)
+    return db
+
+
+def account(c: Choices, key: int) -> Account:
+    parts = [Part(n, c.number(9) - 2) for n in range(9) if c.one_in(3)]
+    balance, age = (None if c.one_in(4) else c.number(9) - 2 for _ in range(2))
+    far = c.pick((2**53 + 1, 2**53, -(2**53) - 1, 2**31)) if c.one_in(9) else balance
+    return Account(key, c.number(2), age, far, c.number(8) / 2, Decimal(c.number(800)) / 100, parts)
+
+
+def sale(c: Choices, key: int) -> Sale:
+    n = c.pick((2**53, -(2**53) - 1, 2**54 - 1, 2**40)) if c.one_in(12) else c.number(9) - 2
+    paid = None if c.one_in(4) else Decimal(c.number(80_000)).scaleb(-4)
+    return Sale(key, n, c.number(9) - 2, c.number(8) / 2, paid)
+
+
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+@law(examples=many(8, 300))
+def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
+    with TemporaryDirectory(dir=MEMORY) as folder, opened(folder) as db:
+        for _ in range(5):
+            with db.batch(policy="incremental") as b:
+                for name, made in (("A", account), ("S", sale)):
+                    if not c.one_in(3):
+                        b.upsert(name, [made(c, key) for key in range(6) if c.one_in(2)])
+                    if c.one_in(2):
+                        b.discard_key(name, [{"id": key} for key in range(6) if c.one_in(2)])
+            recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "AS"})
+            COUNTS.update(view.name for view in VIEWS if len(db.view(view.name).rows()))
+            COUNTS.update(str(row["rich"]) for row in db.view("flagged").rows())
+        assert db.verify().ok
+
+
+def test_enough_was_met() -> None:
+    assert {view.name for view in VIEWS} | {"True", "False", "None"} <= COUNTS.keys()
+    assert min(COUNTS.values()) > many(8, 300), COUNTS
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+def test_on_spark(folder: Path, spark: SparkSession) -> None:
+    c = Choices(Random(7).randrange)
+    with opened(folder / "s", spark=spark) as db:
+        for _ in range(3):
+            with db.batch(policy="incremental") as b:
+                b.upsert("A", [account(c, key) for key in range(6)])
+                b.upsert("S", [sale(c, key) for key in range(6)])
+            recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "AS"})
+        assert db.verify().ok
+
+
+ROWS = 3000
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_a_value_that_moves_reads_what_lies_between(tmp_path: Path, view: rn.View) -> None:
+    """Of three thousand accounts and parts some ten. Strict takes it; but of values in inner bags nobody says who holds
+    them, and all of them change where there is no total any more."""
+    with opened(tmp_path / "s", (view,)) as db:
+        with db.batch() as b:
+            made = (
+                Account(i, i % 7, i, i * 10, float(i), Decimal(i), [Part(i * 10, i)]) for i in range(1, 1 + ROWS)
+            )
+            b.insert("A", list(made))
+            b.insert("S", [Sale(i, 10 * i, i, float(i), Decimal(i)) for i in range(1, 1 + ROWS)])
+        for n in (1, 2, 3):
+            with db.batch(policy="incremental" if view is within else "strict") as b:
+                b.upsert("A", [Account(-n, 9, 1, 2500, 1.0, Decimal(7), [])])
+                b.upsert("S", [Sale(-n, 10 * n, 1 - n, -float(n), Decimal(n))])
+            assert b.report.rows_read < 90, b.report.rows_read
+        assert db.verify().ok
