@@ -33,10 +33,11 @@ from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, i
 from ripplenest.nrc.rewriting.disjoint import disjoint
 from ripplenest.nrc.rewriting.equations import place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total
-from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Rel, Total
+from ripplenest.nrc.rewriting.simplify import simplify_elem
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, may_be_null, nullable
-from ripplenest.nrc.walk import free_vars
+from ripplenest.nrc.walk import free_vars, replace_elem
 
 How = Literal["change", "probe", "scan"]
 MOST_KEYS = 200_000  # keys that are joined from several generators; where they are more, those of one will do
@@ -177,7 +178,7 @@ class Join:
             return (first,)
         stored = ((v, rel) for v, rel in self._stored if v != begin[0].var)
         found = (self._best(v, rel, begin, usable.get(v, ())) for v, rel in stored)
-        begins = [r for r in found if r.via and r.place is None and r.var != first[1].var]
+        begins = [r for r in found if r.via and r.var not in self._places and r.var != first[1].var]
         others = (self._order((*begin, r), usable, onwards=True) for r in begins)
         return (first, *others)
 
@@ -228,7 +229,16 @@ class Join:
         """Whether it can be read behind what is ``seen``: of a fold that has a row for every place, all must be known
         that says which."""
         place = self._places.get(var)
-        return place is None or free_vars(place) <= {*seen, *self.free}
+        known = place is None or free_vars(place) <= {*seen, *self.free}
+        return known or (var in self._stored_only and any(b.var == var and b.others <= seen for b in self.bounds))
+
+    @cached_property
+    def _stored_only(self) -> frozenset[str]:
+        """The folds with a row for every place of which only stored rows can take part: what is asked of them is not
+        true where they answer nothing. Such rows are found like all others, also before it is known which place it is.
+        """
+        totals = ((v, rel) for v, rel in self.product.generators if isinstance(rel, Total))
+        return frozenset(v for v, rel in totals if any(_is_null(t, v, rel) for t in self.product.conditions))
 
     @cached_property
     def _places(self) -> dict[str, InL]:
@@ -255,7 +265,10 @@ class Join:
         asked = {other for e in keys for other in e.others}
         first = [v for v in group if keys and keys[0].others == {v}]
         via = dict.fromkeys((*first, *(v for v in group if v in asked)))
-        return Read(var, rel, keys, tuple(via), equated, place=self._places.get(var))
+        place = self._places.get(var)
+        if place is not None and not free_vars(place) <= {*known, *self.free}:
+            place = None
+        return Read(var, rel, keys, tuple(via), equated, place=place)
 
     def _asked(self, order: Sequence[Read]) -> tuple[Read, ...]:
         """``order`` with every condition that reads generators at the place where it is asked."""
@@ -317,6 +330,23 @@ class Join:
                 kind = elem_type(label, self.types)
                 return isinstance(kind, Label) and kind.site(site.name) is None
         return False
+
+
+def _is_null(t: Elem, var: str, rel: Total) -> bool:
+    """Whether ``t`` is NULL where the fold ``var`` answers nothing."""
+    if not isinstance(t, Call) or var not in free_vars(t):
+        return False
+    nothing = Tuple((("label", Proj(Var(var), "label")), ("row", rel.nothing)))
+    return _is_nothing(simplify_elem(replace_elem(t, {var: nothing})))
+
+
+def _is_nothing(t: Elem) -> bool:
+    match t:
+        case Lit(value):
+            return value is None
+        case Call(fn, args):
+            return is_strict(fn) and any(map(_is_nothing, args))
+    return False
 
 
 def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:

@@ -134,9 +134,9 @@ def is_side(t: Elem, condition: Elem) -> bool:
 
 
 def is_in_order(rel: Rel) -> bool:
-    """Whether rows of a table can be stored in the order of a column that statements see: not those of maps that views
-    share, of which some are sums, or have rows for what asks for them that are stored nowhere."""
-    return not isinstance(rel, Grouped) and not is_shared(rel.name)
+    """Whether rows of a table can be stored in the order of a column that statements see: those of groups are, but not
+    those of sums that views share."""
+    return isinstance(rel, Grouped) or not is_shared(rel.name)
 
 
 def stored(found: Sequence[Bound]) -> tuple[Bound, ...]:

@@ -83,13 +83,15 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
 
 
 def _splits(c: Call, around: Around) -> bool:
-    """Whether ``c`` compares a column of a row with a row that constants tell, which is not NULL there, or a total."""
+    """Whether ``c`` compares a column of a row, or a total of it, with a row that constants tell, or with a total of
+    all rows. A clock must not be NULL beside what may be: rows would be read for nothing then that have no value."""
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
     free = frozenset[str]().union(*map(free_vars, others))
-    is_known = bool(free) and free <= _told(around) and len(own) == 1
-    rows = (p for p in others if not free_vars(p) & around.ones.keys())
-    return is_known and is_sure(as_difference(c)) and not any(may_be_null(_type(p, around)) for p in rows)
+    if not free or not free <= _told(around) or len(own) != 1:
+        return False
+    absent = [p for p in (*own, *others) if not free_vars(p) & around.ones.keys() and may_be_null(_type(p, around))]
+    return is_sure(as_difference(c)) and len(absent) < 2
 
 
 def _told(around: Around) -> Set[str]:
@@ -98,10 +100,15 @@ def _told(around: Around) -> Set[str]:
 
 
 def _own(c: Call, around: Around) -> list[Elem]:
-    """The columns that ``c`` compares of rows which constants do not tell."""
+    """The columns that ``c`` compares of rows which constants do not tell, and totals of such rows. Those that are
+    NULL of no rows can be found in order (``nrc/rewriting/access.py``)."""
     told = around.told(frozenset())
-    parts = (p for a in c.args for p in operands(a))
-    return [p for p in parts if (x := root(uncast(p))) in around.rows and x not in told]
+    parts = [(p, root(uncast(p))) for a in c.args for p in operands(a)]
+    return [
+        p
+        for p, x in parts
+        if (x in around.rows and x not in told) or (x in around.totals and may_be_null(_type(p, around)))
+    ]
 
 
 def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
@@ -138,4 +145,4 @@ def _with(t: Elem, c: Elem, value: Elem) -> Elem:
 
 def _type(t: Elem, around: Around) -> Type:
     types: dict[str, Type] = {x: row.type for x, row in around.rows.items()}
-    return elem_type(t, {**types, **around.ones})
+    return elem_type(t, {**types, **around.ones, **around.totals})

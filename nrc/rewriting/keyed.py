@@ -47,13 +47,14 @@ class Row:
 
 @frozen
 class Around:
-    """The stored rows that are around a place, by variable, what is true of them there, the totals that are one value
-    for all of them, with their types, and the let-variables that are the same for all of them."""
+    """The stored rows that are around a place, by variable, what is true of them there, totals with their types, of
+    which some are one value for all rows (``ones``), and the let-variables that are the same for all of them."""
 
     keys: Keys
     rows: Mapping[str, Row] = field(factory=dict)
     true: tuple[Elem, ...] = ()
-    ones: Mapping[str, Type] = field(factory=dict)
+    totals: dict[str, Type] = field(factory=dict)
+    ones: dict[str, Type] = field(factory=dict)
     lets: frozenset[str] = frozenset()
 
     def below(self, var: str, source: Expr) -> "Around":
@@ -69,8 +70,11 @@ class Around:
                 _, _, inner = path_name(path).partition(".")
                 part = f"{self.rows[holder].part}.{inner}"
                 return self._with(var, Row(part, bag.row, source, self._key(part, bag.row), holder))
-            case Group(keys=None, folds=folds) if self._is_same(source):
-                return evolve(self, ones={**self.ones, var: Record(tuple((f.name, f.type) for f in folds))})
+            case Group(keys=None, folds=folds):
+                total = {var: Record(tuple((f.name, f.type) for f in folds))}
+                if self._is_same(source):
+                    return evolve(self, ones=self.ones | total)
+                return evolve(self, totals=self.totals | total)
         return self
 
     def below_let(self, name: str, bound: Expr) -> "Around":

@@ -24,6 +24,7 @@ from ripplenest.plan.telling import telling
 from ripplenest.shred.contexts import stored_rows
 
 Index = tuple[int, ...]
+READABLE = (MapKind.DOMAIN, MapKind.GROUP, MapKind.TOP)  # of which columns are stored as statements see them
 Names = Mapping[str, tuple[str, ...]]  # of the columns of tables
 
 
@@ -182,7 +183,7 @@ class Plan:
                 if own is None or is_one(table, step, unique):
                     continue
                 shown = self.shown.get(table)
-                if (shown is None or shown.kind is MapKind.DOMAIN) and pays(p, step, own, shown is not None):
+                if (shown is None or shown.kind in READABLE) and pays(p, step, own, shown is not None):
                     found.setdefault(table, {})[own.order] = None
         return {table: tuple(orders) for table, orders in found.items()}
 

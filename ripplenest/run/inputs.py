@@ -239,10 +239,11 @@ class Run:
         def read() -> Rows:
             if turn is not None:
                 return reduce(Rows.plus, self._passed(table, turn, source.at), looked.rows)
-            before = self._completed(table, looked.rows, looked.keys)  # whose change says when it gets a row of its own
+            # A place whose change says when it gets a row of its own.
+            before = self._completed(table, looked.rows, looked.keys) if step.place else looked.rows
             return before.plus(change) if source.at is At.NEW and change is not None else before
 
-        return self.known.once((table, source.at, turn, id(looked)), looked, read, lasts=True)
+        return self.known.once((table, source.at, turn, step.place, id(looked)), looked, read, lasts=True)
 
     def _places(self, p: Product, read: Sequence[Step], step: Step, found: Mapping[int, Rows]) -> Rows:
         """The places for which combinations of the rows ``found`` by the steps ``read`` ask."""

@@ -46,7 +46,8 @@ def compared(c: Choices, x: str) -> str:
         (f"{x}.t", "k.now"),
     ]
     if x == "e":
-        values += [("e.o", f"micros_after(k.now, {-n})"), ("e.v", "n.at"), ("e.v", "2"), ("e.v", "e.w")]
+        values += [("e.o", f"micros_after(k.now, {-n})"), ("e.v", "n.at"), ("e.w", "n.at")]
+        values += [("e.v", "2"), ("e.v", "e.w"), ("t.m", "m.m"), ("t.a", "m.a"), ("t.m", "k.at"), ("t.n", "k.at")]
         values += [("e.v", "m.m"), ("e.w", f"m.m - {n}"), ("to_double(e.v)", "m.a"), ("to_double(e.w)", "m.a")]
     a, b = c.pick(values)
     apart = (f"micros_between(k.now, {x}.t)", f"{n}")
@@ -78,7 +79,10 @@ def term(c: Choices) -> str:
     clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
     rows = f"for n in N{c.pick(('', '', ' where n.id = 7'))} union sng(n.at)"
     clocks = c.pick(("for e in E union {} union {}", "{1} union for e in E union {0}")).format(clocks, total(rows))
-    return f"{clocks}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
+    return f"{clocks} union {OWN}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
+
+
+OWN = "for t in fold[t](x in (for i in e.es union sng(i.w)) of m: max(x), a: avg(x), n: count())"
 
 
 def total(rows: str) -> str:
@@ -128,6 +132,7 @@ def test_enough_was_made_in_cases() -> None:
 OF = "for e in E union for k in K where k.id = 1 union "
 BOTH = "((for _ in p({}) union sng(⟨o: true⟩)) + (for _ in p({}) union sng(⟨o: false⟩)))"
 ALL, SOME = (total(f"for n in N{where} union sng(n.at)") for where in ("", " where n.at = e.v"))
+NULL = "for n in N where n.id = 1 union"
 LYING = "micros_between(k.now, e.t)"
 CASES = {
     "never NULL": ("sng(⟨o: e.v < k.at⟩)", BOTH.format("e.v < k.at", "e.v >= k.at")),
@@ -148,6 +153,18 @@ CASES = {
         "(for _ in p(not to_double(e.w) is null) union for _ in p(m.a is null) union sng(⟨o: bool? null⟩)))",
     ),
     "a total of other rows for each": (f"{SOME} union sng(⟨o: e.v < m.m⟩)", ""),
+    "a total of each row": (
+        f"{OWN} union for k in K where k.id = 1 union sng(⟨o: t.m < k.at⟩)",
+        f"{OWN} union for k in K where k.id = 1 union ((for _ in p(t.m < k.at) union sng(⟨o: bool? true⟩)) + "
+        "(for _ in p(t.m >= k.at) union sng(⟨o: bool? false⟩)) + (for _ in p(t.m is null) union sng(⟨o: bool? null⟩)))",
+    ),
+    "how many there are, which is known of none": (f"{OWN} union sng(⟨o: t.n < k.at⟩)", ""),
+    "a clock that may be NULL": (
+        f"{NULL} sng(⟨o: e.v < n.at⟩)",
+        f"{NULL} ((for _ in p(e.v < n.at) union sng(⟨o: bool? true⟩)) + (for _ in p(e.v >= n.at) union "
+        "sng(⟨o: bool? false⟩)) + (for _ in p(n.at is null) union sng(⟨o: bool? null⟩)))",
+    ),
+    "both may be": (f"{NULL} sng(⟨o: e.w < n.at⟩)", ""),
     "more of the total": (f"{ALL} union sng(⟨o: e.v < m.m, m: m.a⟩)", ""),
     "too many cases": (f"{ALL} union sng(⟨o: e.w < m.m, p: to_double(e.w) < m.a⟩)", ""),
     "more is read of the clock": ("sng(⟨o: e.v < k.at, k: k.at⟩)", ""),
