@@ -192,7 +192,7 @@ class Statement:
         cls, m: Map, part: str, products: tuple[Comprehension, ...], each: tuple[Comprehension, ...] = ()
     ) -> "Statement":
         """That of a map. Its term says how often a product counts, and does not repeat it."""
-        return cls(m.name, part, term(tuple(map(_counted, products)), m.row), products, each)
+        return cls(m.name, part, term(tuple(map(_counted, products)), m.made), products, each)
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
 
     What does not say which places these are is left out of the product, and what can fail: a place too many is
     harmless, as a label is. Not so where the group ``fails`` for some places: then it is asked for none that a
-    condition leaves out, unless that reads rows that may have no partner. Nor where what can fail says for which places
-    other groups are read.
+    condition leaves out, unless that reads rows that may have no partner, as a place may have no rows of a group that
+    has keys. Nor where what can fail says for which places other groups are read.
     """
     for var, rel in c.generators:
         if isinstance(rel, Grouped) and rel.name == site.name:
@@ -26,7 +26,7 @@ def places_asked(c: Comprehension, site: Site, fails: bool) -> Iterator[Comprehe
             kept = _binding(c, free_vars(place))
             types = {v: r.row for v, r in kept.items()}
             known = [t for t in c.conditions if free_vars(t) <= kept.keys()]
-            is_alone = all(v in kept or isinstance(r, Grouped) for v, r in c.generators)
+            is_alone = all(v in kept or isinstance(r, Total) for v, r in c.generators)
             sure = [t for t in known if is_total(t, types)]
             asked = known if (fails and is_alone) or any(_tells(t, kept) for t in known if t not in sure) else sure
             yield Comprehension(tuple(kept.items()), tuple(asked), Tuple(place.args))

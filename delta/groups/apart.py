@@ -53,4 +53,4 @@ def made_apart(m: Map, c: Comprehension) -> Comprehension:
 
 def term_apart(m: Map) -> Expr:
     """The term of ``m`` with the values that its statements make."""
-    return term(tuple(made_apart(m, c) for c in m.products), m.row) if m.apart else m.term
+    return term(tuple(made_apart(m, c) for c in m.products), m.made) if m.apart else m.term

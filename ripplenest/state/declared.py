@@ -7,8 +7,9 @@ that its maps are of *waits*: it is readable as it is, batches say that it waits
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -25,9 +26,9 @@ from ripplenest.schema.shape import OutputShape
 from ripplenest.state.notes import Key, meta_key, named
 from ripplenest.state.stored import StoredPast, StoredWas, read, relation_of, shape_of_stored
 from ripplenest.state.views import Kept, Waiting, view_of
-from ripplenest.store.specs import Columns
+from ripplenest.store.specs import TableSpec
 from ripplenest.version.folding import Fold
-from ripplenest.version.version import AccessKeys, Sized
+from ripplenest.version.version import AccessKeys, Orders, Sized
 
 
 @frozen
@@ -171,16 +172,16 @@ class Declared:
             self._merged[key] = merged([view.plan for view in self.views.values()])
         return self._merged[key]
 
-    def missing(self, known: AccessKeys) -> dict[str, tuple[Columns, ...]]:
-        """By table, the access keys that the plans of views need and are not ``known``; asked once for each plan, as
-        what has come stays."""
+    def missing(self, known: AccessKeys, tables: Callable[[], Mapping[str, TableSpec]]) -> tuple[AccessKeys, Orders]:
+        """By table, the access keys that the plans of views need and are not ``known``, and the orders that ``tables``
+        do not have; asked once for each plan, as what has come stays."""
         plan = self.plan()
         if self._indexed and self._indexed[0] is plan:
-            return {}
-        found = {t: tuple(k for k in keys if k not in known.get(t, ())) for t, keys in plan.indexes.items()}
-        missing = {table: keys for table, keys in found.items() if keys}
-        self._indexed[:] = [] if missing else [plan]
-        return missing
+            return {}, {}
+        keys = _absent(plan.indexes, known)
+        orders = _absent(plan.orderings, {name: spec.ordered for name, spec in tables().items()})
+        self._indexed[:] = [] if keys or orders else [plan]
+        return keys, orders
 
     def waits_for(self, parts: Collection[str]) -> list[Waiting]:
         """The waiting views that read one of the changed ``parts``."""
@@ -343,3 +344,11 @@ def _was(name: str, text: str) -> Was:
 def _past(name: str, text: str) -> Past:
     stored = read(f"past:{name}", text, StoredPast)
     return Past(stored.name, stored.died, shape_of_stored(stored.name, stored.program, stored.shape))
+
+
+T = TypeVar("T")
+
+
+def _absent(wanted: Mapping[str, Sequence[T]], known: Mapping[str, Sequence[T]]) -> dict[str, tuple[T, ...]]:
+    found = {t: tuple(x for x in own if x not in known.get(t, ())) for t, own in wanted.items()}
+    return {table: own for table, own in found.items() if own}

@@ -20,9 +20,10 @@ from ripplenest.store.specs import Change, Standing, same_columns
 from ripplenest.store.store import Store
 from ripplenest.version.folding import Unfolding
 from ripplenest.version.overlay import Overlay
-from ripplenest.version.version import AccessKeys, AsOf
+from ripplenest.version.version import AccessKeys, AsOf, Orders
 
 NO_META: Mapping[str, str] = {}
+NO_ORDERS: Orders = {}
 
 
 @frozen
@@ -194,18 +195,25 @@ class State:
                 return self.store.commit(change, self.store.version)
 
     def index(
-        self, keys: AccessKeys, note: Mapping[str, object], meta: Mapping[str, str] = NO_META
+        self,
+        keys: AccessKeys,
+        note: Mapping[str, object],
+        meta: Mapping[str, str] = NO_META,
+        orders: Orders = NO_ORDERS,
     ) -> None:
-        """Give stored tables those of the access ``keys`` that they do not have."""
+        """Give stored tables those of the access ``keys``, and of the ``orders``, that they do not have."""
         known = self.snapshot().access_keys
-        self.note(Change(indexes={t: found for t, found in keys.items() if t in known}, meta=meta, note=note))
+        asked = {t: found for t, found in keys.items() if t in known}
+        ordered = {t: found for t, found in orders.items() if t in known}
+        self.note(Change(indexes=asked, ordered=ordered, meta=meta, note=note))
 
     def check_indexed(self, snapshot: Unfolding) -> None:
-        """Whether what views are kept by can be looked up at ``snapshot``: an earlier release may have looked it up by
-        other columns. Raises Stale when it could not; then it can be in the version that there is now."""
-        missing = self.declared.missing(snapshot.access_keys)
-        if missing:
-            self.index(missing, note("index", tables=sorted(missing)))
+        """Whether what views are kept by can be looked up at ``snapshot``, and read in order: an earlier release may
+        have looked it up by other columns. Raises Stale when it could not; then it can be in the version that there is
+        now."""
+        keys, orders = self.declared.missing(snapshot.access_keys, self.store.tables)
+        if keys or orders:
+            self.index(keys, note("index", tables=sorted({*keys, *orders})), orders=orders)
             raise Stale("access keys were added", got=self.store.version)
 
     def rollbacks(self) -> list[list[int]]:

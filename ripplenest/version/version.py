@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ripplenest.data.index import Places, Wanted
-from ripplenest.data.order import First, Firsts, Within
+from ripplenest.data.order import First, Firsts, Ordering, Within
 from ripplenest.data.rows import Rows
 from ripplenest.store.specs import Columns
 
 AccessKeys = Mapping[str, tuple[Columns, ...]]  # by table, the columns that ``probe`` finds rows by
+Orders = Mapping[str, tuple[Ordering, ...]]  # by table, those in which ``first`` and ``within`` read its rows
 AsOf = int | tuple[str, int]  # a version, or the batch (source, seq) that made it
 
 

@@ -157,3 +157,32 @@ def test_other_questions_are_refused() -> None:
         @rn.view
         def both(B: Bag[Box]):
             return [{"k": str(b.xs)} for b in B]
+
+
+@rn.view
+def of_none(B: Bag[Box]):
+    """Rows of a bag where it is NULL: none, whatever is folded of them."""
+    return [
+        {
+            "k": b.k,
+            "n": len([x for x in b.xs if b.xs is None]),
+            "sum": sum(x for x in b.xs if b.xs is None),
+            "any": any(x > 1 for x in b.xs if b.xs is None),
+            "set": {x for x in b.xs if b.xs is None},
+            "groups": [k for k, _ in rn.group_by([i.n for i in b.items if b.items is None], lambda n: n)],
+            "either": len(b.xs if b.xs is None else [1]),
+        }
+        for b in B
+    ]
+
+
+def test_a_bag_that_is_null_has_no_rows_to_fold(folder) -> None:
+    none = {"n": 0, "sum": None, "any": False, "set": [], "groups": []}
+    with rn.open(folder / "state", engine="local") as db:
+        db.relation("B", Box, key="k")
+        db.create(of_none)
+        with db.batch(policy="strict") as b:
+            b.insert("B", [Box(1, None, None), Box(2, [3], [Item(1, None)])])
+        wanted = [{"k": 1, **none, "either": 0}, {"k": 2, **none, "either": 1}]
+        assert db.view("of_none").rows() == of_none(db.relation("B").rows()) == wanted
+        assert db.verify(deep=True).ok

@@ -3,13 +3,14 @@
 import datetime
 from tempfile import TemporaryDirectory
 
+import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
 from support.states import MEMORY, recomputed
 
 import ripplenest as rn
-from ripplenest import Bag
+from ripplenest import Bag, errors
 
 START = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 HOUR, HALF = datetime.timedelta(hours=1), datetime.timedelta(minutes=30)
@@ -85,3 +86,46 @@ def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
                 b.discard_key("E", [{"id": c.number(5)}])
             recomputed(db, {view.name: view for view in VIEWS}, {name: db.relation(name).rows() for name in "CE"})
         assert db.verify().ok
+
+
+@rn.record
+class Order:
+    id: int
+    name: str
+    lines: Bag[int]
+
+
+@rn.record
+class Buyer:
+    id: int
+    most: int
+    since: datetime.datetime
+    orders: Bag[Order]
+
+
+@rn.view
+def first(B: Bag[Buyer]):
+    """What may have no value is asked of the rows that there are, and not of places of which there are none."""
+    return [
+        o
+        for b in B
+        for x, o in rn.left_join(
+            rn.top(1, [{"k": b.id} for _ in rn.hop(b.since, HOUR, every=HALF) if len(b.orders) > 2], key=lambda r: r.k),
+            b.orders,
+            lambda _, o: o.name == "",
+        )
+        if b.id % b.most > o.id
+    ]
+
+
+def test_places_without_rows_are_asked_nothing(tmp_path) -> None:
+    buyer = Buyer(7, 0, START, [Order(3, "a", [])])
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("B", Buyer)
+        db.create(first)
+        for policy in ("incremental", "full"):
+            with db.batch(policy=policy) as b:
+                b.insert("B", [buyer])
+            assert db.view("first").rows() == first([buyer]) == []
+        with pytest.raises(errors.EvaluationError, match="division by zero"), db.batch() as b:
+            b.insert("B", [Buyer(8, 0, START, [Order(n, "", []) for n in range(3)])])

@@ -1,0 +1,67 @@
+"""Totals that are read before it is known of which place they are: where only stored ones can take part."""
+
+import pytest
+
+from ripplenest.nrc.rewriting.access import Join
+from ripplenest.nrc.rewriting.normal import Comprehension
+from ripplenest.nrc.syntax import At, Call, Elem, InL, Lit, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.types import BOOL, LONG, Label, Record, Site, nullable
+
+SITE = Site("α", (("u.id", LONG),))
+MAYBE = nullable(LONG)
+ROW = Record((("sum", MAYBE), ("n", LONG)))
+TOTAL = Total(
+    "α",
+    Record((("label", Label((SITE,))), ("row", ROW))),
+    nothing=Tuple((("sum", Lit(None, MAYBE)), ("n", Lit(0, LONG)))),
+)
+NUMBERS = Record((("id", LONG), ("v", MAYBE)))
+PLACE = Call("eq", (OutL(Proj(Var("s"), "label"), SITE, "u.id"), Proj(Var("u"), "id")))
+
+
+def of(name: str) -> Elem:
+    return Proj(Proj(Var("s"), "row"), name)
+
+
+V = Proj(Var("v"), "v")
+
+
+def order(*conditions: Elem) -> list[tuple[str, bool]]:
+    """What is read, and whether by its place, when v changes: of rows u and their totals."""
+    rows = (("v", Rel("V", NUMBERS, At.DELTA)), ("u", Rel("U", NUMBERS)), ("s", TOTAL))
+    join = Join(Comprehension(rows, (PLACE, *conditions), Proj(Var("u"), "id")), {})
+    return [(r.var, r.place is not None) for r in join.reads()]
+
+
+BY_PLACE = [("v", False), ("u", False), ("s", True)]
+IN_ORDER = [("v", False), ("s", False), ("u", False)]
+
+
+def call(fn: str, *args: Elem) -> Elem:
+    return Call(fn, args)
+
+
+NOTHING_IS = call("is_null", of("sum"))
+CASES = {
+    "of nothing it is NULL": ((call("gt", of("sum"), V),), IN_ORDER),
+    "from the other side": ((call("gt", V, of("sum")),), IN_ORDER),
+    "of nothing there are 0": ((call("gt", of("n"), call("coalesce", V, Lit(1, LONG))),), BY_PLACE),
+    "0, where there are none": ((call("gt", call("coalesce", of("sum"), Lit(0, LONG)), V),), BY_PLACE),
+    "how many, of those with a sum": ((call("gt", of("n"), V), call("gt", of("sum"), Lit(1, LONG))), IN_ORDER),
+    "how many, of those without one": ((call("gt", of("n"), V), NOTHING_IS), BY_PLACE),
+    "nothing says where they are": ((call("ne", of("sum"), V),), BY_PLACE),
+    "a condition on the row": ((call("gt", Proj(Var("u"), "v"), V),), BY_PLACE),
+}
+
+
+@pytest.mark.parametrize(("conditions", "wanted"), CASES.values(), ids=CASES)
+def test_which_totals_are_read_in_order(conditions: tuple[Elem, ...], wanted: list[tuple[str, bool]]) -> None:
+    assert order(*conditions) == wanted
+
+
+def test_a_place_that_is_known_is_asked_for() -> None:
+    """Where the row itself changes, its total is looked up by its place, as ever."""
+    rows = (("u", Rel("U", NUMBERS, At.DELTA)), ("v", Rel("V", NUMBERS)), ("s", TOTAL))
+    join = Join(Comprehension(rows, (PLACE, call("gt", of("sum"), V)), Lit(True, BOOL)), {})
+    (_, total, _) = join.reads()
+    assert total.var == "s" and total.place == InL("α", (("u.id", Proj(Var("u"), "id")),))
