@@ -25,7 +25,7 @@ from ripplenest.cost.lookups import Called, Scan, There, fans, scans
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.rewriting.access import joins
 from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal
-from ripplenest.nrc.syntax import At, DictExpr, DictLit, DictRel, Expr, For, Rel
+from ripplenest.nrc.syntax import At, DictExpr, DictLit, DictRel, Expr, For, Grouped, Rel
 from ripplenest.nrc.types import Label, Type
 from ripplenest.nrc.walk import nodes
 
@@ -144,7 +144,8 @@ def _updates(before: BagCost, after: BagCost, changed: Sequence[Rel | DictRel], 
 def _scan(s: Scan, sizes: Sizes) -> Finding:
     """What grows with a table is paid for by what changes in the view, unless some of it is read for nothing."""
     size = sizes.get(s.rel.key) or sizes.get(s.rel.name)
-    what = f"{s.when}, {s.what}" + (f" (size {size.count})" if size else "")
+    is_named = not isinstance(s.rel, Grouped) or (size is not None and isinstance(size.count, int))
+    what = f"{s.when}, {s.what}" + (f" (size {size.count})" if size and is_named else "")
     if not s.obstacles:
         return Finding(s.node, f"{what}; each of its rows is part of the result", blocks=False)
     reasons = "; ".join(dict.fromkeys(o.why for o in s.obstacles))

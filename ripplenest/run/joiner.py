@@ -110,6 +110,7 @@ def _in_words(error: EvaluationError, tasks: Sequence[Task], plan: Plan) -> Eval
         sources = found.sources
         error.got = written(scalar, lambda c: _called(plan, sources[c.source].table, c.column))
         error.key = blamed(error, found, plan)
+    error.rows = {}  # nobody is shown their values
     return error
 
 

@@ -174,12 +174,15 @@ class Declared:
 
     def missing(self, known: AccessKeys, tables: Callable[[], Mapping[str, TableSpec]]) -> tuple[AccessKeys, Orders]:
         """By table, the access keys that the plans of views need and are not ``known``, and the orders that ``tables``
-        do not have; asked once for each plan, as what has come stays."""
+        do not have; asked once for each plan, as what has come stays. A state without orders gets none of itself:
+        releases that know none could not open it any more.
+        """
         plan = self.plan()
         if self._indexed and self._indexed[0] is plan:
             return {}, {}
         keys = _absent(plan.indexes, known)
-        orders = _absent(plan.orderings, {name: spec.ordered for name, spec in tables().items()})
+        ordered = {name: spec.ordered for name, spec in tables().items()}
+        orders = _absent(plan.orderings, ordered) if any(ordered.values()) else {}
         self._indexed[:] = [] if keys or orders else [plan]
         return keys, orders
 
