@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from pyspark.sql import SparkSession
+from support.by_tasks import all_by_tasks
 from support.choices import Choices
 from support.compiling import forget
 from support.laws import law
@@ -225,9 +226,12 @@ def test_enough_was_met() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("by_tasks", [False, True])
 @pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
-def test_on_spark(folder: Path, spark: SparkSession) -> None:
+def test_on_spark(folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, by_tasks: bool) -> None:
     c = Choices(Random(7).randrange)
+    if by_tasks:
+        all_by_tasks(monkeypatch)
     with opened(folder / "s", spark=spark) as db:
         for _ in range(3):
             with db.batch(policy="incremental") as b:
