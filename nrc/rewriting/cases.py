@@ -76,8 +76,8 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
     """``e`` whose conditions compare these pairs in one way, so that it is seen which of them say less than others."""
     match e:
         case Pred(cond) if any(_pair(c) in pairs for c in conjuncts(cond)):
-            found = tuple(as_difference(c) if _pair(c) in pairs else c for c in conjuncts(cond))
-            return Pred(found[0] if len(found) == 1 else Call("and", found))
+            found = (as_difference(c) if _pair(c) in pairs else c for c in conjuncts(cond))
+            return Pred(reduce(lambda a, b: Call("and", (a, b)), found))
         case _:
             return rebuild(e, lambda c: _told_apart(c, pairs), lambda t: t, lambda d: d)
 

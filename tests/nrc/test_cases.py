@@ -75,7 +75,8 @@ def term(c: Choices) -> str:
         fn = c.pick(("count()", "max(x)"))
         binds = f"for s in fold[s](x in (for i in e.es union sng({value(c, 'i')})) of n: {fn}) union "
         fields.append("n: s.n")
-    where = f" where {compared(c, 'e')}" if c.one_in(2) else ""
+    several = " and ".join(compared(c, "e") for _ in range(1 + c.number(3)))
+    where = f" where {several}" if c.one_in(2) else ""
     clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
     rows = f"for n in N{c.pick(('', '', ' where n.id = 7'))} union sng(n.at)"
     clocks = c.pick(("for e in E union {} union {}", "{1} union for e in E union {0}")).format(clocks, total(rows))
