@@ -52,9 +52,9 @@ class Called:
         """Whether more is read there when its table grows. Constants that are the key of a row find this one; and what
         is read from a value of it on, is when the value moves what lies between, as it is between two ends: if no other
         value of that row drops what is read."""
-        return r.grows and not (self.is_one(r) or told(r, j, order, self.moves) or self._of_nothing(j))
+        return r.grows and not (self.is_one(r) or told(r, j, order, self.moves) or self.of_nothing(j))
 
-    def _of_nothing(self, j: Join) -> bool:
+    def of_nothing(self, j: Join) -> bool:
         """Whether it is asked for what changes when one value for all rows becomes NULL, or is one again: the last row
         that it is of goes, or the first one comes, and what is compared with it is another answer for all that is."""
         ones = {v for v, rel in j.product.generators if rel.at is At.DELTA and rel.name in self.ones}
@@ -98,7 +98,8 @@ class There:
 @frozen
 class Scan:
     """A table of which more is read when it grows: the generator as the view has it, what happens, and why rows of it
-    can be read for nothing. ``there``: if nothing happens but that."""
+    can be read for nothing. ``there``: if nothing happens but that. ``absent``: of what one value for all rows that
+    comes or goes is compared with."""
 
     rel: Rel
     node: str
@@ -106,6 +107,7 @@ class Scan:
     what: str
     obstacles: tuple[Obstacle, ...]
     there: There | None = None
+    absent: bool = False
 
 
 def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
@@ -127,6 +129,10 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
             obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
             there = words.there(*changed) if len(changed) == 1 else None
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles, there)
+        elif r.grows and called.of_nothing(j) and not called.moves(r):
+            words = _Words(j, called, _region(order, r), r)
+            when = " and ".join(dict.fromkeys(map(words.happens, (o for o in order if o.how == "change"))))
+            yield Scan(r.rel, words.generator, f"when {when}", words.read, (), absent=True)
 
 
 def _said(r: Read) -> Iterator[Equation]:
@@ -211,8 +217,10 @@ class _Words:
             return f"the row of {self._table(rel)} comes or goes"
         if place := self.called.place(rel):
             return f"{'an' if rel.name in self.called.bags else 'a'} {place} appears or goes"
-        one = ", one value for all rows," if rel.name in self.called.ones else ""
-        return f"{self._table(rel)}{one} changes"
+        if rel.name not in self.called.ones:
+            return f"{self._table(rel)} changes"
+        absent = self.called.of_nothing(self.join)
+        return f"{self._table(rel)}, one value for all rows, {'becomes NULL or is one again' if absent else 'changes'}"
 
     def there(self, change: Read) -> There | None:
         """That row, if constants tell it, and nothing is read of it but that it is there."""

@@ -147,7 +147,8 @@ def _scan(s: Scan, sizes: Sizes) -> Finding:
     is_named = not isinstance(s.rel, Grouped) or (size is not None and isinstance(size.count, int))
     what = f"{s.when}, {s.what}" + (f" (size {size.count})" if size and is_named else "")
     if not s.obstacles:
-        return Finding(s.node, f"{what}; each of its rows is part of the result", blocks=False)
+        paid = "what is compared with that has another answer" if s.absent else "each of its rows is part of the result"
+        return Finding(s.node, f"{what}; {paid}", blocks=False)
     reasons = "; ".join(dict.fromkeys(o.why for o in s.obstacles))
     advice = "; or ".join(dict.fromkeys(part for o in s.obstacles for part in o.advice.split("; or ")))
     return Finding(s.node, f"{what}, and what does not fit is thrown away. {reasons}", advice, there=s.there)

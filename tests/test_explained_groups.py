@@ -42,6 +42,10 @@ def test_who_compares_with_one_value_for_all_rows_is_told() -> None:
         return [c for c in C if c > rn.avg(n for n in L)]
 
     @rn.view
+    def valued(C: rn.Bag[float], L: rn.Bag[int]):  # type: ignore[no-untyped-def]
+        return [{"c": c, "is": c > rn.avg(n for n in L)} for c in C if c > 2.0]
+
+    @rn.view
     def when(C: rn.Bag[float], L: rn.Bag[int]):  # type: ignore[no-untyped-def]
         return [c for c in C if rn.avg(n for n in L) > 3]
 
@@ -50,7 +54,9 @@ def test_who_compares_with_one_value_for_all_rows_is_told() -> None:
     assert f"not incremental: for c in C: {when_}, C is read whole (size |C|), and what does not fit is" in text
     assert "`c · 2.0 > avg(x)` is no equality" in text
     assert "to mend it: compare with a value by key, or keep the two apart and compare them when they are read" in text
-    assert not any("not incremental" in rn.explain(view).text for view in (beyond, when))
+    assert not any("not incremental" in rn.explain(view).text for view in (beyond, when, valued))
+    note = "when avg(x), one value for all rows, becomes NULL or is one again, C is read whole (size |C|)"
+    assert note in " ".join(rn.explain(valued).text.split())
 
 
 def test_a_view_without_groups_has_no_such_section() -> None:

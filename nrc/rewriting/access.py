@@ -145,7 +145,7 @@ class Join:
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
-        """What the conditions compare with columns of one generator, by values of others of the same type."""
+        """What the conditions compare with columns of one generator, by values of others of its type or a wider one."""
         found = (self._bound(*sides) for sides in compared(self.product.conditions))
         return tuple(b for b in found if b is not None)
 

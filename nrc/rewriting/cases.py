@@ -55,7 +55,7 @@ def _pair(c: Elem) -> Pair | None:
 def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
-            told = _told(around)
+            told = _moving(around)
             found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
             rest = head
             for c in found:
@@ -88,13 +88,13 @@ def _splits(c: Call, around: Around) -> bool:
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
     free = frozenset[str]().union(*map(free_vars, others))
-    if not free or not free <= _told(around) or len(own) != 1:
+    if not free or not free <= _moving(around) or len(own) != 1:
         return False
     absent = [p for p in (*own, *others) if not free_vars(p) & around.ones.keys() and may_be_null(_type(p, around))]
     return is_sure(as_difference(c)) and len(absent) < 2
 
 
-def _told(around: Around) -> Set[str]:
+def _moving(around: Around) -> Set[str]:
     """What moves by itself."""
     return around.told(frozenset()).keys() | around.ones.keys()
 

@@ -7,10 +7,10 @@
 
     some = φ_β(x ∈ (for x in e where t ≥ c union sng⟨⟩); some: any())
 
-where c reads a row that constants alone tell, as a clock is: ``max(e.at for e in E if e.user == u.id) >= k.at``. Totals
-stand in no order, so all of them would be compared again whenever the clock moves. Rows do, and those are read that lie
-between its old value and its new one. So it is with ``min``, with what lies between, ``k.at - max(...) <= WEEK``, and
-with values. c may be NULL where it is a condition that some row fulfils it. s is left out where nothing else reads it.
+where c reads a row that constants alone tell, as a clock is: ``max(e.at for e in E if e.user == u.id) >= k.at``. First
+rows would be kept for it, and in an order; of rows those are read that lie between its old value and its new one. So it
+is with ``min``, with what lies between, ``k.at - max(...) <= WEEK``, and with values. c may be NULL where it is a
+condition that some row fulfils it. s is left out where nothing else reads it.
 
 Law: ⟦asked e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """

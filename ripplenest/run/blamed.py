@@ -3,7 +3,6 @@
 Rows of a bag without keys are told by the place of the bag, and rows that nothing tells apart are not told.
 """
 
-
 from ripplenest.data.rows import Row
 from ripplenest.nrc.errors import EvaluationError, shown
 from ripplenest.plan.planned import Plan

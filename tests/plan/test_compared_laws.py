@@ -54,7 +54,6 @@ def test_coverage() -> None:
     queries = SEEN["queries"]
     if queries < 100:
         pytest.skip("the law did not run")
-    print(SEEN, COUNTS.filled, COUNTS.results)
     assert COUNTS.filled > COUNTS.results / 3, (COUNTS.filled, COUNTS.results)
     assert SEEN["read between"] > queries / 4 and SEEN["relations"] > queries / 5, SEEN
     assert all(SEEN[what] > queries / 20 for what in ("places unknown", MapKind.GROUP.value, MapKind.TOP.value)), SEEN

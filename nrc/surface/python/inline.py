@@ -8,7 +8,7 @@ import ast
 import datetime
 import inspect
 from collections.abc import Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType
+from types import FunctionType
 
 from ripplenest.nrc.errors import RipplenestError, TypeMismatch, Unsupported
 from ripplenest.nrc.limits import check_limits
@@ -81,9 +81,8 @@ def _function(node: ast.Call, function: object, scope: Scope) -> Reading:
         return ranking.read(node, function, scope, _of_rows(node, scope))
     if rings.reads(function):
         return rings.read(node, function, scope, _of_rows(node, scope))
-    for known, op in scalars.FUNCTIONS:
-        if function is known or (isinstance(function, BuiltinFunctionType) and function == known):
-            return scalars.call(function, op, _positional(node, scope, known.__name__))
+    if (op := scalars.named(function)) is not None:
+        return scalars.call(function, op, _positional(node, scope, getattr(function, "__name__", op)))
     if function is list and len(node.args) == 1:
         return as_bag(aggregates.listed(node.args[0], scope))
     if function is dict and len(node.args) <= 1:
@@ -156,9 +155,8 @@ def _of_rows(node: ast.expr, scope: Scope) -> aggregates.Apply:
 
 def _applied(node: ast.expr, function: object, rows: Sequence[Element], scope: Scope) -> Reading:
     """A function of rows, which is an argument of the call."""
-    for known, op in scalars.FUNCTIONS:
-        if function is known or (isinstance(function, BuiltinFunctionType) and function == known):
-            return scalars.call(known, op, rows)
+    if (op := scalars.named(function)) is not None:
+        return scalars.call(function, op, rows)
     if not isinstance(function, FunctionType) or hints.is_chance(function):
         raise hints.of_call(function)
     return _called(node, function, (list(rows), {}), scope)

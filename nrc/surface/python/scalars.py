@@ -10,7 +10,7 @@ import datetime
 import decimal
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import TypeGuard
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported, WrongValue
@@ -436,6 +436,12 @@ def _rounded(args: Sequence[Reading]) -> str:
     if isinstance(found, Element) and isinstance(found.type, Base) and found.type.kind == "decimal":
         return "`rn.decimal(x, 18, 2)`, with two digits behind the point, away from 0 where two are as near"
     return "`round(x * 100) / 100`, of which the product is rounded, too"
+
+
+def named(function: object) -> str | None:
+    """The operator that a function of Python stands for. Methods of classes are made anew each time they are named."""
+    is_built_in = isinstance(function, BuiltinFunctionType)
+    return next((op for known, op in FUNCTIONS if function is known or (is_built_in and function == known)), None)
 
 
 def call(function: object, op: str, args: Sequence[Reading]) -> Element:

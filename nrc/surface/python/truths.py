@@ -64,7 +64,7 @@ def _truth_of(constant: object) -> Element:
 def is_nothing(reading: Reading) -> bool:
     """Whether it is the constant that a number or a text is where it is false: 0 or the empty one."""
     found = settle(reading)
-    return isinstance(found, Element) and isinstance(found.elem, Lit) and found.elem.value in (0, "", b"")
+    return isinstance(found, Element) and isinstance(found.elem, Lit) and found.elem.value in NOTHING.values()
 
 
 def known(cond: Element) -> bool | None:
