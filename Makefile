@@ -8,12 +8,13 @@ READY := $(VENV)/.ready
 CONNECT := $(VENV)/connect
 WORKERS := --numprocesses 2 --dist loadgroup
 
-.PHONY: help demo test test-long lint check-delta-spark install clean
+.PHONY: help demo test test-wide test-long lint check-delta-spark install clean
 
 help:
 	@echo "make demo               films, two nested views, batches; each compared with recomputation"
-	@echo "make test               the tests"
-	@echo "make test-long          the tests, and those that take minutes"
+	@echo "make test               the tests, in minutes"
+	@echo "make test-wide          those that take as long again"
+	@echo "make test-long          all of them, with as many cases as it takes"
 	@echo "make lint               ruff, import-linter and mypy"
 	@echo "make check-delta-spark  delta-spark and this project in one environment"
 	@echo "make clean              remove .venv and what tools leave behind"
@@ -24,7 +25,11 @@ demo: install
 # Always the pytest script: "python -m pytest" puts this folder on the path, and with it a top-level "delta".
 # Two workers; tests/conftest.py says which tests must share one.
 test: install
-	@$(BIN)/pytest $(WORKERS)
+	@$(BIN)/pytest -m "not long and not wide" $(WORKERS)
+
+# What tests/support/wide.py lists.
+test-wide: install
+	@$(BIN)/pytest -m "wide and not long" $(WORKERS)
 
 test-long: install $(CONNECT)/.ready
 	@$(BIN)/pytest -m "" $(WORKERS)

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from support.counts import Counts
 from support.sizes import RUN
 from support.states import MEMORY
+from support.wide import is_wide
 
 from ripplenest.data import room
 from ripplenest.nrc.border import VARIABLE
@@ -52,11 +53,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With workers (``make test``): what uses Spark shares one worker, and so one session; so does a module whose last
-    test asks what the others covered. Everything else is spread."""
+    test asks what the others covered. Everything else is spread. ``support/wide.py`` says what is not in
+    ``make test``."""
     on_spark = {item.nodeid for item in items if SPARK in getattr(item, "fixturenames", ())}
     modules = {item.nodeid.partition("::")[0] for item in items if item.nodeid in on_spark}
     counting = {item.nodeid.partition("::")[0] for item in items if _counts(item)}
     for item in items:
+        if is_wide(item.nodeid):
+            item.add_marker(pytest.mark.wide)
         name = item.nodeid.partition("::")[0]
         counts = name in counting
         if item.nodeid in on_spark or (counts and name in modules):
@@ -79,7 +83,7 @@ def pytest_collection_finish() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Each JVM that a test starts, also in another process: what is in the environment goes last, and so wins. And
     ``tmp_path`` is in memory: a test that commits waits for a disk longer than it computes."""
-    RUN.long = config.option.markexpr != "not long"
+    RUN.long = "not long" not in config.option.markexpr
     os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
     if MEMORY is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)

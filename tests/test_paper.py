@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.wide import is_wide
 
 TESTS = Path(__file__).resolve().parent
 NAMES = (
@@ -52,7 +53,8 @@ def named(name: str, text: str) -> bool:
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    return [text for path in sorted(TESTS.rglob("test_*.py")) for text in docstrings(path.read_text(encoding="utf-8"))]
+    found = (path for path in sorted(TESTS.rglob("test_*.py")) if not is_wide(path.relative_to(TESTS).as_posix()))
+    return [text for path in found for text in docstrings(path.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.states import MEMORY
+from support.wide import WIDE
 
 
 def test_groups_stay_together(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> None:
@@ -26,3 +27,10 @@ def test_what_is_imported_is_compiled_once_and_kept() -> None:
 @pytest.mark.skipif(MEMORY is None, reason="there is no memory to put folders into")
 def test_what_commits_waits_for_no_disk(tmp_path: Path) -> None:
     assert tmp_path.is_relative_to(str(MEMORY))
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_what_is_not_in_make_test_is_there(name: str) -> None:
+    path, _, test = name.partition("::")
+    found = Path(__file__).parent / path
+    assert found.is_dir() if path.endswith("/") else f"def {test or 'test_'}" in found.read_text(encoding="utf-8")

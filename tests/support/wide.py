@@ -1,0 +1,32 @@
+"""The tests that ``make test`` has no time for: ``make test-wide`` runs them, and so does ``.ci/run``.
+
+They ask again, at length, what quicker tests ask as well: views as users write them over many rows and batches, tasks
+of Spark beside what is made in process, whole documents of many kinds. Each entry is a folder, a module or a test.
+"""
+
+WIDE = (
+    "tasks/",
+    *(f"api/test_{name}.py" for name in (
+        "arrays", "between", "clocks", "computed_keys", "folding", "folds_over_rings", "left_out", "null_bags",
+        "optional_bags", "places", "rekey", "sets", "shared_groups", "spans", "statuses", "sums_of_products",
+        "taken_away", "thresholds", "triangles", "valid",
+    )),
+    "api/test_plain_python.py::test_on_spark",
+    *(f"bench/test_{name}.py" for name in ("command", "growing", "measure", "rivals")),
+    "delta/test_semijoin.py",
+    *(f"intake/test_{name}.py" for name in ("columns", "each", "plain")),
+    *(f"nrc/test_{name}.py" for name in ("cases", "extremes")),
+    *(f"plan/test_{name}.py" for name in ("compared_laws", "many_views", "sum_maps", "timed_laws", "trees")),
+    "publish/test_cost.py",
+    *(f"run/test_{name}.py" for name in ("piecewise", "refill")),
+    "source/test_spark.py",
+    "spark/test_joiner.py",
+    "store/test_merging.py",
+    "test_random_faq.py",
+    "test_typing.py",
+)  # fmt: skip
+
+
+def is_wide(node: str) -> bool:
+    """Whether a test with this id is one of them."""
+    return node.partition("[")[0].removeprefix("tests/").startswith(WIDE)
