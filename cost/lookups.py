@@ -20,24 +20,25 @@ from ripplenest.cost.moving import told
 from ripplenest.nrc.paths import as_written, column_of, columns_read, path_of
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part
-from ripplenest.nrc.rewriting.access import Equation, Join, Read
+from ripplenest.nrc.rewriting.access import Equation, Join, Read, of_nothing
 from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
-from ripplenest.nrc.rewriting.normal import conjuncts
-from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Var
+from ripplenest.nrc.rewriting.normal import conjuncts, folded
+from ripplenest.nrc.rewriting.simplify import simplify_elem
+from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import nullable
+from ripplenest.nrc.types import BOOL, nullable
 from ripplenest.nrc.walk import children, free_vars, nodes, rebuild_elem
 
 EXACT = 10**15  # rows beyond which an estimate is written by its digits no more
 BY_KEY = "compare with a value by key, or keep the two apart and compare them when they are read"
 
 
-@frozen
+@frozen(slots=False)
 class Called:
     """What messages call the tables that a view does not name: a domain ↦ the inner bag whose labels it holds, or in
     ``asked`` the group that is asked for them, an auxiliary map ↦ what it is made of, a group ↦ what it answers.
     ``ones``: the groups that are one value for all rows. ``variables``: the names that the query itself has, in order.
-    ``unique``: by stored part, the columns by which a row is the only one.
+    ``unique``: by stored part, the columns by which a row is the only one. ``shown``: by group, what its columns are.
     """
 
     bags: Mapping[str, str] = field(factory=dict)
@@ -47,6 +48,13 @@ class Called:
     ones: frozenset[str] = frozenset()
     variables: tuple[str, ...] = ()
     unique: Mapping[str, frozenset[str]] = field(factory=dict)
+    shown: Mapping[str, Mapping[str, Elem]] = field(factory=dict)
+
+    @cached_property
+    def answers(self) -> frozenset[str]:
+        """What groups answer, as it is called."""
+        every = (t for columns in self.shown.values() for t in columns.values())
+        return frozenset(self.groups.values()).union(*map(free_vars, every))
 
     def grows(self, r: Read, j: Join, order: Sequence[Read]) -> bool:
         """Whether more is read there when its table grows. Constants that are the key of a row find this one; and what
@@ -56,10 +64,29 @@ class Called:
 
     def of_nothing(self, j: Join) -> bool:
         """Whether it is asked for what changes when one value for all rows becomes NULL, or is one again: the last row
-        that it is of goes, or the first one comes, and what is compared with it is another answer for all that is."""
+        that it is of goes, or the first one comes, and what is compared with it is another answer for all that is. Or
+        when it passes what totals answer of nothing, which is another answer for all of these."""
+        return self._is_absent(j) or bool(self.passes(j))
+
+    def _is_absent(self, j: Join) -> bool:
         ones = {v for v, rel in j.product.generators if rel.at is At.DELTA and rel.name in self.ones}
         absent = (t.args for t in j.product.conditions if isinstance(t, Call) and t.fn == "is_null")
         return any(column_of(t) is not None and free_vars(t) <= ones for (t,) in absent)
+
+    def passes(self, j: Join) -> tuple[Elem, ...]:
+        """What is asked of a value that moves alone, beside totals that answer nothing, if that is all that the product
+        reads of it: so it reads nothing else until it becomes true, or is no more."""
+        moving = [v for v, rel in j.product.generators if rel.at is At.DELTA and self._moves(v, rel, j)]
+        told = [t for t in j.product.conditions if j.sources(t) & {*moving} and not _says_which(t, j)]
+        made = j.sources(Tuple(tuple((str(i), t) for i, t in enumerate((j.product.head, *j.product.times)))))
+        alone = all(j.sources(t) <= {*moving} for t in told) and not made & {*moving}
+        totals = ((v, rel) for v, rel in j.product.generators if isinstance(rel, Total) and rel.at is not At.DELTA)
+        return tuple(told) if alone and any(_is_of_nothing(v, rel, j) for v, rel in totals) else ()
+
+    def _moves(self, var: str, rel: Rel, j: Join) -> bool:
+        key = self.unique.get(rel.name)
+        known = {e.column for e in j.equations if e.var == var and e.constant}
+        return rel.name in self.ones or (key is not None and {*()} < key <= known)
 
     def moves(self, r: Read) -> bool:
         """Whether it is one row, whose values move: constants say which, or it is one value for all rows."""
@@ -69,6 +96,11 @@ class Called:
         """Whether constants say which row it is."""
         key = self.unique.get(r.rel.name)
         return key is not None and {*()} < key <= {e.column for e in r.equated if e.constant}
+
+    def finds_one(self, r: Read) -> bool:
+        """Whether a key finds one row: of those that are the only ones, or of a place."""
+        key = self.unique.get(r.rel.name)
+        return r.place is not None or (key is not None and {*()} < key <= {e.column for e in r.keys})
 
     def place(self, rel: Rel) -> str | None:
         """What a row of a domain stands for; None of another table."""
@@ -158,7 +190,7 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
     changes = [r for r in order if r.how == "change"]
     for r in order:
         dropping = [t for t in j.product.conditions if r.var in j.sources(t) and t not in looked_up]
-        known = r.rel.name in rows and r.how == "probe" and not called.grows(r, j, order)
+        known = r.rel.name in rows and r.how == "probe" and not called.finds_one(r) and not called.grows(r, j, order)
         if known and dropping and (found := ceil(found_by_a_key(j, r, rows))) > 1:
             words = _Words(j, called, frozenset((r.var,)), r)
             yield Fan(words.generator, words.fan(found, changes, dropping))
@@ -167,6 +199,17 @@ def fans(j: Join, called: Called, rows: Mapping[str, float]) -> Iterator[Fan]:
 def _is_found(value: object) -> bool:
     """Whether rows with this value are found by who compares columns: NULL and NaN equal nothing there."""
     return value is not None and not (isinstance(value, float) and isnan(value))
+
+
+def _is_of_nothing(var: str, rel: Total, j: Join) -> bool:
+    """Whether something is asked of that fold alone which is true where it answers nothing."""
+    asked = (t for t in j.product.conditions if j.sources(t) == {var})
+    return any(folded(simplify_elem(of_nothing(t, var, rel))) == Lit(True, BOOL) for t in asked)
+
+
+def _says_which(t: Elem, j: Join) -> bool:
+    """Whether constants say by it which row is read."""
+    return any(e.condition == t and e.constant for e in j.equations)
 
 
 def _region(order: tuple[Read, ...], scan: Read) -> frozenset[str]:
@@ -219,6 +262,8 @@ class _Words:
             return f"{'an' if rel.name in self.called.bags else 'a'} {place} appears or goes"
         if rel.name not in self.called.ones:
             return f"{self._table(rel)} changes"
+        if passed := self.called.passes(self.join):
+            return f"{' or '.join(dict.fromkeys(map(self._text, passed)))} becomes true, or is no more"
         absent = self.called.of_nothing(self.join)
         return f"{self._table(rel)}, one value for all rows, {'becomes NULL or is one again' if absent else 'changes'}"
 
@@ -359,7 +404,7 @@ class _Words:
             case Call("eq" | "same", (a, b)) if found := self._answered(a, b) or self._answered(b, a):
                 return found
         text = show_elem(self._named(t))
-        for answer in self.called.groups.values():
+        for answer in self.called.answers:
             text = text.replace(show_elem(Var(answer)), answer)  # what it is, and no name that needs quotes
         return f"`{text}`"
 
@@ -376,6 +421,11 @@ class _Words:
         rel = dict(self.join.product.generators).get(var)
         return None if rel is None else self.called.groups.get(rel.name)
 
+    def _shown_of(self, var: str, column: str) -> Elem | None:
+        """What a column of a group is."""
+        rel = dict(self.join.product.generators).get(var)
+        return None if rel is None else self.called.shown.get(rel.name, {}).get(column)
+
     def _parameters(self, t: Elem) -> Iterator[str]:
         """The parameters of an inner bag's labels that ``t`` reads."""
         domains = {var for var, rel in self.join.product.generators if self.called.place(rel)}
@@ -389,8 +439,8 @@ class _Words:
         match t:
             case Proj(Var(var), name) if var in rels and self.called.place(rels[var]):
                 return path_of(name)
-            case Proj(Proj(Var(var), "row"), "value") if answer := self._answer(var):
-                return Var(answer)
+            case Proj(Proj(Var(var), "row"), name) if (shown := self._shown_of(var, name)) is not None:
+                return shown
             case Proj(Var(var), "row") if var in rels and dictionary_site(rels[var]) is not None:
                 return Var(self._shown(var))
             case Var(var):

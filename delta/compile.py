@@ -27,6 +27,7 @@ from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.rewriting import extremes
+from ripplenest.nrc.rewriting.absent import apart
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal, term
 from ripplenest.nrc.rewriting.positive import check_positive
@@ -175,7 +176,8 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
-    found = rekeyed(valid(in_cases(extremes.asked(nested, keys), keys), keys), keys)
+    by_rows = in_cases(extremes.asked(nested, keys), keys)
+    found = rekeyed(apart(valid(by_rows, keys), keys), keys)
     return nested if found is nested else simplify(found)
 
 

@@ -137,7 +137,8 @@ def _called(program: TriggerProgram) -> Called:
     bags = {name: site for name, site in sites.items() if site not in answers}
     asked = {name: answers[site] for name, site in sites.items() if site in answers}
     unique = {part: frozenset(columns) for part, columns in program.unique}
-    return Called(bags, asked, kept, answers, ones, unique=unique)
+    shown = {name: cut.shown_of for name, cut in groups.items()}
+    return Called(bags, asked, kept, answers, ones, unique=unique, shown=shown)
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:

@@ -112,6 +112,12 @@ class Ranking:
         return f"the first {self.limit}" + (f" by {', '.join(ways)}" if ways else f" of {part(self.name)}")
 
 
+    @property
+    def shown_of(self) -> dict[str, Elem]:
+        """What its columns are, where that is not the row itself, of variables that are called like them."""
+        return {VALUE: Var(self.shown_as)} if self.total else {}
+
+
 def is_extreme(e: Expr) -> bool:
     """Whether ``e`` is a fold that one row answers, alone: what is kept as the first row."""
     return isinstance(e, Group) and e.keys is None and [f.fn in EXTREME for f in e.folds] == [True]

@@ -26,7 +26,7 @@ from ripplenest.nrc.functions import folds
 from ripplenest.nrc.paths import as_written
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part, show_type
-from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
+from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict, simplify_elem
 from ripplenest.nrc.syntax import (
     Apply,
     Call,
@@ -50,7 +50,16 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import dict_type, elem_type
 from ripplenest.nrc.types import Base, Record, Site, Type
-from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild, rebuild_dict, rebuild_elem, unique_binders
+from ripplenest.nrc.walk import (
+    Names,
+    free_vars,
+    nodes,
+    rebuild,
+    rebuild_dict,
+    rebuild_elem,
+    replace_elem,
+    unique_binders,
+)
 from ripplenest.shred.close import close, made_of, opened
 
 KEY, VALUES = "k", "v"  # the fields of the rows that a definition makes
@@ -122,6 +131,13 @@ class Cut:
     def shown_as(self) -> str:
         """The same of all answers; of a group that has none, its keys."""
         return ", ".join(self.folds) or f"the groups by {', '.join(self._keys)}"
+
+    @property
+    def shown_of(self) -> dict[str, Elem]:
+        """What is shown, of variables that are called like the answers."""
+        named = zip(self.answers, self.folds, strict=True)
+        answers = Tuple(tuple((a.name, Var(text)) for a, text in named))
+        return {name: simplify_elem(replace_elem(t, {FOLDED: answers})) for name, t in self.shown}
 
     @property
     def _keys(self) -> list[str]:

@@ -32,9 +32,8 @@ from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.rewriting.bands import Bound, band, compared, is_in_order, is_side, operands, says_where, stored
 from ripplenest.nrc.rewriting.disjoint import disjoint
 from ripplenest.nrc.rewriting.equations import place_asked
-from ripplenest.nrc.rewriting.normal import Comprehension, is_total
-from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, Lit, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.rewriting.normal import Comprehension, is_total, not_true
+from ripplenest.nrc.syntax import At, Call, Elem, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import UNIT, Label, Type, may_be_null, nullable
 from ripplenest.nrc.walk import free_vars, replace_elem
@@ -237,8 +236,9 @@ class Join:
         """The folds with a row for every place of which only stored rows can take part: what is asked of them is not
         true where they answer nothing. Such rows are found like all others, also before it is known which place it is.
         """
+        asked = self.product.conditions
         totals = ((v, rel) for v, rel in self.product.generators if isinstance(rel, Total))
-        return frozenset(v for v, rel in totals if any(_is_null(t, v, rel) for t in self.product.conditions))
+        return frozenset(v for v, rel in totals if any(not_true(of_nothing(t, v, rel)) for t in asked))
 
     @cached_property
     def _places(self) -> dict[str, InL]:
@@ -332,21 +332,9 @@ class Join:
         return False
 
 
-def _is_null(t: Elem, var: str, rel: Total) -> bool:
-    """Whether ``t`` is NULL where the fold ``var`` answers nothing."""
-    if not isinstance(t, Call) or var not in free_vars(t):
-        return False
-    nothing = Tuple((("label", Proj(Var(var), "label")), ("row", rel.nothing)))
-    return _is_nothing(simplify_elem(replace_elem(t, {var: nothing})))
-
-
-def _is_nothing(t: Elem) -> bool:
-    match t:
-        case Lit(value):
-            return value is None
-        case Call(fn, args):
-            return is_strict(fn) and any(map(_is_nothing, args))
-    return False
+def of_nothing(t: Elem, var: str, rel: Total) -> Elem:
+    """``t`` where the fold ``var`` answers nothing."""
+    return replace_elem(t, {var: Tuple((("label", Proj(Var(var), "label")), ("row", rel.nothing)))})
 
 
 def _by_column(found: Iterable[Equation]) -> tuple[Equation, ...]:

@@ -13,16 +13,17 @@ others imply is left out.
 Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import product
 from math import prod
 
 from ripplenest.nrc.paths import root
+from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands, uncast
 from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, where
+from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, where
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Plus, Pred, Sng
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
@@ -55,7 +56,7 @@ def _pair(c: Elem) -> Pair | None:
 def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
-            told = _moving(around)
+            told = around.moving
             found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
             rest = head
             for c in found:
@@ -76,8 +77,7 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
     """``e`` whose conditions compare these pairs in one way, so that it is seen which of them say less than others."""
     match e:
         case Pred(cond) if any(_pair(c) in pairs for c in conjuncts(cond)):
-            found = (as_difference(c) if _pair(c) in pairs else c for c in conjuncts(cond))
-            return Pred(reduce(lambda a, b: Call("and", (a, b)), found))
+            return Pred(conjunction(as_difference(c) if _pair(c) in pairs else c for c in conjuncts(cond)))
         case _:
             return rebuild(e, lambda c: _told_apart(c, pairs), lambda t: t, lambda d: d)
 
@@ -88,26 +88,20 @@ def _splits(c: Call, around: Around) -> bool:
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
     free = frozenset[str]().union(*map(free_vars, others))
-    if not free or not free <= _moving(around) or len(own) != 1:
+    if not free or not free <= around.moving or len(own) != 1:
         return False
     absent = [p for p in (*own, *others) if not free_vars(p) & around.ones.keys() and may_be_null(_type(p, around))]
     return is_sure(as_difference(c)) and len(absent) < 2
 
 
-def _moving(around: Around) -> Set[str]:
-    """What moves by itself."""
-    return around.told(frozenset()).keys() | around.ones.keys()
-
-
 def _own(c: Call, around: Around) -> list[Elem]:
-    """The columns that ``c`` compares of rows which constants do not tell, and totals of such rows. Those that are
-    NULL of no rows can be found in order (``nrc/rewriting/access.py``)."""
+    """The columns that ``c`` compares of rows which constants do not tell, and totals of such rows."""
     told = around.told(frozenset())
     parts = [(p, root(uncast(p))) for a in c.args for p in operands(a)]
     return [
         p
         for p, x in parts
-        if (x in around.rows and x not in told) or (x in around.totals and may_be_null(_type(p, around)))
+        if (x in around.rows and x not in told) or x in around.totals or answered(p, around) is not None
     ]
 
 
@@ -145,4 +139,4 @@ def _with(t: Elem, c: Elem, value: Elem) -> Elem:
 
 def _type(t: Elem, around: Around) -> Type:
     types: dict[str, Type] = {x: row.type for x, row in around.rows.items()}
-    return elem_type(t, {**types, **around.ones, **around.totals})
+    return elem_type(t, {**types, **around.answers})

@@ -47,14 +47,14 @@ class Row:
 
 @frozen
 class Around:
-    """The stored rows that are around a place, by variable, what is true of them there, totals with their types, of
-    which some are one value for all rows (``ones``), and the let-variables that are the same for all of them."""
+    """The stored rows that are around a place, by variable, what is true of them there, totals of rows and those that
+    are one value for all rows (``ones``), and the let-variables that are the same for all of them."""
 
     keys: Keys
     rows: Mapping[str, Row] = field(factory=dict)
     true: tuple[Elem, ...] = ()
-    totals: dict[str, Type] = field(factory=dict)
-    ones: dict[str, Type] = field(factory=dict)
+    totals: Mapping[str, Group] = field(factory=dict)
+    ones: Mapping[str, Group] = field(factory=dict)
     lets: frozenset[str] = frozenset()
 
     def below(self, var: str, source: Expr) -> "Around":
@@ -70,11 +70,10 @@ class Around:
                 _, _, inner = path_name(path).partition(".")
                 part = f"{self.rows[holder].part}.{inner}"
                 return self._with(var, Row(part, bag.row, source, self._key(part, bag.row), holder))
-            case Group(keys=None, folds=folds):
-                total = {var: Record(tuple((f.name, f.type) for f in folds))}
+            case Group(keys=None):
                 if self._is_same(source):
-                    return evolve(self, ones=self.ones | total)
-                return evolve(self, totals=self.totals | total)
+                    return evolve(self, ones={**self.ones, var: source})
+                return evolve(self, totals={**self.totals, var: source})
         return self
 
     def below_let(self, name: str, bound: Expr) -> "Around":
@@ -84,6 +83,17 @@ class Around:
     def _is_same(self, e: Expr) -> bool:
         """Whether ``e`` is the same for all rows."""
         return not free_vars(e) and free_lets(e) <= self.lets
+
+    @property
+    def answers(self) -> dict[str, Type]:
+        """Π of the totals."""
+        groups = {**self.totals, **self.ones}
+        return {x: Record(tuple((f.name, f.type) for f in g.folds)) for x, g in groups.items()}
+
+    @property
+    def moving(self) -> AbstractSet[str]:
+        """What moves by itself: rows that constants alone tell, and totals that are one value for all rows."""
+        return self.told(frozenset()).keys() | self.ones.keys()
 
     def said(self, of: AbstractSet[str], all_of_it: bool) -> list[Elem]:
         """What is true of these rows alone; ``all_of_it`` with what can fail, which has a value where there is such a

@@ -11,17 +11,18 @@ plans are all read off it. A delta is derived by the paper's rules (``delta/rule
 else knows how to derive one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import islice
 from typing import assert_never
 
 from attrs import evolve, field, frozen
 
+from ripplenest.nrc import interpret
 from ripplenest.nrc.errors import QueryError, TooBig
 from ripplenest.nrc.functions.failures import UNKNOWN, Argument
 from ripplenest.nrc.functions.natural import is_natural
-from ripplenest.nrc.functions.scalars import can_fail, never_fails
+from ripplenest.nrc.functions.scalars import can_fail, is_strict, never_fails
 from ripplenest.nrc.limits import MAX_PRODUCTS
 from ripplenest.nrc.rewriting.gaps import needed
 from ripplenest.nrc.rewriting.simplify import simplify_elem
@@ -68,7 +69,7 @@ from ripplenest.nrc.syntax import (
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Label, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
+from ripplenest.nrc.walk import Names, free_vars, nodes, rebuild_elem, replace_elem
 
 CHAIN = 32  # summands that are added one by one
 
@@ -372,6 +373,50 @@ def where(conditions: Sequence[Elem], body: Expr) -> Expr:
     for cond in reversed(conditions):
         body = For("_", Pred(cond), body)
     return body
+
+
+def asked(e: Expr) -> tuple[list[Elem], Expr]:
+    """The conditions with which ``e`` begins, and what is below them."""
+    match e:
+        case For(var, Pred(cond), body) if var not in free_vars(body):
+            more, rest = asked(body)
+            return [*conjuncts(cond), *more], rest
+    return [], e
+
+
+def folded(t: Elem) -> Elem:
+    """``t`` with what no variable says, and cannot fail, as a constant."""
+    t = rebuild_elem(t, folded)
+    if not isinstance(t, Call) or not all(isinstance(a, Lit) for a in t.args) or not is_sure(t):
+        return t
+    own = elem_type(t, {})
+    assert isinstance(own, Base)
+    return Lit(interpret.elem(t, {}), own)
+
+
+def not_true(t: Elem) -> bool:
+    """Whether ``t`` is false or NULL, whatever its variables are."""
+    match folded(simplify_elem(t)):
+        case Lit(value):
+            return value is not True
+        case Call("and", args):
+            return any(map(not_true, args))
+        case known:
+            return _is_nothing(known)
+
+
+def _is_nothing(t: Elem) -> bool:
+    match t:
+        case Lit(value):
+            return value is None
+        case Call(fn, args):
+            return is_strict(fn) and any(map(_is_nothing, args))
+    return False
+
+
+def conjunction(conditions: Iterable[Elem]) -> Elem:
+    """p₁ and … and pₙ, of at least one."""
+    return reduce(lambda a, b: Call("and", (a, b)), conditions)
 
 
 def conjuncts(t: Elem) -> Iterator[Elem]:

@@ -21,7 +21,7 @@ from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.gaps import as_difference, at_most, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import conjuncts, is_sure, where
+from ripplenest.nrc.rewriting.normal import asked, conjunction, conjuncts, is_sure, where
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Neg, Plus, Pred, Sng, Tuple, Var
 from ripplenest.nrc.types import nullable
 from ripplenest.nrc.walk import free_vars, nodes
@@ -50,7 +50,7 @@ def valid(e: Expr, keys: Keys) -> Expr:
 def _inside(e: Expr, around: Around) -> Expr:
     match e:
         case For(_, Pred()):
-            conditions, rest = _asked(e)
+            conditions, rest = asked(e)
             here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
             ends = [_end(c, here) for c in conditions]
             for a, b in product(ends, ends):
@@ -78,15 +78,6 @@ def _opened(g: Group) -> Expr | None:
         return None
 
     return below(g.of) if g.folds[0].args == (Var(g.var),) else None
-
-
-def _asked(e: Expr) -> tuple[list[Elem], Expr]:
-    """The conditions with which ``e`` begins, and what is below them."""
-    match e:
-        case For(var, Pred(cond), body) if var not in free_vars(body):
-            more, rest = _asked(body)
-            return [*conjuncts(cond), *more], rest
-    return [], e
 
 
 def _said(cond: Elem) -> tuple[Call, Elem | None] | None:
@@ -139,7 +130,7 @@ def _beyond(a: End, b: End, around: Around) -> Expr | None:
 
 
 def _all(*conditions: Elem) -> Expr:
-    return Pred(Call("and", conditions))
+    return Pred(conjunction(conditions))
 
 
 def _less(a: End, b: End, n: int, around: Around) -> Elem | None:

@@ -4,7 +4,7 @@ A product joins stored tables: ``weight · Π times · [ head | sources, conditi
 this process run it (``vector/join.py``), or Spark, and an evaluator over Python rows checks both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import assert_never
 
@@ -167,8 +167,17 @@ class Product:
     @cached_property
     def columns_read(self) -> tuple[tuple[int, ...], ...]:
         """By source, the columns on which depends what it makes."""
-        read = {c for s in (*self.head, *self.times, *self.conditions) for c in cols(s)}
-        return tuple(tuple(sorted({c.column for c in read if c.source == i})) for i in range(len(self.sources)))
+        return tuple(self._read(i, self.conditions) for i in range(len(self.sources)))
+
+    @cached_property
+    def columns_joined(self) -> tuple[tuple[int, ...], ...]:
+        """By source, the same of rows that fulfil the conditions on it alone which cannot fail."""
+        every = ((i, self.conditions_on(i)) for i in range(len(self.sources)))
+        return tuple(self._read(i, [c for c in self.conditions if c not in own]) for i, own in every)
+
+    def _read(self, source: int, conditions: Sequence[Scalar]) -> tuple[int, ...]:
+        read = (c for s in (*self.head, *self.times, *conditions) for c in cols(s))
+        return tuple(sorted({c.column for c in read if c.source == source}))
 
     @cached_property
     def keeps_apart(self) -> bool:

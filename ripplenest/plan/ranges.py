@@ -13,6 +13,7 @@ from attrs import frozen
 from ripplenest.data.order import By, Ordering
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.syntax import At
+from ripplenest.plan import edges
 from ripplenest.plan.edges import compared
 from ripplenest.plan.product import Band, Col, Edge, Product, Scalar, Step, cols, sources_of
 
@@ -49,6 +50,14 @@ def told_by(p: Product, step: Step, r: Ranged) -> tuple[Col, ...] | None:
     others = [c for c in p.conditions if not _is_of(c, step.source, r.band)]
     found = {c for s in (*p.head, *p.times, *others) for c in cols(s) if c.source == r.via}
     return tuple(sorted(found, key=lambda c: c.column))  # what keys equate are conditions, too
+
+
+@lru_cache(maxsize=1 << 14)
+def decided_by(p: Product, step: Step, r: Ranged) -> tuple[Scalar, ...]:
+    """What of the source that asks for ``step`` says which rows are inside of its band: rows that agree in it, and in
+    what they are ``told_by``, go with the same ones, also of those at its edges."""
+    inside = (c for c in p.conditions if _is_of(c, step.source, r.band))
+    return tuple(dict.fromkeys(s for c in inside for s in edges.decided_by(c, step.source)))
 
 
 def pays(p: Product, step: Step, r: Ranged, of_map: bool = False) -> bool:

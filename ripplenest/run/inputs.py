@@ -20,9 +20,9 @@ from ripplenest.nrc.syntax import At
 from ripplenest.plan import evaluate
 from ripplenest.plan.lower import nullable_base
 from ripplenest.plan.planned import Plan
-from ripplenest.plan.product import Col, Product, Source, Step
-from ripplenest.plan.ranges import ranged, told_by
-from ripplenest.run import answers, keys
+from ripplenest.plan.product import Product, Source, Step
+from ripplenest.plan.ranges import decided_by, ranged, told_by
+from ripplenest.run import answers, changed, keys
 from ripplenest.run.handing import Came, Handing
 from ripplenest.run.joiner import Task
 from ripplenest.run.known import Known
@@ -158,7 +158,7 @@ class Run:
             return None
         rows, own = found[r.via], p.conditions_on(r.via)
 
-        def looked(asking: Callable[[], Binding], told: tuple[Col, ...] | None = None) -> Looked | None:
+        def looked(asking: Callable[[], Binding], told: keys.Told | None = None) -> Looked | None:
             asked = keys.within(step, r, asking, told)
             return None if asked is None else self.probes.within(table, asked)
 
@@ -171,7 +171,8 @@ class Run:
 
         if r.via in mixed:
             return looked(joined)
-        told = told_by(p, step, r)
+        by = told_by(p, step, r)
+        told = None if by is None else keys.Told(by, decided_by(p, step, r))
         asked = ("within", table, id(rows), r, step.keys, own, told)
         return self.known.once(asked, rows, lambda: looked(alone, told), lasts=True)
 
@@ -225,8 +226,9 @@ class Run:
         """What a product joins of a change: nothing, where nothing that it reads of a row becomes another."""
         if len(p.sources) == 1:  # what cancels is as soon found in what it makes
             return change
-        read = p.columns_read[source]
-        return self.known.once((id(change), "as read", read), change, lambda: change.as_read(read), lasts=True)
+        read, rest = p.columns_read[source], p.columns_joined[source]
+        asked = (id(change), read) if rest == read else (id(change), read, rest, p.conditions_on(source))
+        return self.known.once(asked, change, lambda: changed.joined(p, source, change), lasts=True)
 
     def _source(self, p: Product, step: Step, looked: Looked, part: str) -> Rows:
         """The rows of a source as of the moment at which it is read."""

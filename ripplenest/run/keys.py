@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from attrs import frozen
 
 from ripplenest.data.index import Places
 from ripplenest.data.order import LEAST, MOST, Within, key_numbers
@@ -25,10 +26,19 @@ from ripplenest.run.sizes import are_few
 from ripplenest.vector import bands, join
 from ripplenest.vector.binding import Binding, Input
 from ripplenest.vector.combinations import Combinations
-from ripplenest.vector.covers import remaining
+from ripplenest.vector.covers import remaining, uncancelled
 
 Inputs = Callable[[Rows], Input]  # rows as they are looked up
 Asked = Rows | Literal["no value", "too many"]
+
+
+@frozen
+class Told:
+    """``by`` what a product knows rows of the source that asks, beside where the band lies, which is ``decided`` by the
+    rest (``plan/ranges.py``)."""
+
+    by: tuple[Scalar, ...]
+    decided: tuple[Scalar, ...]
 
 
 def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar], inputs: Inputs) -> Asked:
@@ -39,11 +49,9 @@ def keys_of(step: Step, rows: Rows | None, own: Sequence[Scalar], inputs: Inputs
         return "no value"
 
 
-def within(
-    step: Step, r: Ranged, rows: Callable[[], Binding], told_by: Sequence[Scalar] | None = None
-) -> Within | None:
-    """Between which values ``rows`` of one source ask, but for what comes to nothing, of rows that are known by the
-    columns ``told_by``; None where a key or an edge has no value."""
+def within(step: Step, r: Ranged, rows: Callable[[], Binding], told: Told | None = None) -> Within | None:
+    """Between which values ``rows`` of one source ask, but for what comes to nothing, of rows that are ``told``; None
+    where a key or an edge has no value."""
     try:
         binding = rows()
         keys, asking = join.keys_of(binding, step.keys)
@@ -55,18 +63,20 @@ def within(
     low, high = found
     kept = np.flatnonzero((low >= LEAST) & (high <= MOST) & (low <= high))
     low, high = low[kept], high[kept]
-    if told_by is not None:
+    if told is not None:
         own = asking[kept]
-        which, low, high = remaining(partial(_groups, binding, told_by, own), low, high, binding.weights[own])
+        left = uncancelled(partial(_groups, binding, (*told.by, *told.decided), own), binding.weights[own])
+        kept, own, low, high = kept[left], own[left], low[left], high[left]
+        which, low, high = remaining(partial(_groups, binding, told.by, own), low, high, binding.weights[own])
         kept = kept[which]
     each = pa.repeat(pa.scalar(1, pa.int64()), len(kept))
     asked = Rows.of_columns(_types(step), [k.take(pa.array(kept)) for k in keys], each)
     return Within(r.order, asked, low, high)
 
 
-def _groups(binding: Binding, told_by: Sequence[Scalar], rows: Places) -> Places:
-    """A number for each of these combinations, the same for those that agree."""
-    columns = [binding.value(s).values.take(pa.array(rows)) for s in told_by]
+def _groups(binding: Binding, by: Sequence[Scalar], rows: Places) -> Places:
+    """A number for each of these combinations, the same for those that agree in the values ``by``."""
+    columns = [binding.value(s).values.take(pa.array(rows)) for s in by]
     if not columns:
         return np.zeros(len(rows), np.int64)
     return key_numbers(pa.Table.from_arrays(columns, [f"k{i}" for i in range(len(columns))]), range(len(columns)))

@@ -29,6 +29,7 @@ from ripplenest.nrc.errors import EvaluationError, NotIncremental
 from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 from ripplenest.plan.ranges import ranged, told_by
+from ripplenest.run import changed
 
 Policy = Literal["auto", "incremental", "strict", "full"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -217,7 +218,7 @@ class Work:
 def _joined(plan: Plan, p: Product, change: Rows) -> tuple[int, int]:
     """How many rows of a change a product joins, and of how many more a value has only moved."""
     source = p.steps[0].source
-    read = change.as_read(p.columns_read[source])
+    read = changed.joined(p, source, change) if len(p.sources) > 1 else change
     for step in p.steps:
         r = ranged(step)
         if r is None or r.via != source or r.order not in plan.ranges.get(p.sources[step.source].table, ()):

@@ -16,15 +16,30 @@ from ripplenest.data.index import Places
 MOST = float(1 << 62)  # what weights may come to
 
 
+def uncancelled(groups: Callable[[], Places], weights: Places) -> Places:
+    """Which of some rows are left where those of a group count as one, with the sum of what they weigh. Which group
+    each is of is asked if some can cancel."""
+    if not _can_cancel(weights):
+        return np.arange(len(weights))
+    _, group = np.unique(groups(), return_inverse=True)
+    sums = np.zeros(len(weights), np.int64)
+    np.add.at(sums, group, weights)
+    return np.flatnonzero(sums[group])
+
+
+def _can_cancel(weights: Places) -> bool:
+    """Whether they have both signs, and no sum of them leaves 64 bits."""
+    return bool((weights < 0).any() and (weights > 0).any() and np.abs(weights.astype(np.float64)).sum() < MOST)
+
+
 def remaining(groups: Callable[[], Places], low: U64, high: U64, weights: Places) -> tuple[Places, U64, U64]:
     """Of intervals low ≤ x ≤ high, each as often as its weight says, those to be read: by number an interval of the
     same group, and from where to where. Which group each is of is asked if some can cancel.
 
     Law: what is outside of them is inside of intervals of its group that come to nothing, and is no end of one.
     """
-    every = np.arange(len(low)), low, high
-    if not len(low) or (weights > 0).all() or (weights < 0).all() or np.abs(weights.astype(np.float64)).sum() >= MOST:
-        return every
+    if not _can_cancel(weights):
+        return np.arange(len(low)), low, high
     at, group = np.concatenate([low, high]), np.tile(groups(), 2)
     order = np.lexsort((at, group))
     at, group = at[order], group[order]

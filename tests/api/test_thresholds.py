@@ -176,8 +176,32 @@ def ranked(A: Bag[Account], S: Bag[Sale]):
     ]
 
 
-VIEWS = (above, dear, below, flagged, counted, within, spenders, best, kinds, beside, ranked)
-READ_BETWEEN = (above, dear, below, flagged, counted, within, spenders, best, ranked)
+@rn.view
+def often(A: Bag[Account], S: Bag[Sale]):
+    """How many there are, and sums that are 0 of nothing: there, the average may be less."""
+    return [{"id": a.id} for a in A if len([s for s in S if s.kind == a.id]) > rn.avg(s.n for s in S) - 3] + [
+        {"id": -a.id} for a in A if (sum(s.n for s in S if s.kind == a.id) or 0) <= rn.avg(s.n for s in S)
+    ]
+
+
+@rn.view
+def marked(A: Bag[Account], S: Bag[Sale]):
+    """The same as values, of inner bags and of groups."""
+    return [
+        {
+            "id": a.id,
+            "most": len(a.parts) > rn.avg(s.n for s in S),
+            "dear": "b" if rn.coalesce(max(s.small for s in S if s.kind == a.id), 1) < max(s.small for s in S) else "c",
+        }
+        for a in A
+    ] + [
+        {"id": -kind, "most": len(some) >= rn.avg(a.age for a in A), "dear": "d"}
+        for kind, some in rn.group_by(S, lambda s: s.kind)
+    ]
+
+
+VIEWS = (above, dear, below, flagged, counted, within, spenders, best, kinds, beside, ranked, often, marked)
+READ_BETWEEN = (above, dear, below, flagged, counted, within, spenders, best, ranked, often, marked)
 COUNTS: Counter[str] = Counter()
 
 

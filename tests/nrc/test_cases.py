@@ -10,6 +10,8 @@ from support.sizes import many
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.rewriting.absent import apart
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.normal import normal
@@ -48,6 +50,7 @@ def compared(c: Choices, x: str) -> str:
     if x == "e":
         values += [("e.o", f"micros_after(k.now, {-n})"), ("e.v", "n.at"), ("e.w", "n.at")]
         values += [("e.v", "2"), ("e.v", "e.w"), ("t.m", "m.m"), ("t.a", "m.a"), ("t.m", "k.at"), ("t.n", "k.at")]
+        values += [("t.n", "m.m"), ("coalesce(t.m, 1)", "m.m"), ("coalesce(to_double(t.n), 0.5)", "m.a")]
         values += [("e.v", "m.m"), ("e.w", f"m.m - {n}"), ("to_double(e.v)", "m.a"), ("to_double(e.w)", "m.a")]
     a, b = c.pick(values)
     apart = (f"micros_between(k.now, {x}.t)", f"{n}")
@@ -122,6 +125,9 @@ def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> Non
     meant = evaluate(e, case[1])
     assert evaluate(found, case[1]) == meant
     assert evaluate(simplify(found), case[1]) == meant
+    told = apart(found, KEYS)
+    assert check(told) == check(e) and evaluate(told, case[1]) == evaluate(apart(e, KEYS), case[1]) == meant
+    COUNTS["of nothing"] += told is not found and bool(meant)
     COUNTS.update({"in cases": found is not e, "left": found is e, "rows": found is not e and bool(meant)})
     COUNTS["fewer values"] += values(simplify(found)) < values(e)
 
@@ -159,7 +165,9 @@ CASES = {
         f"{OWN} union for k in K where k.id = 1 union ((for _ in p(t.m < k.at) union sng(⟨o: bool? true⟩)) + "
         "(for _ in p(t.m >= k.at) union sng(⟨o: bool? false⟩)) + (for _ in p(t.m is null) union sng(⟨o: bool? null⟩)))",
     ),
-    "how many there are, which is known of none": (f"{OWN} union sng(⟨o: t.n < k.at⟩)", ""),
+    "how many there are, which is known of none": (
+        f"{OWN} union sng(⟨o: t.n < k.at⟩)", f"{OWN} union {BOTH.format('t.n < k.at', 't.n >= k.at')}",
+    ),
     "a clock that may be NULL": (
         f"{NULL} sng(⟨o: e.v < n.at⟩)",
         f"{NULL} ((for _ in p(e.v < n.at) union sng(⟨o: bool? true⟩)) + (for _ in p(e.v >= n.at) union "
@@ -194,3 +202,41 @@ def test_an_age_in_three_classes_is_three_products() -> None:
 def test_which(before: str, after: str) -> None:
     e, wanted = (unique_binders(parse_expr(OF + text, NAMES)) for text in (before, after or before))
     assert canonical(in_cases(e, KEYS)) == canonical(wanted)
+
+
+OWN_OF = f"for e in E union {OWN} union "
+CLOCKED, SUMMED = f"{OWN_OF}for k in K where k.id = 1 union ", f"{OWN_OF}{ALL} union "
+ABSENT = {
+    "of nothing there are 0": (
+        f"{CLOCKED}for _ in p(t.n > k.at) union sng(e.u)",
+        f"{CLOCKED}for _ in p(t.n != 0 and t.n > k.at) + p(t.n = 0 and 0 > k.at) union sng(e.u)",
+    ),
+    "from the other side, as a number of a wider type": (
+        f"{SUMMED}for _ in p(m.a <= to_double(t.n)) union sng(e.u)",
+        f"{SUMMED}for _ in p(t.n != 0 and m.a <= to_double(t.n)) + p(t.n = 0 and m.a <= 0.0) union sng(e.u)",
+    ),
+    "what stands instead of NULL": (
+        f"{SUMMED}for _ in p(coalesce(t.m, 7) > m.m) union sng(e.u)",
+        f"{SUMMED}for _ in p(not t.m is null and t.m > m.m) + p(t.m is null and 7 > m.m) union sng(e.u)",
+    ),
+    "all that is asked of the total": (
+        f"{CLOCKED}for _ in p(t.n > k.at) union for _ in p(t.n < e.u) union for _ in p(e.v < 3) union sng(e.u)",
+        f"{CLOCKED}for _ in p(e.v < 3) union for _ in p(t.n != 0 and t.n > k.at and t.n < e.u) + "
+        "p(t.n = 0 and 0 > k.at and 0 < e.u) union sng(e.u)",
+    ),
+    "it is NULL": (f"{CLOCKED}for _ in p(t.m > k.at) union sng(e.u)", ""),
+    "a constant says that it is of rows": (
+        f"{CLOCKED}for _ in p(t.n > k.at) union for _ in p(t.n > 2) union sng(e.u)", "",
+    ),
+    "nothing moves": (f"{OWN_OF}for _ in p(t.n > 2 and t.n < e.u) union sng(e.u)", ""),
+    "it is computed": (f"{CLOCKED}for _ in p(t.n + 1 > k.at) union sng(e.u)", ""),
+    "the clock is asked what the row is": (f"{CLOCKED}for _ in p(t.n > k.at + e.u) union sng(e.u)", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), ABSENT.values(), ids=ABSENT)
+def test_what_is_of_nothing_is_told_apart(before: str, after: str) -> None:
+    e, wanted = (unique_binders(parse_expr(text, NAMES)) for text in (before, after or before))
+    found = apart(e, KEYS)
+    assert show(canonical(found)) == show(canonical(wanted))
+    assert after or found is e

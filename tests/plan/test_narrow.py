@@ -11,10 +11,10 @@ from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.functions.scalars import result_type
 from ripplenest.nrc.rewriting.bands import CASTS, SWAPPED, WIDER, says_where
 from ripplenest.nrc.types import BOOL, DOUBLE, INT, LONG, Base, nullable
-from ripplenest.plan.edges import compared
+from ripplenest.plan.edges import compared, decided_by
 from ripplenest.plan.evaluate import value
 from ripplenest.plan.narrow import narrowed
-from ripplenest.plan.product import Col, Op, Scalar
+from ripplenest.plan.product import Col, Const, Op, Scalar
 
 CENTS, MILLS, LARGE = Base("decimal", False, 6, 2), Base("decimal", False, 12, 4), Base("decimal", False, 34, 1)
 NEAR = (0, 1, -1, 2, 7, 2**31 - 1, -(2**31), 2**31, 2**53, -(2**53), 2**53 - 1, 2**63 - 1, -(2**63))
@@ -75,6 +75,29 @@ def test_comparisons_ask_for_edges(own: Base, other: Base) -> None:
     x, d = Col(0, 3, own), Col(1, 0, other)
     for sides in ((widened(x, other), d), (d, widened(x, other))):
         assert compared(Op("lt", sides, BOOL), 0) == ("lt", 3, narrowed(d, own))
+
+
+@pytest.mark.parametrize(("own", "other"), PAIRS, ids=[f"{a} {b}" for a, b in PAIRS])
+def test_what_decides_is_as_much_as_decides(own: Base, other: Base) -> None:
+    """Law (decided_by): values that agree in it fulfil a condition with the same rows, also with those at the edges;
+    a double beside whole numbers has as many as lie between them."""
+    x, d = Col(0, 0, own), Col(1, 0, other)
+    for fn, is_swapped in product(SWAPPED, (False, True)):
+        condition = Op(fn, (d, widened(x, other)) if is_swapped else (widened(x, other), d), BOOL)
+        decides, fulfilled = decided_by(condition, 0), dict[object, list[object]]()
+        for limit in VALUES[other]:
+            rows = [value(condition, {0: (n,), 1: (limit,)}) for n in VALUES[own]]
+            assert fulfilled.setdefault(repr([value(s, {1: (limit,)}) for s in decides]), rows) == rows, (fn, limit)
+        assert (len(fulfilled) < len({*map(repr, VALUES[other])})) == (other == DOUBLE and own.kind in ("int", "long"))
+
+
+def test_columns_decide_where_they_are_part_of_what_lies_between() -> None:
+    moment = Base("timestamp")
+    x, now = Col(0, 0, moment), Col(1, 0, moment)
+    lying = Op("le", (Op("micros_between", (now, x), LONG), Const(7, LONG)), BOOL)
+    assert decided_by(lying, 0) == (now,)
+    later, limit = Op("add_long", (Col(0, 0, LONG), Const(2, LONG)), LONG), Col(1, 3, LONG)
+    assert decided_by(Op("lt", (later, limit), BOOL), 0) == (limit,)
 
 
 def test_doubles_say_nothing_of_decimals() -> None:

@@ -14,7 +14,7 @@ from ripplenest.data.order import By, prefixes
 from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.functions.scalars import apply
 from ripplenest.nrc.types import Base
-from ripplenest.vector.covers import remaining
+from ripplenest.vector.covers import remaining, uncancelled
 
 POINTS = 12
 PLACES = st.integers(0, POINTS)
@@ -41,8 +41,20 @@ def test_what_is_not_read_comes_to_nothing(made: list[tuple[int, int, int, int]]
             COUNTS["nothing"] += not is_read and any(a < x < b for a, b, _ in own)
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, -1, 2, -2])), max_size=6))
+@settings(max_examples=many(300, 5000))
+def test_rows_that_are_told_alike_count_as_one(made: list[tuple[int, int]]) -> None:
+    """Law: those of a group are left unless they weigh nothing together."""
+    group, weight = (np.array([i[n] for i in made], np.int64) for n in range(2))
+    sums = Counter[int]()
+    for g, w in made:
+        sums[g] += w
+    assert uncancelled(lambda: group, weight).tolist() == [n for n, (g, _) in enumerate(made) if sums[g]]
+    COUNTS["group"] += 0 in sums.values()
+
+
 def test_some_came_to_nothing() -> None:
-    assert COUNTS["nothing"] > 20, COUNTS
+    assert min(COUNTS["nothing"], COUNTS["group"]) > 20, COUNTS
 
 
 def test_weights_without_end_are_left_as_they_are() -> None:
@@ -50,6 +62,8 @@ def test_weights_without_end_are_left_as_they_are() -> None:
     low, high = np.array([[1, 1, 1], [9, 9, 9]], np.uint64)
     found = remaining(lambda: np.zeros(3, np.int64), low, high, np.array([2**62, 2**62, -(2**62)]))
     assert [own.tolist() for own in found] == [[0, 1, 2], [1, 1, 1], [9, 9, 9]]
+    weights = np.array([2**62, 2**62, -(2**62), -(2**62)])
+    assert uncancelled(lambda: np.zeros(4, np.int64), weights).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("t", EDGES, ids=str)
