@@ -213,7 +213,7 @@ class Rows:
     def as_read(self, columns: Collection[int]) -> "Rows":
         """What whoever reads ``columns`` alone may have instead: of rows that agree in these, one, with the sum of what
         they weigh. Itself where none do, or all have one sign."""
-        if len(columns) == len(self.types) or not self._has_both_signs():
+        if len(columns) == len(self.types) or not self.has_both_signs():
             return self
         return self.once(("as read", *columns), lambda: self._as_read(columns))
 
@@ -238,7 +238,8 @@ class Rows:
         weighed = table.set_column(len(self.types), table.schema.field(WEIGHT), [sums[kept]])
         return Rows(self.types, table=weighed, summed=True)
 
-    def _has_both_signs(self) -> bool:
+    def has_both_signs(self) -> bool:
+        """Whether some rows are there less than 0 times, and others more often."""
         if self._pairs is not None or self._table is None:
             return any(n < 0 for _, n in self.pairs()) and any(n > 0 for _, n in self.pairs())
         weights = self._table.column(WEIGHT).to_numpy()

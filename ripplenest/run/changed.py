@@ -13,7 +13,7 @@ from ripplenest.run.sizes import are_few
 def joined(p: Product, source: int, change: Rows) -> Rows:
     """What ``p``, of several sources, may read instead of the ``change`` of one of them."""
     read, rest = change.as_read(p.columns_read[source]), p.columns_joined[source]
-    if rest == p.columns_read[source] or read.is_empty or not are_few([read]):
+    if rest == p.columns_read[source] or not are_few([read]) or not read.has_both_signs():
         return read
     own = p.conditions_on(source)
     asked = ((row, n) for row, n in read.pairs() if all(evaluate.value(c, {source: row}) is True for c in own))
