@@ -189,8 +189,10 @@ def as_bag(reading: Reading) -> BagTerm:
         case Untyped():
             raise untyped(reading)
         case Element() | Static():
-            wanted, possible = "a relation, an inner bag or [...]", ["[x], a bag of one row"]
-            raise TypeMismatch("this must be a bag", wanted=wanted, got=describe(reading), possible=possible)
+            is_object = isinstance(reading, Static) and not isinstance(reading.value, str | bytes | int | float)
+            hint = "what the view takes, as in `def view(movies: Bag[Movie])`" if is_object else "[x], a bag of one row"
+            wanted = "a relation, an inner bag or [...]"
+            raise TypeMismatch("this must be a bag", wanted=wanted, got=describe(reading), possible=[hint])
 
 
 def singleton(reading: Element | BagTerm, site: str) -> BagTerm:

@@ -33,7 +33,7 @@ class Movie:
 PAIRS = [(1, 2)]
 RATES = {"a": 1}
 GONE = {"a": None}
-MANY = dict.fromkeys(range(201), 0)
+MANY, HANDLE = dict.fromkeys(range(201), 0), object()  # such a one as db.relation gives
 
 def loop(x):
     return loop(x)
@@ -100,6 +100,7 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[1 for m.name in M]", "m.name", Unsupported, "target"),
     ("[1 for m in 'abc']", "'abc'", TypeMismatch, "this must be a bag"),
     ("[1 for m in M for n in m.name]", "m.name", TypeMismatch, "this must be a bag"),
+    ("[1 for m in M for n in HANDLE]", "HANDLE", TypeMismatch, "def view(movies: Bag[Movie])"),
     ("[[] for m in M]", "[]", Unsupported, "none: Bag[str] = []"),
     ("[{'a': None} for m in M]", "None", Unsupported, "has no type"),
     ("[{m.name: 1} for m in M]", "m.name", Unsupported, "literal string"),
