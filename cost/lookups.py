@@ -63,13 +63,13 @@ class Called:
         return r.grows and not (self.is_one(r) or told(r, j, order, self.moves) or self.of_nothing(j))
 
     def of_nothing(self, j: Join) -> bool:
-        """Whether it is asked for what changes when one value for all rows becomes NULL, or is one again: the last row
+        """Whether it is asked for what changes when a value that moves becomes NULL, or is one again: the last row
         that it is of goes, or the first one comes, and what is compared with it is another answer for all that is. Or
         when it passes what totals answer of nothing, which is another answer for all of these."""
         return self._is_absent(j) or bool(self.passes(j))
 
     def _is_absent(self, j: Join) -> bool:
-        ones = {v for v, rel in j.product.generators if rel.at is At.DELTA and rel.name in self.ones}
+        ones = {v for v, rel in j.product.generators if rel.at is At.DELTA and self._moves(v, rel, j)}
         absent = (t.args for t in j.product.conditions if isinstance(t, Call) and t.fn == "is_null")
         return any(column_of(t) is not None and free_vars(t) <= ones for (t,) in absent)
 

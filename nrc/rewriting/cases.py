@@ -84,14 +84,13 @@ def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:
 
 def _splits(c: Call, around: Around) -> bool:
     """Whether ``c`` compares a column of a row, or a total of it, with a row that constants tell, or with a total of
-    all rows. A clock must not be NULL beside what may be: rows would be read for nothing then that have no value."""
+    all rows."""
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
     free = frozenset[str]().union(*map(free_vars, others))
     if not free or not free <= around.moving or len(own) != 1:
         return False
-    absent = [p for p in (*own, *others) if not free_vars(p) & around.ones.keys() and may_be_null(_type(p, around))]
-    return is_sure(as_difference(c)) and len(absent) < 2
+    return is_sure(as_difference(c))
 
 
 def _own(c: Call, around: Around) -> list[Elem]:

@@ -378,3 +378,34 @@ def test_a_clock_that_equals_nan_comes_and_goes(tmp_path: Path) -> None:
         assert db.view("unknown").rows() == [{"u": 1}]
         with refused(), db.batch(policy="strict") as b:
             b.upsert("K", [Gauge(1, 0.5, START)])
+
+
+@rn.record
+class Until:
+    id: int
+    end: datetime.datetime | None
+
+
+@rn.view
+def late(X: Bag[Until], K: Bag[Until]):
+    return [{"id": x.id, "late": x.end < k.end} for k in K if k.id == 1 for x in X]
+
+
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+def test_both_may_be_null(tmp_path: Path) -> None:
+    """A tick reads what becomes late; where the clock is NULL, and where it is none any more, all are read."""
+    with rn.open(tmp_path / "s", engine="local") as db:
+        for name in ("X", "K"):
+            db.relation(name, Until, key="id")
+        db.create(late)
+        with db.batch() as b:
+            b.insert("X", [Until(n, None if n % 5 == 0 else START + n * TICK) for n in range(500)])
+            b.insert("K", [Until(1, START), Until(2, None)])
+        read = []
+        for end in (START + 3 * TICK, None, None, START + TICK):
+            with db.batch(policy="strict") as b:
+                b.upsert("K", [Until(1, end)])
+                b.upsert("K", [Until(2, START)])
+            read.append(b.report.rows_read > 400)
+            recomputed(db, {"late": late}, {name: db.relation(name).rows() for name in "XK"})
+        assert read == [False, True, False, True] and db.verify().ok

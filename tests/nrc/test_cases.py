@@ -173,7 +173,12 @@ CASES = {
         f"{NULL} ((for _ in p(e.v < n.at) union sng(⟨o: bool? true⟩)) + (for _ in p(e.v >= n.at) union "
         "sng(⟨o: bool? false⟩)) + (for _ in p(n.at is null) union sng(⟨o: bool? null⟩)))",
     ),
-    "both may be": (f"{NULL} sng(⟨o: e.w < n.at⟩)", ""),
+    "both may be": (
+        f"{NULL} sng(⟨o: e.w < n.at⟩)",
+        f"{NULL} ((for _ in p(e.w < n.at) union sng(⟨o: bool? true⟩)) + (for _ in p(e.w >= n.at) union "
+        "sng(⟨o: bool? false⟩)) + (for _ in p(e.w is null) union sng(⟨o: bool? null⟩)) + "
+        "(for _ in p(not e.w is null) union for _ in p(n.at is null) union sng(⟨o: bool? null⟩)))",
+    ),
     "more of the total": (f"{ALL} union sng(⟨o: e.v < m.m, m: m.a⟩)", ""),
     "too many cases": (f"{ALL} union sng(⟨o: e.w < m.m, p: to_double(e.w) < m.a⟩)", ""),
     "more is read of the clock": ("sng(⟨o: e.v < k.at, k: k.at⟩)", ""),
