@@ -9,7 +9,7 @@ nobody holds.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from math import ceil, isnan
 
@@ -21,10 +21,11 @@ from ripplenest.nrc.paths import as_written, column_of, columns_read, path_of
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.rewriting.access import Equation, Join, Read, of_nothing
+from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
 from ripplenest.nrc.rewriting.normal import conjuncts, folded
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Term, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, nullable
 from ripplenest.nrc.walk import children, free_vars, nodes, rebuild_elem
@@ -158,13 +159,36 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
             changed = [o for o in order if o.how == "change"]
             changes = dict.fromkeys(map(words.happens, changed))
             others = [o for o in order if called.grows(o, j, order) and o.var not in words.region]
-            obstacles = (*map(words.obstacle, lost), *map(words.beside, others), *([] if held else [words.unheld()]))
+            kept = map(words.kept, _kept(j, words.region, {o.var for o in changed if called.moves(o)}))
+            beside = (*map(words.beside, others), *kept, *([] if held else [words.unheld()]))
+            obstacles = (*map(words.obstacle, lost), *beside)
             there = words.there(*changed) if len(changed) == 1 else None
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles, there)
         elif r.grows and called.of_nothing(j) and not called.moves(r):
             words = _Words(j, called, _region(order, r), r)
             when = " and ".join(dict.fromkeys(map(words.happens, (o for o in order if o.how == "change"))))
             yield Scan(r.rel, words.generator, f"when {when}", words.read, (), absent=True)
+
+
+def _kept(j: Join, region: Set[str], moving: Set[str]) -> list[Call]:
+    """The comparisons of rows with values that move, as values of what is made, if nothing else of these is shown."""
+    found = [
+        t
+        for part in (j.product.head, *j.product.times)
+        for t in nodes(part)
+        if isinstance(t, Call) and t.fn in SWAPPED and j.sources(t) & region and j.sources(t) & moving
+    ]
+    read = (t for part in (j.product.head, *j.product.times) for t in _outside(part, found))
+    return [] if any(j.sources(t) & moving for t in read) else found
+
+
+def _outside(t: Term, found: Sequence[Elem]) -> Iterator[Elem]:
+    """What stands beside the elements ``found``."""
+    if t not in found:
+        below = [*children(t)]
+        yield from (n for c in below for n in _outside(c, found))
+        if not below and isinstance(t, Var):
+            yield t
 
 
 def _said(r: Read) -> Iterator[Equation]:
@@ -316,6 +340,11 @@ class _Words:
         table = self._table(other.rel)
         why = f"no equality leads to {table} either, and where that is empty these rows are read for nothing"
         return Obstacle(why, f"equate {self._column(self.scan.rel)} with {self._column(other.rel)}")
+
+    def kept(self, t: Elem) -> Obstacle:
+        """A value of each row that few have another of when what it is compared with moves."""
+        advice = "ask it as a condition, compare columns as they are, or have fewer such values in one row"
+        return Obstacle(f"{self._text(t)} is a value of each row, which most of them keep", advice)
 
     def unheld(self) -> Obstacle:
         """The product makes rows of a table that is kept for labels that nobody holds, too."""

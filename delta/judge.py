@@ -16,7 +16,7 @@ from ripplenest.delta.materialize import MODES
 from ripplenest.delta.program import Map, MapKind, Statement, TriggerProgram
 from ripplenest.delta.unreached import reached
 from ripplenest.nrc.errors import NotIncremental
-from ripplenest.nrc.syntax import At, Query
+from ripplenest.nrc.syntax import At, Keys, Query
 from ripplenest.nrc.types import Label, Record, Site, Type
 
 Rows = Mapping[str, int]
@@ -37,11 +37,13 @@ class Judgement:
     """What a view costs (nrc-ivm, section 4.2), and the verdict on each of its triggers.
 
     ``nested`` is C[[view]] over its relations: with ``rows`` of stored parts that are known, else in their symbols.
+    ``unique``: by part, the columns by which a row is the only one.
     """
 
     nested: BagCost
     sizes: Sizes
     triggers: tuple[Judged, ...]
+    unique: Keys
 
     def set_off(self, changed: Collection[str]) -> set[str]:
         """The parts, and maps that pass on, that change when the parts ``changed`` do; one can because another does."""
@@ -79,7 +81,7 @@ def judge(query: Query, stages: Stages, rows: Rows | None = None, largest: Rows 
         if program.changes(s.part)
     )
     relations: dict[str, Type] = dict(query.relations)
-    return Judgement(cost(stages.typed, nested_sizes(relations, rows, largest)), sizes, tuple(judged))
+    return Judgement(cost(stages.typed, nested_sizes(relations, rows, largest)), sizes, tuple(judged), program.unique)
 
 
 def check_strict(
@@ -96,18 +98,19 @@ def check_strict(
     found = [(t, f) for t, f in every if f.there is None or happens(f.there)]
     if found:
         trigger, finding = found[0]
+        mended = _mended(query, judgement.unique)
         raise NotIncremental(
             f"the view cannot be kept fresh in the size of the change: {finding.reason}",
             where=f"view {query.name}, {finding.node}",
             got=f"the trigger for a change of {trigger.statement.part}, of the map {trigger.map.name}",
-            possible=[*([finding.advice] if finding.advice else ()), *_mended(query), "another policy"],
+            possible=[*([finding.advice] if finding.advice else ()), *mended, "another policy"],
         )
 
 
-def _mended(query: Query) -> Iterator[str]:
+def _mended(query: Query, unique: Keys) -> Iterator[str]:
     """The ways to materialise with which every trigger of ``query`` costs what the change costs."""
     for mode in MODES:
-        if judge(query, compile_view(query, Options(mode))).incremental:
+        if judge(query, compile_view(query, Options(mode, keys=unique))).incremental:
             yield f"materialize={mode!r}"
 
 

@@ -17,6 +17,7 @@ from support.states import MEMORY, recomputed
 
 import ripplenest as rn
 from ripplenest import Bag, Database, Int
+from ripplenest.errors import NotIncremental
 from ripplenest.plan import planned
 
 
@@ -318,3 +319,46 @@ def test_a_value_that_moves_reads_what_lies_between(tmp_path: Path, view: rn.Vie
                 b.upsert("S", [Sale(-n, -n, 10 * n, 1 - n, -float(n), Decimal(n))])
             assert b.report.rows_read < 90, b.report.rows_read
         assert db.verify().ok
+
+
+@rn.view
+def judged(A: Bag[Account], S: Bag[Sale]):
+    """More cases than are made."""
+    return [
+        {
+            "id": a.id,
+            "rich": a.balance > rn.avg(s.n for s in S),
+            "old": a.age > rn.avg(s.small for s in S),
+            "fine": a.score > rn.avg(s.share for s in S),
+        }
+        for a in A
+    ]
+
+
+@rn.view
+def computed(A: Bag[Account], S: Bag[Sale]):
+    """What may have no value is made in no cases; what is shown as it is becomes another of each row."""
+    return [{"id": a.id, "rich": a.kind + 1 > max(s.n for s in S), "n": a.kind} for a in A]
+
+
+@rn.view
+def beyond(A: Bag[Account], S: Bag[Sale]):
+    return [{"id": a.id, "far": a.kind - max(s.n for s in S)} for a in A]
+
+
+KEPT = "is a value of each row, which most of them keep"
+
+
+@pytest.mark.parametrize("view", [judged, computed, beyond], ids=lambda view: view.name)
+def test_values_that_most_rows_keep_are_said_to_be_made_anew(tmp_path: Path, view: rn.View) -> None:
+    with opened(tmp_path / "s", ()) as db:
+        if view is beyond:
+            db.create(view)
+        else:
+            with pytest.warns(UserWarning, match="A is read whole"):
+                db.create(view)
+            with db.batch() as b:
+                b.insert("S", [Sale(1, 1, 2, 3, 0.5, None)])
+            with pytest.raises(NotIncremental, match=KEPT) as refused, db.batch(policy="strict") as b:
+                b.insert("S", [Sale(2, 1, 2, 3, 0.5, None)])
+            assert "materialize" not in str(refused.value)
