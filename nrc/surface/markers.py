@@ -19,8 +19,8 @@ class Bag(Generic[T_co]):
     The methods are what type checkers see inside of a view: iteration, ⊎ (``+``), ⊖ (unary ``-``) and × (``*``).
     """
 
-    def __init__(self) -> None:
-        raise TypeMismatch("Bag is an annotation only", possible=["a list of rows"])
+    def __init__(self, *_: object) -> None:
+        self._never()
 
     def __iter__(self) -> Iterator[T_co]:
         self._never()
@@ -47,7 +47,7 @@ class Bag(Generic[T_co]):
         self._never()
 
     def _never(self) -> NoReturn:
-        raise TypeMismatch("Bag is an annotation only", possible=["a list of rows"])
+        raise TypeMismatch("Bag is an annotation only", possible=["a list of rows", "Bag[...] as a type"])
 
 
 Int = Annotated[int, INT]
@@ -61,6 +61,10 @@ else:
     class Decimal:
         """``Decimal[p, s]``: p digits, s of them after the point (p at most 38). Type checkers know it as Any;
         ``Annotated[decimal.Decimal, Base("decimal", precision=p, scale=s)]`` says the same, and more to them."""
+
+        def __init__(self, *given: object) -> None:
+            possible = ["decimal.Decimal('0.50') as a value", "Decimal[10, 2] as a type"]
+            raise TypeMismatch("rn.Decimal is an annotation only", got=list(given), possible=possible)
 
         def __class_getitem__(cls, digits: object) -> Any:
             match digits:
