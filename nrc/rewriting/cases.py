@@ -63,7 +63,7 @@ def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
                 rest = _with(rest, c, _truth(c, None, around))
             if not 0 < len(found) <= MOST or free_vars(rest) & told:
                 return e
-            if prod(len(_values(c, around)) for c in found) > CASES:
+            if prod(_many(c, around) for c in found) > CASES:
                 return e
             pairs |= {pair for c in found if (pair := _pair(c)) is not None}
             return _cases(head, found, around)
@@ -107,6 +107,12 @@ def _own(c: Call, around: Around) -> list[Elem]:
 def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:
     every = product(*([(c, *case) for case in _values(c, around)] for c in comparisons))
     return reduce(Plus, (_case(head, case, around) for case in every))
+
+
+def _many(c: Call, around: Around) -> int:
+    """How many cases ``c`` makes, with those of what nothing answers (``nrc/rewriting/absent.py``)."""
+    found, own = _values(c, around), _own(c, around)
+    return len(found) + sum(answered(p, around) is not None for p in own) * sum(v is not None for v, _ in found)
 
 
 def _values(c: Call, around: Around) -> list[Value]:
