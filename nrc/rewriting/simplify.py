@@ -9,6 +9,7 @@ from typing import Protocol
 
 from attrs import frozen
 
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.syntax import (
     UNIT_ELEM,
     Apply,
@@ -224,7 +225,10 @@ RULES: tuple[Rule, ...] = tuple(rule for rules in BY_ROOT.values() for rule in r
 
 
 def simplify_elem(t: Elem) -> Elem:
-    """⟨f: t⟩.f = t        outL_ι(inL_ι(ε)).p = ε.p        (inL_ι(ε) ∈ κ) = (ι = κ)        constants of and, or, not"""
+    """⟨f: t⟩.f = t        outL_ι(inL_ι(ε)).p = ε.p        (inL_ι(ε) ∈ κ) = (ι = κ)        constants of and, or, not
+
+    not (t < u) = (t ≥ u), and so with ≤, > and ≥: all are NULL for the same values.
+    """
     t = rebuild_elem(t, simplify_elem)
     match t:
         case Proj(Tuple() as record, name):
@@ -237,6 +241,8 @@ def simplify_elem(t: Elem) -> Elem:
             return _connective(t, args, absorbing=False)
         case Call("or", args):
             return _connective(t, args, absorbing=True)
+        case Call("not", (Call(fn, args),)) if fn in SWAPPED:
+            return Call(OPPOSITE[fn], args)
         case _:
             return t
 

@@ -1,10 +1,12 @@
 """Simplification keeps meaning and type: on random terms, and each row of the table alone on terms that it fits."""
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from support.choices import Choices
 from support.counts import Counts
+from support.edges import EDGES
 from support.laws import law
 from support.nesting import agrees, labels_in_use, value_or_empty
 from support.queries import Queries, Scope
@@ -14,6 +16,7 @@ from support.updates import shredded_database
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.simplify import BY_ROOT, RULES, Rule, simplify, simplify_dict, simplify_elem
 from ripplenest.nrc.syntax import (
     Apply,
@@ -283,3 +286,15 @@ def test_simplified_elements(c: Choices) -> None:
 def test_coverage() -> None:
     """The cases above were not empty ones."""
     COUNTS.check()
+
+
+@pytest.mark.parametrize("fn", SWAPPED)
+@pytest.mark.parametrize("t", EDGES, ids=str)
+def test_what_is_not_less_is_at_least(t: Base, fn: str) -> None:
+    """Law: of all values, NULL and NaN among them."""
+    for a, b in product(EDGES[t], repeat=2):
+        compared = Call(fn, (Lit(a, t), Lit(b, t)))
+        told = simplify_elem(Call("not", (compared,)))
+        assert told == Call(OPPOSITE[fn], compared.args)
+        value = elem(compared, {})
+        assert elem(told, {}) is (None if value is None else not value)
