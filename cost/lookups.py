@@ -21,14 +21,14 @@ from ripplenest.nrc.paths import as_written, column_of, columns_read, path_of
 from ripplenest.nrc.printing.pretty import show_elem
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.rewriting.access import Equation, Join, Read, of_nothing
-from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED
 from ripplenest.nrc.rewriting.disjoint import disjuncts, is_join
 from ripplenest.nrc.rewriting.normal import conjuncts, folded
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import At, Call, Elem, Lit, OutL, Proj, Rel, Term, Total, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, nullable
-from ripplenest.nrc.walk import children, free_vars, nodes, rebuild_elem
+from ripplenest.nrc.walk import children, free_vars, nodes, rebuild_elem, replace_elem
 
 EXACT = 10**15  # rows beyond which an estimate is written by its digits no more
 BY_KEY = "compare with a value by key, or keep the two apart and compare them when they are read"
@@ -143,8 +143,25 @@ class Scan:
     absent: bool = False
 
 
-def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
-    """The generators of ``j`` of which more is read when their tables grow.
+def told_apart(every: Iterable[Join]) -> frozenset[Elem]:
+    """The sides of comparisons that some of these joins ask for, and others for their opposite: rows of which they have
+    a value are in one of the two. Variables are called like what they go through."""
+    asked = {_of_parts(t, j) for j in every for t in j.product.conditions if isinstance(t, Call) and t.fn in SWAPPED}
+    both = (t for t in asked if isinstance(t, Call) and Call(OPPOSITE[t.fn], t.args) in asked)
+    return frozenset(side for t in both for side in t.args)
+
+
+def _of_parts(t: Elem, j: Join) -> Elem:
+    return replace_elem(t, {var: Var(rel.key) for var, rel in j.product.generators})
+
+
+def _is_rest(t: Elem, j: Join, apart: Set[Elem]) -> bool:
+    """Whether ``t`` asks for the rows that are not in joins of which each has what the other one has not."""
+    return isinstance(t, Call) and t.fn == "is_null" and _of_parts(t.args[0], j) in apart
+
+
+def scans(j: Join, called: Called, held: bool = True, apart: Set[Elem] = frozenset()) -> Iterator[Scan]:
+    """The generators of ``j`` of which more is read when their tables grow. ``apart``: what the joins beside it tell.
 
     Law: where none of them has an obstacle, each row that is read of them is part of a row of the product, as long as
     nothing is read before some combination of changes and of what they look up fulfils its conditions. ``held``: each
@@ -155,7 +172,8 @@ def scans(j: Join, called: Called, held: bool = True) -> Iterator[Scan]:
         if called.grows(r, j, order):
             words = _Words(j, called, _region(order, r), r)
             found_by = {e.condition for e in r.keys} | {e.condition for o in order for e in _said(o)}
-            lost = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
+            asked = [t for t in j.product.conditions if j.sources(t) & words.region and t not in found_by]
+            lost = [t for t in asked if not _is_rest(t, j, apart)]
             changed = [o for o in order if o.how == "change"]
             changes = dict.fromkeys(map(words.happens, changed))
             others = [o for o in order if called.grows(o, j, order) and o.var not in words.region]

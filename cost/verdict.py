@@ -21,7 +21,7 @@ from attrs import evolve, field, frozen
 from ripplenest.cost.domains import BagCost, at_most, less, show_tcost
 from ripplenest.cost.estimate import MOST
 from ripplenest.cost.interpret import Sizes, cost, dict_cost, lookup_key
-from ripplenest.cost.lookups import Called, Scan, There, fans, scans
+from ripplenest.cost.lookups import Called, Scan, There, fans, scans, told_apart
 from ripplenest.nrc.printing.text import part
 from ripplenest.nrc.rewriting.access import joins
 from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal
@@ -93,11 +93,12 @@ def verdict(
     found = dict.fromkeys(_updates(before, after, tuple(changed.values()), sizes))
     known = {key: min(size.count, MOST) for key, size in sizes.items() if isinstance(size.count, int)}
     called = evolve(called, variables=tuple(n.var for n in nodes(h) if isinstance(n, For)))
-    for c, free in _products(change, products):
-        for j in joins(c, free):
-            found.update(dict.fromkeys(_scan(s, sizes) for s in scans(j, called, held)))
-            notes = (Finding(f.node, f.what, blocks=False) for f in fans(j, called, known))
-            found.update(dict.fromkeys(notes))
+    every = [j for c, free in _products(change, products) for j in joins(c, free)]
+    apart = told_apart(every)
+    for j in every:
+        found.update(dict.fromkeys(_scan(s, sizes) for s in scans(j, called, held, apart)))
+        notes = (Finding(f.node, f.what, blocks=False) for f in fans(j, called, known))
+        found.update(dict.fromkeys(notes))
     return Verdict(tuple(changed), before, after, tuple(sorted(found, key=lambda f: not f.blocks)))
 
 

@@ -122,7 +122,7 @@ def _values(c: Call, around: Around) -> list[Value]:
     found: list[Value] = [(True, (said,)), (False, (Call(OPPOSITE[said.fn], said.args),))]
     there: tuple[Elem, ...] = ()
     for p in (p for a in c.args for p in operands(a) if may_be_null(_type(p, around))):
-        absent = Call("is_null", (p,))
+        absent = Call("is_null", (uncast(p),))
         found.append((None, (*there, absent)))
         there = (*there, Call("not", (absent,)))
     return found

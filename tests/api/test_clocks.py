@@ -1,6 +1,7 @@
 """What is folded of a window that a clock moves: who was active lately, and what they did."""
 
 import datetime
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -384,14 +385,17 @@ def test_a_clock_that_equals_nan_comes_and_goes(tmp_path: Path) -> None:
 class Until:
     id: int
     end: datetime.datetime | None
+    f: float | None = None
+    n: int | None = None
 
 
 @rn.view
 def late(X: Bag[Until], K: Bag[Until]):
-    return [{"id": x.id, "late": x.end < k.end} for k in K if k.id == 1 for x in X]
+    return [{"id": x.id, "less": x.end < k.end} for k in K if k.id == 1 for x in X] + [
+        {"id": -x.id, "less": x.f < k.n} for k in K if k.id == 1 for x in X
+    ]
 
 
-@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
 def test_both_may_be_null(tmp_path: Path) -> None:
     """A tick reads what becomes late; where the clock is NULL, and where it is none any more, all are read."""
     with rn.open(tmp_path / "s", engine="local") as db:
@@ -399,13 +403,50 @@ def test_both_may_be_null(tmp_path: Path) -> None:
             db.relation(name, Until, key="id")
         db.create(late)
         with db.batch() as b:
-            b.insert("X", [Until(n, None if n % 5 == 0 else START + n * TICK) for n in range(500)])
-            b.insert("K", [Until(1, START), Until(2, None)])
+            rows = ((n, None if n % 5 == 0 else START + n * TICK, None if n % 7 == 0 else float(n)) for n in range(500))
+            b.insert("X", [Until(*row) for row in rows])
+            b.insert("K", [Until(1, START, None, 0), Until(2, None)])
         read = []
-        for end in (START + 3 * TICK, None, None, START + TICK):
+        for end, n in ((START + 3 * TICK, 2), (None, 3), (None, 5), (START + TICK, 5), (START, None)):
             with db.batch(policy="strict") as b:
-                b.upsert("K", [Until(1, end)])
+                b.upsert("K", [Until(1, end, None, n)])
                 b.upsert("K", [Until(2, START)])
             read.append(b.report.rows_read > 400)
             recomputed(db, {"late": late}, {name: db.relation(name).rows() for name in "XK"})
-        assert read == [False, True, False, True] and db.verify().ok
+        assert read == [False, True, False, True, True] and db.verify().ok
+
+
+@rn.record
+class Moment:
+    id: int
+    at: datetime.datetime
+
+
+@rn.view
+def overdue(X: Bag[Until], K: Bag[Moment]):
+    return [{"id": x.id, "late": x.end < k.at} for k in K if k.id == 1 for x in X]
+
+
+@rn.view
+def undone(X: Bag[Until], K: Bag[Moment]):
+    return [{"id": x.id, "is": False} for k in K if k.id == 1 for x in X if x.end is None] + [
+        {"id": x.id, "is": True} for k in K if k.id == 1 for x in X if x.end < k.at
+    ]
+
+
+def test_where_all_rows_are_told_apart_none_is_read_for_nothing(tmp_path: Path) -> None:
+    """Also of those that are NULL: when the clock comes, all rows do. Not so where some of them are left out."""
+    with rn.open(tmp_path / "s", engine="local", policy="strict") as db:
+        db.relation("X", Until, key="id")
+        db.relation("K", Moment, key="id")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            db.create(overdue)
+        with db.batch() as b:
+            b.insert("X", [Until(n, None if n % 5 == 0 else START + n * TICK) for n in range(50)])
+            b.insert("K", [Moment(1, START)])
+        assert len(db.view("overdue").rows()) == 50
+        with pytest.warns(UserWarning, match="when the row of K comes or goes, X is read whole"):
+            db.create(undone)
+        with pytest.raises(NotIncremental, match="X is read whole"), db.batch() as b:
+            b.delete_key("K", id=1)

@@ -188,17 +188,17 @@ def often(A: Bag[Account], S: Bag[Sale]):
 @rn.view
 def marked(A: Bag[Account], S: Bag[Sale]):
     """The same as values, of inner bags and of groups."""
-    return [
-        {
-            "id": a.id,
-            "most": len(a.parts) > rn.avg(s.n for s in S),
-            "dear": "b" if rn.coalesce(max(s.small for s in S if s.kind == a.id), 1) < max(s.small for s in S) else "c",
-        }
-        for a in A
-    ] + [
-        {"id": -kind, "most": len(some) >= rn.avg(a.age for a in A), "dear": "d"}
-        for kind, some in rn.group_by(S, lambda s: s.kind)
-    ]
+    return (
+        [{"id": a.id, "most": len(a.parts) > rn.avg(s.n for s in S)} for a in A]
+        + [
+            {"id": -a.id, "most": rn.coalesce(max(s.small for s in S if s.kind == a.id), 1) < max(s.small for s in S)}
+            for a in A
+        ]
+        + [
+            {"id": 9 + kind, "most": len(some) >= rn.avg(a.age for a in A)}
+            for kind, some in rn.group_by(S, lambda s: s.kind)
+        ]
+    )
 
 
 VIEWS = (above, dear, below, flagged, counted, within, spenders, best, kinds, beside, ranked, often, marked)

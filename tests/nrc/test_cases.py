@@ -157,8 +157,8 @@ CASES = {
         f"{ALL} union sng(⟨o: to_double(e.w) < m.a⟩)",
         f"{ALL} union ((for _ in p(to_double(e.w) < m.a) union sng(⟨o: bool? true⟩)) + "
         "(for _ in p(to_double(e.w) >= m.a) union sng(⟨o: bool? false⟩)) + "
-        "(for _ in p(to_double(e.w) is null) union sng(⟨o: bool? null⟩)) + "
-        "(for _ in p(not to_double(e.w) is null) union for _ in p(m.a is null) union sng(⟨o: bool? null⟩)))",
+        "(for _ in p(e.w is null) union sng(⟨o: bool? null⟩)) + "
+        "(for _ in p(not e.w is null) union for _ in p(m.a is null) union sng(⟨o: bool? null⟩)))",
     ),
     "a total of other rows for each": (f"{SOME} union sng(⟨o: e.v < m.m⟩)", ""),
     "a total of each row": (
