@@ -229,6 +229,11 @@ def replace_elem(t: Elem, env: Mapping[str, Elem]) -> Elem:
     return rebuild_elem(t, lambda a: replace_elem(a, env))
 
 
+def replace_part(t: Elem, part: Elem, value: Elem) -> Elem:
+    """``t`` with ``value`` wherever it has ``part``."""
+    return value if t == part else rebuild_elem(t, lambda a: replace_part(a, part, value))
+
+
 def replace(e: Expr, env: Mapping[str, Elem]) -> Expr:
     """``e[env]``: for-variables replaced. Binders inside ``e`` must not bind names that are free in ``env``'s terms."""
     inner = env

@@ -26,7 +26,7 @@ from ripplenest.nrc.rewriting.normal import asked, conjunction, folded, is_sure,
 from ripplenest.nrc.syntax import Call, Elem, Expr, For, Lit, Plus, Pred, Proj, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import may_be_null
-from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
+from ripplenest.nrc.walk import free_vars, nodes, replace_part
 
 MOST = 2  # totals of one row that are told apart: each makes twice as many products
 
@@ -72,8 +72,8 @@ def _told_apart(found: Sequence[Nothing], conditions: Sequence[Elem], body: Expr
     for n in found:
         own = [c for c in conditions if n.total in nodes(c)]
         here, there = n.said
-        stored = conjunction([there, *(_with(c, n.shown, n.total) for c in own)])
-        absent = conjunction([here, *(folded(_with(c, n.shown, n.value)) for c in own)])
+        stored = conjunction([there, *(replace_part(c, n.shown, n.total) for c in own)])
+        absent = conjunction([here, *(folded(replace_part(c, n.shown, n.value)) for c in own)])
         body = For("_", Plus(Pred(stored), Pred(absent)), body)
         conditions = [c for c in conditions if c not in own]
     return where(conditions, body)
@@ -91,7 +91,7 @@ def _compared(conditions: Sequence[Elem], around: Around) -> Iterator[Nothing]:
 
 def _may_be(n: Nothing, around: Around) -> bool:
     """Whether something may be true of nothing: all that is asked of the total."""
-    return not any(not_true(_with(c, n.shown, n.value)) for c in around.true if n.total in nodes(c))
+    return not any(not_true(replace_part(c, n.shown, n.value)) for c in around.true if n.total in nodes(c))
 
 
 def answered(t: Elem, around: Around) -> Nothing | None:
@@ -107,7 +107,3 @@ def answered(t: Elem, around: Around) -> Nothing | None:
             value = folds.answer(fold.fn, (), fold.type)
             return None if value is None else Nothing(shown, shown, Lit(value, fold.type))
     return None
-
-
-def _with(t: Elem, part: Elem, value: Elem) -> Elem:
-    return value if t == part else rebuild_elem(t, lambda a: _with(a, part, value))

@@ -27,7 +27,7 @@ from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, whe
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Plus, Pred, Sng
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
-from ripplenest.nrc.walk import free_vars, nodes, rebuild, rebuild_elem
+from ripplenest.nrc.walk import free_vars, nodes, rebuild, replace_part
 
 MOST = 3  # comparisons of one row, of which each is true or not: more make more cases than reading the rows again costs
 CASES = 12  # that a row may be in
@@ -60,7 +60,7 @@ def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
             found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
             rest = head
             for c in found:
-                rest = _with(rest, c, _truth(c, None, around))
+                rest = replace_part(rest, c, _truth(c, None, around))
             if not 0 < len(found) <= MOST or free_vars(rest) & told:
                 return e
             if prod(_many(c, around) for c in found) > CASES:
@@ -130,16 +130,13 @@ def _values(c: Call, around: Around) -> list[Value]:
 
 def _case(head: Elem, case: Sequence[tuple[Call, bool | None, Sequence[Elem]]], around: Around) -> Expr:
     for c, value, _ in case:
-        head = _with(head, c, _truth(c, value, around))
+        head = replace_part(head, c, _truth(c, value, around))
     return where([cond for _, _, conditions in case for cond in conditions], Sng(head))
 
 
 def _truth(c: Elem, value: bool | None, around: Around) -> Lit:
     return Lit(value, MAYBE if value is None or may_be_null(_type(c, around)) else BOOL)
 
-
-def _with(t: Elem, c: Elem, value: Elem) -> Elem:
-    return value if t == c else rebuild_elem(t, lambda a: _with(a, c, value))
 
 
 def _type(t: Elem, around: Around) -> Type:
