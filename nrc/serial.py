@@ -22,7 +22,7 @@ from cattrs.v import format_exception
 from ripplenest.nrc.errors import CorruptState, RipplenestError, TooDeep, TypeMismatch, WrongValue
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.syntax import DictExpr, Elem, Expr, Lit, Query, SngBag
-from ripplenest.nrc.types import Base, Site, Type
+from ripplenest.nrc.types import Base, Record, Site, Type
 from ripplenest.nrc.values import INT_BITS, NAN, in_range
 
 FORMAT = 1
@@ -173,6 +173,10 @@ def _converter() -> Converter:
     converter.register_unstructure_hook_factory(
         lambda t: t in (SngBag, Query),  # texts of what is not sorted are those of releases that know no order
         lambda t: make_dict_unstructure_fn(t, converter, sorted=override(omit_if_default=True)),
+    )
+    converter.register_unstructure_hook_factory(
+        lambda t: t is Record,  # as it was before records could be NULL
+        lambda t: make_dict_unstructure_fn(t, converter, firm=override(omit_if_default=True)),
     )
     for union in UNIONS:
         _register(converter, union)

@@ -223,7 +223,7 @@ def _field(t: Type, name: str) -> Type:
         raise TypeMismatch(f"only records have fields, and this is none: .{name}", wanted="a record", got=t)
     found = t.get(name)
     if found is None:
-        raise UnknownName(f"there is no field {name!r}", got=name, possible=t.names)
+        raise UnknownName(f"there is no field {name!r}", got=name, possible=t.there.names)
     return found
 
 

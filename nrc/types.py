@@ -5,9 +5,11 @@ The unit type 1 is the record without fields. A label type lists the *sites* tha
 label is a variant ``⟨ι, values of Π⟩``, so its columns are known statically and labels of other sites never mix.
 """
 
-from typing import Literal, assert_never
+from typing import Literal, TypeGuard, assert_never
 
-from attrs import frozen
+from attrs import field, frozen
+
+EXISTS = "∃"  # the field of a record that may be NULL which says whether it is there
 
 Kind = Literal["bool", "int", "long", "double", "decimal", "string", "date", "timestamp", "binary"]
 
@@ -28,12 +30,31 @@ class Base:
 
 @frozen
 class Record:
-    """⟨f₁: A₁, …⟩. Field order is the order of declaration; names are unique."""
+    """⟨f₁: A₁, …⟩. Field order is the order of declaration; names are unique.
+
+    A record that may be NULL as a whole, ⟨f₁: A₁, …⟩?, is ⟨∃: bool, f₁: A₁?, …⟩ (``optional``): whether it is there,
+    and NULL in every field where it is not. So to the calculus, to maps and to engines it is a record like others, and
+    only where values come in and go out is it one value. ``firm`` fields are NULL only where the record is not there;
+    types that differ in this alone are the same.
+    """
 
     fields: tuple[tuple[str, "Type"], ...]
+    firm: tuple[str, ...] = field(default=(), eq=False, repr=False)
 
     def __str__(self) -> str:
-        return "⟨" + ", ".join(f"{name}: {t}" for name, t in self.fields) + "⟩"
+        shown = self.there if self.is_optional else self
+        return "⟨" + ", ".join(f"{name}: {t}" for name, t in shown.fields) + "⟩" + ("?" if self.is_optional else "")
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it may be NULL as a whole."""
+        return self.fields[:1] == ((EXISTS, BOOL),)
+
+    @property
+    def there(self) -> "Record":
+        """Without ∃, as it is where it is there. Law: optional(t).there = t."""
+        own = self.fields[1:] if self.is_optional else self.fields
+        return Record(tuple((name, _there(t, name in self.firm)) for name, t in own))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,6 +142,12 @@ def is_plain(t: Type) -> bool:
     return isinstance(t, Base) or (isinstance(t, Record) and all(is_plain(f) for _, f in t.fields))
 
 
+def has_columns(row: Type) -> TypeGuard[Record]:
+    """Whether rows are shown as columns of their fields. Others are one column: base values, bags, and records that may
+    be NULL as a whole."""
+    return isinstance(row, Record) and not row.is_optional
+
+
 def nullable(t: Type, flag: bool = True) -> Type:
     """``t`` with NULL allowed (or not). Records and dictionaries are never NULL."""
     match t:
@@ -136,8 +163,31 @@ def nullable(t: Type, flag: bool = True) -> Type:
             assert_never(t)
 
 
+def optional(t: Type) -> Type:
+    """``t`` with NULL allowed as a whole, records too."""
+    match t:
+        case Record() if not t.is_optional:
+            loose = _loose(t)
+            return Record(((EXISTS, BOOL), *loose.fields), loose.firm)
+        case _:
+            return nullable(t)
+
+
+def _loose(t: Record) -> Record:
+    """``t`` with NULL in every field, which is there or not as the record around it is."""
+    loose = ((n, _loose(f) if isinstance(f, Record) and not f.is_optional else nullable(f)) for n, f in t.fields)
+    return Record(tuple(loose), tuple(n for n, f in t.fields if not (may_be_null(f) or isinstance(f, Record))))
+
+
+def _there(t: Type, is_firm: bool) -> Type:
+    """A field of a record that is there."""
+    if isinstance(t, Record):
+        return t if t.is_optional else t.there
+    return nullable(t, False) if is_firm else t
+
+
 def may_be_null(t: Type) -> bool:
-    """True when NULL is a value of ``t``."""
+    """True when NULL is a value of ``t``, as terms have it: a record that may be NULL is one of several fields."""
     match t:
         case Base() | Bag() | Label():
             return t.nullable
@@ -158,7 +208,8 @@ def join(a: Type, b: Type) -> Type | None:
         case Record(fs), Record(gs) if a.names == b.names:
             joined = [(n, join(f, g)) for (n, f), (_, g) in zip(fs, gs, strict=True)]
             good = tuple((n, t) for n, t in joined if t is not None)
-            return Record(good) if len(good) == len(joined) else None
+            firm = tuple(name for name in a.firm if name in b.firm)
+            return Record(good, firm) if len(good) == len(joined) else None
         case Bag(r), Bag(s):
             row = join(r, s)
             return None if row is None else Bag(row, a.nullable or b.nullable)

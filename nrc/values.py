@@ -7,8 +7,8 @@ Canonical form, per type (the one place where it is written down):
 - decimal(p,s): a ``Decimal`` with exactly s digits after the point, and no negative zero.
 - date: ``date``. timestamp: ``datetime`` in UTC *with* its zone. A datetime without a zone is read as UTC, because
   the zone of the Spark session is UTC; the zone of the machine never plays a part.
-- records are tuples of (field, value) pairs in the type's order; bags are ``BagValue``; labels are ``LabelValue``;
-  NULL is None.
+- records are tuples of (field, value) pairs in the type's order, with ∃ first where they may be NULL; bags are
+  ``BagValue``; labels are ``LabelValue``; NULL is None.
 
 Messages name places and types, not the values themselves: values may be confidential.
 """
@@ -26,7 +26,7 @@ from ripplenest.nrc.conversions import conversions
 from ripplenest.nrc.errors import EvaluationError, WrongColumns, WrongValue
 from ripplenest.nrc.instances import fields_of
 from ripplenest.nrc.printing.shown import ANYHOW, INSIDE, Path, Shown, in_order
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import EXISTS, Bag, Base, Dict, Label, Record, Type
 
 NAN = float("nan")
 INT_BITS: dict[str, int] = {"int": 32, "long": 64}
@@ -111,6 +111,8 @@ def to_value(obj: object, type: Type, where: str) -> Value:
     match type:
         case Base():
             return _base(obj, type, where)
+        case Record() if type.is_optional:
+            return absent(type) if obj is None else ((EXISTS, True), *_record(obj, type.there, where))
         case Record():
             return _record(obj, type, where)
         case Bag(row, nullable):
@@ -121,6 +123,15 @@ def to_value(obj: object, type: Type, where: str) -> Value:
             raise WrongValue("a dictionary is not data", where=where, wanted=type, got=_type_name(obj))
         case _:
             assert_never(type)
+
+
+def absent(type: Type) -> Value:
+    """A value of ``type`` where the record around it is NULL."""
+    match type:
+        case Record(fields):
+            return tuple((name, False if name == EXISTS else absent(t)) for name, t in fields)
+        case _:
+            return None
 
 
 def _record(obj: object, type: Record, where: str) -> Row:
@@ -312,6 +323,10 @@ def from_value(value: Value, type: Type, where: str = "", shown: Shown = ANYHOW,
     Raises EvaluationError for a negative multiplicity: a change is not a collection of rows.
     """
     match type:
+        case Record() if type.is_optional:
+            assert isinstance(value, tuple)
+            (_, exists), *own = value
+            return from_value(tuple(own), type.there, where, shown, path) if exists else None
         case Record(fields):
             assert isinstance(value, tuple)
             pairs = zip(fields, value, strict=True)

@@ -16,7 +16,7 @@ from typing import assert_never
 
 from ripplenest.nrc.printing.printable import printable
 from ripplenest.nrc.reserved import SHARED
-from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Bag, Base, Dict, Label, Record, Type, optional
 from ripplenest.nrc.values import literal_type
 
 _WORD = r"[^\W\d]\w*"
@@ -158,6 +158,8 @@ def show_type(t: Type) -> str:
     match t:
         case Base():
             return str(t)
+        case Record() if t.is_optional and optional(t.there) == t:  # flat rows of ∅ have labels that are never NULL
+            return show_type(t.there) + "?"
         case Record(fields):
             return "⟨" + ", ".join(f"{path(name)}: {show_type(f)}" for name, f in fields) + "⟩"
         case Bag(row, null):

@@ -1,8 +1,10 @@
 """Groups as both surfaces make them. An aggregate in a head or a condition is one value: it is bound by a ``for`` over
 the one row of φ, as an inner bag is by one over sng_ι."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import assert_never
+
+from attrs import evolve
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.functions import folds
@@ -10,9 +12,10 @@ from ripplenest.nrc.functions.signatures import maybe_null
 from ripplenest.nrc.rewriting.equations import same_values
 from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, as_element, guard, merge, not_true, plus, wrap
 from ripplenest.nrc.syntax import Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
-from ripplenest.nrc.types import BOOL, Bag, Base, Dict, Label, Record, Type, is_flat
+from ripplenest.nrc.types import BOOL, EXISTS, Bag, Base, Dict, Label, Record, Type, is_flat
 from ripplenest.nrc.walk import Names
 
+NOT_THERE = Element(Lit(False, BOOL), BOOL)
 VALUE = "value"  # what the one fold of such a row is called
 
 
@@ -76,13 +79,14 @@ def left_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTer
     What may be NULL is told field by field on both sides, so that they stay alike when its relation gets another field
     or another name for one.
     """
-    return plus([_matched(a, b, on, names, ("_2",)), _alone(a, b, on, site, names)], "the two sides of a join")
+    found = plus([_matched(a, b, on, names, ("_2",)), _alone(a, b, on, site, names)], "the two sides of a join")
+    return _firm(found, {"_2": b})
 
 
 def right_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
     """The left join of b and a, with the rows of a first."""
     found = [_matched(a, b, on, names, ("_1",)), _swapped(_alone(b, a, _turned(on), site, names), names)]
-    return plus(found, "the two sides of a join")
+    return _firm(plus(found, "the two sides of a join"), {"_1": a})
 
 
 def full_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
@@ -91,7 +95,20 @@ def full_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTer
         _alone(a, b, on, site, names, told=True),
         _swapped(_alone(b, a, _turned(on), site, names, told=True), names),
     ]
-    return plus([_matched(a, b, on, names, ("_1", "_2")), *alone], "the two sides of a join")
+    return _firm(plus([_matched(a, b, on, names, ("_1", "_2")), *alone], "the two sides of a join"), {"_1": a, "_2": b})
+
+
+def _firm(pairs: BagTerm, sides: Mapping[str, BagTerm]) -> BagTerm:
+    """``pairs`` that know which base fields are NULL only where there is no row: those that rows of a side all have."""
+    assert isinstance(pairs.type.row, Record)
+    fields = ((name, _firm_side(t, sides[name].type.row) if name in sides else t) for name, t in pairs.type.row.fields)
+    return evolve(pairs, type=Bag(Record(tuple(fields))))
+
+
+def _firm_side(t: Type, row: Type) -> Type:
+    if not isinstance(t, Record) or not isinstance(row, Record) or row.is_optional:
+        return t
+    return evolve(t, firm=tuple(name for name, own in row.fields if isinstance(own, Base) and not own.nullable))
 
 
 def _matched(a: BagTerm, b: BagTerm, on: On, names: Names, optional: Collection[str]) -> BagTerm:
@@ -109,11 +126,11 @@ def _alone(a: BagTerm, b: BagTerm, on: On, site: str, names: Names, told: bool =
     row = Element(Var(x), a.type.row)
     partners = For(y, b.expr, guard(on(row, Element(Var(y), b.type.row)), Sng(Var(y)), names))
     some = folded("any", BagTerm(partners, b.type), False, site, names)
-    nothing = _nothing(b.type.row, site, names)
+    absent = nothing(b.type.row, site, names)
     own = _told(row.elem, row.type) if told else row.elem
-    pair = wrap(nothing.binds, Sng(Tuple((("_1", own), ("_2", nothing.elem)))))
+    pair = wrap(absent.binds, Sng(Tuple((("_1", own), ("_2", absent.elem)))))
     found = For(x, a.expr, guard(not_true(some), pair, names))
-    return BagTerm(found, Bag(Record((("_1", a.type.row), ("_2", nothing.type)))))
+    return BagTerm(found, Bag(Record((("_1", a.type.row), ("_2", absent.type)))))
 
 
 def _told(e: Elem, t: Type) -> Elem:
@@ -133,16 +150,16 @@ def _swapped(pairs: BagTerm, names: Names) -> BagTerm:
     return BagTerm(For(var, pairs.expr, head), Bag(Record((("_1", second), ("_2", first)))))
 
 
-def _nothing(t: Type, site: str, names: Names) -> Element:
-    """A row that is not there: NULL for each of its base values."""
+def nothing(t: Type, site: str, names: Names) -> Element:
+    """A row that is not there: NULL for each of its base values, and no rows in its inner bags."""
     match t:
         case Base():
-            absent = maybe_null(t, True)
-            return Element(Lit(None, absent), absent)
+            null = maybe_null(t, True)
+            return Element(Lit(None, null), null)
         case Bag(row):
             return as_element(BagTerm(Empty(row), Bag(row)), site, names)
         case Record(fields):
-            found = [(name, _nothing(own, site, names)) for name, own in fields]
+            found = [(name, NOT_THERE if name == EXISTS else nothing(own, site, names)) for name, own in fields]
             row = Record(tuple((name, e.type) for name, e in found))
             return Element(Tuple(tuple((name, e.elem) for name, e in found)), row, merge(e for _, e in found))
         case Label() | Dict():

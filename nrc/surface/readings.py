@@ -6,7 +6,7 @@ changes a multiplicity, and one that is not used may be left out.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from attrs import evolve, frozen
 
@@ -32,7 +32,7 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.types import BOOL, Bag, Base, Label, Record, Type, join
+from ripplenest.nrc.types import BOOL, EXISTS, Bag, Base, Label, Record, Type, join, optional
 from ripplenest.nrc.walk import Names, nodes
 
 
@@ -132,7 +132,7 @@ def project(of: Element, name: str) -> Element:
         raise TypeMismatch(f"only records have fields, and this is none: .{name}", wanted="a record", got=of.type)
     found = of.type.get(name)
     if found is None:
-        raise UnknownName(f"there is no field {name!r}", got=name, possible=of.type.names)
+        raise UnknownName(f"there is no field {name!r}", got=name, possible=of.type.there.names)
     inside = of.elem.get(name) if isinstance(of.elem, Tuple) else None
     return Element(inside or Proj(of.elem, name), found, of.binds)
 
@@ -167,16 +167,52 @@ def untyped(reading: Untyped) -> Unsupported:
     return Unsupported(f"{reading.text} has no type here", got=reading.text, possible=[hint])
 
 
+def is_row(reading: Reading) -> TypeGuard[Element]:
+    """Whether ``reading`` is a record."""
+    return isinstance(reading, Element) and isinstance(reading.type, Record)
+
+
 def is_bag(reading: Reading) -> bool:
     return isinstance(reading, BagTerm) or (isinstance(reading, Element) and isinstance(reading.type, Bag))
 
 
-def null_bag(reading: Reading) -> Element | None:
-    """Whether an inner bag, or the label of one, is NULL; None for all else, bags that a view makes among them, which
-    never are."""
+def null_whole(reading: Reading) -> Element | None:
+    """Whether an inner bag, the label of one, or a record is NULL; None for all else, bags that a view makes among
+    them, which never are."""
     if isinstance(reading, Element) and isinstance(reading.type, Bag | Label):
         return Element(Call("is_null", (reading.elem,)), BOOL, reading.binds)
+    if isinstance(reading, Element) and isinstance(reading.type, Record):
+        return _null_record(reading, reading.type)
     return None
+
+
+def as_optional(row: Element) -> Element:
+    """A record as one that may be NULL."""
+    assert isinstance(row.type, Record)
+    if row.type.is_optional:
+        return row
+    absent = null_whole(row)
+    exists: Elem = Lit(True, BOOL) if absent is None else Call("not", (absent.elem,))
+    fields = ((name, project(row, name).elem) for name in row.type.names)
+    return Element(Tuple(((EXISTS, exists), *fields)), optional(row.type), row.binds)
+
+
+def as_there(row: Element) -> Element:
+    """A record that may be NULL as one of its fields, which are NULL where it is."""
+    assert isinstance(row.type, Record)
+    if not row.type.is_optional:
+        return row
+    fields = tuple((name, project(row, name)) for name in row.type.there.names)
+    kept = Record(tuple((name, e.type) for name, e in fields), row.type.firm)
+    return Element(Tuple(tuple((name, e.elem) for name, e in fields)), kept, row.binds)
+
+
+def _null_record(of: Element, row: Record) -> Element | None:
+    """By ∃, or by a base field that is NULL only where the record is; None for a record that is always there."""
+    if row.is_optional:
+        return Element(Call("not", (project(of, EXISTS).elem,)), BOOL, of.binds)
+    firm = next((name for name in row.firm if isinstance(row.get(name), Base)), None)
+    return None if firm is None else Element(Call("is_null", (project(of, firm).elem,)), BOOL, of.binds)
 
 
 def as_bag(reading: Reading) -> BagTerm:

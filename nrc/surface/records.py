@@ -165,13 +165,7 @@ def _optional(hint: Any, where: str, above: tuple[type, ...]) -> nrc.Type:
     members = [m for m in typing.get_args(hint) if m is not type(None)]
     if len(members) != 1:
         raise Unsupported("a field has one type", where=where, got=hint, possible=["X | None"])
-    inner = annotation_type(members[0], where, above)
-    if isinstance(inner, nrc.Record):
-        raise Unsupported(
-            "a record cannot be NULL as a whole", where=where, got=_shown(hint),
-            possible=["fields that may be NULL", "Bag[...], with no row or one"],
-        )
-    return nrc.nullable(inner)
+    return nrc.optional(annotation_type(members[0], where, above))
 
 
 def _no_type(hint: Any, where: str) -> RipplenestError:

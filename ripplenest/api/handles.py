@@ -16,7 +16,7 @@ from ripplenest.nrc.border import public
 from ripplenest.nrc.errors import QueryError, UnknownView
 from ripplenest.nrc.printing.text import show_type
 from ripplenest.nrc.surface.records import annotation_type
-from ripplenest.nrc.types import Bag, Base, Record
+from ripplenest.nrc.types import Bag, Base, has_columns
 from ripplenest.reading.nested import nested_bag
 from ripplenest.reading.plain import rows_of
 from ripplenest.reading.shown import dictionary_tables, flat_table
@@ -171,7 +171,7 @@ class Handle(Named):
         types Int64 and Int32, which hold them as they are. Raises EnvironmentProblem without pandas."""
         optional("pandas", "to_pandas")
         row = self.shape.row
-        fields = row.fields if isinstance(row, Record) else ((VALUE, row),)
+        fields = row.fields if has_columns(row) else ((VALUE, row),)
         some = ((name, t.kind) for name, t in fields if isinstance(t, Base) and t.nullable)
         whole = {name: WHOLE[kind] for name, kind in some if kind in WHOLE}
         return self.to_arrow().to_pandas(integer_object_nulls=True).astype(whole)

@@ -56,7 +56,7 @@ def arranged(values: pa.Array, shown: Shown = ANYHOW, path: Path = (INSIDE,)) ->
         if not names:
             return values
         fields = [arranged(own, shown, (*path, name)) for own, name in zip(values.flatten(), names, strict=True)]
-        return pa.StructArray.from_arrays(fields, names=names)
+        return pa.StructArray.from_arrays(fields, names=names, mask=values.is_null() if values.null_count else None)
     if not pa.types.is_list(values.type):
         return values
     rows, spans = arranged(values.flatten(), shown, (*path, INSIDE)), ends(values)
@@ -68,7 +68,7 @@ def arranged(values: pa.Array, shown: Shown = ANYHOW, path: Path = (INSIDE,)) ->
 def unequal(a: pa.Array, b: pa.Array) -> Mask:
     """Which of the values differ, those of ``a`` from those of ``b`` at the same places; both are ``arranged``."""
     if pa.types.is_struct(a.type):
-        told = np.zeros(len(a), np.bool_)
+        told: Mask = _nulls(a) != _nulls(b)
         for own, other in zip(a.flatten(), b.flatten(), strict=True):
             told |= unequal(own, other)
         return told
@@ -108,6 +108,8 @@ def _told(found: Places, tied: Places, values: pa.Array, nulls_first: bool) -> P
     if len(tied) < 2:
         return tied
     if pa.types.is_struct(values.type):
+        if values.null_count:  # whether it is there is its first field
+            tied = told_apart(found, tied, values.is_valid(), By(0))
         for own in values.flatten():
             tied = _told(found, tied, own, nulls_first)
         return tied

@@ -112,8 +112,8 @@ def nested_type(t: Type, leaf: Callable[[Base], pa.DataType] = arrow_type) -> pa
     match t:
         case Base():
             return leaf(t)
-        case Record(fields):
-            return pa.struct([(name, nested_type(inner, leaf)) for name, inner in fields])
+        case Record():
+            return pa.struct([(name, nested_type(inner, leaf)) for name, inner in t.there.fields])
         case Bag(row):
             return pa.list_(nested_type(row, leaf))
         case Label() | Dict():

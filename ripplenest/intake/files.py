@@ -161,8 +161,8 @@ def _unsaid(lines: Iterable[bytes], row: Type, named: Callable[[int], str]) -> I
 def _missing(value: object, t: Type, path: str) -> Iterator[str]:
     """The paths of fields that are missing."""
     match t:
-        case Record(fields) if isinstance(value, dict):
-            for name, inner in fields:
+        case Record() if isinstance(value, dict):
+            for name, inner in t.there.fields:
                 if name in value:
                     yield from _missing(value[name], inner, f"{path}.{name}")
                 else:
@@ -332,12 +332,13 @@ def _of_line(line: bytes, row: Record, where: str) -> Iterator[RipplenestError]:
 def _of_value(value: object, t: Type, where: str) -> Iterator[RipplenestError]:
     """What is wrong with a value. What is missing is left to who reads the rows."""
     match t:
-        case Record(fields) if isinstance(value, dict):
-            extra = [name for name in value if name not in t.names]
+        case Record() if isinstance(value, dict):
+            own = t.there
+            extra = [name for name in value if name not in own.names]
             if extra:
                 what = "other columns than the relation has"
-                yield WrongColumns(what, where=where, wanted=list(t.names), got=extra)
-            for name, inner in fields:
+                yield WrongColumns(what, where=where, wanted=list(own.names), got=extra)
+            for name, inner in own.fields:
                 yield from _of_value(value.get(name), inner, f"{where}.{name}")
         case Bag(row) if isinstance(value, list):
             for i, inner in enumerate(value):

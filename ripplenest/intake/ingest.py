@@ -17,11 +17,11 @@ from ripplenest.data.spool import concatenated
 from ripplenest.intake.files import check_whole, file_pieces, is_path, read_file
 from ripplenest.intake.given import Given
 from ripplenest.intake.messages import Json
-from ripplenest.intake.plain import from_arrow, from_python, named_fields
+from ripplenest.intake.plain import from_arrow, from_python, named_fields, one_column
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first, shown
 from ripplenest.nrc.instances import field_names, fields_of
-from ripplenest.nrc.types import Bag, Record, Type
+from ripplenest.nrc.types import Bag, Record, Type, has_columns
 from ripplenest.nrc.values import other_fields, to_value
 
 PYTHON = 1 << 9  # bytes that a row takes in Python, about
@@ -251,31 +251,31 @@ def _is_tiny(given: object) -> bool:
 
 def _has_columns(table: pa.Table, row: Type) -> bool:
     """Whether the columns are those of ``row``; where they are not, rows are read to say so."""
-    if isinstance(row, Record):
-        return sorted(table.column_names) == sorted(row.names)
-    return bool(table.num_columns == 1)
+    if isinstance(row, Record) and sorted(table.column_names) == sorted(row.there.names):
+        return True
+    return not has_columns(row) and bool(table.num_columns == 1)
 
 
 def _arrow_rows(table: pa.Table, row: Type, where: str, start: int) -> Iterable[object]:
     """A table's rows as dicts; a bag of base values is a table of one column. Names are checked even without rows."""
-    if isinstance(row, Record):
+    if has_columns(row):
         _check_names(table.column_names, row, where)
         columns = {name: _python_column(table.column(name), f".{name}", where, start) for name in row.names}
         yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-    elif table.num_columns == 1:
-        yield from _python_column(table.column(0), "", where, start)
+    elif _has_columns(table, row):
+        yield from _python_column(one_column(table, row), "", where, start)
     else:
         raise WrongColumns("rows without fields are one column", where=where, wanted=row, got=table.column_names)
-    for name, t in row.fields if isinstance(row, Record) else ():
+    for name, t in row.fields if has_columns(row) else ():
         _check_inner_names(table.schema.field(name).type, t, f"{where}[].{name}")
 
 
 def _check_inner_names(arrow: pa.DataType, t: Type, where: str) -> None:
     """The fields of inner records, for bags that have no rows to show them."""
     match t:
-        case Record(fields) if pa.types.is_struct(arrow):
-            _check_names([field.name for field in arrow], t, where)
-            for name, inner in fields:
+        case Record() if pa.types.is_struct(arrow):
+            _check_names([field.name for field in arrow], t.there, where)
+            for name, inner in t.there.fields:
                 _check_inner_names(arrow.field(name).type, inner, f"{where}.{name}")
         case Bag(row) if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
             _check_inner_names(arrow.value_type, row, f"{where}[]")

@@ -5,7 +5,7 @@ anything but plain values of its type, there are no columns (None), and the rows
 (``nrc/values.py``), which takes what can be taken and finds the culprit. Law: what is taken here is what is read there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import chain
@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ripplenest.data.levels import Bags, Level
+from ripplenest.data.levels import Bags, Level, Mask
 from ripplenest.data.rows import arrow_type, canonical_doubles
 from ripplenest.nrc.instances import field_names
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import EXISTS, Bag, Base, Dict, Label, Record, Type, has_columns
 
 PLAIN: dict[str, frozenset[type]] = {
     "bool": frozenset({bool}),
@@ -62,16 +62,23 @@ def named_fields(rows: Sequence[object]) -> dict[str, Sequence[object]] | None:
 
 
 def from_arrow(table: pa.Table, t: Type) -> Level | None:
-    """A table with the fields of type ``t``, or with one column for a type without fields."""
+    """A table with the fields of type ``t``, or with one column for a type without fields, or whose rows may be NULL.
+    """
     try:
-        if not isinstance(t, Record):
-            return _of_array(_whole(table.column(0)), t)
+        if not has_columns(t):
+            return _of_array(_whole(one_column(table, t)), t)
         found = _Leaves(table.num_rows)
         for name, inner in t.fields:
             _add_array(_whole(table.column(name)), inner, found)
         return found.level()
     except NotPlain:
         return None
+
+
+def one_column(table: pa.Table, t: Type) -> pa.ChunkedArray:
+    """Rows of type ``t`` as one column, also where a table has each field of records in one."""
+    own = isinstance(t, Record) and sorted(table.column_names) == sorted(t.there.names)
+    return pa.chunked_array(table.to_struct_array()) if own else table.column(0)
 
 
 class _Leaves:
@@ -82,8 +89,31 @@ class _Leaves:
         self.columns: list[pa.Array] = []
         self.bags: list[Bags] = []
 
+    def spread(self, there: Mask, level: Level, t: Record) -> None:
+        """The records of ``level``, of type ``t``, where they are ``there``, and NULL elsewhere."""
+        places = pa.array(np.cumsum(there) - 1, mask=~there)
+        self.columns.append(pa.array(there))
+        for column, says in zip(level.columns, _exists(t), strict=True):
+            own = column.take(places)
+            self.columns.append(own.fill_null(False) if says else own)
+        for bag in level.bags:
+            counts = np.zeros(self.size, np.int64)
+            counts[there] = bag.counts
+            present = there.copy()
+            present[there] = True if bag.present is None else bag.present
+            self.bags.append(Bags(counts, bag.rows, present))
+
     def level(self) -> Level:
         return Level(self.size, self.columns, self.bags)
+
+
+def _exists(t: Record) -> Iterator[bool]:
+    """Of each base column, whether it says that a record is there."""
+    for name, inner in t.fields:
+        if isinstance(inner, Record):
+            yield from _exists(inner)
+        elif isinstance(inner, Base):
+            yield name == EXISTS
 
 
 # ---------------------------------------------------------------- Python
@@ -99,6 +129,9 @@ def _add_objects(rows: Sequence[object], t: Type, found: _Leaves) -> None:
     match t:
         case Base():
             found.columns.append(_column(rows, t))
+        case Record() if t.is_optional:
+            there = np.fromiter((row is not None for row in rows), np.bool_, len(rows))
+            found.spread(there, _of_objects([row for row in rows if row is not None], t.there), t.there)
         case Record(fields):
             columns = _fields(rows, [name for name, _ in fields])
             for column, (_, inner) in zip(columns, fields, strict=True):
@@ -166,6 +199,9 @@ def _add_array(values: pa.Array, t: Type, found: _Leaves) -> None:
     match t:
         case Base():
             found.columns.append(_cast(values, t))
+        case Record() if t.is_optional:
+            there = values.is_valid().to_numpy(zero_copy_only=False)
+            found.spread(there, _of_array(values.drop_null(), t.there), t.there)
         case Record(fields):
             names = [f.name for f in values.type] if pa.types.is_struct(values.type) else None
             if names is None or sorted(names) != sorted(n for n, _ in fields) or values.null_count:

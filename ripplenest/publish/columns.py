@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ripplenest.data.labels import SHOWN, SITE, param_name, param_type, shows_site
 from ripplenest.data.rows import arrow_type
 from ripplenest.nrc.errors import QueryError
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, has_columns
 
 ID, BUCKET, MULTIPLICITY, OP = "_id", "id_bucket", "_multiplicity", "_op"
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")  # what the change data feed adds
@@ -27,7 +27,7 @@ Fields = tuple[tuple[str, Type], ...]
 
 def fields_of(row: Type) -> Fields:
     """The columns of rows of type ``row``: those of a record, or else one, ``value``."""
-    return row.fields if isinstance(row, Record) else (("value", row),)
+    return row.fields if has_columns(row) else (("value", row),)
 
 
 def schema_of(fields: Fields, *more: pa.Field) -> pa.Schema:
@@ -42,8 +42,9 @@ def data_type(t: Type) -> pa.DataType:
     match t:
         case Base():
             return arrow_type(t)
-        case Record(fields):
-            return pa.struct([(name, data_type(inner)) for name, inner in fields] or [("unit", pa.int32())])
+        case Record():
+            own = [(name, data_type(inner)) for name, inner in t.there.fields]
+            return pa.struct(own or [("unit", pa.int32())])
         case Bag(row):
             return pa.list_(data_type(row))
         case Label():

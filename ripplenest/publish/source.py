@@ -19,7 +19,7 @@ from ripplenest.data.canonical import arranged
 from ripplenest.data.index import Places, ranges
 from ripplenest.data.row_digests import digests
 from ripplenest.data.rows import MULTIPLICITY, Rows
-from ripplenest.nrc.types import Record, Type
+from ripplenest.nrc.types import Record, Type, has_columns
 from ripplenest.publish.columns import ID, OP, Fields, fields_of, schema_of, without_bucket
 from ripplenest.publish.whole import Whole
 from ripplenest.reading.arrow import copies, nester
@@ -148,7 +148,7 @@ class Nested(_OfView):
 
     def _table(self, ids: pa.Array, values: pa.Array) -> pa.Table:
         """``values`` as rows of the table; one that is NULL as NULL in each column."""
-        is_record = isinstance(self.shape.row, Record)
+        is_record = has_columns(self.shape.row)
         columns = values.flatten() if is_record else [values]
         names = self.schema_of_rows.names
         batch = pa.RecordBatch.from_arrays([ids, *columns], names=names)

@@ -27,7 +27,7 @@ from ripplenest.data.rows import WEIGHT, Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.printing.shown import ANYHOW, INSIDE, Path
 from ripplenest.nrc.syntax import Sorting
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, has_columns
 from ripplenest.schema.shape import VALUE, Dictionary, OutputShape
 from ripplenest.store.specs import Columns
 from ripplenest.vector.binding import Input
@@ -81,7 +81,7 @@ class NestedColumns:
     def _batch(self, rows: Input, places: Places) -> pa.RecordBatch:
         """The flat ``rows`` at ``places``, nested."""
         nested = self._nested(rows, places)
-        if isinstance(self._shape.row, Record) and self._shape.row.fields:
+        if has_columns(self._shape.row) and self._shape.row.fields:
             return pa.RecordBatch.from_struct_array(nested)
         return pa.RecordBatch.from_arrays([nested], [VALUE])
 
@@ -100,6 +100,9 @@ class NestedColumns:
         match a, flat:
             case Base(), _:
                 return leaves[0]
+            case Record(), Record(flats) if a.is_optional:
+                missing = pc.invert(pc.fill_null(leaves[0], False))
+                return self._record(a.there.fields, flats[1:], leaves[1:], n, path, missing)
             case Record(fields), Record(flats):
                 return self._record(fields, flats, leaves, n, path)
             case Bag(row), Label():
@@ -116,15 +119,17 @@ class NestedColumns:
         leaves: Sequence[pa.Array],
         n: int,
         path: Path,
+        missing: pa.Array | None = None,
     ) -> pa.Array:
         if not fields:
-            return pa.array([{}] * n, pa.struct([]))
+            there = [True] * n if missing is None else pc.invert(missing).to_pylist()
+            return pa.array([{} if one else None for one in there], pa.struct([]))
         found, start = [], 0
         for (name, inner), (_, flat) in zip(fields, flats, strict=True):
             end = start + width(flat)
             found.append(self._value(inner, flat, leaves[start:end], n, (*path, name)))
             start = end
-        return pa.StructArray.from_arrays(found, names=[name for name, _ in fields])
+        return pa.StructArray.from_arrays(found, names=[name for name, _ in fields], mask=missing)
 
     def _bags(self, row: Type, label: Label, leaves: Sequence[pa.Array], n: int, path: Path) -> pa.Array:
         """A list for each of ``n`` labels; NULL for one that is NULL."""

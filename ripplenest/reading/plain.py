@@ -43,6 +43,9 @@ def plain(values: pa.Array, t: Type) -> list[Any]:
     match t:
         case Base():
             return python_column(t, pa.chunked_array([values]))
+        case Record() if t.is_optional:
+            there = values.is_valid().to_pylist()
+            return [row if is_there else None for row, is_there in zip(plain(values, t.there), there, strict=True)]
         case Record(fields):
             if not fields:
                 return [{} for _ in range(len(values))]

@@ -6,11 +6,12 @@ from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ripplenest.data.index import Places
 from ripplenest.data.labels import SHOWN, is_tagged, param_name, shows_site, site_columns, width
 from ripplenest.data.rows import MULTIPLICITY, Rows
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, has_columns
 from ripplenest.reading.arrow import made
 from ripplenest.schema.shape import VALUE, Dictionary, OutputShape
 from ripplenest.version.version import Version
@@ -49,8 +50,8 @@ def _summed(tables: Version, table: str, since: int | None) -> Rows:
 
 def signed_batch(shape: OutputShape, values: pa.Array, counts: Places) -> pa.RecordBatch:
     """Nested ``values`` with how often they are there. A row without fields is nothing but that."""
-    names = shape.row.names if isinstance(shape.row, Record) else (VALUE,)
-    columns = zip(names, values.flatten() if isinstance(shape.row, Record) else [values], strict=True)
+    names = shape.row.names if has_columns(shape.row) else (VALUE,)
+    columns = zip(names, values.flatten() if has_columns(shape.row) else [values], strict=True)
     return _batch([*columns, (MULTIPLICITY, pa.array(counts, pa.int64()))])
 
 
@@ -64,7 +65,7 @@ def _batch(columns: Sequence[tuple[str, pa.Array]]) -> pa.RecordBatch:
 
 def _fields(t: Type, columns: Sequence[pa.Array], n: int, is_null: bool) -> Iterator[tuple[str, pa.Array]]:
     """The fields of ``n`` rows of type ``t``; rows that are no records are the field ``value``."""
-    if not isinstance(t, Record):
+    if not has_columns(t):
         yield VALUE, _value(t, columns, n, is_null)
         return
     start = 0
@@ -76,6 +77,9 @@ def _value(t: Type, columns: Sequence[pa.Array], n: int, is_null: bool) -> pa.Ar
     match t:
         case Base():
             return columns[0]
+        case Record() if t.is_optional:
+            missing = pc.invert(columns[0])
+            return _struct(list(_fields(Record(t.fields[1:]), columns[1:], n, is_null)), n, missing)
         case Record():
             return _struct(list(_fields(t, columns, n, is_null)), n)
         case Label(sites):

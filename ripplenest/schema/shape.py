@@ -15,7 +15,7 @@ from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.printing.shown import INSIDE, Path, Shown, agreed
 from ripplenest.nrc.rewriting.positive import may_be_negative
 from ripplenest.nrc.syntax import Sorting, dict_row
-from ripplenest.nrc.types import Bag, Base, Label, Record, Site, Type, nullable
+from ripplenest.nrc.types import Bag, Base, Label, Record, Site, Type, has_columns, nullable
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.contexts import stored_dictionaries, stored_rows
 from ripplenest.shred.places import Place
@@ -150,7 +150,7 @@ def _shown(program: TriggerProgram, dictionaries: Mapping[str, Dictionary]) -> S
                     yield from walk(row, dictionaries[site.name].row, (*path, INSIDE))
 
     found = [((), by_site.get("", ())), *walk(program.row, program.flat.row, (INSIDE,))]
-    if not isinstance(program.row, Record):  # shown as a record of one field
+    if not has_columns(program.row):  # shown as a record of one field
         found += walk(program.row, program.flat.row, (INSIDE, VALUE))
     return agreed(found)
 

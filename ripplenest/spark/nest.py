@@ -18,7 +18,7 @@ from ripplenest.data.order import shown_by
 from ripplenest.data.rows import MULTIPLICITY, WEIGHT, Rows
 from ripplenest.nrc.printing.shown import INSIDE, Path
 from ripplenest.nrc.syntax import Sorting
-from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type
+from ripplenest.nrc.types import Bag, Base, Dict, Label, Record, Type, has_columns
 from ripplenest.schema.shape import Dictionary, OutputShape
 from ripplenest.spark.frames import frame
 from ripplenest.spark.ranking import way
@@ -34,10 +34,10 @@ def nested(spark: SparkSession, shape: OutputShape, scan: Scan) -> DataFrame:
     nester = _Nester(spark, shape, scan)
     rows = nester.rows(summed(frame(spark, scan(shape.flat.table))), shape.row, shape.flat.row, 0, (INSIDE,))
     copies = _copies(F.col(ROW))
-    if isinstance(shape.row, Record) and shape.row.fields:
+    if has_columns(shape.row) and shape.row.fields:
         return rows.select(F.inline(copies))  # by position: names of fields may differ in case only
     value = F.explode(copies).alias("value")
-    return rows.select(value).select(*[] if isinstance(shape.row, Record) else ["value"])
+    return rows.select(value).select(*[] if has_columns(shape.row) else ["value"])
 
 
 def flat(spark: SparkSession, shape: OutputShape, rows: Rows) -> DataFrame:
@@ -79,6 +79,9 @@ class _Nester:
         match a, stored:
             case Base(), _:
                 return df, F.col(f"c{start}")
+            case Record(), Record(flats) if a.is_optional:
+                df, value = self._value(df, Record(a.fields[1:]), Record(flats[1:]), start + 1, path)
+                return df, F.when(F.col(f"c{start}"), value)
             case Record(fields), Record(flats):
                 columns = []
                 for (name, inner), (_, flat_type) in zip(fields, flats, strict=True):
@@ -142,8 +145,8 @@ def nested_type(t: Type) -> DataType:
     match t:
         case Base():
             return spark_type(t)
-        case Record(fields):
-            inner = [StructField(name, nested_type(f)) for name, f in fields]
+        case Record():
+            inner = [StructField(name, nested_type(f)) for name, f in t.there.fields]
             return StructType(inner or [StructField("unit", IntegerType())])
         case Bag(row):
             return ArrayType(nested_type(row))
@@ -174,7 +177,7 @@ def _copies(value: Column) -> Column:
 
 def _named(t: Type, start: int) -> list[Column]:
     """The columns from ``start`` as the fields of the flat row type ``t``; base rows are the column ``value``."""
-    if not isinstance(t, Record):
+    if not has_columns(t):
         return [_plain(t, start).alias("value")]
     found = []
     for name, inner in t.fields:
@@ -188,6 +191,8 @@ def _plain(t: Type, start: int) -> Column:
     match t:
         case Base():
             return F.col(f"c{start}")
+        case Record() if t.is_optional:
+            return F.when(F.col(f"c{start}"), _plain(Record(t.fields[1:]), start + 1))
         case Record():
             return F.struct(*_named(t, start))
         case Label(sites):

@@ -17,7 +17,7 @@ from ripplenest.data.level_values import nested_type
 from ripplenest.nrc.bags import BagValue, Value
 from ripplenest.nrc.printing.shown import INSIDE, Path, sort_key
 from ripplenest.nrc.syntax import Sorting
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type
 from ripplenest.nrc.values import NAN, from_value
 from ripplenest.reading.plain import first_copies, plain
 
@@ -42,7 +42,10 @@ def loose(value: Value) -> object:
     """As Arrow takes it, bags in the order in which their rows came."""
     if isinstance(value, BagValue):
         return [loose(row) for row, n in value for _ in range(n)]
-    return {name: loose(v) for name, v in value} if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    record = {name: loose(v) for name, v in value}
+    return record if record.pop(EXISTS, True) else None
 
 
 def random_case(c: Choices) -> Case:
@@ -55,7 +58,7 @@ def random_case(c: Choices) -> Case:
 def random_orders(c: Choices, t: Type, path: Path):
     """Orders for some of the bags in ``t``, by up to two of the base fields of their rows."""
     if isinstance(t, Record):
-        for name, inner in t.fields:
+        for name, inner in t.there.fields:
             yield from random_orders(c, inner, (*path, name))
     if isinstance(t, Bag):
         fields = list(leaves(t.row, ()))
@@ -69,7 +72,7 @@ def leaves(t: Type, path: tuple[str, ...]):
     if isinstance(t, Base):
         yield path
     if isinstance(t, Record):
-        for name, inner in t.fields:
+        for name, inner in t.there.fields:
             yield from leaves(inner, (*path, name))
 
 

@@ -30,7 +30,20 @@ from ripplenest.intake.ingest import read_rows
 from ripplenest.intake.plain import from_arrow, from_python
 from ripplenest.intake.shredding import Anew, Parts, Shredder
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.types import BOOL, DOUBLE, LONG, STRING, Bag, Base, Record, Type, is_flat, nullable
+from ripplenest.nrc.types import (
+    BOOL,
+    DOUBLE,
+    EXISTS,
+    LONG,
+    STRING,
+    Bag,
+    Base,
+    Record,
+    Type,
+    has_columns,
+    is_flat,
+    nullable,
+)
 from ripplenest.nrc.values import NAN
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.values import nest
@@ -64,6 +77,8 @@ def occurrences(bag: BagValue) -> tuple[Value, ...]:
 def plain(value: Value, t: Type) -> Any:
     """As users write it."""
     match t:
+        case Record() if t.is_optional:
+            return plain(value[1:], t.there) if field_of(value, EXISTS) else None  # type: ignore[index]
         case Record(fields):
             return {name: plain(field_of(value, name), inner) for name, inner in fields}
         case Bag(row):
@@ -74,7 +89,7 @@ def plain(value: Value, t: Type) -> Any:
 
 def arrow(values: Sequence[Value], t: Type) -> pa.Table:
     rows = pa.array([plain(v, t) for v in values], nested_type(t))
-    if isinstance(t, Record):
+    if has_columns(t):
         return (
             pa.Table.from_struct_array(pa.chunked_array([rows[:1], rows[1:]]))
             if len(rows)

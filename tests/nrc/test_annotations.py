@@ -26,6 +26,9 @@ def spelled(t: Type, c: Choices, above: str) -> Any:
             COUNTS[f"{generic.__name__} in {above}{', or NULL' if null else ''}"] += 1
             bag = generic[spelled(row, c, generic.__name__)]
             return bag | None if null else bag
+        case Record() if t.is_optional:
+            COUNTS["record | None"] += 1
+            return spelled(t.there, c, above) | None
         case Record(fields):
             return record(type("Row", (), {"__annotations__": {n: spelled(f, c, "record") for n, f in fields}}))
         case Label() | Dict():
@@ -52,6 +55,7 @@ def test_a_type_is_written_as_its_annotation() -> None:
 
 
 def test_what_was_covered() -> None:
+    assert COUNTS["record | None"] >= 20, COUNTS
     for bag in ("Bag", "list"):
         for above in ("Bag", "list", "record"):
             for null in ("", ", or NULL"):

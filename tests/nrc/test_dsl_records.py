@@ -12,6 +12,7 @@ import pytest
 from ripplenest.nrc import types as t
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import Bag, Decimal, Int, record, record_type
+from ripplenest.nrc.surface.records import annotation_type
 
 
 @record
@@ -71,6 +72,15 @@ def test_local_records_forward_references_and_inheritance() -> None:
     assert record_type(Longer) == t.Record((("x", t.LONG), ("y", t.STRING)))
 
 
+def test_a_record_that_may_be_null() -> None:
+    """It has NULL in every field where it is not there, and says which are NULL nowhere else."""
+    around = record(type("Around", (), {"__annotations__": {"inner": Bag[Movie]}}))
+    found = annotation_type(around | None, "x")
+    assert found == t.Record(((t.EXISTS, t.BOOL), ("inner", t.Bag(record_type(Movie), True))))
+    assert isinstance(found, t.Record) and found.firm == ("inner",)
+    assert found.there == record_type(around) and str(found) == f"⟨inner: Bag({record_type(Movie)})⟩?"
+
+
 def _annotated(annotation: object) -> type:
     return type("Bad", (), {"__annotations__": {"x": annotation}})
 
@@ -86,7 +96,6 @@ def _annotated(annotation: object) -> type:
         (decimal.Decimal, Unsupported, "Decimal[p, s]"),
         (Bag, TypeMismatch, "Bag[Movie]"),
         (int | str, Unsupported, "X | None"),
-        (Movie | None, Unsupported, "Bag[...]"),
         (complex, Unsupported, "Bag[X]"),
         ("int +", Unsupported, "Bag[X]"),
     ],

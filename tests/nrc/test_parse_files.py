@@ -245,7 +245,6 @@ HEAD = "relation M : Bag(⟨a: int, n: int?⟩) key a\n"
         ("relation R : Bag(strin)", UnknownName, "2:18", "string"),
         ("relation R : Bag(⟨a: int⟩) key b", TypeMismatch, "2:32", "possible a"),
         ("relation R : Bag(⟨a: int?⟩) key a", TypeMismatch, "2:33", "never NULL"),
-        ("record R = ⟨a: int⟩ relation S : Bag(R?)", ParseError, "2:38", "record"),
         ("relation M : Bag(int)", ParseError, "2:10", "declared above"),
         ("view M = M", ParseError, "2:6", "declared above"),
         ('view v = "abc', ParseError, "2:10", "without an end"),

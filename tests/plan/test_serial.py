@@ -22,7 +22,7 @@ from ripplenest.plan.serial import map_of_json, map_to_json, product_of_json, pr
 COUNTS: Counter[str] = Counter()
 
 
-@law(examples=many(25, 400))
+@law(examples=many(90, 400))
 def test_what_is_told_is_what_is_heard(c: Choices) -> None:
     make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)

@@ -11,8 +11,8 @@ from ripplenest import Database
 from ripplenest.data.columns import from_leaves
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.bags import BagValue, LabelValue
-from ripplenest.nrc.types import Bag, Base, Label, Record, Type
-from ripplenest.nrc.values import to_value
+from ripplenest.nrc.types import EXISTS, Bag, Base, Label, Record, Type, has_columns
+from ripplenest.nrc.values import absent, to_value
 from ripplenest.publish import Published, Target, publish
 from ripplenest.publish.target import folder_name
 from ripplenest.reading.touched import wanted_keys
@@ -76,6 +76,8 @@ def value_of(raw: Any, t: Type) -> Any:
     match t:
         case Base():
             return to_value(raw, t, "published")
+        case Record() if t.is_optional:
+            return absent(t) if raw is None else ((EXISTS, True), *value_of(raw, t.there))
         case Record(fields):
             return tuple((name, value_of(raw[name], inner)) for name, inner in fields)
         case Bag(row):
@@ -96,7 +98,7 @@ def _label(raw: dict[str, Any], t: Label) -> LabelValue:
 
 def row_of(raw: dict[str, Any], t: Type) -> Any:
     """A row of a table whose columns are those of ``t``."""
-    return value_of(raw if isinstance(t, Record) else raw["value"], t)
+    return value_of(raw if has_columns(t) else raw["value"], t)
 
 
 def nested_bag(rows: Iterable[dict[str, Any]], shape: OutputShape) -> BagValue:

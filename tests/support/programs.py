@@ -21,7 +21,7 @@ from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.nrc.interpret import evaluate
 from ripplenest.nrc.syntax import Expr, Query
-from ripplenest.nrc.types import NUMBERED, Bag, Label, Record, Site, Type
+from ripplenest.nrc.types import NUMBERED, Bag, Label, Record, Site, Type, has_columns
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Plan, Target, plan
 from ripplenest.reading.arrow import NestedColumns
@@ -244,7 +244,7 @@ def is_shown(value: Value) -> bool:
 def nested_by_columns(shape: OutputShape, tables: Tables) -> BagValue:
     """The rows that Arrow reads, few at a time."""
     table = NestedColumns(shape, Memory(tables, {})).reader(FEW).read_all()
-    rows = table.to_pylist() if isinstance(shape.row, Record) and shape.row.fields else table.column(0).to_pylist()
+    rows = table.to_pylist() if has_columns(shape.row) and shape.row.fields else table.column(0).to_pylist()
     found = to_value(rows, Bag(shape.row), "rows")
     assert isinstance(found, BagValue)
     return found

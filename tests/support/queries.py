@@ -41,7 +41,7 @@ from ripplenest.nrc.syntax import (
     Weigh,
 )
 from ripplenest.nrc.typecheck import expr_type
-from ripplenest.nrc.types import INT, UNIT, Bag, Base, Record, Type, is_plain, join
+from ripplenest.nrc.types import BOOL, EXISTS, INT, UNIT, Bag, Base, Record, Type, is_plain, join
 from ripplenest.nrc.values import INT_BITS
 from ripplenest.nrc.walk import Names
 from support.choices import Choices
@@ -201,7 +201,8 @@ class Queries:
             case Record(fields):
                 elems: list[tuple[str, Elem]] = []
                 for name, f in fields:
-                    elem, scope = self.head(f, scope, fuel // 2, bound)
+                    made = (Lit(True, BOOL), scope) if name == EXISTS else self.head(f, scope, fuel // 2, bound)
+                    elem, scope = made
                     elems.append((name, elem))
                 return Tuple(tuple(elems)), scope
             case Bag(row):

@@ -14,7 +14,7 @@ from ripplenest.data.level_values import nested_type
 from ripplenest.nrc.errors import RipplenestError
 from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.types import Bag as BagType
-from ripplenest.nrc.types import Base, Record, Type
+from ripplenest.nrc.types import Base, Record, Type, has_columns
 from ripplenest.nrc.values import from_value
 from ripplenest.schema.relation import Relation, declare
 from support.choices import Choices
@@ -89,8 +89,8 @@ def distinct(c: Choices, value: Any, t: Type, n: int) -> Any:
             return value + 3 * n + c.number(3)
         case Base(kind="string") if value is not None and not c.one_in(30):
             return f"{value}{n}é"
-        case Record(fields) if isinstance(value, dict):
-            return {name: distinct(c, value[name], inner, n) for name, inner in fields}
+        case Record() if isinstance(value, dict):
+            return {name: distinct(c, value[name], inner, n) for name, inner in t.there.fields}
         case BagType(row) if value is not None:
             return [distinct(c, v, row, n + i) for i, v in enumerate(value)]
     return value
@@ -105,15 +105,15 @@ def rows_of(c: Choices, r: Relation) -> pa.Table:
     if found and c.one_in(6):
         at = c.number(len(found))
         found[at] = spoilt(c, found[at], r.row)
-    fields = r.row.fields if isinstance(r.row, Record) else (("value", r.row),)
+    fields = r.row.fields if has_columns(r.row) else (("value", r.row),)
     schema = pa.schema([(name, nested_type(t)) for name, t in fields])
-    return pa.Table.from_pylist([v if isinstance(r.row, Record) else {"value": v} for v in found], schema)
+    return pa.Table.from_pylist([v if has_columns(r.row) else {"value": v} for v in found], schema)
 
 
 def spoilt(c: Choices, value: Any, t: Type) -> Any:
     match t:
-        case Record(fields) if value:
-            name, inner = c.pick(fields)
+        case Record() if value:
+            name, inner = c.pick(t.there.fields)
             return {**value, name: spoilt(c, value[name], inner)}
         case BagType(row) if value:
             return [spoilt(c, value[0], row), *value[1:]]

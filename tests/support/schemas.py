@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import assert_never
+from typing import assert_never, cast
 
 from attrs import frozen
 
-from ripplenest.nrc.bags import BagValue, Value
+from ripplenest.nrc.bags import BagValue, Row, Value
 from ripplenest.nrc.syntax import Keys
-from ripplenest.nrc.types import Bag, Base, Dict, Kind, Label, Record, Type
-from ripplenest.nrc.values import NAN, canonical_float
+from ripplenest.nrc.types import EXISTS, Bag, Base, Dict, Kind, Label, Record, Type, optional
+from ripplenest.nrc.values import NAN, absent, canonical_float
 from support.choices import Choices
 
 DOMAIN: dict[Kind, tuple[object, ...]] = {
@@ -71,7 +71,8 @@ def field_type(c: Choices, depth: int) -> Type:
         return base_type(c)
     if choice < 9:
         return Bag(row_type(c, depth - 1), c.one_in(4))
-    return record_type(c, depth, 2)  # a nested record
+    nested = record_type(c, depth, 2)
+    return optional(nested) if c.one_in(2) else nested
 
 
 def record_type(c: Choices, depth: int, most: int = 4) -> Record:
@@ -86,7 +87,7 @@ def row_type(c: Choices, depth: int) -> Type:
         return base_type(c)
     if choice == 13 and depth > 0:
         return Bag(row_type(c, depth - 1), c.number(2) == 1)
-    return record_type(c, depth)
+    return optional(record_type(c, depth)) if choice == 12 and depth < 2 else record_type(c, depth)
 
 
 def random_schema(c: Choices) -> Schema:
@@ -113,6 +114,8 @@ def random_value(c: Choices, t: Type, size: int) -> Value:
     match t:
         case Base():
             return base_value(c, t)
+        case Record() if t.is_optional:
+            return absent(t) if c.one_in(4) else ((EXISTS, True), *cast("Row", random_value(c, t.there, size)))
         case Record(fields):
             return tuple((name, random_value(c, f, size)) for name, f in fields)
         case Bag(row, nullable):

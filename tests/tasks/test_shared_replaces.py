@@ -24,7 +24,7 @@ from ripplenest.intake.operations import KEYED, Verb
 from ripplenest.intake.replacing import is_replaced
 from ripplenest.intake.spread import Spread
 from ripplenest.nrc.surface.records import annotation_type
-from ripplenest.nrc.types import Record
+from ripplenest.nrc.types import has_columns
 from ripplenest.schema.relation import Relation
 from ripplenest.state.stored import relation_text
 from ripplenest.store.files import Filed
@@ -74,7 +74,7 @@ def test_what_tasks_replace_is_what_is_replaced_here(c: Choices) -> None:
 def given(c: Choices, r: Relation, db: Database, verb: Verb) -> pa.Table:
     """Rows that are stored, some of them twice; for an upsert others with the keys of such, and new ones, too."""
     new = rows_of(c, r)
-    is_record = isinstance(r.row, Record)
+    is_record = has_columns(r.row)
     held = [row if is_record else {"value": row} for row in db.relation("R").rows()]
     known = [row for row in held if not c.one_in(2)]
     rows = known + (known[:1] if known and c.one_in(4) else [])

@@ -12,12 +12,12 @@ from attrs import evolve, frozen
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface import aggregates
-from ripplenest.nrc.surface.python import hints, ranking
+from ripplenest.nrc.surface.python import hints, ranking, scalars
 from ripplenest.nrc.surface.python.aggregates import Apply, arguments
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import BagTerm, Element, Known, Reading, Static, Untyped, merge, project
 from ripplenest.nrc.syntax import For, Sng, Tuple, Var
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, is_flat
 
 
 @frozen
@@ -57,7 +57,9 @@ def by_place(node: ast.Subscript, scope: Scope, apply: Apply) -> Reading | None:
 
 
 def _reading(row: Row, scope: Scope) -> Reading:
-    return Static(row) if isinstance(row.type, Record) else value(row, scope)
+    """One that may be NULL is asked whether it is, so it is a value at once."""
+    is_open = isinstance(row.type, Record) and not (row.type.is_optional and is_flat(row.type))
+    return Static(row) if is_open else value(row, scope)
 
 
 def row_of(reading: Reading) -> Row | None:
@@ -81,6 +83,8 @@ def value(row: Row, scope: Scope) -> Element:
             return aggregates.folded("max", one, True, scope.site, names)
         case Record() as t:
             fields = {name: value(row.at(name), scope) for name in t.names}
+            if t.is_optional:  # there is none where there is no first row
+                fields[EXISTS] = scalars.apply("is_true", [fields[EXISTS]])
             elem = Tuple(tuple((name, e.elem) for name, e in fields.items()))
             return Element(elem, Record(tuple((n, e.type) for n, e in fields.items())), merge(fields.values()))
         case t:

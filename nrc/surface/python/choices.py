@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ripplenest.nrc.surface import lazily
+from ripplenest.nrc.surface.aggregates import nothing
 from ripplenest.nrc.surface.python import aggregates, scalars, truths
 from ripplenest.nrc.surface.python.scope import Scope
 from ripplenest.nrc.surface.readings import (
@@ -16,13 +17,16 @@ from ripplenest.nrc.surface.readings import (
     alike,
     as_bag,
     as_element,
+    as_optional,
+    as_there,
     choose_bag,
     choose_element,
     is_bag,
-    null_bag,
+    is_row,
+    null_whole,
     plus,
 )
-from ripplenest.nrc.types import Record, may_be_null
+from ripplenest.nrc.types import Record, may_be_null, optional
 
 
 def baglike(reading: Reading) -> bool:
@@ -61,14 +65,16 @@ def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
     is_or = isinstance(op, ast.Or)
     with scope.located(values[0]):
         cond = truths.truth(first, *[truths.OR_NONE] * is_or)
-    if truths.is_condition(first):
+    if not is_row(first) and truths.is_condition(first):
         return _conditions(op, cond, values[1:], scope)
     if len(values) == 1:
         return first
     if (is_so := truths.known(cond)) is not None:
         return first if is_so is is_or else joined(op, values[1:], scope)
     other = joined(op, values[1:], scope.perhaps())
-    return _or_else(first, cond, other, scope) if is_or else conditional(cond, other, first, scope)
+    if is_or:
+        return _or_else(_where_there(first, other), cond, other, scope)
+    return conditional(cond, other, Untyped("None") if is_row(first) else first, scope)  # a record is false as None
 
 
 def _or_else(first: Reading, cond: Element, other: Reading, scope: Scope) -> Reading:
@@ -124,13 +130,31 @@ def conditional(cond: Element, yes: Reading, no: Reading, scope: Scope) -> Readi
             return choose_bag(cond, a, b, names)
         one, other = (r if isinstance(r, Element) else as_element(x, scope.site, names) for r, x in ((yes, a), (no, b)))
         return choose_element(cond, one, other, names)
-    if isinstance(yes, Element) and isinstance(no, Element) and isinstance(yes.type, Record):
-        return choose_element(cond, yes, no, names)
+    if rows := _alike(yes, no, scope):
+        return choose_element(cond, *rows, names)
     return scalars.choose(cond, yes, no)
+
+
+def _alike(yes: Reading, no: Reading, scope: Scope) -> tuple[Element, Element] | None:
+    """Two records of one type, one of them None or not; None for other values."""
+    rows = [r for r in (yes, no) if is_row(r)]
+    known = [r.type for r in rows if isinstance(r.type, Record)]
+    if not known or not all(is_row(r) or r == Untyped("None") for r in (yes, no)):
+        return None
+    if len(rows) > 1 and not any(t.is_optional for t in known):
+        return rows[0], rows[1]
+    none = nothing(optional(known[0]), scope.site, scope.session.names)
+    one, other = (as_optional(r) if is_row(r) else none for r in (yes, no))
+    return one, other
 
 
 def coalesce(values: Sequence[Reading], scope: Scope) -> Reading:
     """The first of ``values`` that is not NULL. Bags that a view makes never are."""
+    if any(map(is_row, values)):
+        *others, found = values
+        for value in reversed(others):
+            found = _unless_absent(value, found, scope)
+        return found
     if not any(map(baglike, values)):
         return scalars.apply("coalesce", values)
     *others, found = [v for v in values if v != Untyped("None")]
@@ -139,11 +163,25 @@ def coalesce(values: Sequence[Reading], scope: Scope) -> Reading:
     return found
 
 
+def _unless_absent(value: Reading, other: Reading, scope: Scope) -> Reading:
+    """A record, or ``other`` where it is NULL: none that may be NULL where ``other`` may not."""
+    absent = scalars.is_absent(value)
+    if absent is None:
+        return other if value == Untyped("None") else scalars.apply("coalesce", [value, other])
+    return conditional(absent, other, _where_there(value, other), scope)
+
+
+def _where_there(value: Reading, other: Reading) -> Reading:
+    """A record that is asked for where it is there, beside ``other``, which is taken elsewhere."""
+    is_sure = is_row(value) and is_row(other) and isinstance(other.type, Record) and not other.type.is_optional
+    return as_there(value) if is_sure and is_row(value) else value
+
+
 def _unless_null(value: Reading, other: Reading, scope: Scope) -> Reading:
     """A bag, or ``other`` where it is NULL. As a bag, NULL has no rows."""
     a, b = alike([value, other])
     plus([a, b], "the bags of coalesce")  # whose rows are of one type
-    test = null_bag(value)
+    test = null_whole(value)
     if test is None or not _may_be_null(value):
         return value
     if other == Untyped("[]"):

@@ -183,7 +183,7 @@ def _rank(bag: BagTerm, order: _Order, scope: Scope, apply: Apply) -> Rank:
 def _values(of: Element, is_key: bool) -> list[Element]:
     """A key, or the values of one that is a tuple; of a row its own base values."""
     if isinstance(of.type, Record):
-        fields = [project(of, name) for name in of.type.names]
+        fields = [project(of, name) for name in of.type.there.names]
         return [v for f in fields for v in ([f] if isinstance(f.type, Base) or is_key else _values(f, is_key))]
     return [of] if is_key or isinstance(of.type, Base) else []
 

@@ -290,7 +290,7 @@ def _field(name: str, node: ast.expr, scope: Scope) -> Element:
 def _spread(node: ast.expr, scope: Scope) -> dict[str, Element]:
     row = scope.read(node)
     if isinstance(row, Element) and isinstance(row.type, Record):
-        return {name: project(row, name) for name in row.type.names}
+        return {name: project(row, name) for name in row.type.there.names}
     with scope.located(node):
         raise TypeMismatch("only the fields of a record can be added by **", wanted="a record", got=describe(row))
 

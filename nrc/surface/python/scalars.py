@@ -28,7 +28,7 @@ from ripplenest.nrc.surface.readings import (
     describe,
     is_bag,
     merge,
-    null_bag,
+    null_whole,
     project,
     untyped,
 )
@@ -161,16 +161,20 @@ def _base(e: Element) -> Base:
     if isinstance(e.type, Base):
         return e.type
     if isinstance(e.type, Record):
-        hint = "its fields, as in " + ", ".join(f"`.{n}`" for n in e.type.names[:3])
+        hint = "its fields, as in " + ", ".join(f"`.{n}`" for n in e.type.there.names[:3])
         raise TypeMismatch("predicates and functions look at base values only", got=e.type, possible=[hint])
     raise _no_base(describe(e))
 
 
-def of_record(row: Record) -> TypeMismatch:
-    """A row is asked for that an outer join does not find."""
-    name = next((n for n, t in row.fields if isinstance(t, Base)), "n")
-    hint = f"`x.{name} is None` of a field that each row has: it is NULL where an outer join finds no row"
-    return TypeMismatch("a row is neither NULL nor false", wanted="a base value", got=row, possible=[hint])
+def is_absent(reading: Reading) -> Element | None:
+    """Whether an inner bag or a record is NULL; None for base values. Raises TypeMismatch for a record that is always
+    there, or of which nothing says whether it is."""
+    if (found := null_whole(reading)) is None and isinstance(reading, Element) and isinstance(reading.type, Record):
+        name = next((n for n, t in reading.type.fields if isinstance(t, Base)), "n")
+        hint = f"`x.{name} is None` of a field that each row has: it is NULL where an outer join finds no row"
+        what = "a record that is never NULL, nor false, as a whole"
+        raise TypeMismatch(what, wanted="a record | None", got=reading.type, possible=[hint])
+    return found
 
 
 ROW_BY_ROW = "one row per element, `[... for x in xs if ...]`"
@@ -221,10 +225,8 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
             raise _no_base(describe(left), "`x.xs is None` of a field; a bag that a view makes is never NULL")
         case ast.Is() | ast.IsNot() if is_null and settle(left) == Untyped("None"):  # a constant, or a parameter
             return _literal(isinstance(op, ast.Is), BOOL)
-        case ast.Is() | ast.IsNot() if is_null and isinstance(left, Element) and isinstance(left.type, Record):
-            raise of_record(left.type)
         case ast.Is() | ast.IsNot() if is_null:
-            test = null_bag(left) or apply("is_null", [left])
+            test = is_absent(left) or apply("is_null", [left])
             return test if isinstance(op, ast.Is) else apply("not", [test])
         case ast.Is() | ast.IsNot():
             raise hints.unsupported("`is` between values", "`==`, or `is None`")
@@ -259,8 +261,8 @@ def _member(left: Reading, right: Reading | Sequence[Reading], among: Among, neg
             if settle(left) == Untyped("None"):
                 hint = f"`{'not ' * negated}rn.exists(y for y in ys if y is None)`"
                 raise Unsupported("a value is never equal to NULL", possible=[hint])
-            if isinstance(bag.type.row, Record) and bag.type.row.names:
-                first = bag.type.row.names[0]
+            if isinstance(bag.type.row, Record) and bag.type.row.there.names:
+                first = bag.type.row.there.names[0]
                 of_values = f"`x {'not ' * negated}in [y.{first} for y in ys]`"
                 of_several = f"`{'not ' * negated}any(y.{first} == a and ... for y in ys)`"
                 raise _no_base(describe(right), f"{of_values}, or for several values {of_several}")

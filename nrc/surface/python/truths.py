@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from ripplenest.nrc.errors import TypeMismatch
-from ripplenest.nrc.surface.python.scalars import FALSE, apply, base_of, fold, literal, of_record, settle
+from ripplenest.nrc.surface.python.scalars import FALSE, apply, base_of, fold, is_absent, literal, settle
 from ripplenest.nrc.surface.readings import Element, Reading, Untyped, describe, is_bag
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import BOOL, Record, may_be_null
@@ -43,7 +43,9 @@ def truth(reading: Reading, *others: str) -> Element:
     if is_bag(reading):
         return condition(reading, *others)
     if isinstance(reading, Element) and isinstance(reading.type, Record):
-        raise of_record(reading.type)
+        absent = is_absent(reading)
+        assert absent is not None
+        return apply("not", [absent])
     value, kind = base_of(reading)
     if kind == "bool":
         return value

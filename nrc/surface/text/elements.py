@@ -17,7 +17,7 @@ from ripplenest.nrc.functions.scalars import OPERATORS, SCALARS, result_type
 from ripplenest.nrc.printing.text import constant, unquoted
 from ripplenest.nrc.surface import lazily
 from ripplenest.nrc.surface.python.scalars import apply, fold
-from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, merge, null_bag
+from ripplenest.nrc.surface.readings import BagTerm, Element, Reading, Static, Untyped, merge, null_whole
 from ripplenest.nrc.surface.text.advice import no_function, unknown
 from ripplenest.nrc.surface.text.aggregates import NAMES
 from ripplenest.nrc.surface.text.environment import Environment
@@ -210,7 +210,7 @@ def negative(reading: Reading) -> Element:
 def is_test(operand: Reading, negated: bool, null: bool) -> Element:
     """x is null, x is true; with ``not``, their negations."""
     word = "null" if null else "true"
-    test = (null_bag(operand) if null else None) or operate(f"is_{word}", [operand], f"is {word}")
+    test = (null_whole(operand) if null else None) or operate(f"is_{word}", [operand], f"is {word}")
     return exactly("not", [test]) if negated else test
 
 
@@ -228,7 +228,7 @@ def project(of: Element, name: str) -> Element:
         case Record() as row:
             found = row.get(name)
             if found is None:
-                raise unknown(f"there is no field {name!r}", name, row.names)
+                raise unknown(f"there is no field {name!r}", name, row.there.names)
             return Element(Proj(of.elem, name), found, of.binds)
         case Label() as label:
             return _parameter(of, [s for s in label.sites if name in dict(s.params)], name, label)

@@ -226,6 +226,8 @@ def _annotation(t: Type, where: str) -> Any:
             generic: Any = markers.Bag
             bag = generic[_annotation(row, where)]
             return bag | None if null else bag
+        case Record() if t.is_optional:
+            return _class(t.there.fields, where) | None
         case Record(fields):
             return _class(fields, where)
         case _:

@@ -10,7 +10,7 @@ from ripplenest.nrc.surface.text.advice import unknown
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.scope import Session, spelled
 from ripplenest.nrc.surface.text.trees import Node, Text
-from ripplenest.nrc.types import Bag, Base, Dict, Kind, Label, Record, Site, Type, nullable
+from ripplenest.nrc.types import Bag, Base, Dict, Kind, Label, Record, Site, Type, optional
 from ripplenest.nrc.values import MAX_DIGITS
 
 T = TypeVar("T")
@@ -33,9 +33,7 @@ def read_type(
                 return base_type(str(name), digits, scale, flag)
             case "named", [Tree() as name, flag]:
                 found = _record(spelled(name), records or {})
-                if flag is not None and isinstance(found, Record):
-                    raise ParseError("a record cannot be NULL as a whole", possible=["fields that may be NULL"])
-                return nullable(found) if flag else found
+                return optional(found) if flag else found
             case "bag", [Tree() as row, flag]:
                 return Bag(read(row), flag is not None)
             case "dictionary_type", [_, Tree() as row]:
@@ -43,8 +41,9 @@ def read_type(
             case "label_type", [_, names, flag]:
                 found_sites = [] if names is None else [site(spelled(n), env) for n in subtrees(names)]
                 return Label(tuple(found_sites), flag is not None)
-            case "record_type", _:
-                return Record(tuple(unique(text, [(n, spelled(n), read(t)) for n, t in map(pair, subtrees(node))])))
+            case "record_type", [*_, flag]:
+                found = Record(tuple(unique(text, [(n, spelled(n), read(t)) for n, t in map(pair, subtrees(node))])))
+                return optional(found) if flag else found
             case _:
                 raise AssertionError(f"no type of the grammar: {node.data}")
 
