@@ -241,6 +241,8 @@ def simplify_elem(t: Elem) -> Elem:
             return _connective(t, args, absorbing=False)
         case Call("or", args):
             return _connective(t, args, absorbing=True)
+        case Call("not", (Call("not", (arg,)),)):
+            return arg
         case Call("not", (Call(fn, args),)) if fn in SWAPPED:
             return Call(OPPOSITE[fn], args)
         case _:

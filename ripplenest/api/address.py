@@ -117,7 +117,8 @@ class Rows(_Chained):
         a = self._address
         match fields_of(a.type).get(name):
             case Record() as row:
-                return [f"{a.shown}.{name}.set({field}=...)" for field, t in row.fields if isinstance(t, Base)]
+                own = [f"{a.shown}.{name}.set({field}=...)" for field, t in row.there.fields if isinstance(t, Base)]
+                return [*own, "an upsert of the row"] if row.is_optional else own
             case Bag():
                 return [form for form in a.forms() if ".set(" not in form]
             case _:
@@ -327,8 +328,7 @@ def to_field(value: object, t: Base, where: str) -> object:
 
 
 def _where(row: Type, fields: dict[str, object], many: bool, where: str) -> Where:
-    own = dict(row.fields) if isinstance(row, Record) else {}
-    base = {n: t for n, t in own.items() if isinstance(t, Base)}
+    base = {n: t for n, t in fields_of(row).items() if isinstance(t, Base)}
     if not fields:
         raise UnknownKey(f"{'at_all' if many else 'at'}() needs at least one field", where=where, possible=base)
     for name in fields:

@@ -102,8 +102,8 @@ def _changes(bag: str) -> list[str]:
 
 
 def fields_of(row: Type) -> dict[str, Type]:
-    """The fields of a record; of no other row."""
-    return dict(row.fields) if isinstance(row, Record) else {}
+    """The fields of a record, as they are where it is there; of no other row."""
+    return dict(row.there.fields) if isinstance(row, Record) else {}
 
 
 def or_by_key(error: WrongColumns, verb: str, form: str) -> WrongColumns:

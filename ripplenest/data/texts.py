@@ -20,11 +20,10 @@ def to_text(value: Value, t: Type) -> str:
     return json.dumps(_plain(value, t), separators=(",", ":"), allow_nan=False)
 
 
-def filled(fills: str | None, value: object, t: Type) -> str:
+def filled(fills: str | None, value: Value, t: Type) -> str:
     """``fills`` of a row type, None where there are none so far, with that of one more field: ``value`` of a base type,
-    or NULL for a bag."""
-    plain = write_constant(value, t) if isinstance(t, Base) else None
-    return json.dumps([*([] if fills is None else json.loads(fills)), plain])
+    or NULL for a bag or a record."""
+    return json.dumps([*([] if fills is None else json.loads(fills)), _plain(value, t)])
 
 
 def from_text(text: str, t: Type, path: str = "", fills: Iterable[tuple[str, str]] = ()) -> Value:

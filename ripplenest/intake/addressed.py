@@ -136,9 +136,21 @@ def _found(rows: Input, columns: Columns, asked: Arrays) -> tuple[Places, Places
     return matches(rows.index(columns), rows.table, columns, hash_columns(asked, len(asked[0])), asked)
 
 
+def _there(at: _Chosen, group: Group) -> _Chosen:
+    """The chosen rows in which the record at the end of the trail is not NULL."""
+    there = np.ones(len(at.places), np.bool_)
+    for c in at.part.exists(at.trail):
+        there &= at.rows.columns[c].take(pa.array(at.places)).to_numpy(zero_copy_only=False)
+    if there.all():
+        return at
+    if not any(step.many for step in group.steps if not isinstance(step, Field)):
+        raise Culprit
+    return _Chosen(at.part, at.rows, at.places[there], at.which[there], at.trail)
+
+
 def _set(group: Group, changes: ColumnChanges) -> None:
     """Give fields of the chosen rows other values; no two operations choose one row, nor one by what is set."""
-    at = _chosen(group, changes)
+    at = _there(_chosen(group, changes), group)
     columns = [at.part.column((*at.trail, name)) for name in group.names]
     last = next(step for step in reversed(group.steps) if not isinstance(step, Field))
     asked = {at.part.column((name,)) for name, _ in last.fields}

@@ -52,9 +52,15 @@ def inner_bags(overlay: Overlay, r: Relation, o: Deep, where: str) -> list[Inner
 
 
 def chosen_rows(overlay: Overlay, r: Relation, o: Set, where: str) -> ChosenRows:
-    """The rows whose fields are set. Raises UnknownKey, UnknownLabel or Ambiguous."""
+    """The rows whose fields are set. A record that is NULL has none, where all are meant. Raises UnknownKey,
+    UnknownLabel or Ambiguous."""
     (at,) = _chosen(overlay, r, [o.steps], where)
-    return at
+    exists = at.part.exists(at.trail)
+    there = {row: n for row, n in at.rows.items() if all(row[c] for c in exists)}
+    if len(there) < len(at.rows) and not any(isinstance(step, Where) and step.many for step in o.steps):
+        possible = [f"an upsert of the row of {at.part.name} that holds it, with the record"]
+        raise UnknownLabel("this record is NULL", where=f"{where}: {at.path}", wanted="a record", possible=possible)
+    return evolve(at, rows=there)
 
 
 def fetch(overlay: Overlay, r: Relation, group: Sequence[Deep | Set]) -> list[list[InnerBag]]:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 
 from attrs import evolve, field, frozen
 
+from ripplenest.data.columns import to_leaves
 from ripplenest.data.texts import filled
 from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.surface.records import annotation_text
-from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null, nullable
-from ripplenest.nrc.values import to_value
+from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null, nullable, optional
+from ripplenest.nrc.values import absent, to_value
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.places import child_path
 from ripplenest.store.layouts import is_wider
@@ -58,17 +59,18 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
         raise WrongValue("rows that are there have no value for it", where=where, wanted=t, got=None, possible=possible)
     if isinstance(t, Base):
         value = to_value(default, t, f"{where}: default")
-    elif isinstance(t, Bag) and t.nullable and default is None:
-        value = None
+    elif default is None and ((isinstance(t, Bag) and t.nullable) or (isinstance(t, Record) and t.is_optional)):
+        value = absent(t)
     else:
-        wanted = "a base type with a default, or a nullable bag, NULL in the rows that are there"
+        wanted = "a base type with a default, or a bag or record that may be NULL, as it is in the rows that are there"
         raise TypeMismatch("a field that stored rows cannot get", where=where, wanted=wanted, got=t)
 
     if any(part in r.below(root) for root in r.arrays):
         fills = {**dict(r.fills), part: filled(dict(r.fills).get(part), value, t)}
         relation = evolve(relation, fills=tuple(fills.items()))
-    columns = len(relation.parts[part].types) - len(r.parts[part].types)  # a label may be several
-    return Altered(relation, _reshaped(r, relation, {part: (value,) * columns}))
+    flat = relation.parts[part].flat
+    assert isinstance(flat, Record)
+    return Altered(relation, _reshaped(r, relation, {part: to_leaves(value, dict(flat.fields)[name])}))
 
 
 def widened(r: Relation, path: str, t: Type) -> Altered:
@@ -146,6 +148,8 @@ def _rebuilt(
         match t:
             case Bag(row, nullable):
                 return Bag(inside(row, steps), nullable)
+            case Record() if t.is_optional:
+                return optional(inside(t.there, steps))
             case Record(fields) if not steps:
                 return Record(change(fields))
             case Record(fields):

@@ -16,7 +16,7 @@ from ripplenest.nrc.arguments import kind, one_of
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, UnknownRelation, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps
 from ripplenest.nrc.syntax import Keys, dict_row
-from ripplenest.nrc.types import STRING, Bag, Base, Params, Record, Type, may_be_null
+from ripplenest.nrc.types import EXISTS, STRING, Bag, Base, Params, Record, Type, may_be_null
 from ripplenest.nrc.values import to_value
 from ripplenest.shred.contexts import flat_type, stored_dictionaries
 from ripplenest.shred.places import Place, child_path
@@ -78,6 +78,17 @@ class Part:
     def column(self, trail: tuple[str, ...]) -> int:
         """The column of a base field of a row, or of a record in it."""
         return column_at(self.flat, trail, len(self.params))
+
+    def exists(self, trail: tuple[str, ...]) -> Columns:
+        """The columns that say whether the records on the way to a record in a row are there."""
+        found: list[int] = []
+        t: Type = self.flat
+        for i, name in enumerate(trail, 1):
+            assert isinstance(t, Record)
+            t = dict(t.fields)[name]
+            if isinstance(t, Record) and t.is_optional:
+                found.append(self.column((*trail[:i], EXISTS)))
+        return tuple(found)
 
     @property
     def lookup(self) -> Columns:

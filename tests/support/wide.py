@@ -11,6 +11,7 @@ WIDE = (
         "optional_bags", "places", "rekey", "sets", "shared_groups", "spans", "statuses", "sums_of_products",
         "taken_away", "thresholds", "triangles", "valid",
     )),
+    "api/test_optional_records.py::test_on_spark",
     "api/test_plain_python.py::test_on_spark",
     *(f"bench/test_{name}.py" for name in ("command", "growing", "measure", "rivals")),
     "delta/test_semijoin.py",
