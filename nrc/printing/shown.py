@@ -9,10 +9,12 @@ from typing import Any
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
 from ripplenest.nrc.functions.ordering import Direction
 from ripplenest.nrc.syntax import Sorting
+from ripplenest.nrc.types import EXISTS
 
 Path = tuple[str, ...]  # of a bag in a row: fields, and INSIDE for the rows of a bag
 Shown = Mapping[Path, tuple[Sorting, ...]]
 INSIDE = "[]"
+NOT_THERE = ((EXISTS, False),)
 ANYHOW: Shown = {}
 
 
@@ -44,7 +46,8 @@ def sort_key(value: Value, nulls_last: bool = False) -> tuple[Any, ...]:
         case float():
             return (1, math.isnan(value), 0.0 if math.isnan(value) else value)
         case tuple():
-            return (1, *(sort_key(v, nulls_last) for _, v in value))
+            told = value[:1] if value[:1] == NOT_THERE else value  # nobody sees what else it holds
+            return (1, *(sort_key(v, nulls_last) for _, v in told))
         case BagValue():
             return (1, *sorted((sort_key(v, nulls_last), n) for v, n in value))
         case LabelValue(site, args):

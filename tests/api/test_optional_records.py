@@ -18,6 +18,7 @@ from support.states import MEMORY, recomputed
 import ripplenest as rn
 from ripplenest import Bag, Database
 from ripplenest.nrc.errors import TypeMismatch, UnknownName, WrongColumns, WrongValue
+from ripplenest.nrc.types import LONG, Record, join, nullable, optional
 
 
 @rn.record
@@ -42,9 +43,17 @@ class Address:
 
 
 @rn.record
+class Loose:
+    """One that is there though all that it holds is NULL."""
+
+    a: int | None
+
+
+@rn.record
 class Visit:
     n: int
     to: Address | None
+    loose: Loose | None
 
 
 @rn.record
@@ -54,6 +63,13 @@ class User:
     work: Address | None
     visits: Bag[Visit]
     points: list[Geo | None]
+
+
+@rn.record
+class Two:
+    a: Geo | None
+    b: Geo
+    n: int
 
 
 @rn.record
@@ -80,6 +96,8 @@ def asked(U: Bag[User]) -> list[Any]:
             "zip": u.home and u.home.zip,
             "rooms": len(u.home.rooms),
             "far": len([v for v in u.visits if v.to and v.to.geo and v.to.geo.lat > 1.0]),
+            "loose": len([v for v in u.visits if v.loose is not None]),
+            "last": max(u.visits, key=lambda v: v.n).to.geo is None,
         }
         for u in U
     ]
@@ -116,7 +134,7 @@ def grouped(U: Bag[User]) -> list[Any]:
 @rn.view
 def joined(U: Bag[User], O: Bag[Order]) -> list[Any]:  # noqa: E741
     return [
-        {"id": u.id, "none": o is None, "order": o if o else None, "note": o.note, "home": u.home}
+        {"id": u.id, "none": o is None, "order": o if u.id % 4 else None, "note": o.note, "home": u.home}
         for u, o in rn.left_join(U, O, lambda u, o: u.id == o.user)
     ]
 
@@ -148,7 +166,8 @@ def address(c: Choices) -> dict[str, Any]:
 
 
 def user(c: Choices, key: int) -> dict[str, Any]:
-    visits = [{"n": i, "to": maybe(c, address(c))} for i in range(c.number(3))]
+    loose = {"a": c.pick((None, None, 1))}
+    visits = [{"n": i, "to": maybe(c, address(c)), "loose": maybe(c, loose)} for i in range(c.number(3))]
     points = [maybe(c, geo(c)) for _ in range(c.number(3))]
     places = {"home": maybe(c, address(c)), "work": maybe(c, address(c))}
     return {"id": key, **places, "visits": visits, "points": points}
@@ -213,7 +232,7 @@ def test_views_are_what_they_say_after_every_batch(c: Choices) -> None:
 
 
 def test_enough_was_met() -> None:
-    assert min(COUNTS["none"], COUNTS["some"]) > 20 and COUNTS["deep"] > 3, COUNTS
+    assert min(COUNTS["none"], COUNTS["some"]) > 20 and COUNTS["deep"] > 2, COUNTS
 
 
 # ---------------------------------------------------------------- by hand
@@ -221,7 +240,7 @@ def test_enough_was_met() -> None:
 HERE = {"city": "a", "zip": None, "geo": None, "place": {"lat": 0.5, "at": None}, "rooms": [{"n": 1, "key": "k"}]}
 ROWS = [
     {"id": 1, "home": HERE, "work": None, "visits": [], "points": [None, {"lat": 1.5, "at": "x"}]},
-    {"id": 2, "home": None, "work": HERE, "visits": [{"n": 0, "to": None}], "points": []},
+    {"id": 2, "home": None, "work": HERE, "visits": [{"n": 0, "to": None, "loose": {"a": None}}], "points": []},
 ]
 
 
@@ -239,8 +258,9 @@ def test_what_they_are(db: Database) -> None:
     one, other = db.view("asked").rows()
     assert one == {
         "id": 1, "none": False, "deep": False, "inside": False, "city": "a", "zip": None, "rooms": 1, "far": 0,
+        "loose": 0, "last": True,
     }  # fmt: skip
-    assert other == {**one, "id": 2, "none": True, "inside": True, "city": "-", "rooms": 0}
+    assert other == {**one, "id": 2, "none": True, "inside": True, "city": "-", "rooms": 0, "loose": 1}
     assert [row["either"] for row in db.view("chosen").rows()] == [HERE, HERE]
     assert sorted(map(str, db.view("homes").rows())) == sorted([str(HERE), "None"])
     assert [row["order"] for row in db.view("joined").rows()] == [{"id": 7, "user": 1, "note": None}, None]
@@ -297,6 +317,20 @@ def test_nothing_is_set_in_what_is_not_there(db: Database) -> None:
         b.at("U", id=each.id).home.set(city=each.city)
     with pytest.raises(WrongValue, match="NULL where none is allowed"), db.batch() as b:
         b.at("U", id=1).home.set(city=None)
+    with db.batch() as b:
+        b.insert("U", [{**ROWS[0], "id": i} for i in range(10, 90)])
+        b.insert("U", [{**ROWS[1], "id": i} for i in range(90, 95)])
+    with pytest.raises(Exception, match="this record is NULL") as caught, db.batch() as b:
+        each = rn.each([{"id": i, "city": "y"} for i in range(10, 92)])
+        b.at("U", id=each.id).home.set(city=each.city)
+    assert "row      id 90" in str(caught.value)
+    with db.batch() as b:
+        each = rn.each([{"id": i, "city": "y"} for i in range(10, 95)])
+        b.at_all("U", id=each.id).home.set(city=each.city)
+    homes = [u["home"] for u in db.relation("U").rows() if u["id"] >= 10]
+    assert homes == [{**HERE, "city": "y"}] * 80 + [None] * 5 and db.verify(deep=True).ok
+    with db.batch() as b:
+        b.delete_key("U", [{"id": i} for i in range(10, 95)])
     with pytest.raises(UnknownName) as hidden, db.batch() as b:
         b.at("U", id=1).home.set(**{"∃": False})
     assert "possible city, zip" in str(hidden.value)
@@ -345,6 +379,21 @@ def test_what_a_view_cannot_ask() -> None:
 
         unknown.query  # noqa: B018
     assert "possible city, zip, geo, place, rooms" in str(hidden.value)
+
+
+def test_what_may_be_null_is_known() -> None:
+    """A record beside one that is always there is always there; a side of a join is asked by what each row has."""
+
+    @rn.view
+    def sure(T: Bag[Two]) -> list[Any]:
+        return [{"a": t.a or t.b, "b": rn.coalesce(t.a, t.b), "c": t.b if t.n else None} for t in T]
+
+    geo = "⟨lat: double?, at: string?⟩"
+    assert str(sure.row) == f"⟨a: {geo}, b: {geo}, c: {geo}?⟩"
+    one, other = (optional(Record((("n", LONG), ("m", m)))) for m in (LONG, nullable(LONG)))
+    assert isinstance(one, Record) and isinstance(other, Record)
+    assert one.firm == ("n", "m") and other.firm == ("n",)
+    assert [str(join(a, b)) for a, b in ((one, other), (other, one))] == ["⟨n: long, m: long?⟩?"] * 2
 
 
 def test_in_text(tmp_path: Path) -> None:

@@ -110,6 +110,14 @@ def test_values_that_differ(case):
         assert unequal(a, b).tolist() == [(v,) != (w,) for v, w in zip(case.values, twice[i:], strict=False)]
 
 
+def test_a_record_of_nulls_is_none_that_is_null() -> None:
+    values = pa.array([{"a": None}, None, {"a": None}], pa.struct([("a", pa.int64())]))
+    assert ranks(values).tolist() == [1, 0, 1]
+    others = values.take(pa.array([0, 0, 1]))
+    assert unequal(values, others).tolist() == [False, True, True]
+    assert arranged(values).to_pylist() == values.to_pylist()
+
+
 @law(random_case, examples=many(150, 3000))
 def test_rows_are_in_the_order_of_a_bag(case):
     """Law: the places of rows, group by group, are those of ``from_value`` of the bags that they are."""

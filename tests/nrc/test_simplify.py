@@ -298,3 +298,10 @@ def test_what_is_not_less_is_at_least(t: Base, fn: str) -> None:
         assert told == Call(OPPOSITE[fn], compared.args)
         value = elem(compared, {})
         assert elem(told, {}) is (None if value is None else not value)
+
+
+def test_not_not_is_nothing_said() -> None:
+    """Also of NULL, of which not is NULL."""
+    x = Proj(Var("x"), "a")
+    assert simplify_elem(Call("not", (Call("not", (x,)),))) == x
+    assert simplify_elem(Call("not", (Call("not", (Call("not", (x,)),)),))) == Call("not", (x,))

@@ -1,18 +1,17 @@
 """The tests that ``make test`` has no time for: ``make test-wide`` runs them, and so does ``.ci/run``.
 
 They ask again, at length, what quicker tests ask as well: views as users write them over many rows and batches, tasks
-of Spark beside what is made in process, whole documents of many kinds. Each entry is a folder, a module or a test.
+and scalars of Spark beside what is made in process, whole documents of many kinds, the demo. Each entry is a folder, a module or a test.
 """
 
 WIDE = (
     "tasks/",
     *(f"api/test_{name}.py" for name in (
-        "arrays", "between", "clocks", "computed_keys", "folding", "folds_over_rings", "left_out", "null_bags",
-        "optional_bags", "places", "rekey", "sets", "shared_groups", "spans", "statuses", "sums_of_products",
-        "taken_away", "thresholds", "triangles", "valid",
+        "arrays", "bad_rows", "between", "clocks", "computed_keys", "folding", "folds_over_rings", "left_out",
+        "null_bags", "optional_bags", "places", "plain_python", "rekey", "same_bytes", "sets", "shared_groups", "spans",
+        "statuses", "sums_of_products", "taken_away", "thresholds", "triangles", "valid",
     )),
     "api/test_optional_records.py::test_on_spark",
-    "api/test_plain_python.py::test_on_spark",
     *(f"bench/test_{name}.py" for name in ("command", "growing", "measure", "rivals")),
     "delta/test_semijoin.py",
     *(f"intake/test_{name}.py" for name in ("columns", "each", "plain")),
@@ -20,9 +19,13 @@ WIDE = (
     *(f"plan/test_{name}.py" for name in ("compared_laws", "many_views", "sum_maps", "timed_laws", "trees")),
     "publish/test_cost.py",
     *(f"run/test_{name}.py" for name in ("piecewise", "refill")),
+    "security/test_private.py",
     "source/test_spark.py",
     "spark/test_joiner.py",
+    "spark/test_scalars.py",
     "store/test_merging.py",
+    "test_demo.py::test_a_difference_is_found",
+    "test_demo.py::test_the_demo_on_few_films",
     "test_random_faq.py",
     "test_typing.py",
 )  # fmt: skip

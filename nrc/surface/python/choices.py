@@ -62,6 +62,8 @@ def joined(op: ast.boolop, values: Sequence[ast.expr], scope: Scope) -> Reading:
     """``x or y``, ``x and y`` where a value is wanted: of conditions a condition, and of other values, as Python has
     it, the one that decides or else the last."""
     first = scope.read(values[0])
+    if is_row(first) and len(values) == 1:
+        return first
     is_or = isinstance(op, ast.Or)
     with scope.located(values[0]):
         cond = truths.truth(first, *[truths.OR_NONE] * is_or)
