@@ -35,7 +35,7 @@ class Record:
     A record that may be NULL as a whole, ⟨f₁: A₁, …⟩?, is ⟨∃: bool, f₁: A₁?, …⟩ (``optional``): whether it is there,
     and NULL in every field where it is not. So to the calculus, to maps and to engines it is a record like others, and
     only where values come in and go out is it one value. ``firm`` fields are NULL only where the record is not there;
-    types that differ in this alone are the same.
+    types that differ in this alone have the same values in views.
     """
 
     fields: tuple[tuple[str, "Type"], ...]

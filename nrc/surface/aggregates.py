@@ -1,10 +1,8 @@
 """Groups as both surfaces make them. An aggregate in a head or a condition is one value: it is bound by a ``for`` over
 the one row of φ, as an inner bag is by one over sng_ι."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import assert_never
-
-from attrs import evolve
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.functions import folds
@@ -79,14 +77,13 @@ def left_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTer
     What may be NULL is told field by field on both sides, so that they stay alike when its relation gets another field
     or another name for one.
     """
-    found = plus([_matched(a, b, on, names, ("_2",)), _alone(a, b, on, site, names)], "the two sides of a join")
-    return _firm(found, {"_2": b})
+    return plus([_matched(a, b, on, names, ("_2",)), _alone(a, b, on, site, names)], "the two sides of a join")
 
 
 def right_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
     """The left join of b and a, with the rows of a first."""
     found = [_matched(a, b, on, names, ("_1",)), _swapped(_alone(b, a, _turned(on), site, names), names)]
-    return _firm(plus(found, "the two sides of a join"), {"_1": a})
+    return plus(found, "the two sides of a join")
 
 
 def full_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
@@ -95,20 +92,7 @@ def full_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTer
         _alone(a, b, on, site, names, told=True),
         _swapped(_alone(b, a, _turned(on), site, names, told=True), names),
     ]
-    return _firm(plus([_matched(a, b, on, names, ("_1", "_2")), *alone], "the two sides of a join"), {"_1": a, "_2": b})
-
-
-def _firm(pairs: BagTerm, sides: Mapping[str, BagTerm]) -> BagTerm:
-    """``pairs`` that know which base fields are NULL only where there is no row: those that rows of a side all have."""
-    assert isinstance(pairs.type.row, Record)
-    fields = ((name, _firm_side(t, sides[name].type.row) if name in sides else t) for name, t in pairs.type.row.fields)
-    return evolve(pairs, type=Bag(Record(tuple(fields))))
-
-
-def _firm_side(t: Type, row: Type) -> Type:
-    if not isinstance(t, Record) or not isinstance(row, Record) or row.is_optional:
-        return t
-    return evolve(t, firm=tuple(name for name, own in row.fields if isinstance(own, Base) and not own.nullable))
+    return plus([_matched(a, b, on, names, ("_1", "_2")), *alone], "the two sides of a join")
 
 
 def _matched(a: BagTerm, b: BagTerm, on: On, names: Names, optional: Collection[str]) -> BagTerm:

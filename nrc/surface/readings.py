@@ -177,12 +177,12 @@ def is_bag(reading: Reading) -> bool:
 
 
 def null_whole(reading: Reading) -> Element | None:
-    """Whether an inner bag, the label of one, or a record is NULL; None for all else, bags that a view makes among
-    them, which never are."""
+    """Whether an inner bag, the label of one, or a record is NULL; None for what never is: bags that a view makes, and
+    records that are not declared so."""
     if isinstance(reading, Element) and isinstance(reading.type, Bag | Label):
         return Element(Call("is_null", (reading.elem,)), BOOL, reading.binds)
-    if isinstance(reading, Element) and isinstance(reading.type, Record):
-        return _null_record(reading, reading.type)
+    if isinstance(reading, Element) and isinstance(reading.type, Record) and reading.type.is_optional:
+        return Element(Call("not", (project(reading, EXISTS).elem,)), BOOL, reading.binds)
     return None
 
 
@@ -191,10 +191,8 @@ def as_optional(row: Element) -> Element:
     assert isinstance(row.type, Record)
     if row.type.is_optional:
         return row
-    absent = null_whole(row)
-    exists: Elem = Lit(True, BOOL) if absent is None else Call("not", (absent.elem,))
     fields = ((name, project(row, name).elem) for name in row.type.names)
-    return Element(Tuple(((EXISTS, exists), *fields)), optional(row.type), row.binds)
+    return Element(Tuple(((EXISTS, Lit(True, BOOL)), *fields)), optional(row.type), row.binds)
 
 
 def as_there(row: Element) -> Element:
@@ -203,16 +201,8 @@ def as_there(row: Element) -> Element:
     if not row.type.is_optional:
         return row
     fields = tuple((name, project(row, name)) for name in row.type.there.names)
-    kept = Record(tuple((name, e.type) for name, e in fields), row.type.firm)
+    kept = Record(tuple((name, e.type) for name, e in fields))
     return Element(Tuple(tuple((name, e.elem) for name, e in fields)), kept, row.binds)
-
-
-def _null_record(of: Element, row: Record) -> Element | None:
-    """By ∃, or by a base field that is NULL only where the record is; None for a record that is always there."""
-    if row.is_optional:
-        return Element(Call("not", (project(of, EXISTS).elem,)), BOOL, of.binds)
-    firm = next((name for name in row.firm if isinstance(row.get(name), Base)), None)
-    return None if firm is None else Element(Call("is_null", (project(of, firm).elem,)), BOOL, of.binds)
 
 
 def as_bag(reading: Reading) -> BagTerm:

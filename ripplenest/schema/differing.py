@@ -22,14 +22,19 @@ class Differing:
     way: str = ""
 
 
+def same(a: Type, b: Type) -> bool:
+    """Whether both are declared alike: also in what may be NULL of a record that may be."""
+    return a == b and str(a) == str(b)
+
+
 def differing(declared: Type, came: Type, path: str = "") -> Iterator[Differing]:
-    """What differs, at every depth. Law: nothing does if and only if the types are equal."""
+    """What differs, at every depth. Law: nothing does if and only if they are the ``same``."""
     match declared, came:
-        case Record(old), Record(new):
-            yield from _fields(dict(old), dict(new), path)
-        case Bag(old_row, old_null), Bag(new_row, new_null) if old_null == new_null and old_row != new_row:
+        case Record(), Record() if declared.is_optional == came.is_optional:
+            yield from _fields(dict(declared.there.fields), dict(came.there.fields), path)
+        case Bag(old_row, old_null), Bag(new_row, new_null) if old_null == new_null and not same(old_row, new_row):
             yield from differing(old_row, new_row, path)
-        case _ if declared != came:
+        case _ if not same(declared, came):
             is_field = path and holds(declared, came)
             way = f'widen("{path}", {annotation_text(came)})' if is_field else ""
             yield Differing(_said(path, declared), _said(path, came), way)
@@ -73,6 +78,11 @@ def _path(path: str, name: str) -> str:
 
 def _said(path: str, t: Type) -> str:
     return f"{path}: {t}" if path else str(t)
+
+
+def is_declared(known: Relation | None, wanted: Relation) -> bool:
+    """Whether ``known`` is the relation as it is ``wanted``."""
+    return known is not None and known == wanted and same(known.row, wanted.row)
 
 
 def relation_changed(known: Relation, wanted: Relation) -> RelationChanged:

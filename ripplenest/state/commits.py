@@ -35,7 +35,7 @@ from ripplenest.intake.spread import are_spread
 from ripplenest.plan.planned import merged
 from ripplenest.run.engines import Engines, Place
 from ripplenest.run.policy import Policy, Work, decide
-from ripplenest.schema.differing import relation_changed
+from ripplenest.schema.differing import is_declared, relation_changed
 from ripplenest.schema.relation import Relation, find_relation
 from ripplenest.state.back import Undoing
 from ripplenest.state.declared import Declared
@@ -99,7 +99,7 @@ class Commits:
     def relation(self, wanted: Relation) -> None:
         """Declare a relation. Raises RelationChanged, NameTaken."""
         self.state.refresh()
-        if self._declared.relations.get(wanted.name) != wanted:  # who only names one waits for nobody
+        if not is_declared(self._declared.relations.get(wanted.name), wanted):  # who only names one waits for nobody
             retried(self.state.store.path, lambda: self._declare(wanted))
 
     def _declare(self, wanted: Relation) -> None:
@@ -111,7 +111,7 @@ class Commits:
             meta = {meta_key("relation", wanted.name): relation_text(wanted)}
             self.state.commit(Change(tables=specs, meta=meta, note=note("relation", name=wanted.name)), version)
             self.state.refresh()
-        elif known != wanted:
+        elif not is_declared(known, wanted):
             raise relation_changed(known, wanted)
 
     def load(self, name: str, rows: object) -> int:

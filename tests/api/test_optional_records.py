@@ -1,5 +1,4 @@
-"""Records that may be NULL as a whole, `Address | None`, at every depth: in and out, in views, deep updates and in
-schemas; and the sides of outer joins, which are None where there is no row."""
+"""Records that may be NULL as a whole, `Address | None`, at every depth: in and out, in views, deep updates, types."""
 
 from collections import Counter
 from pathlib import Path
@@ -91,7 +90,6 @@ def asked(U: Bag[User]) -> list[Any]:
             "id": u.id,
             "none": u.home is None,
             "deep": u.home.geo is not None,
-            "inside": u.home.place is None,
             "city": u.home.city if u.home else "-",
             "zip": u.home and u.home.zip,
             "rooms": len(u.home.rooms),
@@ -134,7 +132,7 @@ def grouped(U: Bag[User]) -> list[Any]:
 @rn.view
 def joined(U: Bag[User], O: Bag[Order]) -> list[Any]:  # noqa: E741
     return [
-        {"id": u.id, "none": o is None, "order": o if u.id % 4 else None, "note": o.note, "home": u.home}
+        {"id": u.id, "order": o if u.id % 4 else None, "note": o.note, "home": u.home}
         for u, o in rn.left_join(U, O, lambda u, o: u.id == o.user)
     ]
 
@@ -142,7 +140,7 @@ def joined(U: Bag[User], O: Bag[Order]) -> list[Any]:  # noqa: E741
 @rn.view
 def both(U: Bag[User], O: Bag[Order]) -> list[Any]:  # noqa: E741
     return [
-        {"user": u.id, "order": o.id, "alone": u is None or o is None, "home": u.home}
+        {"user": u.id, "order": o.id, "home": u.home, "none": u.home is None}
         for u, o in rn.full_join(U, O, lambda u, o: u.id == o.user)
     ]
 
@@ -257,14 +255,15 @@ def test_what_they_are(db: Database) -> None:
     assert db.relation("U").rows() == ROWS
     one, other = db.view("asked").rows()
     assert one == {
-        "id": 1, "none": False, "deep": False, "inside": False, "city": "a", "zip": None, "rooms": 1, "far": 0,
+        "id": 1, "none": False, "deep": False, "city": "a", "zip": None, "rooms": 1, "far": 0,
         "loose": 0, "last": True,
     }  # fmt: skip
-    assert other == {**one, "id": 2, "none": True, "inside": True, "city": "-", "rooms": 0, "loose": 1}
+    assert other == {**one, "id": 2, "none": True, "city": "-", "rooms": 0, "loose": 1}
     assert [row["either"] for row in db.view("chosen").rows()] == [HERE, HERE]
     assert sorted(map(str, db.view("homes").rows())) == sorted([str(HERE), "None"])
-    assert [row["order"] for row in db.view("joined").rows()] == [{"id": 7, "user": 1, "note": None}, None]
-    assert sorted(row["alone"] for row in db.view("both").rows()) == [False, True, True]
+    nothing = {"id": None, "user": None, "note": None}
+    assert [row["order"] for row in db.view("joined").rows()] == [{**nothing, "id": 7, "user": 1}, nothing]
+    assert sorted(row["none"] for row in db.view("both").rows()) == [False, True, True]
 
 
 def test_a_record_is_asked_in_python_too() -> None:
@@ -362,6 +361,37 @@ def test_fields_and_types_change(db: Database) -> None:
     assert db.verify(deep=True).ok
 
 
+def test_what_may_be_null_inside_is_declared(tmp_path: Path) -> None:
+    """A record class in which a field of what is there may be NULL now is another one."""
+
+    @rn.record
+    class Loosened:
+        lat: float | None
+        at: str | None
+
+    @rn.record
+    class Point:
+        id: int
+        geo: Geo | None
+
+    @rn.record
+    class LoosenedPoint:
+        id: int
+        geo: Loosened | None
+
+    with rn.open(tmp_path / "s", engine="local") as db:
+        r = db.relation("P", Point, key="id")
+        with pytest.raises(rn.errors.RelationChanged, match=r'widen\("geo.lat", float \| None\)'):
+            db.relation("P", LoosenedPoint, key="id")
+        r.widen("geo.lat", float | None)
+        with db.batch() as b:
+            b.insert("P", [{"id": 1, "geo": {"lat": None, "at": None}}])
+    with rn.open(tmp_path / "s", engine="local") as db:
+        assert db.relation("P", LoosenedPoint, key="id").rows() == [{"id": 1, "geo": {"lat": None, "at": None}}]
+        with pytest.raises(rn.errors.RelationChanged):
+            db.relation("P", Point, key="id")
+
+
 def test_what_a_view_cannot_ask() -> None:
     with pytest.raises(TypeMismatch) as caught:
 
@@ -382,7 +412,7 @@ def test_what_a_view_cannot_ask() -> None:
 
 
 def test_what_may_be_null_is_known() -> None:
-    """A record beside one that is always there is always there; a side of a join is asked by what each row has."""
+    """A record beside one that is always there is always there."""
 
     @rn.view
     def sure(T: Bag[Two]) -> list[Any]:

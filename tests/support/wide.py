@@ -1,7 +1,8 @@
 """The tests that ``make test`` has no time for: ``make test-wide`` runs them, and so does ``.ci/run``.
 
 They ask again, at length, what quicker tests ask as well: views as users write them over many rows and batches, tasks
-and scalars of Spark beside what is made in process, whole documents of many kinds, the demo. Each entry is a folder, a module or a test.
+and scalars of Spark beside what is made in process, whole documents of many kinds, the demo. Each entry is a folder, a
+module or a test.
 """
 
 WIDE = (

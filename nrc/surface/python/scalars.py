@@ -167,8 +167,8 @@ def _base(e: Element) -> Base:
 
 
 def is_absent(reading: Reading) -> Element | None:
-    """Whether an inner bag or a record is NULL; None for base values. Raises TypeMismatch for a record that is always
-    there, or of which nothing says whether it is."""
+    """Whether an inner bag or a record is NULL; None for base values. Raises TypeMismatch for a record that is not
+    declared so: of the side of an outer join that has no row, each field is NULL."""
     if (found := null_whole(reading)) is None and isinstance(reading, Element) and isinstance(reading.type, Record):
         name = next((n for n, t in reading.type.fields if isinstance(t, Base)), "n")
         hint = f"`x.{name} is None` of a field that each row has: it is NULL where an outer join finds no row"
