@@ -112,7 +112,7 @@ def to_value(obj: object, type: Type, where: str) -> Value:
         case Base():
             return _base(obj, type, where)
         case Record() if type.is_optional:
-            return absent(type) if obj is None else ((EXISTS, True), *_record(obj, type.there, where))
+            return _optional(obj, type, where)
         case Record():
             return _record(obj, type, where)
         case Bag(row, nullable):
@@ -123,6 +123,17 @@ def to_value(obj: object, type: Type, where: str) -> Value:
             raise WrongValue("a dictionary is not data", where=where, wanted=type, got=_type_name(obj))
         case _:
             assert_never(type)
+
+
+def _optional(obj: object, type: Record, where: str) -> Value:
+    """A record that may be NULL, also one that is a canonical value."""
+    match obj:
+        case None | ((("∃", False), *_)):
+            return absent(type)
+        case ((("∃", True), *own)):
+            return ((EXISTS, True), *_record(tuple(own), type.there, where))
+        case _:
+            return ((EXISTS, True), *_record(obj, type.there, where))
 
 
 def absent(type: Type) -> Value:
