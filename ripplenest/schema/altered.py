@@ -12,7 +12,7 @@ from ripplenest.data.columns import to_leaves
 from ripplenest.data.texts import filled
 from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, WrongValue
 from ripplenest.nrc.surface.records import annotation_text
-from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null, nullable, optional
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, may_be_null, nullable, optional
 from ripplenest.nrc.values import absent, to_value
 from ripplenest.schema.relation import Relation
 from ripplenest.shred.places import child_path
@@ -49,7 +49,7 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
     where, (*into, name) = f"relation {r.name}, add {path}", _steps(r, path)
 
     def grown(fields: Fields) -> Fields:
-        if name in dict(fields):
+        if name in dict(fields) or name == EXISTS:
             raise NameTaken("there is a field of this name", where=where, got=name, possible=["another name", "widen"])
         return (*fields, (name, t))
 
@@ -105,6 +105,8 @@ def renamed(r: Relation, path: str, new: str) -> Altered:
     where, (*into, name) = f"relation {r.name}, rename {path}", _steps(r, path)
     if to_value(new, Base("string"), f"{where}: new name") == "":
         raise WrongValue("a field needs a name", where=where, got="an empty string")
+    if new == EXISTS:
+        raise NameTaken("the name is ours", where=where, got=new, possible=["another name"])
     if "." in new:
         raise WrongValue("a field keeps its place: this is a path, or could not be told from one", where=where,
                          wanted="a name without a point", got=new)  # fmt: skip

@@ -16,7 +16,7 @@ from support.states import MEMORY, recomputed
 
 import ripplenest as rn
 from ripplenest import Bag, Database
-from ripplenest.nrc.errors import TypeMismatch, UnknownName, WrongColumns, WrongValue
+from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, Unsupported, WrongColumns, WrongValue
 from ripplenest.nrc.types import LONG, Record, join, nullable, optional
 
 
@@ -424,6 +424,19 @@ def test_what_may_be_null_is_known() -> None:
     assert isinstance(one, Record) and isinstance(other, Record)
     assert one.firm == ("n", "m") and other.firm == ("n",)
     assert [str(join(a, b)) for a, b in ((one, other), (other, one))] == ["⟨n: long, m: long?⟩?"] * 2
+
+
+def test_its_name_is_ours(db: Database) -> None:
+    with pytest.raises(Unsupported, match="a name that is ours"):
+
+        @rn.view
+        def own(T: Bag[Two]) -> list[Any]:
+            return [{"∃": t.n > 1, "n": t.n} for t in T]
+
+        own.query  # noqa: B018
+    for change in (lambda r: r.add("∃", bool | None), lambda r: r.rename("note", "∃")):
+        with pytest.raises(NameTaken):
+            change(db.relation("O"))
 
 
 def test_in_text(tmp_path: Path) -> None:

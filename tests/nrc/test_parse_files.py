@@ -245,6 +245,8 @@ HEAD = "relation M : Bag(⟨a: int, n: int?⟩) key a\n"
         ("relation R : Bag(strin)", UnknownName, "2:18", "string"),
         ("relation R : Bag(⟨a: int⟩) key b", TypeMismatch, "2:32", "possible a"),
         ("relation R : Bag(⟨a: int?⟩) key a", TypeMismatch, "2:33", "never NULL"),
+        ("relation R : Bag(⟨`∃`: bool, a: int⟩)", ParseError, "2:14", "a name that is ours"),
+        ("relation R : Bag(⟨a: int, b: ⟨c: int, `∃`: bool⟩⟩)", ParseError, "2:14", "a name that is ours"),
         ("relation M : Bag(int)", ParseError, "2:10", "declared above"),
         ("view M = M", ParseError, "2:6", "declared above"),
         ('view v = "abc', ParseError, "2:10", "without an end"),

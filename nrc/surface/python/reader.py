@@ -41,7 +41,7 @@ from ripplenest.nrc.surface.readings import (
     untyped,
 )
 from ripplenest.nrc.syntax import For, Neg, Product, Tuple, Var
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type
 
 
 def read(node: ast.expr, scope: Scope) -> Reading:
@@ -265,9 +265,10 @@ def _dict(keys: Sequence[ast.expr | None], values: Sequence[ast.expr], scope: Sc
             case None:
                 fields |= _spread(value, scope)
             case ast.Constant(str() as name):
-                if name in written:
+                if name in written or name == EXISTS:
+                    what = "a name that is ours" if name == EXISTS else "a record has each field once"
                     with scope.located(key):
-                        raise Unsupported("a record has each field once", got=name)
+                        raise Unsupported(what, got=name)
                 written.add(name)
                 fields[name] = _field(name, value, scope)
             case _:

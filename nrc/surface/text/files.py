@@ -31,7 +31,7 @@ from ripplenest.nrc.surface.text.terms import read_bag
 from ripplenest.nrc.surface.text.trees import Node, Place, Text, source, tree
 from ripplenest.nrc.syntax import Query, Rel
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, optional
 from ripplenest.nrc.walk import nodes
 
 
@@ -175,7 +175,10 @@ class _Reading:
                 self.views[name] = self._view(name, subtrees(node)[1])
 
     def _type(self, node: Node) -> Type:
-        return read_type(node, self.lines, Environment(), Session(), self.records)
+        found = read_type(node, self.lines, Environment(), Session(), self.records)
+        with self.lines.located(node):
+            _check_names(found)
+        return found
 
     def _relation(self, name: str, node: Node) -> Declared:
         _, type_node, keys = node.children
@@ -213,6 +216,18 @@ def _check_key(name: str, row: Type) -> None:
     if not isinstance(found, Base) or found.nullable:
         possible = [n for n, t in fields if isinstance(t, Base) and not t.nullable]
         raise TypeMismatch("a key is made of base fields that are never NULL", got=found or name, possible=possible)
+
+
+def _check_names(t: Type) -> None:
+    """Raises ParseError for a field that has the name of ours, which says that a record is there."""
+    match t:
+        case Bag(row):
+            _check_names(row)
+        case Record() if EXISTS in t.names and optional(t.there) != t:
+            raise ParseError("a name that is ours", got=EXISTS, possible=["⟨name: …⟩?, a record that may be NULL"])
+        case Record(fields):
+            for _, inner in fields:
+                _check_names(inner)
 
 
 # ---------------------------------------------------------------- rows as annotations
