@@ -25,7 +25,7 @@ from ripplenest.nrc.bags import BagValue, LabelValue, Row, Value
 from ripplenest.nrc.conversions import conversions
 from ripplenest.nrc.errors import EvaluationError, WrongColumns, WrongValue
 from ripplenest.nrc.instances import fields_of
-from ripplenest.nrc.printing.shown import ANYHOW, INSIDE, Path, Shown, in_order
+from ripplenest.nrc.printing.shown import ANYHOW, INSIDE, NOT_THERE, THERE, Path, Shown, in_order
 from ripplenest.nrc.types import EXISTS, Bag, Base, Dict, Label, Record, Type
 
 NAN = float("nan")
@@ -127,13 +127,9 @@ def to_value(obj: object, type: Type, where: str) -> Value:
 
 def _optional(obj: object, type: Record, where: str) -> Value:
     """A record that may be NULL, also one that is a canonical value."""
-    match obj:
-        case None | ((("∃", False), *_)):
-            return absent(type)
-        case ((("∃", True), *own)):
-            return ((EXISTS, True), *_record(tuple(own), type.there, where))
-        case _:
-            return ((EXISTS, True), *_record(obj, type.there, where))
+    if isinstance(obj, tuple) and obj[:1] in (THERE, NOT_THERE):
+        obj = obj[1:] if obj[:1] == THERE else None
+    return absent(type) if obj is None else (*THERE, *_record(obj, type.there, where))
 
 
 def absent(type: Type) -> Value:

@@ -14,7 +14,7 @@ from ripplenest.nrc.types import EXISTS
 Path = tuple[str, ...]  # of a bag in a row: fields, and INSIDE for the rows of a bag
 Shown = Mapping[Path, tuple[Sorting, ...]]
 INSIDE = "[]"
-NOT_THERE = ((EXISTS, False),)
+THERE, NOT_THERE = ((EXISTS, True),), ((EXISTS, False),)  # how values of records that may be NULL begin
 ANYHOW: Shown = {}
 
 

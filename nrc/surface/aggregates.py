@@ -13,7 +13,7 @@ from ripplenest.nrc.syntax import Elem, Empty, Expr, Fold, For, Group, Lit, Proj
 from ripplenest.nrc.types import BOOL, EXISTS, Bag, Base, Dict, Label, Record, Type, is_flat
 from ripplenest.nrc.walk import Names
 
-NOT_THERE = Element(Lit(False, BOOL), BOOL)
+FALSE = Element(Lit(False, BOOL), BOOL)
 VALUE = "value"  # what the one fold of such a row is called
 
 
@@ -143,7 +143,7 @@ def nothing(t: Type, site: str, names: Names) -> Element:
         case Bag(row):
             return as_element(BagTerm(Empty(row), Bag(row)), site, names)
         case Record(fields):
-            found = [(name, NOT_THERE if name == EXISTS else nothing(own, site, names)) for name, own in fields]
+            found = [(name, FALSE if name == EXISTS else nothing(own, site, names)) for name, own in fields]
             row = Record(tuple((name, e.type) for name, e in found))
             return Element(Tuple(tuple((name, e.elem) for name, e in found)), row, merge(e for _, e in found))
         case Label() | Dict():

@@ -10,7 +10,7 @@ from support.schemas import MAX_DEPTH, row_type
 from ripplenest.nrc.surface.markers import Bag, Decimal, Int
 from ripplenest.nrc.surface.records import annotation_text, annotation_type, record
 from ripplenest.nrc.types import Bag as BagType
-from ripplenest.nrc.types import Base, Dict, Label, Record, Type, nullable
+from ripplenest.nrc.types import Base, Dict, Label, Record, Type, nullable, optional
 
 COUNTS: Counter[str] = Counter()
 CASES = 300
@@ -43,6 +43,9 @@ def test_bags_have_two_spellings() -> None:
         c = seeded(seed)
         t = row_type(c, MAX_DEPTH)
         assert annotation_type(spelled(t, c, "rows"), "rows") == t
+        if isinstance(t, Record):
+            loose = optional(t.there)
+            assert isinstance(loose, Record) and str(loose.there) == str(t.there)  # which says what firm does
 
 
 def test_a_type_is_written_as_its_annotation() -> None:

@@ -175,8 +175,8 @@ def _unless_absent(value: Reading, other: Reading, scope: Scope) -> Reading:
 
 def _where_there(value: Reading, other: Reading) -> Reading:
     """A record that is asked for where it is there, beside ``other``, which is taken elsewhere."""
-    is_sure = is_row(value) and is_row(other) and isinstance(other.type, Record) and not other.type.is_optional
-    return as_there(value) if is_sure and is_row(value) else value
+    is_sure = is_row(other) and isinstance(other.type, Record) and not other.type.is_optional
+    return as_there(value) if is_row(value) and is_sure else value
 
 
 def _unless_null(value: Reading, other: Reading, scope: Scope) -> Reading:

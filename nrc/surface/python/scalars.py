@@ -27,6 +27,7 @@ from ripplenest.nrc.surface.readings import (
     as_bag,
     describe,
     is_bag,
+    is_row,
     merge,
     null_whole,
     project,
@@ -169,7 +170,7 @@ def _base(e: Element) -> Base:
 def is_absent(reading: Reading) -> Element | None:
     """Whether an inner bag or a record is NULL; None for base values. Raises TypeMismatch for a record that is not
     declared so: of the side of an outer join that has no row, each field is NULL."""
-    if (found := null_whole(reading)) is None and isinstance(reading, Element) and isinstance(reading.type, Record):
+    if (found := null_whole(reading)) is None and is_row(reading) and isinstance(reading.type, Record):
         name = next((n for n, t in reading.type.fields if isinstance(t, Base)), "n")
         hint = f"`x.{name} is None` of a field that each row has: it is NULL where an outer join finds no row"
         what = "a record that is never NULL, nor false, as a whole"
@@ -292,7 +293,7 @@ def ordered(values: Iterable[object]) -> list[object]:
 def binary(op: ast.operator, left: Reading, right: Reading) -> Element:
     """Arithmetic, or concat for strings. Raises Unsupported for operators without a counterpart."""
     if type(op) not in ARITHMETIC:
-        if isinstance(op, ast.BitOr) and (_is_record(left) or _is_record(right)):
+        if isinstance(op, ast.BitOr) and (is_row(left) or is_row(right)):
             raise hints.unsupported("the operator | between records", "`{**x, 'name': ...}`")
         raise hints.of_operator(op)
     text = [is_string(settle(left)), is_string(settle(right))]
@@ -348,11 +349,7 @@ def strings(parts: Sequence[Reading]) -> Element:
 
 
 def _is_sequence(reading: Reading) -> bool:
-    return isinstance(reading.value, tuple | list) if isinstance(reading, Static) else _is_record(reading)
-
-
-def _is_record(reading: Reading) -> bool:
-    return isinstance(reading, Element) and isinstance(reading.type, Record)
+    return isinstance(reading.value, tuple | list) if isinstance(reading, Static) else is_row(reading)
 
 
 def method(of: Element, name: str, args: Sequence[Reading]) -> Element:

@@ -9,9 +9,9 @@ from typing import Final
 
 from ripplenest.nrc.errors import TypeMismatch
 from ripplenest.nrc.surface.python.scalars import FALSE, apply, base_of, fold, is_absent, literal, settle
-from ripplenest.nrc.surface.readings import Element, Reading, Untyped, describe, is_bag
+from ripplenest.nrc.surface.readings import Element, Reading, Untyped, describe, is_bag, is_row
 from ripplenest.nrc.syntax import Lit
-from ripplenest.nrc.types import BOOL, Record, may_be_null
+from ripplenest.nrc.types import BOOL, may_be_null
 
 OR_NONE = "`xs or []`: no rows where it is None; `rn.coalesce(xs, ys)`: ys there"
 COMPARED = "a comparison, as in `x != 0` or `x is not None`"
@@ -42,7 +42,7 @@ def truth(reading: Reading, *others: str) -> Element:
         return FALSE
     if is_bag(reading):
         return condition(reading, *others)
-    if isinstance(reading, Element) and isinstance(reading.type, Record):
+    if is_row(reading):
         absent = is_absent(reading)
         assert absent is not None
         return apply("not", [absent])
