@@ -163,6 +163,11 @@ def nullable(t: Type, flag: bool = True) -> Type:
             assert_never(t)
 
 
+def places(n: int) -> tuple[str, ...]:
+    """What the parts of a tuple are called, ⟨_1: …, _2: …⟩."""
+    return tuple(f"_{i}" for i in range(1, n + 1))
+
+
 def optional(t: Type) -> Type:
     """``t`` with NULL allowed as a whole, records too."""
     match t:

@@ -283,7 +283,7 @@ def _tidy(c: Comprehension, free: Mapping[str, Type]) -> Comprehension | None:
     conditions: dict[Elem, None] = {}
     for cond in (*c.conditions, *(_not_0(t, types) for t in times if not isinstance(t, Lit))):
         conditions.update(dict.fromkeys(conjuncts(cond)))
-    if any((isinstance(t, Lit) and t.value is not True) or never_true(t, types) for t in conditions):
+    if any(is_never(t) or never_true(t, types) for t in conditions):
         return None
     asked = needed([t for t in conditions if t != TRUE and not _always_true(t, types)], lambda t: is_total(t, types))
     return None if asked is None else _read(evolve(c, conditions=tuple(asked), times=times))
@@ -403,6 +403,11 @@ def not_true(t: Elem) -> bool:
             return any(map(not_true, args))
         case known:
             return _is_nothing(known)
+
+
+def is_never(t: Elem) -> bool:
+    """Whether a condition cannot fail and is true of no row, by what is a constant in it: x = NULL, 1 > 2."""
+    return is_sure(t) and (_is_nothing(t) or (not free_vars(t) and not_true(t)))
 
 
 def _is_nothing(t: Elem) -> bool:

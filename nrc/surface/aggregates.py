@@ -8,12 +8,23 @@ from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.functions import folds
 from ripplenest.nrc.functions.signatures import maybe_null
 from ripplenest.nrc.rewriting.equations import same_values
-from ripplenest.nrc.surface.readings import BagTerm, Bind, Element, as_element, guard, merge, not_true, plus, wrap
+from ripplenest.nrc.surface.readings import (
+    FALSE,
+    BagTerm,
+    Bind,
+    Element,
+    as_element,
+    as_optional,
+    guard,
+    merge,
+    not_true,
+    plus,
+    wrap,
+)
 from ripplenest.nrc.syntax import Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
-from ripplenest.nrc.types import BOOL, EXISTS, Bag, Base, Dict, Label, Record, Type, is_flat
+from ripplenest.nrc.types import BOOL, EXISTS, Bag, Base, Dict, Label, Record, Type, is_flat, optional
 from ripplenest.nrc.walk import Names
 
-FALSE = Element(Lit(False, BOOL), BOOL)
 VALUE = "value"  # what the one fold of such a row is called
 
 
@@ -74,8 +85,8 @@ On = Callable[[Element, Element], Element]
 def left_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
     """(for x in a, y in b where p union sng⟨x, y⟩) ⊎ (for x in a where no y in b has p union sng⟨x, NULL⟩)
 
-    What may be NULL is told field by field on both sides, so that they stay alike when its relation gets another field
-    or another name for one.
+    A record on the side that may have no row is one that may be NULL. It is told field by field in both parts, so that
+    they stay alike when its relation gets another field or another name for one.
     """
     return plus([_matched(a, b, on, names, ("_2",)), _alone(a, b, on, site, names)], "the two sides of a join")
 
@@ -89,32 +100,42 @@ def right_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTe
 def full_join(a: BagTerm, b: BagTerm, on: On, site: str, names: Names) -> BagTerm:
     """The left join, and what of b has no row of a."""
     alone = [
-        _alone(a, b, on, site, names, told=True),
-        _swapped(_alone(b, a, _turned(on), site, names, told=True), names),
+        _alone(a, b, on, site, names, both=True),
+        _swapped(_alone(b, a, _turned(on), site, names, both=True), names),
     ]
     return plus([_matched(a, b, on, names, ("_1", "_2")), *alone], "the two sides of a join")
 
 
 def _matched(a: BagTerm, b: BagTerm, on: On, names: Names, optional: Collection[str]) -> BagTerm:
-    x, y = names.fresh("x"), names.fresh("y")
-    both = (("_1", Var(x), a.type.row), ("_2", Var(y), b.type.row))
-    pair = Sng(Tuple(tuple((n, _told(var, row) if n in optional else var) for n, var, row in both)))
-    found = guard(on(Element(Var(x), a.type.row), Element(Var(y), b.type.row)), pair, names)
-    return BagTerm(For(x, a.expr, For(y, b.expr, found)), Bag(Record((("_1", a.type.row), ("_2", b.type.row)))))
+    x, y = Element(Var(names.fresh("x")), a.type.row), Element(Var(names.fresh("y")), b.type.row)
+    first, second = (_side(row) if n in optional else row for n, row in (("_1", x), ("_2", y)))
+    found = guard(on(x, y), Sng(Tuple((("_1", first.elem), ("_2", second.elem)))), names)
+    pairs = For(_name(x), a.expr, For(_name(y), b.expr, found))
+    return BagTerm(pairs, Bag(Record((("_1", first.type), ("_2", second.type)))))
 
 
-def _alone(a: BagTerm, b: BagTerm, on: On, site: str, names: Names, told: bool = False) -> BagTerm:
-    """The rows of a, ``told`` field by field or not, for which b has none, with NULL for every base value of one, and
-    no rows in its inner bags."""
+def _alone(a: BagTerm, b: BagTerm, on: On, site: str, names: Names, both: bool = False) -> BagTerm:
+    """The rows of a for which b has none, beside one that is not there: NULL for every base value, and no rows in its
+    inner bags. ``both`` sides may have none."""
     x, y = names.fresh("x"), names.fresh("y")
     row = Element(Var(x), a.type.row)
     partners = For(y, b.expr, guard(on(row, Element(Var(y), b.type.row)), Sng(Var(y)), names))
     some = folded("any", BagTerm(partners, b.type), False, site, names)
-    absent = nothing(b.type.row, site, names)
-    own = _told(row.elem, row.type) if told else row.elem
-    pair = wrap(absent.binds, Sng(Tuple((("_1", own), ("_2", absent.elem)))))
+    absent = nothing(optional(b.type.row), site, names)
+    own = _side(row) if both else row
+    pair = wrap(absent.binds, Sng(Tuple((("_1", own.elem), ("_2", absent.elem)))))
     found = For(x, a.expr, guard(not_true(some), pair, names))
-    return BagTerm(found, Bag(Record((("_1", a.type.row), ("_2", absent.type)))))
+    return BagTerm(found, Bag(Record((("_1", own.type), ("_2", absent.type)))))
+
+
+def _name(row: Element) -> str:
+    assert isinstance(row.elem, Var)
+    return row.elem.name
+
+
+def _side(row: Element) -> Element:
+    """A row that is there, of a side that may have none; a record field by field."""
+    return as_optional(Element(_told(row.elem, row.type), row.type)) if isinstance(row.type, Record) else row
 
 
 def _told(e: Elem, t: Type) -> Elem:

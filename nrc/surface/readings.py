@@ -63,6 +63,9 @@ class Element:
     binds: tuple[Bind, ...] = ()
 
 
+FALSE = Element(Lit(False, BOOL), BOOL)
+
+
 @frozen
 class BagTerm:
     """A bag with its type, and how its rows are sorted where it is shown. A set is what has each row once because the
@@ -177,13 +180,19 @@ def is_bag(reading: Reading) -> bool:
 
 
 def null_whole(reading: Reading) -> Element | None:
-    """Whether an inner bag, the label of one, or a record is NULL; None for what never is: bags that a view makes, and
-    records that are not declared so."""
-    if isinstance(reading, Element) and isinstance(reading.type, Bag | Label):
-        return Element(Call("is_null", (reading.elem,)), BOOL, reading.binds)
-    if isinstance(reading, Element) and isinstance(reading.type, Record) and reading.type.is_optional:
-        return Element(Call("not", (project(reading, EXISTS).elem,)), BOOL, reading.binds)
-    return None
+    """Whether an inner bag, the label of one, or a record is NULL, which one that is not declared so never is; None for
+    base values, and for bags that a view makes."""
+    if not isinstance(reading, Element):
+        return None
+    match reading.type:
+        case Bag() | Label():
+            return Element(Call("is_null", (reading.elem,)), BOOL, reading.binds)
+        case Record() as t if t.is_optional:
+            return Element(Call("not", (project(reading, EXISTS).elem,)), BOOL, reading.binds)
+        case Record():
+            return FALSE
+        case _:
+            return None
 
 
 def as_optional(row: Element) -> Element:

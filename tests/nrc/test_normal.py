@@ -25,6 +25,7 @@ from ripplenest.nrc.syntax import (
     DictPlus,
     DictRel,
     DictUnion,
+    Elem,
     Flatten,
     For,
     InL,
@@ -43,7 +44,7 @@ from ripplenest.nrc.syntax import (
     Var,
 )
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import BOOL, LONG, Label, Record, Site
+from ripplenest.nrc.types import BOOL, LONG, Label, Record, Site, nullable
 from ripplenest.nrc.walk import free_vars
 from ripplenest.shred.terms import shred
 
@@ -127,6 +128,31 @@ def test_a_conjunction_is_split_and_repetitions_go() -> None:
 def test_what_can_never_be_true_is_dropped(value: bool | None) -> None:
     """A predicate that is false or NULL adds nothing."""
     assert normal(For("m", R, For("_", Pred(Lit(value, BOOL)), Sng(A)))) == ()
+
+
+NONE, ONE, TWO = Lit(None, nullable(LONG)), Lit(1, LONG), Lit(2, LONG)
+FAILING = Call("quotient_long", (ONE, A))
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_kept"),
+    [
+        (Call("eq", (A, NONE)), False),
+        (Call("lt", (Call("add_double", (NONE, A)), A)), False),
+        (Call("not", (Call("eq", (NONE, A)),)), False),
+        (Call("gt", (ONE, TWO)), False),
+        (Call("and", (TRUE, Call("gt", (ONE, TWO)))), False),
+        (Call("same", (A, NONE)), True),
+        (Call("or", (Call("eq", (A, NONE)), Call("eq", (A, ONE)))), True),
+        (Call("eq", (A, A)), True),
+        (Call("eq", (NONE, FAILING)), True),
+        (Call("eq", (FAILING, ONE)), True),
+    ],
+    ids=str,
+)
+def test_what_constants_make_never_true_is_dropped_unless_it_can_fail(condition: Elem, is_kept: bool) -> None:
+    e = For("m", R, For("_", Pred(condition), Sng(A)))
+    assert bool(normal(e)) is is_kept
 
 
 def test_weights_multiply() -> None:

@@ -167,9 +167,11 @@ def coalesce(values: Sequence[Reading], scope: Scope) -> Reading:
 
 def _unless_absent(value: Reading, other: Reading, scope: Scope) -> Reading:
     """A record, or ``other`` where it is NULL: none that may be NULL where ``other`` may not."""
-    absent = scalars.is_absent(value)
+    absent = null_whole(value)
     if absent is None:
         return other if value == Untyped("None") else scalars.apply("coalesce", [value, other])
+    if truths.known(absent) is False:
+        return value
     return conditional(absent, other, _where_there(value, other), scope)
 
 

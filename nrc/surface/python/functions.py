@@ -134,8 +134,8 @@ def _way(flags: bool | tuple[bool, ...], i: int) -> bool:
 
 
 def left_join(left: Iterable[T], right: Iterable[U], on: Callable[[T, U], object]) -> list[tuple[T, U]]:
-    """The pairs for which ``on`` is true; and each row of ``left`` that has none beside one that is not there. In a
-    view that row has NULL for every base value and inner bags without rows; here it is None."""
+    """The pairs for which ``on`` is true; and each row of ``left`` that has none beside None. In a view, fields of what
+    is None are NULL, and its inner bags without rows."""
     found, others = [], list(right)
     for x in left:
         found += [(x, y) for y in others if on(x, y)] or [(x, cast("U", None))]
@@ -148,7 +148,7 @@ def right_join(left: Iterable[T], right: Iterable[U], on: Callable[[T, U], objec
 
 
 def full_join(left: Iterable[T], right: Iterable[U], on: Callable[[T, U], object]) -> list[tuple[T, U]]:
-    """The left join, and each row of ``right`` that has no partner beside one that is not there."""
+    """The left join, and each row of ``right`` that has no partner beside None."""
     rows, others = list(left), list(right)
     alone = [(cast("T", None), y) for y in others if not any(on(x, y) for x in rows)]
     return left_join(rows, others, on) + alone

@@ -4,7 +4,7 @@ Everything that is not a case here ends in ``hints``: an error with the place an
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.surface.python import (
@@ -15,9 +15,9 @@ from ripplenest.nrc.surface.python import (
     elapsed,
     hints,
     inline,
+    parts,
     ranking,
     scalars,
-    slices,
     spans,
     truths,
 )
@@ -41,7 +41,7 @@ from ripplenest.nrc.surface.readings import (
     untyped,
 )
 from ripplenest.nrc.syntax import For, Neg, Product, Tuple, Var
-from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type
+from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, places
 
 
 def read(node: ast.expr, scope: Scope) -> Reading:
@@ -54,9 +54,9 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.Attribute(ast.BinOp(later, ast.Sub() as op, earlier), "days"):
             return _days(op, scope.read(later), scope.read(earlier), scope)
         case ast.Attribute(value, name):
-            return _attribute(scope.read(value), name, scope)
+            return parts.attribute(scope.read(value), name, scope)
         case ast.Subscript():
-            return _subscript(node, scope)
+            return parts.subscript(node, scope)
         case ast.ListComp(elt, generators):
             return _comprehension(elt, generators, scope)
         case ast.SetComp(elt, generators):
@@ -64,7 +64,7 @@ def read(node: ast.expr, scope: Scope) -> Reading:
         case ast.List(elts):
             return _list(elts, scope)
         case ast.Tuple(elts):
-            return _record([(f"_{i}", e) for i, e in enumerate(elts, 1)], scope)
+            return _record([*zip(places(len(elts)), elts, strict=True)], scope)
         case ast.Dict(keys, values):
             return _dict(keys, values, scope)
         case ast.BinOp(left, op, right):
@@ -108,53 +108,11 @@ def _constant(value: object) -> Reading:
     return scalars.literal(value)
 
 
-def _attribute(of: Reading, name: str, scope: Scope) -> Reading:
-    """A field of a row, also of one that is the first of a bag, or a name of a module or class."""
-    if isinstance(of, Static) and isinstance(of.value, spans.Span):
-        return elapsed.attribute(of.value, name)
-    row = best.row_of(of)
-    return scalars.attribute(of, name) if row is None else best.field(row, name, scope)
-
-
 def _days(op: ast.Sub, later: Reading, earlier: Reading, scope: Scope) -> Reading:
     """(a - b).days"""
     if spans.of(later) is None and spans.of(earlier) is None:
         return scalars.days_between(later, earlier)
-    return _attribute(_binary(op, later, earlier), "days", scope)
-
-
-def _subscript(node: ast.Subscript, scope: Scope) -> Reading:
-    """The first rows of a bag, a part of a string, a field by its name, or what is in a collection of constants."""
-    if (first := inline.sliced(node, scope)) is not None:
-        return first
-    match scope.read(node.value), node.slice:
-        case Static(Mapping() | list() | tuple() as held), place:
-            return scalars.settle(constants.at(held, place, scope))
-        case of, ast.Constant(str() as name):
-            return _attribute(of, name, scope)
-        case Element() as text, ast.Slice() as place if scalars.is_string(text):
-            return slices.sliced(text, place, scope)
-        case of, place:
-            raise _no_subscript(node, of, place)
-
-
-def _no_subscript(node: ast.Subscript, of: Reading, place: ast.expr) -> Unsupported:
-    """What there is in place of ``x[place]``; the parts of a tuple are its fields."""
-    written = ast.unparse(node.value)
-    match place:
-        case ast.Slice():
-            return hints.of_node(place) if is_bag(of) else hints.unsupported(f"a slice of {describe(of)}", hints.PARTS)
-        case ast.Constant(int() as n) | ast.UnaryOp(ast.USub(), ast.Constant(int() as n)) if not isinstance(n, bool):
-            at = n if isinstance(place, ast.Constant) else -n
-            if is_bag(of):
-                return hints.of_place(at)
-            if scalars.is_string(of):
-                part = f"`{written}[{at or ''}:{at + 1 or ''}]`, which is empty where there is none"
-                return hints.unsupported("a letter of a string by its place", part)
-            if isinstance(of, Element) and isinstance(of.type, Record) and f"_{at + 1}" in of.type.names:
-                hint = f"its field, `{written}._{at + 1}`, or names for its parts, `for (a, b), xs in`"
-                return hints.unsupported("a part of a tuple by its place", hint)
-    return hints.of_node(node)
+    return parts.attribute(_binary(op, later, earlier), "days", scope)
 
 
 # ---------------------------------------------------------------- bags
@@ -202,8 +160,8 @@ def _targets(target: ast.expr, value: Element) -> list[tuple[str, Reading]]:
         case ast.Name(name):
             return [(name, value)]
         case ast.Tuple(elts) | ast.List(elts):
-            names = tuple(f"_{i}" for i in range(1, len(elts) + 1))
-            if not isinstance(value.type, Record) or value.type.names != names:
+            names = places(len(elts))
+            if not isinstance(value.type, Record) or value.type.there.names != names:
                 possible = ["one name, and its fields: `for x in xs`, x.name", "rows of a product or of tuples"]
                 what = f"cannot unpack these rows into {len(elts)} names"
                 raise Unsupported(what, wanted=", ".join(names), got=value.type, possible=possible)

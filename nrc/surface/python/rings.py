@@ -16,7 +16,7 @@ from ripplenest.nrc.surface.records import annotation_type
 from ripplenest.nrc.surface.rings import Column, Moments, Ring, RingVariable, moments
 from ripplenest.nrc.surface.rings import fold as fold_function
 from ripplenest.nrc.syntax import Call, Expr, Fold, For, Pred, Proj, Sng, Tuple, Var
-from ripplenest.nrc.types import Base, Record, Type, join, may_be_null, nullable
+from ripplenest.nrc.types import Base, Record, Type, join, may_be_null, nullable, places
 
 HINT = "rn.fold(rn.MaxProduct, ((a.p, b.p) for a in A for b in B if a.j == b.j))"
 
@@ -65,7 +65,7 @@ def _name(node: ast.expr, scope: Scope) -> str:
 
 def _factors(row: Element) -> list[Element]:
     """Those of a tuple, or a row that is one."""
-    if isinstance(row.type, Record) and row.type.names == tuple(f"_{i}" for i in range(1, len(row.type.names) + 1)):
+    if isinstance(row.type, Record) and row.type.names == places(len(row.type.names)):
         return [project(row, name) for name in row.type.names]
     return [row]
 

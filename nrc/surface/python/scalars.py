@@ -18,6 +18,7 @@ from ripplenest.nrc.functions.scalars import coerce
 from ripplenest.nrc.surface.python import advice, hints
 from ripplenest.nrc.surface.python.functions import greatest
 from ripplenest.nrc.surface.readings import (
+    FALSE,
     BagTerm,
     Element,
     Known,
@@ -37,7 +38,6 @@ from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import BOOL, INT, LONG, STRING, Base, Record, is_flat, nullable
 from ripplenest.nrc.values import in_range, literal_type, to_value
 
-FALSE = Element(Lit(False, BOOL), BOOL)
 CONSTANTS = (bool, int, float, str, bytes, datetime.date, decimal.Decimal, type(None))
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
@@ -167,17 +167,6 @@ def _base(e: Element) -> Base:
     raise _no_base(describe(e))
 
 
-def is_absent(reading: Reading) -> Element | None:
-    """Whether an inner bag or a record is NULL; None for base values. Raises TypeMismatch for a record that is not
-    declared so: of the side of an outer join that has no row, each field is NULL."""
-    if (found := null_whole(reading)) is None and is_row(reading) and isinstance(reading.type, Record):
-        name = next((n for n, t in reading.type.fields if isinstance(t, Base)), "n")
-        hint = f"`x.{name} is None` of a field that each row has: it is NULL where an outer join finds no row"
-        what = "a record that is never NULL, nor false, as a whole"
-        raise TypeMismatch(what, wanted="a record | None", got=reading.type, possible=[hint])
-    return found
-
-
 ROW_BY_ROW = "one row per element, `[... for x in xs if ...]`"
 
 
@@ -227,7 +216,7 @@ def _comparison(left: Reading, op: ast.cmpop, right: Reading | Sequence[Reading]
         case ast.Is() | ast.IsNot() if is_null and settle(left) == Untyped("None"):  # a constant, or a parameter
             return _literal(isinstance(op, ast.Is), BOOL)
         case ast.Is() | ast.IsNot() if is_null:
-            test = is_absent(left) or apply("is_null", [left])
+            test = null_whole(left) or apply("is_null", [left])
             return test if isinstance(op, ast.Is) else apply("not", [test])
         case ast.Is() | ast.IsNot():
             raise hints.unsupported("`is` between values", "`==`, or `is None`")

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Final
 
 from ripplenest.nrc.errors import TypeMismatch
-from ripplenest.nrc.surface.python.scalars import FALSE, apply, base_of, fold, is_absent, literal, settle
-from ripplenest.nrc.surface.readings import Element, Reading, Untyped, describe, is_bag, is_row
+from ripplenest.nrc.surface.python.scalars import apply, base_of, fold, literal, settle
+from ripplenest.nrc.surface.readings import FALSE, Element, Reading, Untyped, describe, is_bag, is_row, null_whole
 from ripplenest.nrc.syntax import Lit
 from ripplenest.nrc.types import BOOL, may_be_null
 
@@ -43,9 +43,9 @@ def truth(reading: Reading, *others: str) -> Element:
     if is_bag(reading):
         return condition(reading, *others)
     if is_row(reading):
-        absent = is_absent(reading)
+        absent = null_whole(reading)
         assert absent is not None
-        return apply("not", [absent])
+        return _truth_of(True) if known(absent) is False else apply("not", [absent])
     value, kind = base_of(reading)
     if kind == "bool":
         return value
