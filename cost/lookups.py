@@ -40,6 +40,7 @@ class Called:
     ``asked`` the group that is asked for them, an auxiliary map ↦ what it is made of, a group ↦ what it answers.
     ``ones``: the groups that are one value for all rows. ``variables``: the names that the query itself has, in order.
     ``unique``: by stored part, the columns by which a row is the only one. ``shown``: by group, what its columns are.
+    ``fixed``: the maps whose rows are always there, made of constants.
     """
 
     bags: Mapping[str, str] = field(factory=dict)
@@ -50,6 +51,7 @@ class Called:
     variables: tuple[str, ...] = ()
     unique: Mapping[str, frozenset[str]] = field(factory=dict)
     shown: Mapping[str, Mapping[str, Elem]] = field(factory=dict)
+    fixed: frozenset[str] = frozenset()
 
     @cached_property
     def answers(self) -> frozenset[str]:
@@ -61,7 +63,9 @@ class Called:
         """Whether more is read there when its table grows. Constants that are the key of a row find this one; and what
         is read from a value of it on, is when the value moves what lies between, as it is between two ends: if no other
         value of that row drops what is read."""
-        return r.grows and not (self.is_one(r) or told(r, j, order, self.moves) or self.of_nothing(j))
+        if not r.grows or r.rel.name in self.fixed:
+            return False
+        return not (self.is_one(r) or told(r, j, order, self.moves) or self.of_nothing(j))
 
     def of_nothing(self, j: Join) -> bool:
         """Whether it is asked for what changes when a value that moves becomes NULL, or is one again: the last row
@@ -182,7 +186,7 @@ def scans(j: Join, called: Called, held: bool = True, apart: Set[Elem] = frozens
             obstacles = (*map(words.obstacle, lost), *beside)
             there = words.there(*changed) if len(changed) == 1 else None
             yield Scan(r.rel, words.generator, f"when {' and '.join(changes)}", words.read, obstacles, there)
-        elif r.grows and called.of_nothing(j) and not called.moves(r):
+        elif r.grows and called.of_nothing(j) and not called.moves(r) and r.rel.name not in called.fixed:
             words = _Words(j, called, _region(order, r), r)
             when = " and ".join(dict.fromkeys(map(words.happens, (o for o in order if o.how == "change"))))
             yield Scan(r.rel, words.generator, f"when {when}", words.read, (), absent=True)

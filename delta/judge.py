@@ -124,7 +124,7 @@ def _sizes(program: TriggerProgram, rows: Rows, largest: Rows) -> Sizes:
     bags = {name: row for name, row in program.parts.items() if name in relations}
     dictionaries = {name: row for name, row in program.parts.items() if name not in relations}
     maps = list(_in_order(program))
-    changes = {m.name: [s.term for s in program.statements_of(m.name)] for m in maps}
+    changes = {m.name: [s.term for s in program.statements_of(m.name) if program.changes(s.part)] for m in maps}
     groups = {m.name: m.row for m in maps if m.cut is not None}
     terms = {m.name: term_apart(m) for m in maps}
     return derived_sizes(stored_sizes(bags, dictionaries, rows, largest), terms, changes, groups)
@@ -141,7 +141,8 @@ def _called(program: TriggerProgram) -> Called:
     asked = {name: answers[site] for name, site in sites.items() if site in answers}
     unique = {part: frozenset(columns) for part, columns in program.unique}
     shown = {name: cut.shown_of for name, cut in groups.items()}
-    return Called(bags, asked, kept, answers, ones, unique=unique, shown=shown)
+    fixed = frozenset(m.name for m in program.maps if not program.changes(m.name))
+    return Called(bags, asked, kept, answers, ones, unique=unique, shown=shown, fixed=fixed)
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:

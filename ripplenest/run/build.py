@@ -82,17 +82,25 @@ def _first_rows(m: PlannedMap, r: Ranked, made: Rows) -> Rows:
 
 @frozen
 class Loaded:
-    """A version with signed rows on top that are not committed yet; read whole, as builds do."""
+    """A version with signed rows on top that are not committed yet; read whole, as builds do. How many stored rows were
+    ``read``, and by table how many of them were ``cancelled`` by others."""
 
     before: Tables
     changes: Mapping[str, Rows]
     read: list[int] = field(factory=list)
+    cancelled: dict[str, int] = field(factory=dict)
 
     def scan(self, table: str) -> Rows:
         """Every row."""
+        rows = self.held(table)
+        return rows.plus(self.changes[table]) if table in self.changes else rows
+
+    def held(self, table: str) -> Rows:
+        """Every row that is stored."""
         rows = self.before.scan(table)
         self.read.append(len(rows))
-        return rows.plus(self.changes[table]) if table in self.changes else rows
+        self.cancelled[table] = rows.cancelled()
+        return rows
 
     def probe(self, table: str, columns: tuple[int, ...], keys: Wanted) -> Rows:  # noqa: ARG002
         """Nothing is looked up where everything is read. Raises StateError."""
@@ -119,9 +127,8 @@ def recomputed(plan: Plan, before: Tables, changes: Mapping[str, Rows], joiner: 
     check_counts(before, changes)
     reader = Loaded(before, changes)
     run = _built(plan, reader, joiner, trees=True)
-    fresh, found, read = run.built, {}, sum(reader.read)
+    fresh, found = run.built, {}
     for name in [*fresh]:
-        held, rows = before.scan(name), fresh.pop(name)
-        read += len(held)
+        rows, held = fresh.pop(name), reader.held(name)
         found[name] = sums.summed(rows.plus(held.negated()), room)
-    return Propagation(found, read, sum(run.jobs))
+    return Propagation(found, sum(reader.read), sum(run.jobs), cancelled=reader.cancelled)
