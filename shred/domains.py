@@ -7,7 +7,7 @@ from attrs import evolve
 from ripplenest.nrc.rewriting.equations import place_asked
 from ripplenest.nrc.rewriting.normal import Comprehension, is_total, never_true
 from ripplenest.nrc.rewriting.simplify import simplify_elem
-from ripplenest.nrc.syntax import Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
+from ripplenest.nrc.syntax import Call, Elem, Grouped, InL, IsSite, OutL, Proj, Rel, Total, Tuple, Var
 from ripplenest.nrc.types import Label, Record, Site, Type
 from ripplenest.nrc.walk import free_vars, nodes
 
@@ -82,6 +82,30 @@ def labels_made(c: Comprehension, row: Elem, row_type: Type, site: Site) -> Iter
         head = Tuple(tuple((p, simplify_elem(OutL(label, site, p))) for p, _ in site.params))
         if isinstance(label, InL):
             if label.site == site.name:
-                yield evolve(c, head=head)
+                yield _without_totals(evolve(c, head=head))
         else:
-            yield evolve(c, conditions=(*c.conditions, made_there), head=head)
+            yield _without_totals(evolve(c, conditions=(*c.conditions, made_there), head=head))
+
+
+def _without_totals(c: Comprehension) -> Comprehension:
+    """``c`` without the folds that have a row for every place, where nothing is read of them but which place it is:
+    there is one row of each, whatever they answer. The labels beside a total do not change when the total does."""
+    for var, rel in reversed(c.generators):
+        if isinstance(rel, Total) and var not in free_vars(c.head):
+            asked = [t for t in c.conditions if var in free_vars(t)]
+            if sorted(p for t in asked for p in _parameter(t, var, rel)) == sorted(p for p, _ in rel.place.params):
+                generators = tuple(g for g in c.generators if g[0] != var)
+                c = evolve(c, generators=generators, conditions=tuple(t for t in c.conditions if t not in asked))
+    return c
+
+
+def _parameter(t: Elem, var: str, rel: Total) -> Iterator[str]:
+    """The parameter of the place of ``var`` that ``t`` equates with something else; "" if it says anything else."""
+    own = {OutL(Proj(Var(var), "label"), rel.place, p): p for p, _ in rel.place.params}
+    match t:
+        case Call("eq" | "same", (a, b)) if a in own and var not in free_vars(b):
+            yield own[a]
+        case Call("eq" | "same", (a, b)) if b in own and var not in free_vars(a):
+            yield own[b]
+        case _:
+            yield ""

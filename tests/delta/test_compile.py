@@ -1,6 +1,7 @@
 """What the compiler asks of a query before it makes a program of it."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -144,3 +145,40 @@ def test_rows_of_a_group_need_no_domain(view: rn.View) -> None:
 def test_coverage() -> None:
     if PRODUCTS:
         assert PRODUCTS["products"] > 1000 and PRODUCTS["with several sites"] > 10, PRODUCTS
+
+
+@rn.record
+class Step:
+    a: int
+    b: int | None
+
+
+def beside(E: rn.Bag[Step]):
+    """A total beside an inner bag that needs a domain."""
+    return [{"n": len([e for e in E if e.b == x.a]), "later": [e.a for e in E if e.a > x.a]} for x in E]
+
+
+def beside_null(E: rn.Bag[Step]):
+    """Of a place that may be NULL."""
+    return [{"n": sum(e.a for e in E if e.b == x.b), "later": [e.a for e in E if e.a > x.a]} for x in E]
+
+
+def beside_two(E: rn.Bag[Step]):
+    """A total for what another one comes to."""
+    return [
+        {"n": len([e for e in E if e.b == m]), "later": [e.a for e in E if e.a > x.a]}
+        for x in E
+        if (m := rn.coalesce(max(e.a for e in E if e.b == x.a), 0)) or True
+    ]
+
+
+def kept(E: rn.Bag[Step]):
+    """It says which rows there are."""
+    return [{"later": [e.a for e in E if e.a > x.a]} for x in E if len([e for e in E if e.b == x.a]) > 1]
+
+
+@pytest.mark.parametrize(("f", "reads"), [(beside, 1), (beside_null, 1), (beside_two, 1), (kept, 2)])
+def test_labels_beside_a_total_do_not_change_with_it(f: Callable[..., Any], reads: int) -> None:
+    domains = compile_view(rn.view(f).query).program.of_kind(MapKind.DOMAIN)
+    ((c,),) = [m.products for m in domains if "later" in m.name]
+    assert len(c.generators) == reads, c
