@@ -21,10 +21,11 @@ from math import prod
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands, uncast
+from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, where
-from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, Group, Lit, Plus, Pred, Sng
+from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
 from ripplenest.nrc.walk import free_vars, nodes, rebuild, replace_part
@@ -67,10 +68,35 @@ def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
                 return e
             pairs |= {pair for c in found if (pair := _pair(c)) is not None}
             return _cases(head, found, around)
-        case Group(_, _, _, _, (Fold(_, "any" | "all", (_,)),)):  # asks its rows (``delta/groups/exists.py``)
+        case Group(_, _, of, _, (Fold(_, "any" | "all" as fn, (_,)),)) if _is_asked(of, fn == "all", around):
             return e
         case _:
             return rebuilt(e, around, lambda c, below: _inside(c, below, pairs))
+
+
+def _is_asked(e: Expr, is_all: bool, around: Around) -> bool:
+    """Whether all that a fold of rows ``e`` asks of them about what moves is asked as conditions are, or, of ``all``,
+    as their opposites (``delta/groups/exists.py``, ``nrc/rewriting/valid.py``)."""
+    match e:
+        case For(var, source, body):
+            return _is_asked(body, is_all, around.below(var, source))
+        case Sng(head):
+            asked = [t for t in (disjuncts if is_all else conjuncts)(head) if free_vars(t) & around.moving]
+            said = [t for t in asked if _is_comparison(t) and not (is_all and may_be_null(_type(t, around)))]
+            return len(said) == len(asked) or (not is_all and len(asked) > 1 and all(map(_is_open, asked)))
+    return True
+
+
+def _is_comparison(t: Elem) -> bool:
+    return isinstance(t, Call) and t.fn in SWAPPED
+
+
+def _is_open(t: Elem) -> bool:
+    """A comparison, or one beside which something is NULL: the end of what is valid."""
+    match t:
+        case Call("or", args):
+            return all(_is_comparison(a) or (isinstance(a, Call) and a.fn == "is_null") for a in args)
+    return _is_comparison(t)
 
 
 def _told_apart(e: Expr, pairs: set[Pair]) -> Expr:

@@ -93,7 +93,24 @@ def states(M: Bag[Member], K: Bag[Clock]):
     ]
 
 
-VIEWS = (now, open_ended, of_users, plans, states)
+@rn.view
+def settled(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """What is asked of all rows, of which the end may be NULL."""
+    return [
+        {
+            "id": u.id,
+            "over": all(m.end is not None and m.end <= k.at for m in u.others),
+            "on": all(m.end is None or m.end > k.at for m in M if m.user == u.id),
+            "before": all(m.end > k.at for m in u.others if m.plan == 0),
+            "left": any(m.end is None or m.end > k.at for m in u.others),
+        }
+        for u in U
+        for k in K
+        if k.id == 1
+    ]
+
+
+VIEWS = (now, open_ended, of_users, plans, states, settled)
 COUNTS: Counter[str] = Counter()
 
 

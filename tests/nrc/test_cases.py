@@ -66,6 +66,12 @@ def value(c: Choices, x: str) -> str:
     )
 
 
+def asked(c: Choices, x: str) -> str:
+    """What is asked of a row, of which something may be NULL beside, or instead."""
+    one, other = compared(c, x), c.pick((f"{x}.w is null", f"not {x}.w is null", f"{x}.v > 1", compared(c, x)))
+    return c.pick((one, f"not {one}", f"{other} or {one}", f"{other} and {one}", f"({one}) is true"))
+
+
 def term(c: Choices) -> str:
     fields = [f"f{i}: {value(c, 'e')}" for i in range(1 + c.one_in(3))]
     if c.one_in(3):
@@ -76,8 +82,8 @@ def term(c: Choices) -> str:
         binds = f"for b in sng[b](for i in e.es{where} union sng(⟨v: i.v, f: {value(c, 'i')}⟩)) union "
         fields.append("b: b")
     elif c.one_in(2):
-        fn = c.pick(("count()", "max(x)"))
-        binds = f"for s in fold[s](x in (for i in e.es union sng({value(c, 'i')})) of n: {fn}) union "
+        fn, made = c.pick((("count()", value), ("max(x)", value), ("any(x)", asked), ("all(x)", asked)))
+        binds = f"for s in fold[s](x in (for i in e.es union sng({made(c, 'i')})) of n: {fn}) union "
         fields.append("n: s.n")
     several = " and ".join(compared(c, "e") for _ in range(1 + c.number(3)))
     where = f" where {several}" if c.one_in(2) else ""
@@ -131,10 +137,12 @@ def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> Non
     COUNTS["of nothing"] += told is not found and bool(meant)
     COUNTS.update({"in cases": found is not e, "left": found is e, "rows": found is not e and bool(meant)})
     COUNTS["fewer values"] += values(simplify(found)) < values(e)
+    COUNTS["asked of all"] += found is not e and "all(x)" in case[0] and bool(meant)
 
 
 def test_enough_was_made_in_cases() -> None:
-    assert min(COUNTS.values()) > many(40, 1000), COUNTS
+    all_of_it = COUNTS.pop("asked of all")
+    assert min(COUNTS.values()) > many(40, 1000) and all_of_it > many(10, 250), COUNTS
 
 
 OF = "for e in E union for k in K where k.id = 1 union "
