@@ -205,6 +205,7 @@ def truths(C: Bag[Customer], R: Bag[Order]) -> list[Any]:
                     "prices": sum(x.price or 0.0 for x in o.lines if (x.price and x.n) or x.n == 3) or 0.0,
                     "safe": o.most and 100 // o.most,
                     "lines": [x.n for x in o.lines if x.price or not x.n],
+                    "many": (sum(x.n > 1 for x in o.lines), sum(not x.price for x in o.lines), sum([o.id == 3])),
                 }
                 for o in R
                 if o.customer == c.id and (o.most or o.name or o.id == 3)

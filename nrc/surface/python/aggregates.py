@@ -23,7 +23,7 @@ from ripplenest.nrc.surface.readings import (
     is_bag,
 )
 from ripplenest.nrc.syntax import For, Sng, Var
-from ripplenest.nrc.types import Bag, Base
+from ripplenest.nrc.types import BOOL, Bag, Base, nullable
 
 Apply = Callable[[Static, Sequence[Element]], Reading]
 """A function that is known, on these arguments."""
@@ -96,9 +96,18 @@ def among(x: Reading, ys: BagTerm, scope: Scope) -> Element:
 def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> Element:
     if not is_bag(given):
         raise hints.unsupported(f"{name} of {describe(given)}", f"`{name}(x.n for x in xs)`")
+    if fn == "sum" and as_bag(given).type.row in (BOOL, nullable(BOOL)):
+        return _count_true(as_bag(given), scope)
     rows = _truths(as_bag(given), scope) if fn in ("any", "all") and of_values else as_bag(given)
     with advice.advising(advice.of_fold(name, rows.type.row)):
         return aggregates.folded(fn, rows, of_values, scope.site, scope.session.names)
+
+
+def _count_true(rows: BagTerm, scope: Scope) -> Element:
+    """sum(x.n > 3 for x in xs): how many are true, as True is 1 to Python; 0 of nothing."""
+    x, names = scope.fresh("x"), scope.session.names
+    kept = guard(Element(Var(x), rows.type.row), Sng(Var(x)), names)
+    return aggregates.folded("count", BagTerm(For(x, rows.expr, kept), rows.type), False, scope.site, names)
 
 
 def _truths(rows: BagTerm, scope: Scope) -> BagTerm:
