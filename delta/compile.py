@@ -26,9 +26,10 @@ from ripplenest.delta.program import Map, MapKind, TriggerProgram, in_turn, stra
 from ripplenest.nrc.errors import NameTaken
 from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.limits import check_limits
-from ripplenest.nrc.rewriting import extremes
+from ripplenest.nrc.rewriting import alternatives, extremes
 from ripplenest.nrc.rewriting.absent import apart
 from ripplenest.nrc.rewriting.cases import in_cases
+from ripplenest.nrc.rewriting.measured import measured
 from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal, term
 from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.rewriting.rekey import rekeyed
@@ -176,9 +177,10 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
-    by_rows = in_cases(extremes.asked(nested, keys), keys)
-    found = rekeyed(apart(valid(by_rows, keys), keys), keys)
-    return nested if found is nested else simplify(found)
+    exact = measured(nested)
+    by_rows = in_cases(extremes.asked(alternatives.chosen(exact, keys), keys), keys)
+    found = rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
+    return nested if found is exact else simplify(found)
 
 
 def _shredded(nested: Expr, keys: Keys) -> tuple[Shredded, tuple[DictLit, ...]]:

@@ -20,6 +20,7 @@ from math import prod
 
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.absent import answered
+from ripplenest.nrc.rewriting.alternatives import opened
 from ripplenest.nrc.rewriting.bands import OPPOSITE, SWAPPED, operands, uncast
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.gaps import as_difference, gap
@@ -57,7 +58,7 @@ def _pair(c: Elem) -> Pair | None:
 def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
-            told = around.moving
+            told, head = around.moving, opened(head, around)
             found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
             rest = head
             for c in found:

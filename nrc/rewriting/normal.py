@@ -364,8 +364,15 @@ def is_total(t: Elem, types: Mapping[str, Type]) -> bool:
 
 
 def is_sure(term: Term) -> bool:
-    """Whether nothing in it can fail, of whatever types its variables are."""
-    return all(never_fails(n.fn) for n in nodes(term) if isinstance(n, Call))
+    """Whether nothing in it can fail, of whatever types its variables are; days as a long, which are an int, do not."""
+    return all(never_fails(n.fn) or _is_of_days(n) for n in nodes(term) if isinstance(n, Call))
+
+
+def _is_of_days(t: Call) -> bool:
+    match t:
+        case Call("to_long", (Call("days_between"),)):
+            return True
+    return False
 
 
 def where(conditions: Sequence[Elem], body: Expr) -> Expr:

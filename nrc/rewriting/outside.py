@@ -58,8 +58,8 @@ def paths_equated(e: Expr, free: frozenset[str], asks: Asks = None) -> frozenset
 
 
 def beside_ends(term: Term, free: frozenset[str], asks: Asks = None) -> Iterator[Elem]:
-    """The paths into ``free`` variables that ``term``, of whose rows it ``asks``, reads, but for what a column of its
-    own is compared with."""
+    """The paths into ``free`` variables that ``term``, of whose rows it ``asks``, reads, but for what a column is
+    compared with, its own or another of these: then rows are read, or not, as it passes that."""
     match term:
         case Pred(cond):
             yield from _not_compared(conjuncts(cond), free)
@@ -80,7 +80,7 @@ def _not_compared(conditions: Iterable[Elem], free: frozenset[str]) -> Iterator[
 
 
 def _is_end(condition: Elem, free: frozenset[str]) -> bool:
-    return any(root(a) not in (None, *free) and free_vars(b) <= free for a, b, *_ in compared([condition]))
+    return any(root(a) is not None and free_vars(b) <= free for a, b, *_ in compared([condition]))
 
 
 def _column(condition: Elem, free: frozenset[str]) -> Iterator[Elem]:

@@ -110,7 +110,35 @@ def settled(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
     ]
 
 
-VIEWS = (now, open_ended, of_users, plans, states, settled)
+@rn.view
+def lasting(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """What has no end, or has not ended yet, whenever it began."""
+    return [
+        {
+            "id": u.id,
+            "is": [{"id": m.id} for m in u.others if m.end is None or m.end > k.at],
+            "n": len([m for m in M if m.user == u.id and (m.end is None or k.at < m.end)]),
+            "sum": sum(m.plan for m in M if m.user == u.id and (m.end is None or k.at < m.end or m.plan == 7)),
+            "most": max(m.plan for m in u.others if (m.end or m.start) <= k.at - HOUR),
+        }
+        for u in U
+        for k in K
+        if k.id == 1
+    ]
+
+
+@rn.view
+def due(M: Bag[Member], K: Bag[Clock]):
+    """By one of two values, as a condition and as a value."""
+    return [
+        {"id": m.id, "late": (m.end if m.plan else m.start + HOUR) < k.at}
+        for m in M
+        for k in K
+        if k.id == 1 and ((m.end or m.start) <= k.at - HOUR or m.user == 2)
+    ]
+
+
+VIEWS = (now, open_ended, of_users, plans, states, settled, lasting, due)
 COUNTS: Counter[str] = Counter()
 
 

@@ -124,7 +124,7 @@ def values(e: Expr) -> int:
     return sum(isinstance(t, Call) and t.fn in SWAPPED for head in heads for t in nodes(head))
 
 
-@law(lambda c: (term(c), rows(c)), examples=many(500, 12_500))
+@law(lambda c: (term(c), rows(c)), examples=many(600, 15_000))
 def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> None:
     e = unique_binders(parse_expr(case[0], NAMES))
     found = in_cases(e, KEYS)

@@ -6,14 +6,11 @@ multiplied and compared.
 
 import ast
 import datetime
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from attrs import evolve
 
-from ripplenest.nrc import interpret
-from ripplenest.nrc.errors import EvaluationError, TypeMismatch, Unsupported
+from ripplenest.nrc.errors import TypeMismatch, Unsupported
 from ripplenest.nrc.rewriting.bands import BETWEEN
 from ripplenest.nrc.surface.python import hints
 from ripplenest.nrc.surface.python.scalars import apply, literal, settle
@@ -21,12 +18,9 @@ from ripplenest.nrc.surface.python.spans import ADDED, DAY, MICRO, Span, moved, 
 from ripplenest.nrc.surface.readings import Element, Reading, Static, Untyped, describe
 from ripplenest.nrc.syntax import Call, Lit
 from ripplenest.nrc.types import Base
-from ripplenest.nrc.walk import free_vars
 
 WANTED = [ADDED, "`datetime.timedelta(days=x.n)`, so many days", "`2 * span`", "`a - b`, of two dates or timestamps"]
 Right = Reading | Sequence[Reading]
-FARTHEST = 2**63 / 1e6 - 1  # seconds, whose microseconds have 64 bits
-ROUNDED = 2**12  # microseconds, about which their number as a double may be off, and seconds of it
 COMPARED = ["`a - b < datetime.timedelta(hours=1)`", "`(a - b).total_seconds() < 3600`"]
 
 
@@ -112,46 +106,7 @@ def unmoved(left: Reading, op: ast.cmpop, right: Reading) -> tuple[Reading, Read
             apart = apply(BETWEEN[fn], [other, evolve(own, elem=x)])
             both = literal(n), apply("to_long", [apart]) if fn == "days_after" else apart
             return both if own is left else both[::-1]
-    return in_micros(left, op, right)
-
-
-def in_micros(left: Reading, op: ast.cmpop, right: Reading) -> tuple[Reading, Reading]:
-    """(a - b).total_seconds() < c as micros_between(a, b) < n, which says where rows lie: more microseconds are no
-    fewer seconds, so there is an n for each constant c."""
-    match op, settle(left), settle(right):
-        case ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE(), Element() as a, Element() as b:
-            if (micros := _micros(a)) is not None and (n := _bound(b, isinstance(op, ast.Lt | ast.GtE))) is not None:
-                return micros, literal(n)
-            if (micros := _micros(b)) is not None and (n := _bound(a, isinstance(op, ast.Gt | ast.LtE))) is not None:
-                return literal(n), micros
     return left, right
-
-
-def _micros(own: Element) -> Element | None:
-    """The microseconds of which ``own`` are the seconds."""
-    match own.elem:
-        case Call("div_double", (Call("to_double", (Call("micros_between") as micros,)), Lit(1e6))):
-            assert isinstance(own.type, Base)
-            return evolve(own, elem=micros, type=evolve(own.type, kind="long"))
-    return None
-
-
-def _value(c: Element) -> object:
-    """What is the same for all rows, as ``6 * 3600`` is; None of others, and of what has no value."""
-    with suppress(EvaluationError):
-        return None if c.binds or free_vars(c.elem) else interpret.elem(c.elem, {})
-    return None
-
-
-def _bound(c: Element, is_below: bool) -> int | None:
-    """The least n whose seconds are not ``is_below`` the constant ``c``, or the greatest whose are not above it."""
-    value = _value(c)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < FARTHEST:
-        return None
-    near = round(value * 1e6)
-    around = range(near - ROUNDED, near + ROUNDED)
-    beyond = (lambda n: n / 1e6 >= value) if is_below else (lambda n: n / 1e6 > value)
-    return around[bisect_left(around, True, key=beyond)] - (not is_below)
 
 
 def _number(span: Span, in_days: bool) -> Element:

@@ -1,0 +1,128 @@
+"""Alternatives of which a clock decides one are conditions of their own, none true where another is.
+
+    for _ in p(a ∨ b) union e  ⟶  for _ in (p(a) ⊎ p(a is not true ∧ b)) union e
+    for _ in p(coalesce(x, y) < c) union e  ⟶  for _ in (p(x is not NULL ∧ x < c) ⊎ p(x is NULL ∧ y < c)) union e
+    for _ in p(if(q, x, y) < c) union e  ⟶  for _ in (p(q ∧ x < c) ⊎ p(q is not true ∧ y < c)) union e
+
+where b and c read rows that constants alone tell, or totals that are one value for all rows, and a, q, x and y do not:
+``m.end is None or k.now < m.end``, ``(i.due or i.issued) < k.now``. Of a disjunction no order tells where rows lie, so
+all of them would be read whenever the clock moves. A value is made of its alternatives in the same way, by ``if``
+(``opened``), so that it can be made in cases (``nrc/rewriting/cases.py``).
+
+Law: ⟦split e⟧ = ⟦chosen e⟧ = ⟦e⟧.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+
+from ripplenest.nrc.rewriting.bands import SWAPPED
+from ripplenest.nrc.rewriting.disjoint import disjuncts
+from ripplenest.nrc.rewriting.gaps import as_difference
+from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
+from ripplenest.nrc.rewriting.normal import asked, conjunction, conjuncts, is_sure, where
+from ripplenest.nrc.syntax import Call, Elem, Expr, For, Lit, Plus, Pred
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import BOOL, may_be_null
+from ripplenest.nrc.walk import free_vars, nodes, rebuild_elem
+
+Choice = tuple[Elem, Elem, Elem]  # a condition, what is taken where it is true, and what is taken elsewhere
+Split = Callable[[Elem, Around], Expr | None]
+
+
+def chosen(e: Expr, keys: Keys) -> Expr:
+    """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``, with conditions on one
+    of two values as two conditions."""
+    return _each(e, keys, _by_value) if _has(e, "coalesce", "if") else e
+
+
+def split(e: Expr, keys: Keys) -> Expr:
+    """The same of what a clock decides if nothing else does."""
+    return _each(e, keys, _by_condition) if _has(e, "or") else e
+
+
+def opened(t: Elem, around: Around) -> Elem:
+    """``t`` with comparisons of one of two values as one of two comparisons, which are NULL where these are."""
+    t = rebuild_elem(t, lambda part: opened(part, around))
+    types = {**{x: row.type for x, row in around.rows.items()}, **around.answers}
+    found = _choice(t, around) if free_vars(t) <= types.keys() else None
+    if found is None:
+        return t
+    may_be = may_be_null(elem_type(t, types))
+    return Call("if", found) if may_be else Call("coalesce", (Call("if", found), Lit(False, BOOL)))
+
+
+def _has(e: Expr, *names: str) -> bool:
+    return any(isinstance(n, Call) and n.fn in names for n in nodes(e))
+
+
+def _each(e: Expr, keys: Keys, f: Split) -> Expr:
+    return passed(e, lambda e: _inside(e, Around(keys), f)) if keys else e
+
+
+def _inside(e: Expr, around: Around, f: Split) -> Expr:
+    match e:
+        case For(_, Pred()):
+            conditions, rest = asked(e)
+            here = reduce(lambda known, c: known.below("_", Pred(c)), conditions, around)
+            for c in conditions:
+                if (found := f(c, here)) is not None and is_sure(found):
+                    others = [other for other in conditions if other is not c]
+                    return _inside(where(others, For("_", found, rest)), around, f)
+    return rebuilt(e, around, lambda c, below: _inside(c, below, f))
+
+
+def _by_value(c: Elem, around: Around) -> Expr | None:
+    found = _choice(c, around)
+    if found is None:
+        return None
+    q, one, other = found
+    return Plus(Pred(conjunction((q, one))), Pred(conjunction((_not_true(q), other))))
+
+
+def _choice(c: Elem, around: Around) -> Choice | None:
+    """The two comparisons that one of a choice with what moves is."""
+    if not (isinstance(c, Call) and c.fn in SWAPPED):
+        return None
+    for i, own in enumerate(c.args):
+        others = free_vars(c.args[1 - i])
+        if others and others <= around.moving and not free_vars(own) & around.moving:
+            for q, x, y in _values(own):
+                one, other = (Call(c.fn, (t, c.args[1]) if i == 0 else (c.args[0], t)) for t in (x, y))
+                return q, as_difference(one), as_difference(other)
+    return None
+
+
+def _values(t: Elem) -> Iterator[Choice]:
+    match t:
+        case Call("coalesce", (x, y)):
+            yield Call("not", (Call("is_null", (x,)),)), x, y
+        case Call("if", (q, x, y)):
+            yield q, x, y
+
+
+def _by_condition(c: Elem, around: Around) -> Expr | None:
+    every = [*disjuncts(c)]
+    moved = [d for d in every if free_vars(d) & around.moving]
+    still = [d for d in every if d not in moved]
+    if len(moved) != 1 or not still:
+        return None
+    beside = [_not_true(a) for a in still if not _is_null_of(a, moved[0])]
+    alone = still[0]
+    for a in still[1:]:
+        alone = Call("or", (alone, a))
+    return Plus(Pred(alone), Pred(conjunction((*beside, *map(as_difference, conjuncts(moved[0]))))))
+
+
+def _is_null_of(a: Elem, b: Elem) -> bool:
+    """Whether ``a`` says that something is NULL of which ``b`` is never true then."""
+    sides = (side for t in conjuncts(b) if isinstance(t, Call) and t.fn in SWAPPED for side in t.args)
+    return isinstance(a, Call) and a.fn == "is_null" and a.args[0] in sides
+
+
+def _not_true(t: Elem) -> Elem:
+    match t:
+        case Call("not", (Call("is_null") as inner,)):
+            return inner
+        case Call("is_null"):
+            return Call("not", (t,))
+    return Call("not", (Call("is_true", (t,)),))
