@@ -114,7 +114,7 @@ def _chosen(group: Group, changes: ColumnChanges) -> _Chosen:
 
 
 def _where(columns: Columns, given: Arrays, bags: _Bags, changes: ColumnChanges) -> _Chosen:
-    """The rows of ``bags`` whose ``columns`` have the values that are ``given`` for their operation."""
+    """The rows of ``bags`` that are there, whose ``columns`` have the values that are ``given`` for their operation."""
     part = bags.part
     of = dict(zip(columns, (c.take(pa.array(bags.which)) for c in given), strict=True))
     of |= dict(zip(part.label, bags.label, strict=True))
@@ -125,6 +125,9 @@ def _where(columns: Columns, given: Arrays, bags: _Bags, changes: ColumnChanges)
     for c in of.keys() - set(wanted):
         equal = same(rows.columns[c].take(pa.array(places)), of[c].take(pa.array(which)))
         which, places = which[equal], places[equal]
+    for c in part.there:
+        is_there = rows.columns[c].take(pa.array(places)).to_numpy(zero_copy_only=False)
+        which, places = which[is_there], places[is_there]
     return _Chosen(part, rows, places, bags.which[which])
 
 

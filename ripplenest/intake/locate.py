@@ -123,8 +123,8 @@ def _keys(part: Part, bags: Sequence[InnerBag], step: Step) -> tuple[Columns, li
 
 
 def _found(overlay: Overlay, part: Part, asked: tuple[Columns, list[Row]], step: Step) -> Found:
-    """The rows with the keys ``asked`` that have the fields of ``step``."""
-    values, (columns, keys) = _values(part, step), asked
+    """The rows with the keys ``asked`` that have the fields of ``step``, which one that is NULL has not."""
+    values, (columns, keys) = {**_values(part, step), **dict.fromkeys(part.there, True)}, asked
     stored = ((row, n) for key in keys for row, n in overlay.rows(part.name, columns, key).items())
     # In tuples, the one NaN equals itself.
     return {row: n for row, n in stored if all((row[c],) == (v,) for c, v in values.items())}

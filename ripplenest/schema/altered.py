@@ -53,7 +53,7 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
             raise NameTaken("there is a field of this name", where=where, got=name, possible=["another name", "widen"])
         return (*fields, (name, t))
 
-    relation, part = _rebuilt(r, into, grown, where, through_records=False)
+    relation, part = _rebuilt(r, into, grown, where, in_records=False)
     if isinstance(t, Base) and default is None and not t.nullable:
         possible = [f"add({path!r}, ..., default=...)", "a type with `| None`"]
         raise WrongValue("rows that are there have no value for it", where=where, wanted=t, got=None, possible=possible)
@@ -70,6 +70,9 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
         relation = evolve(relation, fills=tuple(fills.items()))
     flat = relation.parts[part].flat
     assert isinstance(flat, Record)
+    if flat.is_optional and default is not None:
+        what, possible = "rows that may be NULL get no value in a field that comes", [f"add({path!r}, ... | None)"]
+        raise TypeMismatch(what, where=where, wanted="a type with `| None`", got=t, possible=possible)
     return Altered(relation, _reshaped(r, relation, {part: to_leaves(value, dict(flat.fields)[name])}))
 
 
@@ -140,27 +143,28 @@ def _steps(r: Relation, path: str) -> list[str]:
 
 
 def _rebuilt(
-    r: Relation, into: list[str], change: Callable[[Fields], Fields], where: str, through_records: bool = True
+    r: Relation, into: list[str], change: Callable[[Fields], Fields], where: str, in_records: bool = True
 ) -> tuple[Relation, str]:
-    """``r`` with other fields in the record that the steps ``into`` lead to, and the part that has that record."""
+    """``r`` with other fields in the record that the steps ``into`` lead to, and the part that has that record; not
+    ``in_records`` that are no rows."""
     part = r.name
 
-    def inside(t: Type, steps: list[str]) -> Type:
+    def inside(t: Type, steps: list[str], is_row: bool = True) -> Type:
         nonlocal part
         match t:
             case Bag(row, nullable):
                 return Bag(inside(row, steps), nullable)
             case Record() if t.is_optional:
-                return optional(inside(t.there, steps))
+                return optional(inside(t.there, steps, is_row))
+            case Record() if not (steps or is_row or in_records):
+                what, wanted = "a field comes at the end of rows, not inside of records", "the path of an inner bag"
+                raise TypeMismatch(what, where=where, wanted=wanted, got=into[-1])
             case Record(fields) if not steps:
                 return Record(change(fields))
             case Record(fields):
                 inner = _field(fields, steps[0], where)
-                if isinstance(inner, Record) and not through_records:
-                    what, wanted = "a field comes at the end of rows, not inside of records", "the path of an inner bag"
-                    raise TypeMismatch(what, where=where, wanted=wanted, got=steps[0])
                 part = child_path(part, steps[0])
-                below = inside(inner, steps[1:])
+                below = inside(inner, steps[1:], is_row=False)
                 return Record(tuple((n, below if n == steps[0] else old) for n, old in fields))
             case _:
                 raise TypeMismatch("there are no fields", where=where, wanted="a record, or a bag of records", got=t)

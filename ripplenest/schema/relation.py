@@ -79,6 +79,11 @@ class Part:
         """The column of a base field of a row, or of a record in it."""
         return column_at(self.flat, trail, len(self.params))
 
+    @property
+    def there(self) -> Columns:
+        """The column that says whether a row is there, of rows that may be NULL as a whole."""
+        return (self.column((EXISTS,)),) if isinstance(self.flat, Record) and self.flat.is_optional else ()
+
     def exists(self, trail: tuple[str, ...]) -> Columns:
         """The columns that say whether the records on the way to a record in a row are there."""
         found: list[int] = []

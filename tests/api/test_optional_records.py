@@ -16,7 +16,7 @@ from support.states import MEMORY, recomputed
 
 import ripplenest as rn
 from ripplenest import Bag, Database
-from ripplenest.nrc.errors import NameTaken, UnknownName, Unsupported, WrongColumns, WrongValue
+from ripplenest.nrc.errors import NameTaken, TypeMismatch, UnknownName, Unsupported, WrongColumns, WrongValue
 from ripplenest.nrc.types import LONG, Record, join, nullable, optional
 
 
@@ -300,6 +300,48 @@ def test_what_is_there_is_whole(db: Database, home: Any, error: type[Exception],
         with pytest.raises(error) as caught, db.batch() as b:
             b.insert("U", rows)
         assert said in str(caught.value) and db.version == before
+
+
+@pytest.mark.parametrize("times", [1, 60])
+def test_a_row_that_is_null_has_no_fields(db: Database, times: int) -> None:
+    """It is none of those whose field is NULL, by rows and by columns."""
+    some, other = {"lat": 0.5, "at": None}, {"lat": 1.5, "at": "x"}
+    with db.batch() as b:
+        b.insert("U", [{**ROWS[0], "id": i, "points": [None, None, some, other]} for i in range(100, 100 + times)])
+    with db.batch() as b:
+        for i in range(100, 100 + times):
+            b.at("U", id=i).points.at_all(at=None).set(lat=2.5)
+    with db.batch() as b:
+        for i in range(100, 100 + times):
+            b.at("U", id=i).points.at(at=None).set(at="y")
+    points = [row["points"] for row in db.relation("U").rows() if row["id"] >= 100]
+    assert points == [[None, None, other, {"lat": 2.5, "at": "y"}]] * times
+    with pytest.raises(Exception, match="no row has this at"), db.batch() as b:
+        for i in range(100, 100 + times):
+            b.at("U", id=i).points.at(at=None).set(lat=0.5)
+    with db.batch() as b:
+        b.at("U", id=100).points.delete([None])
+    assert db.verify(deep=True).ok
+
+
+def test_what_comes_in_rows_that_may_be_null(db: Database) -> None:
+    """A value would be one of rows that are not there, too; NULL is not, and bags below have rows of their own."""
+    relation = db.relation("U")
+    with pytest.raises(TypeMismatch, match="rows that may be NULL get no value") as caught:
+        relation.add("points.n", int, default=7)
+    assert "add('points.n', ... | None)" in str(caught.value)
+    with pytest.raises(TypeMismatch, match="not inside of records"):
+        relation.add("home.n", int, default=7)
+    relation.add("points.n", int | None)
+    db.drop("both")  # it has no rows where there is no row of U, of the fields that these had
+    relation.add("home.rooms.size", int, default=3)
+    one, other = db.relation("U").rows()
+    assert one["points"] == [None, {"lat": 1.5, "at": "x", "n": None}] and other["home"] is None
+    assert one["home"]["rooms"] == [{"n": 1, "key": "k", "size": 3}]
+    with db.batch() as b:
+        b.at("U", id=1).points.insert([None])
+        b.at("U", id=1).points.delete([None, None])
+    assert db.relation("U").rows()[0]["points"] == one["points"][1:] and db.verify(deep=True).ok
 
 
 def test_nothing_is_set_in_what_is_not_there(db: Database) -> None:

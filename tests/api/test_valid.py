@@ -129,16 +129,21 @@ def lasting(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
 
 @rn.view
 def due(M: Bag[Member], K: Bag[Clock]):
-    """By one of two values, as a condition and as a value."""
+    """By one of two values."""
+    return [m.id for m in M for k in K if k.id == 1 and (m.end or m.start) <= k.at - HOUR]
+
+
+@rn.view
+def late(M: Bag[Member], K: Bag[Clock]):
     return [
-        {"id": m.id, "late": (m.end if m.plan else m.start + HOUR) < k.at}
+        {"id": m.id, "late": (m.end if m.plan else m.start + HOUR) < k.at, "of": m.user}
         for m in M
         for k in K
-        if k.id == 1 and ((m.end or m.start) <= k.at - HOUR or m.user == 2)
+        if k.id == 1
     ]
 
 
-VIEWS = (now, open_ended, of_users, plans, states, settled, lasting, due)
+VIEWS = (now, open_ended, of_users, plans, states, settled, lasting, due, late)
 COUNTS: Counter[str] = Counter()
 
 
