@@ -36,6 +36,7 @@ from ripplenest.nrc.rewriting.rekey import rekeyed
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.rewriting.sink import sink
 from ripplenest.nrc.rewriting.sooner import sooner
+from ripplenest.nrc.rewriting.spread import spread
 from ripplenest.nrc.rewriting.valid import valid
 from ripplenest.nrc.syntax import (
     Call,
@@ -177,7 +178,7 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     flat = dict(query.relations)
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
-    exact = measured(nested)
+    exact = spread(measured(nested))
     by_rows = in_cases(extremes.asked(alternatives.chosen(exact, keys), keys), keys)
     found = rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
     return nested if found is exact else simplify(found)

@@ -25,7 +25,7 @@ from ripplenest.nrc.syntax import (
     Top,
     Var,
 )
-from ripplenest.nrc.walk import children, free_vars
+from ripplenest.nrc.walk import children, free_vars, nodes
 
 Asks = Literal["any", "all"] | None
 """Whether a fold asks of rows, which are conditions, if some are true, or all."""
@@ -73,6 +73,12 @@ def beside_ends(term: Term, free: frozenset[str], asks: Asks = None) -> Iterator
         case _:
             for c in children(term):
                 yield from beside_ends(c, free)
+
+
+def at_ends(term: Term, free: frozenset[str]) -> frozenset[Elem]:
+    """The paths into ``free`` variables that conditions in ``term`` compare columns with."""
+    conditions = (c for n in nodes(term) if isinstance(n, Pred) for c in conjuncts(n.cond))
+    return frozenset(path for c in conditions if _is_end(c, free) for path in paths_read(c, free))
 
 
 def _not_compared(conditions: Iterable[Elem], free: frozenset[str]) -> Iterator[Elem]:

@@ -14,7 +14,7 @@ What can fail itself is asked if e can fail otherwise than by growing too large:
 
 A row may be told by constants alone, as a clock is: ``for k in Clock if k.id == 1``. When it changes no equality leads
 from it to what e reads, but a value of it that moves does, if rows are compared with it: they are read between the old
-value and the new one. If e reads anything else of it, it stays outside.
+value and the new one. If e reads anything of it, and nothing is compared so, it stays outside.
 
 Law: ⟦rekeyed e⟧ = ⟦e⟧ where no two rows of R have the same k; rows that had the same label still have the same.
 """
@@ -26,7 +26,7 @@ from attrs import evolve
 from ripplenest.nrc.functions.scalars import has_gaps, never_fails
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.keyed import Around, Keys, Told, passed, rebuilt
-from ripplenest.nrc.rewriting.outside import Asks, beside_ends, paths_equated, paths_read
+from ripplenest.nrc.rewriting.outside import Asks, at_ends, beside_ends, paths_equated, paths_read
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Pred, Proj, SngBag, Term, Top, Var
 from ripplenest.nrc.walk import (
     Names,
@@ -76,7 +76,7 @@ def _read(e: Expr, beside: Sequence[Term], around: Around, names: Names, asks: A
     if not loose - {Proj(Var(x), f) for x in of for f in around.rows[x].key}:  # a key stays what it is
         return e
     constant = {path for path in loose if told[root(path) or ""].is_constant}
-    if constant and not constant.isdisjoint(beside_ends(e, free, asks)):
+    if not constant.isdisjoint(beside_ends(e, free, asks)) and constant.isdisjoint(at_ends(e, free)):
         return e
     wanted = _wanted(told, of, around)
     env = {x: Var(names.fresh(x)) for x in wanted}

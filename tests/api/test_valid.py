@@ -143,7 +143,34 @@ def late(M: Bag[Member], K: Bag[Clock]):
     ]
 
 
-VIEWS = (now, open_ended, of_users, plans, states, settled, lasting, due, late)
+@rn.view
+def paired(U: Bag[User], M: Bag[Member], K: Bag[Clock]):
+    """Beside who has none."""
+    return [
+        {"u": u.id, "m": m, "over": m.end <= k.at, "since": None if m is None else m.start <= k.at}
+        for u, m in rn.left_join(U, M, lambda u, m: u.id == m.user)
+        for k in K
+        if k.id == 1
+    ]
+
+
+@rn.view
+def remaining(U: Bag[User], K: Bag[Clock]):
+    """What is shown beside the clock as well, of what it compares with."""
+    return [
+        {
+            "id": u.id,
+            "left": [
+                (m.id, (m.end - k.at).total_seconds()) for m in u.others if k.at <= m.end and m.end <= k.at + HOUR
+            ],
+        }
+        for u in U
+        for k in K
+        if k.id == 1
+    ]
+
+
+VIEWS = (now, open_ended, of_users, plans, states, settled, lasting, due, late, paired, remaining)
 COUNTS: Counter[str] = Counter()
 
 

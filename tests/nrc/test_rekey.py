@@ -104,7 +104,11 @@ CASES = {
         "for x in X where x.k = 1", "for y in Y where y.a < x.a + 1 union sng(y.k)",
         "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a + 1 union sng(y.k)",
     ),
-    "by constants alone, and shown": ("for x in X where x.k = 1", "for y in Y where y.a < x.a union sng(x.a)", ""),
+    "by constants alone, and shown": ("for x in X where x.k = 1", "for y in Y union sng(⟨k: y.k, a: x.a⟩)", ""),
+    "by constants alone, compared and shown": (
+        "for x in X where x.k = 1", "for y in Y where y.a < x.a union sng(x.a)",
+        "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a union sng(x1.a)",
+    ),
     "by constants alone, and no column is compared": (
         "for x in X where x.k = 1", "for y in Y where y.a + y.k < x.a union sng(y.k)", "",
     ),
