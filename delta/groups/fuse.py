@@ -6,8 +6,10 @@
         ⟶ for s in φ_α(x ∈ e; f, g) union C[sng(⟨s.g⟩)]
 
 A key of a group has rows, and they are those that φ folds: so both have one map, whose rows are read once. It is what a
-fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are one map, too. Where φ asks
-for t(y) = k.t, it folds nothing for the key that is NULL, and so reads
+fold of the rows of a group-by stands for, once it is shredded. Several folds of one bag are one map, too. A fold that
+rows are compared with, of which something is folded in turn, stays where it is, as a threshold that moves: those rows
+change that lie between the old one and the new one, where all would be folded again for another label. Where φ asks for
+t(y) = k.t, it folds nothing for the key that is NULL, and so reads
 
     union C[sng(⟨if k.t is NULL then g of nothing else k.g⟩)]
 
@@ -25,6 +27,7 @@ from ripplenest.delta.groups.exists import asked, asked_dict
 from ripplenest.delta.groups.semijoin import joined, joined_dict
 from ripplenest.nrc.functions import folds
 from ripplenest.nrc.functions.folds import EXTREME
+from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
 from ripplenest.nrc.syntax import (
     Call,
@@ -108,18 +111,26 @@ def _fused(k: str, g: Group, row: Type, body: Expr) -> Expr:
     rows = chain(g.of, g.var)
     found: list[Fold] = []
 
-    def inside(e: Expr) -> Expr:
+    def inside(e: Expr, within: bool = False) -> Expr:
         match e:
+            case For(s, Group() as kept, below) if within and _is_compared(s, below):
+                return For(s, evolve(kept, of=inside(kept.of, True)), inside(below, True))
             case Group(_, _, _, None) if not _is_answered_by_a_row(e) and (own := _folded(e, g, k, rows)) is not None:
                 nulls = _nulls(own.equal, {k: row})
                 columns = [Proj(Var(k), _column(f, e.site, g, rows, found)) for f in own.folds]
                 answers = zip(own.folds, columns, strict=True)
                 return Sng(Tuple(tuple((f.name, _unless(nulls, f, column)) for f, column in answers)))
             case _:
-                return rebuild(e, inside, lambda t: t, lambda d: d)  # definitions are closed
+                deeper = within or isinstance(e, Group | Top)
+                return rebuild(e, lambda c: inside(c, deeper), lambda t: t, lambda d: d)  # definitions are closed
 
     below = inside(body)
     return For(k, _with(g, rows, found) if found else g, below)
+
+
+def _is_compared(s: str, e: Expr) -> bool:
+    """Whether rows of ``e`` are compared with what ``s`` answers."""
+    return any(isinstance(n, Call) and n.fn in SWAPPED and s in free_vars(n) for n in nodes(e))
 
 
 def _is_answered_by_a_row(e: Group) -> bool:

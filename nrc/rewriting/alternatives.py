@@ -15,6 +15,7 @@ Law: ⟦split e⟧ = ⟦chosen e⟧ = ⟦e⟧.
 from collections.abc import Callable, Iterator
 from functools import reduce
 
+from ripplenest.nrc.rewriting.absent import answered
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.gaps import as_difference
@@ -85,7 +86,8 @@ def _choice(c: Elem, around: Around) -> Choice | None:
         return None
     for i, own in enumerate(c.args):
         others = free_vars(c.args[1 - i])
-        if others and others <= around.moving and not free_vars(own) & around.moving:
+        is_still = not free_vars(own) & around.moving and answered(own, around) is None  # which is told apart by itself
+        if others and others <= around.moving and is_still:
             for q, x, y in _values(own):
                 one, other = (Call(c.fn, (t, c.args[1]) if i == 0 else (c.args[0], t)) for t in (x, y))
                 return q, as_difference(one), as_difference(other)

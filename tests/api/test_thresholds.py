@@ -201,7 +201,24 @@ def marked(A: Bag[Account], S: Bag[Sale]):
     )
 
 
-VIEWS = (above, dear, below, flagged, counted, within, spenders, best, kinds, beside, ranked, often, marked)
+@rn.view
+def of_their_kind(A: Bag[Account]):
+    """Of each group what is above, or not below, its own average."""
+    return [
+        {
+            "kind": kind,
+            "n": len([a for a in some if a.balance > rn.avg(b.balance for b in some)]),
+            "sum": sum(a.age for a in some if a.score <= rn.avg(b.score for b in some)),
+            "any": any(a.balance >= 3 * rn.avg(b.balance for b in some) for a in some),
+            "mean": rn.avg(b.balance for b in some),
+        }
+        for kind, some in rn.group_by(A, lambda a: a.kind)
+    ]
+
+
+VIEWS = (
+    above, dear, below, flagged, counted, within, spenders, best, kinds, beside, ranked, often, marked, of_their_kind,
+)  # fmt: skip
 READ_BETWEEN = (above, dear, below, flagged, counted, within, spenders, best, ranked, often, marked)
 COUNTS: Counter[str] = Counter()
 
@@ -318,6 +335,18 @@ def test_a_value_that_moves_reads_what_lies_between(tmp_path: Path, view: rn.Vie
                 b.upsert("A", [Account(-n, 9, 1, 2500, 1.0, Decimal(7), [])])
                 b.upsert("S", [Sale(-n, -n, 10 * n, 1 - n, -float(n), Decimal(n))])
             assert b.report.rows_read < 90, b.report.rows_read
+        assert db.verify().ok
+
+
+def test_the_average_of_a_group_reads_what_lies_between(tmp_path: Path) -> None:
+    """And not the group, of a thousand accounts."""
+    with opened(tmp_path / "s", (of_their_kind,)) as db:
+        with db.batch() as b:
+            b.insert("A", [Account(i, i % 3, i, i * 10, float(i), Decimal(i), []) for i in range(1, 1 + ROWS)])
+        for n in (1, 2, 3):
+            with db.batch(policy="strict") as b:
+                b.upsert("A", [Account(n, n % 3, n, 2500, 1.0, Decimal(7), [])])
+            assert b.report.rows_read < 60, b.report.rows_read
         assert db.verify().ok
 
 
