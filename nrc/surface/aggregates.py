@@ -21,9 +21,9 @@ from ripplenest.nrc.surface.readings import (
     plus,
     wrap,
 )
-from ripplenest.nrc.syntax import Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Tuple, Var
+from ripplenest.nrc.syntax import Elem, Empty, Expr, Fold, For, Group, Lit, Proj, Sng, SngBag, Top, Tuple, Var
 from ripplenest.nrc.types import BOOL, EXISTS, Bag, Base, Dict, Label, Record, Type, is_flat, optional
-from ripplenest.nrc.walk import Names
+from ripplenest.nrc.walk import Names, nodes
 
 VALUE = "value"  # what the one fold of such a row is called
 
@@ -68,15 +68,29 @@ def group_by(bag: BagTerm, key: Callable[[Element], Element], site: str, names: 
     sng(⟨_1: k.key, _2: b⟩): only which keys there are is not linear."""
     x, inner, k, b = (names.fresh(name) for name in ("x", "x", "k", "b"))
     row = bag.type.row
-    keyed = _flat(_plain(key(Element(Var(x), row))), "keys")
-    keys = grouped(site, x, bag, [("key", keyed)], ())
-    own = _plain(key(Element(Var(inner), row)))
+    keyed, own = (_chosen(key(Element(Var(var), row))) for var in (x, inner))
+    keys = _keyed(site, x, bag, _flat(keyed, "keys"), names)
     members: Expr = Sng(Var(inner))
     for equal in same_values(own.elem, Proj(Var(k), "key"), keyed.type):
         members = guard(Element(equal, BOOL), members, names)
     head = Sng(Tuple((("_1", Proj(Var(k), "key")), ("_2", Var(b)))))
-    inside = SngBag(site, For(inner, bag.expr, members))
+    inside = SngBag(site, For(inner, bag.expr, wrap(own.binds, members)))
     return BagTerm(For(k, keys.expr, For(b, inside, head)), Bag(Record((("_1", keyed.type), ("_2", bag.type)))))
+
+
+def _keyed(site: str, x: str, bag: BagTerm, key: Element, names: Names) -> BagTerm:
+    """γ by the ``key`` of rows ``x``; one that is chosen among several records is made of each row before."""
+    if not key.binds:
+        return grouped(site, x, bag, [("key", key)], ())
+    made = BagTerm(For(x, bag.expr, wrap(key.binds, Sng(key.elem))), Bag(key.type))
+    r = names.fresh("x")
+    return grouped(site, r, made, [("key", Element(Var(r), key.type))], ())
+
+
+def _chosen(e: Element) -> Element:
+    """A key, which may be one of several records, and is made of no bag that is told by its site."""
+    sited = any(isinstance(n, SngBag | Group | Top) for bind in e.binds for n in nodes(bind.expr))
+    return _plain(e) if sited else e
 
 
 On = Callable[[Element, Element], Element]

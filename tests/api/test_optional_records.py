@@ -130,6 +130,22 @@ def grouped(U: Bag[User]) -> list[Any]:
 
 
 @rn.view
+def by_either(U: Bag[User]) -> list[Any]:
+    """By one of several records; how many there are, and whether some or all."""
+    return [
+        {
+            "geo": geo,
+            "ids": [u.id for u in users],
+            "homes": rn.count(u.home for u in users),
+            "some": any(u.home for u in users),
+            "all": all(u.work for u in users),
+            "far": sum(u.home.city > "a" for u in users),
+        }
+        for geo, users in rn.group_by(U, lambda u: u.home.geo or (u.work.geo if u.id > 1 else None))
+    ]
+
+
+@rn.view
 def joined(U: Bag[User], O: Bag[Order]) -> list[Any]:  # noqa: E741
     return [
         {"id": u.id, "order": o if u.id % 4 else None, "note": o.note, "home": u.home}
@@ -145,7 +161,7 @@ def both(U: Bag[User], O: Bag[Order]) -> list[Any]:  # noqa: E741
     ]
 
 
-VIEWS = {view.name: view for view in (shown, asked, chosen, homes, grouped, joined, both)}
+VIEWS = {view.name: view for view in (shown, asked, chosen, homes, grouped, by_either, joined, both)}
 COUNTS: Counter[str] = Counter()
 
 

@@ -88,8 +88,6 @@ EXPRESSIONS: list[tuple[str, str, type[QueryError], str]] = [
     ("[1 for m in M if m.tags == m.tags]", "m.tags == m.tags", TypeMismatch, "possible `not rn.exists("),
     ("[1 for m in M if m.tags == m.year]", "m.tags == m.year", TypeMismatch, "one row per element"),
     ("[1 for m in M if M == M]", "M == M", TypeMismatch, "one row per element"),
-    ("[1 for m in M if any(x for x in M)]", "any(x for x in M)", TypeMismatch, "possible `rn.exists(xs)`"),
-    ("[rn.count(M) for m in M]", "rn.count(M)", TypeMismatch, "`len(xs)`"),
     ("[rn.avg(M) for m in M]", "rn.avg(M)", TypeMismatch, "`rn.avg(x.year for x in xs)`"),
     ("[rn.avg(n.year > 3 for n in M) for m in M]", "rn.avg(n.year > 3 for n in M)", TypeMismatch, "how many there are"),
     ("sorted(M, key=lambda m: m.tags)", "lambda m: m.tags", TypeMismatch, "len(x.ys)"),

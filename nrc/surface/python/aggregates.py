@@ -23,7 +23,7 @@ from ripplenest.nrc.surface.readings import (
     is_bag,
 )
 from ripplenest.nrc.syntax import For, Sng, Var
-from ripplenest.nrc.types import BOOL, Bag, Base, nullable
+from ripplenest.nrc.types import BOOL, Bag, Base, Record, nullable
 
 Apply = Callable[[Static, Sequence[Element]], Reading]
 """A function that is known, on these arguments."""
@@ -96,7 +96,8 @@ def among(x: Reading, ys: BagTerm, scope: Scope) -> Element:
 def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> Element:
     if not is_bag(given):
         raise hints.unsupported(f"{name} of {describe(given)}", f"`{name}(x.n for x in xs)`")
-    if fn == "sum" and as_bag(given).type.row in (BOOL, nullable(BOOL)):
+    row = as_bag(given).type.row
+    if (fn == "sum" and row in (BOOL, nullable(BOOL))) or (fn == "count" and of_values and isinstance(row, Record)):
         return _count_true(as_bag(given), scope)
     rows = _truths(as_bag(given), scope) if fn in ("any", "all") and of_values else as_bag(given)
     with advice.advising(advice.of_fold(name, rows.type.row)):
@@ -104,15 +105,16 @@ def _fold(name: str, fn: str, of_values: bool, given: Reading, scope: Scope) -> 
 
 
 def _count_true(rows: BagTerm, scope: Scope) -> Element:
-    """sum(x.n > 3 for x in xs): how many are true, as True is 1 to Python; 0 of nothing."""
+    """sum(x.n > 3 for x in xs): how many are true, as True is 1 to Python; 0 of nothing. Of records how many are there:
+    rn.count(x.home for x in xs)."""
     x, names = scope.fresh("x"), scope.session.names
-    kept = guard(Element(Var(x), rows.type.row), Sng(Var(x)), names)
+    kept = guard(truths.truth(Element(Var(x), rows.type.row)), Sng(Var(x)), names)
     return aggregates.folded("count", BagTerm(For(x, rows.expr, kept), rows.type), False, scope.site, names)
 
 
 def _truths(rows: BagTerm, scope: Scope) -> BagTerm:
     """What Python takes for true of values that are no conditions."""
-    if not isinstance(rows.type.row, Base) or rows.type.row.kind == "bool":
+    if not isinstance(rows.type.row, Base | Record) or rows.type.row in (BOOL, nullable(BOOL)):
         return rows
     x = scope.fresh("x")
     found = truths.truth(Element(Var(x), rows.type.row))
