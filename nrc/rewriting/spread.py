@@ -9,6 +9,9 @@ these is compared with a clock. What is NULL in one of them is compared with not
 Law: ⟦spread e⟧ = ⟦e⟧.
 """
 
+from collections.abc import Iterator
+from functools import reduce
+
 from ripplenest.nrc.rewriting.bands import SWAPPED
 from ripplenest.nrc.rewriting.normal import is_sure
 from ripplenest.nrc.rewriting.simplify import simplify
@@ -16,24 +19,43 @@ from ripplenest.nrc.syntax import Call, Elem, Expr, For, Group, Let, Lit, Plus, 
 from ripplenest.nrc.types import Base
 from ripplenest.nrc.walk import nodes, rebuild, rebuild_elem, unique_binders
 
+MANY = 16  # bags, of which so much is made
+MOST = 2_000  # nodes of what is made of each, all together
+
 
 def spread(e: Expr) -> Expr:
     """``e``, a closed nested term; itself where there is nothing of the kind."""
-    return _known(simplify(unique_binders(_spread(e)))) if any(_is_of_both(n) for n in nodes(e)) else e
-
-
-def _is_of_both(e: object) -> bool:
-    if not (isinstance(e, For) and isinstance(e.source, Plus)):
-        return False
-    return not any(isinstance(n, SngBag | Group | Top | Let) for n in nodes(e.body))
+    if not any(isinstance(n, For) and isinstance(n.source, Plus) for n in nodes(e)):
+        return e
+    found = _spread(e)
+    return e if found is e else _known(simplify(unique_binders(found)))
 
 
 def _spread(e: Expr) -> Expr:
-    e = rebuild(e, _spread, lambda t: t, lambda d: d)
-    match e:
-        case For(var, Plus(left, right), body) if _is_of_both(e):
-            return Plus(_spread(For(var, left, body)), _spread(For(var, right, body)))
-    return e
+    found = rebuild(e, _spread, lambda t: t, lambda d: d)
+    if isinstance(found, For) and isinstance(found.source, Plus):
+        parts = [*_summands(found.source)]
+        if len(parts) <= MANY and _may_be_copied(found.body, len(parts)):
+            made: Iterator[Expr] = (For(found.var, part, found.body) for part in parts)
+            return reduce(Plus, made)
+    return found
+
+
+def _summands(e: Expr) -> Iterator[Expr]:
+    if isinstance(e, Plus):
+        yield from _summands(e.left)
+        yield from _summands(e.right)
+    else:
+        yield e
+
+
+def _may_be_copied(e: Expr, times: int) -> bool:
+    size = 0
+    for n in nodes(e):
+        size += times
+        if size > MOST or isinstance(n, SngBag | Group | Top | Let):
+            return False
+    return True
 
 
 def _known(e: Expr) -> Expr:
