@@ -50,9 +50,8 @@ def compared(c: Choices, x: str) -> str:
 def condition(c: Choices, x: str) -> str:
     still = c.pick((f"{x}.w is null", f"{x}.d is null", f"not {x}.w is null", f"{x}.v > 1", "e.b", f"{x}.w > 1"))
     other = c.pick((f"{compared(c, x)} and {x}.v > 0", f"{compared(c, x)} or {x}.w > 2", compared(c, x)))
-    return c.pick(
-        (compared(c, x), f"{still} or {compared(c, x)}", f"{compared(c, x)} or {still}", f"{still} or {other}")
-    )
+    moved = c.pick((compared(c, x), compared(c, x), f"{compared(c, x)} or {compared(c, x)}"))
+    return c.pick((moved, f"{still} or {moved}", f"{moved} or {still}", f"{still} or {other}"))
 
 
 def term(c: Choices) -> str:

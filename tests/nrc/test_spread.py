@@ -13,8 +13,10 @@ from ripplenest.nrc.printing.pretty import show
 from ripplenest.nrc.rewriting.spread import spread
 from ripplenest.nrc.surface.text.environment import Environment
 from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Call, For, Lit, Plus, Proj, Rel, Sng, Var
 from ripplenest.nrc.typecheck import check
-from ripplenest.nrc.types import LONG, Record
+from ripplenest.nrc.types import LONG, Record, nullable
+from ripplenest.nrc.walk import nodes
 
 COUNTS: Counter[bool] = Counter()
 
@@ -49,3 +51,19 @@ def test_by_hand(said: str, wanted: str | None) -> None:
     found = spread(e)
     assert (found is e) is (wanted is None)
     assert wanted is None or wanted in show(found), show(found)
+
+
+def test_what_is_much_is_not_copied() -> None:
+    """Of fourteen products of two bags there would be sixteen thousand."""
+    loops = " union ".join(f"for x{i} in (R ⊎ S)" for i in range(14))
+    found = spread(parse_expr(f"{loops} union sng(x0)", NAMES))
+    assert sum(1 for _ in nodes(found)) < 20_000
+
+
+def test_null_beside_what_can_fail_is_left() -> None:
+    """It has no value where that has none."""
+    bags = Plus(*(Rel(name, Record((("a", LONG),))) for name in "RS"))
+    failing, null = Call("quotient_long", (Lit(1, LONG), Proj(Var("x"), "a"))), Lit(None, nullable(LONG))
+    for other, is_left in ((failing, True), (Proj(Var("x"), "a"), False)):
+        found = spread(For("x", bags, Sng(Call("lt", (null, other)))))
+        assert any(isinstance(n, Call) and n.fn == "lt" for n in nodes(found)) is is_left
