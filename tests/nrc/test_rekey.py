@@ -105,6 +105,10 @@ CASES = {
         "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a + 1 union sng(y.k)",
     ),
     "by constants alone, and shown": ("for x in X where x.k = 1", "for y in Y union sng(⟨k: y.k, a: x.a⟩)", ""),
+    "by constants alone, compared with a constant, too": (
+        "for x in X where x.k = 1", "for y in Y where y.a < x.a and x.a < 5 union sng(y.k)",
+        "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a and x1.a < 5 union sng(y.k)",
+    ),
     "by constants alone, compared and shown": (
         "for x in X where x.k = 1", "for y in Y where y.a < x.a union sng(x.a)",
         "for x1 in X where x1.k = 1 union for y in Y where y.a < x1.a union sng(x1.a)",
