@@ -44,11 +44,10 @@ def split(e: Expr, keys: Keys) -> Expr:
 def opened(t: Elem, around: Around) -> Elem:
     """``t`` with comparisons of one of two values as one of two comparisons, which are NULL where these are."""
     t = rebuild_elem(t, lambda part: opened(part, around))
-    types = {**{x: row.type for x, row in around.rows.items()}, **around.answers}
-    found = _choice(t, around) if free_vars(t) <= types.keys() else None
+    found = _choice(t, around) if free_vars(t) <= around.types.keys() else None
     if found is None:
         return t
-    may_be = may_be_null(elem_type(t, types))
+    may_be = may_be_null(elem_type(t, around.types))
     return Call("if", found) if may_be else Call("coalesce", (Call("if", found), Lit(False, BOOL)))
 
 

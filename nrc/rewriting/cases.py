@@ -83,9 +83,14 @@ def _is_asked(e: Expr, is_all: bool, around: Around) -> bool:
             return _is_asked(body, is_all, around.below(var, source))
         case Sng(head):
             asked = [t for t in (disjuncts if is_all else conjuncts)(head) if free_vars(t) & around.moving]
-            said = [t for t in asked if _is_comparison(t) and not (is_all and may_be_null(_type(t, around)))]
+            said = [t for t in asked if _is_comparison(t) and not (is_all and _may_be_null(t, around))]
             return len(said) == len(asked) or (not is_all and len(asked) > 1 and all(map(_is_open, asked)))
     return True
+
+
+def _may_be_null(t: Elem, around: Around) -> bool:
+    """Whether ``t`` may be NULL; who knows of what reads other rows than stored ones."""
+    return not free_vars(t) <= around.types.keys() or may_be_null(_type(t, around))
 
 
 def _is_comparison(t: Elem) -> bool:
@@ -167,5 +172,4 @@ def _truth(c: Elem, value: bool | None, around: Around) -> Lit:
 
 
 def _type(t: Elem, around: Around) -> Type:
-    types: dict[str, Type] = {x: row.type for x, row in around.rows.items()}
-    return elem_type(t, {**types, **around.answers})
+    return elem_type(t, around.types)

@@ -91,6 +91,11 @@ class Around:
         return {x: Record(tuple((f.name, f.type) for f in g.folds)) for x, g in groups.items()}
 
     @property
+    def types(self) -> dict[str, Type]:
+        """Π of the stored rows, and of the totals."""
+        return {**{x: row.type for x, row in self.rows.items()}, **self.answers}
+
+    @property
     def moving(self) -> AbstractSet[str]:
         """What moves by itself: rows that constants alone tell, and totals that are one value for all rows."""
         return self.told(frozenset()).keys() | self.ones.keys()
