@@ -108,9 +108,7 @@ def _by_condition(c: Elem, around: Around) -> Expr | None:
     if len(moved) != 1 or not still:
         return None
     beside = [_not_true(a) for a in still if not _is_null_of(a, moved[0])]
-    alone = still[0]
-    for a in still[1:]:
-        alone = Call("or", (alone, a))
+    alone: Elem = reduce(lambda a, b: Call("or", (a, b)), still)
     return Plus(Pred(alone), Pred(conjunction((*beside, *map(as_difference, conjuncts(moved[0]))))))
 
 

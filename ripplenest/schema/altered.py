@@ -54,6 +54,11 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
         return (*fields, (name, t))
 
     relation, part = _rebuilt(r, into, grown, where, in_records=False)
+    flat = relation.parts[part].flat
+    assert isinstance(flat, Record)
+    if flat.is_optional and isinstance(t, Base) and not (t.nullable and default is None):
+        what, possible = "rows that may be NULL get no value in a field that comes", [f"add({path!r}, ... | None)"]
+        raise TypeMismatch(what, where=where, wanted="a type with `| None`", got=t, possible=possible)
     if isinstance(t, Base) and default is None and not t.nullable:
         possible = [f"add({path!r}, ..., default=...)", "a type with `| None`"]
         raise WrongValue("rows that are there have no value for it", where=where, wanted=t, got=None, possible=possible)
@@ -68,11 +73,6 @@ def added(r: Relation, path: str, t: Type, default: object) -> Altered:
     if any(part in r.below(root) for root in r.arrays):
         fills = {**dict(r.fills), part: filled(dict(r.fills).get(part), value, t)}
         relation = evolve(relation, fills=tuple(fills.items()))
-    flat = relation.parts[part].flat
-    assert isinstance(flat, Record)
-    if flat.is_optional and default is not None:
-        what, possible = "rows that may be NULL get no value in a field that comes", [f"add({path!r}, ... | None)"]
-        raise TypeMismatch(what, where=where, wanted="a type with `| None`", got=t, possible=possible)
     return Altered(relation, _reshaped(r, relation, {part: to_leaves(value, dict(flat.fields)[name])}))
 
 

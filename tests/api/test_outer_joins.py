@@ -15,6 +15,9 @@ from support.sizes import many
 
 import ripplenest as rn
 from ripplenest import Bag
+from ripplenest.delta.compile import compile_view
+from ripplenest.nrc.printing.pretty import show
+from ripplenest.nrc.types import EXISTS
 
 
 @rn.record
@@ -270,3 +273,10 @@ def test_a_field_more_or_wider_is_no_other_join(folder: Path) -> None:
             b.upsert("P", [{"id": 1, "of": 1, "sku": None, "note": "n"}])
         assert [row["paid"] is None for row in db.view("alone").rows()] == [True, False]
         assert db.verify(deep=True).ok
+
+
+@pytest.mark.parametrize(("view", "is_there"), [(VIEWS[0], False), (VIEWS[1], True)])
+def test_who_reads_fields_alone_keeps_nothing_else(view: rn.View, is_there: bool) -> None:
+    """Whether a row is there is in no map of a view that passes none on."""
+    maps = compile_view(view.query).program.maps
+    assert any(EXISTS in show(m.term) for m in maps) is is_there

@@ -7,6 +7,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
+from support.small_rows import SmallRows
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -68,30 +69,23 @@ def term(c: Choices) -> str:
     return f"for e in E union for k in K where {where} union {binds}sng(⟨{head}⟩)"
 
 
-def rows(c: Choices) -> dict[str, BagValue]:
-    return {name: BagValue.of(row(c, t, n if name in KEYS else None) for n in range(4)) for name, t in ROWS.items()}
+def value_of(c: Choices, kind: str) -> object:
+    match kind:
+        case "long":
+            return c.number(4)
+        case "date":
+            return FIRST + datetime.timedelta(days=c.number(4))
+    return c.one_in(2)
 
 
-def row(c: Choices, t: Record, key: int | None) -> tuple[tuple[str, object], ...]:
-    return tuple((f, key if f == "id" else datum(c, inner)) for f, inner in t.fields)
-
-
-def datum(c: Choices, t: object) -> object:
-    match t:
-        case Bag(Record() as inner):
-            return BagValue.of(row(c, inner, None) for _ in range(c.number(3)))
-        case Base(kind, is_nullable):
-            if is_nullable and c.one_in(3):
-                return None
-            made = {"long": c.number(4), "date": FIRST + datetime.timedelta(days=c.number(4)), "bool": c.one_in(2)}
-            return made[kind]
+SMALL = SmallRows(ROWS, KEYS, value_of)
 
 
 def sums(e: Expr) -> int:
     return sum(isinstance(n, For) and isinstance(n.source, Plus) and isinstance(n.source.left, Pred) for n in nodes(e))
 
 
-@law(lambda c: (term(c), rows(c)), examples=many(500, 12_500))
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(500, 12_500))
 def test_they_are_the_same_rows(case: tuple[str, dict[str, BagValue]]) -> None:
     e = simplify(unique_binders(parse_expr(case[0], NAMES)))
     meant = evaluate(e, case[1])

@@ -7,6 +7,7 @@ import pytest
 from support.choices import Choices
 from support.laws import law
 from support.sizes import many
+from support.small_rows import SmallRows
 
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.interpret import evaluate
@@ -100,22 +101,11 @@ def total(rows: str) -> str:
     return f"for m in fold[m](x in ({rows}) of m: max(x), a: avg(x))"
 
 
-def rows(c: Choices) -> dict[str, BagValue]:
-    return {name: BagValue.of(row(c, t, n if name in KEYS else None) for n in range(4)) for name, t in ROWS.items()}
+def value_of(c: Choices, kind: str) -> object:
+    return c.number(4) if kind == "long" else START + datetime.timedelta(microseconds=c.number(4))
 
 
-def row(c: Choices, t: Record, key: int | None) -> tuple[tuple[str, object], ...]:
-    return tuple((f, key if f == "id" else datum(c, inner)) for f, inner in t.fields)
-
-
-def datum(c: Choices, t: object) -> object:
-    match t:
-        case Bag(Record() as inner):
-            return BagValue.of(row(c, inner, None) for _ in range(c.number(3)))
-        case Base(kind, is_nullable):
-            if is_nullable and c.one_in(3):
-                return None
-            return c.number(4) if kind == "long" else START + datetime.timedelta(microseconds=c.number(4))
+SMALL = SmallRows(ROWS, KEYS, value_of)
 
 
 def values(e: Expr) -> int:
@@ -124,7 +114,7 @@ def values(e: Expr) -> int:
     return sum(isinstance(t, Call) and t.fn in SWAPPED for head in heads for t in nodes(head))
 
 
-@law(lambda c: (term(c), rows(c)), examples=many(600, 15_000))
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(600, 15_000))
 def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> None:
     e = unique_binders(parse_expr(case[0], NAMES))
     found = in_cases(e, KEYS)

@@ -1,0 +1,39 @@
+"""A few rows of each table, with few values, so that many of them are equal or beside each other."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from attrs import frozen
+
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.types import Bag, Base, Record
+from support.choices import Choices
+
+Field = tuple[str, object]
+
+
+@frozen
+class SmallRows:
+    """Of ``tables`` four rows each, where ``keyed`` with ids that differ; ``made``: a value of a base type."""
+
+    tables: Mapping[str, Record]
+    keyed: Collection[str]
+    made: Callable[[Choices, str], object]
+
+    def draw(self, c: Choices) -> dict[str, BagValue]:
+        """The rows of each table."""
+        numbers = range(4)
+        return {
+            name: BagValue.of(self._row(c, t, n if name in self.keyed else None) for n in numbers)
+            for name, t in self.tables.items()
+        }
+
+    def _row(self, c: Choices, t: Record, key: int | None) -> tuple[Field, ...]:
+        return tuple((f, key if f == "id" else self._value(c, inner)) for f, inner in t.fields)
+
+    def _value(self, c: Choices, t: object) -> object:
+        match t:
+            case Bag(Record() as inner):
+                return BagValue.of(self._row(c, inner, None) for _ in range(c.number(3)))
+            case Base(kind, is_nullable):
+                return None if is_nullable and c.one_in(3) else self.made(c, kind)
+        raise AssertionError(f"no table has a field of type {t}")
