@@ -93,8 +93,8 @@ class _Run:
 
 def _relation(run: _Run, r: Relation) -> Iterator[Difference]:
     seen = {p.name: run.read(p.name, _what(r, p), p.stored) for p in r.parts.values()}
-    for t in seen.values():
-        yield from sound(t)
+    for name, t in seen.items():
+        yield from sound(t, r.parts[name].given)
     for name, p in r.parts.items():
         if p.key:
             yield from _keys(p, seen[name], run.room)
@@ -142,7 +142,7 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
         what = f"the view cannot be computed: {error.what}"
         yield Difference(view.name, f"view {part(view.name)}", what)
     for name, m in maps.items():
-        yield from sound(found[name], signed=any(may_be_negative(c) for c in m.products))
+        yield from sound(found[name], None, signed=any(may_be_negative(c) for c in m.products))
         if name in differences:
             yield from _compared(found[name], differences[name])
     yield from _output(view, found)

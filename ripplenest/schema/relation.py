@@ -44,6 +44,11 @@ class Part:
         """The type whose columns the table has."""
         return dict_row(self.flat, self.name, self.params) if self.inner else self.flat
 
+    @property
+    def given(self) -> Type:
+        """The same of nested rows."""
+        return dict_row(self.row, self.name, self.params) if self.inner else self.row
+
     @cached_property
     def types(self) -> tuple[Base, ...]:
         return base_types(self.stored)

@@ -146,7 +146,7 @@ class _Checked:
     def is_wrong(self, rows: Rows) -> bool:
         """Whether something is, in what can be seen here."""
         p = self._part
-        if any(True for _ in sound(Seen(Table(p.name, "", 0), p.stored, rows))):
+        if any(True for _ in sound(Seen(Table(p.name, "", 0), p.stored, rows), p.given)):
             return True
         return bool(p.key) and self._keeps_keys and rows.select(p.key_columns).consolidated().heaviest() > 1
 

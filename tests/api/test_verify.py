@@ -9,6 +9,7 @@ from support.states import MEMORY, refused, unchanged
 
 import ripplenest as rn
 from ripplenest import Bag, Database
+from ripplenest.data.columns import columns
 from ripplenest.data.naming import Numbers
 from ripplenest.data.rows import Rows
 from ripplenest.intake.documents import Documents
@@ -282,6 +283,76 @@ def test_null_where_there_is_none(db):
     assert found(db)["M"] == ["NULL in name, which has none"]
     damage(db, "C", ((9, None, None), 1))
     assert "C" not in found(db)
+
+
+@rn.record
+class Spot:
+    lat: int
+    note: str | None
+
+
+@rn.record
+class Home:
+    city: str
+    spot: Spot | None
+    rooms: Bag[str]
+
+
+@rn.record
+class Person:
+    id: int
+    home: Home | None
+    spots: Bag[Spot | None]
+
+
+PEOPLE = [
+    {"id": 1, "home": {"city": "x", "spot": None, "rooms": ["a"]}, "spots": [None, {"lat": 1, "note": None}]},
+    {"id": 2, "home": None, "spots": []},
+]
+
+
+@rn.view
+def homes(Q: Bag[Person]):
+    return [{"id": q.id, "home": q.home} for q in Q]
+
+
+HIDES = "values in home, which is NULL"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "n", "says"),
+    [
+        ("Q", "home.city", "y", 2, {HIDES}),
+        ("Q", "home.spot.∃", True, 2, {HIDES, "NULL in home.spot.lat, which has none where home.spot is there"}),
+        ("Q", "home.spot.note", "y", 2, {HIDES, "values in home.spot, which is NULL"}),
+        ("Q", "home.spot.note", "y", 1, {"values in home.spot, which is NULL"}),
+        ("Q", "home.city", None, 1, {"NULL in home.city, which has none where home is there"}),
+        ("Q", "home.∃", False, 1, {HIDES}),
+        ("Q.spots", "row.lat", 3, None, {"values in row, which is NULL"}),
+        ("homes", "home.city", "y", 2, {HIDES, GIVES}),
+    ],
+)
+def test_what_a_record_that_is_null_hides(db, table, column, value, n, says):
+    """Rows by the id, or that which is NULL as a whole."""
+    db.relation("Q", Person, key="id")
+    db.load("Q", PEOPLE)
+    db.create(homes)
+    assert db.verify().ok
+    part = db._declared.relations["Q"].parts.get(table)
+    at = [c.path for c in columns(part.stored if part else db._declared.views[table].program.flat.row)].index(column)
+    row = next(row for row in rows_of(db, table) if row[0] == n or (n is None and row[-1] is row[-2] is None))
+    damage(db, table, (row, -1), ((*row[:at], value, *row[at + 1 :]), 1))
+    assert set(found(db)[table]) == says
+
+
+def test_a_label_that_a_record_that_is_null_hides(db):
+    """The bag under it is held, so nothing else says that there are rows too many."""
+    db.relation("Q", Person, key="id")
+    db.load("Q", PEOPLE)
+    one = next(row for row in rows_of(db, "Q") if row[0] == 1)
+    shut = tuple(False if v is True else v if isinstance(v, int) and i != 1 else None for i, v in enumerate(one))
+    damage(db, "Q", (one, -1), (shut, 1))
+    assert set(found(db)["Q"]) == {HIDES}
 
 
 # ---------------------------------------------------------------- a batch that would do damage
