@@ -28,6 +28,7 @@ from ripplenest.nrc.functions.scalars import has_gaps
 from ripplenest.nrc.limits import check_limits
 from ripplenest.nrc.rewriting import alternatives, extremes
 from ripplenest.nrc.rewriting.absent import apart
+from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.measured import measured
 from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal, term
@@ -179,7 +180,7 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
     exact = spread(measured(nested))
-    by_rows = in_cases(extremes.asked(alternatives.chosen(exact, keys), keys), keys)
+    by_rows = in_cases(extremes.asked(alternatives.chosen(beyond(exact, keys), keys), keys), keys)
     found = rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
     return nested if found is exact else simplify(found)
 

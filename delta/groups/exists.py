@@ -26,7 +26,8 @@ from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.rewriting.bands import OPPOSITE, compared
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total
-from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Lit, Proj, Tuple, Var
+from ripplenest.nrc.rewriting.presence import is_presence
+from ripplenest.nrc.syntax import Call, DictExpr, Elem, Expr, Fold, For, Group, Proj, Tuple, Var
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import may_be_null
 from ripplenest.nrc.walk import free_vars, rebuild, rebuild_elem
@@ -51,20 +52,6 @@ def equated(t: Elem, own: Set[str]) -> Iterator[Equated]:
             for value, other in ((a, b), (b, a)):
                 if free_vars(value) & own and free_vars(value) <= own and not free_vars(other) & own:
                     yield fn, value, other
-
-
-def is_presence(t: Elem, answer: Elem, fn: str) -> bool:
-    """Whether ``t`` is true where a row is there: the ``answer`` of any(), or that of count() being more than 0."""
-    if fn == "any":
-        return t == answer
-    match t:
-        case Call("not", (Call("eq", args),)):
-            return is_presence(Call("ne", args), answer, fn)
-        case Call("gt" | "ne", (a, Lit(0))) | Call("lt" | "ne", (Lit(0), a)):
-            return a == answer
-        case Call("ge", (a, Lit(1))) | Call("le", (Lit(1), a)):
-            return a == answer
-    return False
 
 
 def _asked(e: Expr, around: Around) -> Expr:

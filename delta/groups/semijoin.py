@@ -17,8 +17,9 @@ from attrs import evolve
 
 from ripplenest.delta.around import Around, rebuilt, rebuilt_dict
 from ripplenest.delta.chain import Chain, chain
-from ripplenest.delta.groups.exists import Equated, equated, is_presence
+from ripplenest.delta.groups.exists import Equated, equated
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
+from ripplenest.nrc.rewriting.presence import is_presence
 from ripplenest.nrc.syntax import TRUE, Call, DictExpr, Elem, Expr, Fold, For, Group, Pred, Proj, Tuple, Var
 from ripplenest.nrc.walk import free_vars
 

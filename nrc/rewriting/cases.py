@@ -14,6 +14,7 @@ Law: ⟦in_cases e⟧ = ⟦e⟧ where ⟦e⟧ has a value.
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 from itertools import product
 from math import prod
@@ -26,6 +27,7 @@ from ripplenest.nrc.rewriting.disjoint import disjuncts
 from ripplenest.nrc.rewriting.gaps import as_difference, gap
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjunction, conjuncts, is_sure, where
+from ripplenest.nrc.rewriting.sharing import shared
 from ripplenest.nrc.syntax import Call, Elem, Expr, Fold, For, Group, Lit, Plus, Pred, Sng
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Type, may_be_null
@@ -58,7 +60,7 @@ def _pair(c: Elem) -> Pair | None:
 def _inside(e: Expr, around: Around, pairs: set[Pair]) -> Expr:
     match e:
         case Sng(head):
-            told, head = around.moving, opened(head, around)
+            told, head = _moving(around), opened(head, around)
             found = [c for c in dict.fromkeys(_comparisons(head)) if _splits(c, around)]
             rest = head
             for c in found:
@@ -120,20 +122,26 @@ def _splits(c: Call, around: Around) -> bool:
     own = _own(c, around)
     others = [p for a in c.args for p in operands(a) if p not in own]
     free = frozenset[str]().union(*map(free_vars, others))
-    if not free or not free <= around.moving or len(own) != 1:
+    several = (equal for x, equal in shared(around).items() if x in free)
+    if not free or not free <= _moving(around) or len(own) != 1 or any(own[0] in equal for equal in several):
         return False
     return is_sure(as_difference(c))
 
 
 def _own(c: Call, around: Around) -> list[Elem]:
     """The columns that ``c`` compares of rows which constants do not tell, and totals of such rows."""
-    told = around.told(frozenset())
+    told, several = around.told(frozenset()), shared(around)
     parts = [(p, root(uncast(p))) for a in c.args for p in operands(a)]
     return [
         p
         for p, x in parts
-        if (x in around.rows and x not in told) or x in around.totals or answered(p, around) is not None
+        if x not in several
+        and ((x in around.rows and x not in told) or x in around.totals or answered(p, around) is not None)
     ]
+
+
+def _moving(around: Around) -> AbstractSet[str]:
+    return around.moving | shared(around).keys()
 
 
 def _cases(head: Elem, comparisons: Sequence[Call], around: Around) -> Expr:

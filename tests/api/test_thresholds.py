@@ -216,8 +216,34 @@ def of_their_kind(A: Bag[Account]):
     ]
 
 
+@rn.view
+def last(A: Bag[Account], S: Bag[Sale]):
+    """Beyond which there is no other of the same kind, or some; NULL is beyond nothing, and nothing beyond it."""
+    return (
+        [{"id": a.id, "n": 0} for a in A if not any(b.balance > a.balance for b in A if b.kind == a.kind)]
+        + [{"id": a.id, "n": 1} for a in A if not [b for b in A if b.id != a.id and b.score < a.score]]
+        + [{"id": a.id, "n": 2} for a in A if all(s.n <= a.balance for s in S if s.kind == a.kind)]
+        + [{"id": a.id, "n": 3} for a in A if len([s for s in S if s.small >= a.age and s.kind == a.kind]) > 0]
+        + [{"id": p.n, "n": 4} for a in A for p in a.parts if not any(s.n > p.n for s in S if s.kind == p.small)]
+    )
+
+
+@rn.view
+def first(A: Bag[Account], S: Bag[Sale]):
+    """The same as values, beside what their kind comes to."""
+    return [
+        {
+            "id": a.id,
+            "first": not any(b.balance < a.balance for b in A if b.kind == a.kind and b.id != a.id),
+            "above": a.score > rn.avg(b.score for b in A if b.kind == a.kind),
+        }
+        for a in A
+    ] + [{"id": -a.id, "first": a.age <= min(s.small for s in S if s.kind == a.kind), "above": True} for a in A]
+
+
 VIEWS = (
     above, dear, below, flagged, counted, within, spenders, best, kinds, beside, ranked, often, marked, of_their_kind,
+    last, first,
 )  # fmt: skip
 READ_BETWEEN = (above, dear, below, flagged, counted, within, spenders, best, ranked, often, marked)
 COUNTS: Counter[str] = Counter()
@@ -338,9 +364,10 @@ def test_a_value_that_moves_reads_what_lies_between(tmp_path: Path, view: rn.Vie
         assert db.verify().ok
 
 
-def test_the_average_of_a_group_reads_what_lies_between(tmp_path: Path) -> None:
-    """And not the group, of a thousand accounts."""
-    with opened(tmp_path / "s", (of_their_kind,)) as db:
+@pytest.mark.parametrize("view", [of_their_kind, last, first], ids=lambda view: view.name)
+def test_the_average_of_a_group_reads_what_lies_between(tmp_path: Path, view: rn.View) -> None:
+    """And not the group, of a thousand accounts; so do its greatest and its least."""
+    with opened(tmp_path / "s", (view,)) as db:
         with db.batch() as b:
             b.insert("A", [Account(i, i % 3, i, i * 10, float(i), Decimal(i), []) for i in range(1, 1 + ROWS)])
         for n in (1, 2, 3):

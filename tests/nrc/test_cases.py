@@ -89,8 +89,10 @@ def term(c: Choices) -> str:
     several = " and ".join(compared(c, "e") for _ in range(1 + c.number(3)))
     where = f" where {several}" if c.one_in(2) else ""
     clocks = "for k in K where k.id = 1 union for n in N where n.id = 1"
-    rows = f"for n in N{c.pick(('', '', ' where n.id = 7'))} union sng(n.at)"
-    clocks = c.pick(("for e in E union {} union {}", "{1} union for e in E union {0}")).format(clocks, total(rows))
+    of = c.pick(("", "", " where n.id = 7", " where n.at = e.u", " where n.id = e.v"))
+    rows = f"for n in N{of} union sng(n.at)"
+    orders = ("for e in E union {} union {}", "{1} union for e in E union {0}")
+    clocks = (orders[0] if "e." in of else c.pick(orders)).format(clocks, total(rows))
     return f"{clocks} union {OWN}{where} union {binds}sng(⟨{', '.join(fields)}⟩)"
 
 
@@ -114,7 +116,7 @@ def values(e: Expr) -> int:
     return sum(isinstance(t, Call) and t.fn in SWAPPED for head in heads for t in nodes(head))
 
 
-@law(lambda c: (term(c), SMALL.draw(c)), examples=many(600, 15_000))
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(700, 17_500))
 def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> None:
     e = unique_binders(parse_expr(case[0], NAMES))
     found = in_cases(e, KEYS)
@@ -128,6 +130,7 @@ def test_cases_are_the_same_values(case: tuple[str, dict[str, BagValue]]) -> Non
     COUNTS.update({"in cases": found is not e, "left": found is e, "rows": found is not e and bool(meant)})
     COUNTS["fewer values"] += values(simplify(found)) < values(e)
     COUNTS["asked of all"] += found is not e and "all(x)" in case[0] and bool(meant)
+    COUNTS["shared"] += found is not e and "n.at = e.u" in case[0] and values(found) < values(e) and bool(meant)
 
 
 def test_enough_was_made_in_cases() -> None:
@@ -137,7 +140,8 @@ def test_enough_was_made_in_cases() -> None:
 
 OF = "for e in E union for k in K where k.id = 1 union "
 BOTH = "((for _ in p({}) union sng(⟨o: true⟩)) + (for _ in p({}) union sng(⟨o: false⟩)))"
-ALL, SOME = (total(f"for n in N{where} union sng(n.at)") for where in ("", " where n.at = e.v"))
+WHERE = ("", " where n.at = e.v", " where n.at = e.u", " where n.at < e.u")
+ALL, SOME, SHARED, LESS = (total(f"for n in N{where} union sng(n.at)") for where in WHERE)
 NULL = "for n in N where n.id = 1 union"
 LYING = "micros_between(k.now, e.t)"
 CASES = {
@@ -158,7 +162,13 @@ CASES = {
         "(for _ in p(e.w is null) union sng(⟨o: bool? null⟩)) + "
         "(for _ in p(not e.w is null) union for _ in p(m.a is null) union sng(⟨o: bool? null⟩)))",
     ),
-    "a total of other rows for each": (f"{SOME} union sng(⟨o: e.v < m.m⟩)", ""),
+    "a total of rows that what is compared says": (f"{SOME} union sng(⟨o: e.v < m.m⟩)", ""),
+    "a total that several rows share": (
+        f"{SHARED} union sng(⟨o: e.v < m.m⟩)",
+        f"{SHARED} union ((for _ in p(e.v < m.m) union sng(⟨o: bool? true⟩)) + (for _ in p(e.v >= m.m) union "
+        "sng(⟨o: bool? false⟩)) + (for _ in p(m.m is null) union sng(⟨o: bool? null⟩)))",
+    ),
+    "a total of rows that more than equalities tell": (f"{LESS} union sng(⟨o: e.v < m.m⟩)", ""),
     "a total of each row": (
         f"{OWN} union for k in K where k.id = 1 union sng(⟨o: t.m < k.at⟩)",
         f"{OWN} union for k in K where k.id = 1 union ((for _ in p(t.m < k.at) union sng(⟨o: bool? true⟩)) + "

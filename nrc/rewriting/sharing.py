@@ -1,0 +1,59 @@
+"""Folds of rows of relations that are the same for several of the rows around them: those of their group, of all.
+
+They move by themselves, as a clock does, and what is compared with them becomes another where it lies between the old
+value and the new one. What a row has of its own, by its key or in its inner bags, changes with it.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from ripplenest.nrc.rewriting.keyed import Around
+from ripplenest.nrc.rewriting.normal import conjuncts
+from ripplenest.nrc.syntax import Call, Elem, Expr, Flatten, For, Group, Pred, Rel, Sng
+from ripplenest.nrc.walk import free_vars
+
+
+def shared(around: Around) -> dict[str, frozenset[Elem]]:
+    """The totals around a place that several rows there share, each with what these have to agree in."""
+    found = {x: _agreed(g, around) for x, g in around.totals.items()}
+    return {x: equal for x, equal in found.items() if equal is not None}
+
+
+def _agreed(g: Group, around: Around) -> frozenset[Elem] | None:
+    inner, conditions, head = rows_of(g.of, around, frozenset())
+    own = inner.rows.keys() - around.rows.keys()
+    read = [t for t in (head, *(a for f in g.folds for a in f.args)) if t is not None]
+    if head is None or not own or any(free_vars(t) - own - {g.var} for t in read):
+        return None
+    equal = [equated(c, own) for c in conditions if free_vars(c) - own]
+    return None if are_one(equal, around.rows.keys(), around) else frozenset(t for t in equal if t is not None)
+
+
+def are_one(equal: Sequence[Elem | None], rows: AbstractSet[str], around: Around) -> bool:
+    """Whether what is ``equal`` tells ``rows`` around a place, so that no two have it, or what is, is not known."""
+    told = around.told({t for t in equal if t is not None}).keys()
+    return None in equal or rows <= told | around.moving
+
+
+def rows_of(e: Expr, around: Around, own: AbstractSet[str]) -> tuple[Around, Sequence[Elem], Elem | None]:
+    """What is around the rows of ``e``, below rows ``own``, their conditions, and what they are; None where they are of
+    more than relations and their inner bags."""
+    match e:
+        case For(var, Pred(cond), body) if var not in free_vars(body):
+            inner, conditions, head = rows_of(body, around, own)
+            return inner, [*conjuncts(cond), *conditions], head
+        case For(var, Rel() | Flatten(Sng()) as source, body) if free_vars(source) <= own:
+            return rows_of(body, around.below(var, source), own | {var})
+        case Sng(head):
+            return around, [], head
+    return around, [], None
+
+
+def equated(c: Elem, own: AbstractSet[str]) -> Elem | None:
+    """What a value of ``own`` rows is equated with."""
+    match c:
+        case Call("eq" | "same", (a, b)):
+            for value, other in ((a, b), (b, a)):
+                if free_vars(value) <= own and not free_vars(other) & own:
+                    return other
+    return None

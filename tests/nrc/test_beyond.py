@@ -1,0 +1,159 @@
+"""What asks whether some row is beyond a value, and what asks the furthest row, are the same."""
+
+from collections import Counter
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.small_rows import SmallRows
+
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.rewriting.beyond import beyond
+from ripplenest.nrc.rewriting.cases import in_cases
+from ripplenest.nrc.rewriting.simplify import simplify
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Expr, Group
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import LONG, Bag, Base, Record
+from ripplenest.nrc.walk import canonical, nodes, unique_binders
+
+MAYBE, REAL = Base("long", True), Base("double")
+INNER = Record((("v", LONG), ("w", MAYBE)))
+ROWS = {
+    "K": Record((("id", LONG), ("at", LONG))),
+    "A": Record((("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
+    "B": Record((("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL), ("es", Bag(INNER)))),
+}
+KEYS = {"K": ("id",), "A": ("id",)}
+NAMES = Environment(dict(ROWS))
+ANOTHER = ("b.id != a.id", "a.id != b.id", "not b.id = a.id")
+COUNTS: Counter[str] = Counter()
+
+
+def compared(c: Choices, b: str) -> str:
+    """A value of a row of a fold with one around it."""
+    pairs = [("v", "v"), ("w", "v"), ("v", "w"), ("w", "w"), ("r", "r"), ("w", "g")]
+    own, other = c.pick(pairs if b == "b" else pairs[:4])
+    one, another = f"{b}.{own}", f"a.{other}"
+    if c.one_in(6):
+        one, another = c.pick(((one, "k.at"), (one, "2"), (f"{one} + 1", another), (f"to_double({one})", "a.r")))
+    op = c.pick(("<", "<=", ">", ">="))
+    return c.pick((f"{one} {op} {another}", f"{another} {op} {one}"))
+
+
+def some(c: Choices, n: int) -> str:
+    """A fold that says whether some row is beyond, or whether all are."""
+    table = c.pick("AB")
+    equal = c.pick(("b.g = a.g", "b.h = a.h", "b.g = a.v", "b.g = a.g and b.h = a.h", "", "a.id = b.g"))
+    more = c.pick(("", "", "b.v > 1", "b.w is null", "b.v != a.v"))
+    if table == "A" and c.one_in(2):
+        more = c.pick(ANOTHER)
+    inner = "" if not c.one_in(4) else "for i in b.es union "
+    said = compared(c, "i" if inner else "b")
+    conditions = [t for t in (equal, more) if t]
+    within, head, fold = c.pick(
+        (
+            ("", said, "any(x)"),
+            ("", f"{said} and b.v > 0", "any(x)"),
+            (said, "b.v", "any()"),
+            (said, "b", "count()"),
+            ("", said, "all(x)"),
+            ("", f"coalesce({said}, true)", "all(x)"),
+        )
+    )
+    if "all" in fold and "coalesce" not in head:
+        head = f"coalesce({head}, {c.pick(('true', 'false'))})"
+    where = " and ".join([*conditions, within][:: c.pick((1, -1))] if within else conditions)
+    rows = f"for b in {table}{f' where {where}' if where and not inner else ''} union {inner}"
+    if inner and where:
+        rows += f"for _ in p({where}) union "
+    return f"for s{n} in fold[s{n}](x in ({rows}sng({head})) of f: {fold}) union "
+
+
+def asked(c: Choices, n: int, fold: str) -> str:
+    own = f"s{n}.f"
+    said = f"{own} {c.pick(('> 0', '= 0', '>= 1', '!= 0', '<= 0', '< 1', '> 1'))}" if "count()" in fold else own
+    return c.pick((said, f"not {said}" if said == own else said, f"({said} or a.v > 2)", f"if({said}, a.v > 1, true)"))
+
+
+def term(c: Choices) -> str:
+    folds = [some(c, n) for n in range(1 + c.one_in(3))]
+    around = c.pick(("for a in A union ", "for a in B union ", "for d in B union for a in A where a.g = d.g union "))
+    folds = [fold.replace("a.id", "a.g") if "for a in B" in around else fold for fold in folds]
+    says = [asked(c, n, fold) for n, fold in enumerate(folds)]
+    where = f"for _ in p({' and '.join(says)}) union " if c.one_in(2) else ""
+    shown = [f", f{n}: {asked(c, n, fold)}" for n, fold in enumerate(folds)] if not where or c.one_in(4) else []
+    tail = f"sng(⟨v: a.v{''.join(shown)}⟩)"
+    return f"for k in K where k.id = 1 union {around}{''.join(folds)}{where}{tail}"
+
+
+SMALL = SmallRows(ROWS, KEYS, lambda c, kind: c.number(4) if kind == "long" else c.number(4) / 2)
+
+
+def some_of(e: Expr) -> Counter[str]:
+    return Counter(n.folds[0].fn for n in nodes(e) if isinstance(n, Group))
+
+
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(700, 20_000))
+def test_they_say_the_same(case: tuple[str, dict[str, BagValue]]) -> None:
+    e = unique_binders(parse_expr(case[0], NAMES))
+    found, meant = beyond(e, KEYS), evaluate(e, case[1])
+    assert check(found) == check(e)
+    assert evaluate(found, case[1]) == meant
+    cases = in_cases(simplify(found), KEYS)
+    assert evaluate(cases, case[1]) == evaluate(simplify(cases), case[1]) == meant
+    before, after = some_of(e), some_of(found)
+    for fn in ("any", "all", "count"):
+        COUNTS[fn] += after[fn] < before[fn] and bool(meant)
+    for fn in ("max", "min"):
+        COUNTS[fn] += after[fn] > 0 and bool(meant)
+    COUNTS["another"] += found is not e and any(said in case[0] for said in ANOTHER)
+    COUNTS["in cases"] += cases is not found and found is not e and bool(meant)
+    COUNTS["left"] += found is e
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS.values()) > many(15, 400), COUNTS
+
+
+OF = "for a in A union "
+SOME = "for s in fold[s](x in (for b in A where {} union sng({})) of f: {}) union {}sng(⟨v: a.v{}⟩)"
+MAX = "for s in fold[s](x in (for b in A where b.g = a.g union sng(b.v)) of f: max(x)) union "
+WHICH = {
+    "some": (("b.g = a.g", "b.v > a.v", "any(x)", "for _ in p(s.f) union ", ""), "for _ in p(s.f > a.v) union "),
+    "none": (
+        ("b.g = a.g and b.v > a.v", "b", "count()", "for _ in p(s.f = 0) union ", ""),
+        "for _ in (p(s.f is null) + p(s.f <= a.v)) union ",
+    ),
+    "all": (
+        ("b.g = a.g", "a.w >= b.v", "all(x)", "", ""), None,  # which may be NULL: then all are not
+    ),
+    "another": (
+        ("b.g = a.g", "b.v > a.v and b.id != a.id", "any(x)", "for _ in p(not s.f) union ", ""),
+        "for _ in (p(s.f is null) + p(s.f <= a.v)) union ",
+    ),
+    "beside NULL": (
+        ("b.g = a.g", "a.w < b.v", "any(x)", "for _ in p(not s.f) union ", ""),
+        "for _ in (p(s.f is null) + p(s.f <= a.w) + p(a.w is null and not s.f is null)) union ",
+    ),
+    "not less": (("b.g = a.g", "b.v >= a.v and b.id != a.id", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "another field of it": (("b.g = a.g", "b.v > a.g and b.id != a.id", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "of its own key": (("b.id = a.id", "b.v > a.v", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "what they agree in": (("b.g = a.v", "b.v > a.v", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "between two": (("b.g = a.g", "b.v > a.v and b.w < a.v", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "of a constant": (("b.g = a.g", "b.v > 2", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "how many": (("b.g = a.g and b.v > a.v", "b", "count()", "", ", n: s.f"), None),
+    "what may have no value": (("b.g = a.g", "b.v > a.v + 1", "any(x)", "for _ in p(s.f) union ", ""), None),
+}
+
+
+@pytest.mark.parametrize(("given", "wanted"), WHICH.values(), ids=WHICH)
+def test_which(given: tuple[str, str, str, str, str], wanted: str | None) -> None:
+    text = OF + SOME.format(*given)
+    made = text if wanted is None else f"{OF}{MAX}{wanted}sng(⟨v: a.v⟩)"
+    e, right = (unique_binders(parse_expr(t, NAMES)) for t in (text, made))
+    found = beyond(e, KEYS)
+    assert canonical(found) == canonical(right) and (found is e) == (wanted is None)
