@@ -119,7 +119,7 @@ def test_enough_was_met() -> None:
     assert min(COUNTS.values()) > many(15, 400), COUNTS
 
 
-OF = "for a in A union "
+OF = "for k in K where k.id = 1 union for a in A union "
 SOME = "for s in fold[s](x in (for b in A where {} union sng({})) of f: {}) union {}sng(⟨v: a.v{}⟩)"
 MAX = "for s in fold[s](x in (for b in A where b.g = a.g union sng(b.v)) of f: max(x)) union "
 WHICH = {
@@ -146,7 +146,9 @@ WHICH = {
     "between two": (("b.g = a.g", "b.v > a.v and b.w < a.v", "any(x)", "for _ in p(s.f) union ", ""), None),
     "of a constant": (("b.g = a.g", "b.v > 2", "any(x)", "for _ in p(s.f) union ", ""), None),
     "how many": (("b.g = a.g and b.v > a.v", "b", "count()", "", ", n: s.f"), None),
+    "of a clock": (("b.g = a.g", "b.v > k.at", "any(x)", "for _ in p(s.f) union ", ""), None),
     "what may have no value": (("b.g = a.g", "b.v > a.v + 1", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "nor where there are no rows": (("b.g = a.g and b.v > a.v + 1", "b", "any()", "for _ in p(s.f) union ", ""), None),
 }
 
 

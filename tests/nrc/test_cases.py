@@ -168,6 +168,9 @@ CASES = {
         f"{SHARED} union ((for _ in p(e.v < m.m) union sng(⟨o: bool? true⟩)) + (for _ in p(e.v >= m.m) union "
         "sng(⟨o: bool? false⟩)) + (for _ in p(m.m is null) union sng(⟨o: bool? null⟩)))",
     ),
+    "a total of what the row says": (
+        f"{total('for n in N where n.at = e.u union sng(if(e.v > 1, n.at, 2))')} union sng(⟨o: e.v < m.m⟩)", "",
+    ),
     "a total of rows that more than equalities tell": (f"{LESS} union sng(⟨o: e.v < m.m⟩)", ""),
     "a total of each row": (
         f"{OWN} union for k in K where k.id = 1 union sng(⟨o: t.m < k.at⟩)",
