@@ -47,7 +47,8 @@ def with_relation(q: Query, name: str, row: Type, renamed: tuple[str, str] | Non
     relations = tuple((n, row if n == name else t) for n, t in q.relations)
     renaming = _Renaming(name, row, renamed, dict(_records(dict(q.relations)[name], row, renamed)))
     body = renaming.expr(q.body, {}, {})
-    return Query(q.name, body, relations, q.keys, renaming.sorted(q.sorted, expr_type(body, {}, {}).row))
+    shown = renaming.sorted(q.sorted, expr_type(body, {}, {}).row)
+    return Query(q.name, body, relations, q.keys, shown, q.assumes)
 
 
 @frozen

@@ -172,7 +172,9 @@ def _converter() -> Converter:
         resolve_types(cls)
     converter.register_unstructure_hook_factory(
         lambda t: t in (SngBag, Query),  # texts of what is not sorted are those of releases that know no order
-        lambda t: make_dict_unstructure_fn(t, converter, sorted=override(omit_if_default=True)),
+        lambda t: make_dict_unstructure_fn(
+            t, converter, sorted=override(omit_if_default=True), assumes=override(omit_if_default=True)
+        ),
     )
     converter.register_unstructure_hook_factory(
         lambda t: t is Record,  # as it was before records could be NULL

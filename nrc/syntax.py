@@ -6,6 +6,7 @@ Three sorts. *Elements* stand for one value and sit in heads and predicates. *Ex
 """
 
 from enum import Enum
+from typing import Literal
 
 from attrs import field, frozen
 
@@ -389,13 +390,28 @@ def dict_row(row: Type, name: str, params: Params = NUMBERED) -> Record:
     return Record((("label", Label((Site(name, params),))), ("row", row)))
 
 
+What = Literal["fields", "null"]
+
+
+@frozen
+class Assumed:
+    """What a source takes for granted of a relation: that the rows at ``path`` have the ``fields`` that they have, or
+    that the field there is never ``null``. The rows of a bag are ``[]`` in a path."""
+
+    relation: str
+    path: tuple[str, ...]
+    what: What
+
+
 @frozen
 class Query:
     """A view before compilation: its name, its term, the relations that it reads with their row types, and by stored
-    part the fields that are the key of its rows where labels are made of keys. Its rows are shown ``sorted``."""
+    part the fields that are the key of its rows where labels are made of keys. Its rows are shown ``sorted``. What its
+    source ``assumes`` says which changes of these relations the term does not follow (``nrc/surface/assumed.py``)."""
 
     name: str
     body: Expr
     relations: tuple[tuple[str, Type], ...] = field(factory=tuple)
     keys: Keys = ()
     sorted: tuple[Sorting, ...] = ()
+    assumes: tuple[Assumed, ...] = field(default=(), eq=False)

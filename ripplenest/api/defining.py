@@ -6,12 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.nrc.arguments import one_of, text
+from ripplenest.nrc.assumed import assumed
 from ripplenest.nrc.errors import QueryError, WrongValue
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
@@ -22,7 +23,7 @@ from ripplenest.state.commits import Commits
 from ripplenest.state.declared import Declared
 from ripplenest.state.define import Definitions
 from ripplenest.state.state import State
-from ripplenest.state.views import HasQuery, Kept, compiled, query_of
+from ripplenest.state.views import HasQuery, Kept, Source, compiled, query_of
 from ripplenest.store.turns import retried
 from ripplenest.version.folding import Unfolding
 
@@ -50,9 +51,9 @@ class Defining:
     def create(self, view: HasQuery, materialize: Materialize | None) -> tuple[str, Kept | None]:
         """Keep a view, or know that it is kept; its name, and what is new of it."""
         query = _checked(view, materialize, "create")
-        return self._done(lambda: self._create(query, materialize))
+        return self._done(lambda: self._create(view, query, materialize))
 
-    def _create(self, query: Query, materialize: Materialize | None) -> tuple[str, Kept | None]:
+    def _create(self, view: HasQuery, query: Query, materialize: Materialize | None) -> tuple[str, Kept | None]:
         snapshot = self.state.snapshot()
         query = self._declared.fitted(query)
         known = self._declared.views.get(query.name)
@@ -64,13 +65,13 @@ class Defining:
             self._declared.check_term(waiting, query, materialize)
             self.definitions.rebuild(waiting, snapshot)
         else:
-            made = self._compiled(query, materialize, snapshot)
+            made = self._compiled(_assuming(view, query), materialize, snapshot)
             self.definitions.create(made, snapshot)
         return query.name, made
 
     def replace(self, view: HasQuery, materialize: Materialize | None) -> Kept:
         """Keep a view in place of the one of its name."""
-        query = _checked(view, materialize, "replace")
+        query = _assuming(view, _checked(view, materialize, "replace"))
         return self._done(lambda: self._replace(query, materialize))
 
     def _replace(self, query: Query, materialize: Materialize | None) -> Kept:
@@ -161,3 +162,8 @@ def _checked(view: HasQuery, materialize: object, verb: str) -> Query:
     if materialize is not None:
         one_of(materialize, MODES, "there is no such way to materialise", f"{verb} {query.name}", QueryError)
     return query
+
+
+def _assuming(view: HasQuery, query: Query) -> Query:
+    """``query`` with what its source takes for granted, if ``view`` is one that can be read again."""
+    return evolve(query, assumes=assumed(query, view.again)) if isinstance(view, Source) else query

@@ -29,17 +29,21 @@ class Seen:
             yield Difference(self.table.name, self.table.of, what, names, Sample.of(too_many), lacking)
 
 
-def sound(t: Seen, given: Type | None, signed: bool = False) -> Iterator[Difference]:
-    """NULL only where the types have it, nothing in records that are NULL, in rows that users have ``given`` as nested
-    ones of this type not even labels, and unless rows are ``signed`` none there less than 0 times."""
+def sound(t: Seen, signed: bool = False) -> Iterator[Difference]:
+    """NULL only where the types have it, and unless rows are ``signed`` none there less than 0 times."""
     if not signed:
         yield from t.differs("rows with a multiplicity below 0", columnar.negative(t.rows))
     for i, c in enumerate(columns(t.row)):
         if not c.type.nullable:
             nulls = columnar.where(t.rows, columnar.column(t.rows, i).is_null())
             yield from t.differs(f"NULL in {path(c.path)}, which has none", nulls)
-    for whole in wholes(t.row, given):
-        of = path(whole.path) if whole.path else "a row"
-        yield from t.differs(f"values in {of}, which is NULL", whole.hiding(t.rows))
-        for name, i in whole.firm:
-            yield from t.differs(f"NULL in {path(name)}, which has none where {of} is there", whole.lacking(t.rows, i))
+
+
+def whole(t: Seen, given: Type | None) -> Iterator[Difference]:
+    """Records that are NULL hold nothing, in rows that users have ``given`` as nested ones of this type not even
+    labels. What auxiliary maps keep of records are fields like others."""
+    for own in wholes(t.row, given):
+        of = path(own.path) if own.path else "a row"
+        yield from t.differs(f"values in {of}, which is NULL", own.hiding(t.rows))
+        for name, i in own.firm:
+            yield from t.differs(f"NULL in {path(name)}, which has none where {of} is there", own.lacking(t.rows, i))

@@ -33,7 +33,7 @@ from ripplenest.nrc.rewriting.positive import may_be_negative
 from ripplenest.nrc.types import Base, Label, Record, Type
 from ripplenest.plan.groups import stored_row
 from ripplenest.reading.nested import nested_bag
-from ripplenest.reading.seen import Seen, sound
+from ripplenest.reading.seen import Seen, sound, whole
 from ripplenest.reading.verification import Difference, Sample, Table, Verification
 from ripplenest.schema.relation import Part, Relation
 from ripplenest.shred.values import Entry, gather, nest
@@ -94,7 +94,8 @@ class _Run:
 def _relation(run: _Run, r: Relation) -> Iterator[Difference]:
     seen = {p.name: run.read(p.name, _what(r, p), p.stored) for p in r.parts.values()}
     for name, t in seen.items():
-        yield from sound(t, r.parts[name].given)
+        yield from sound(t)
+        yield from whole(t, r.parts[name].given)
     for name, p in r.parts.items():
         if p.key:
             yield from _keys(p, seen[name], run.room)
@@ -142,7 +143,9 @@ def _view(run: _Run, view: Kept, seen: set[str]) -> Iterator[Difference]:
         what = f"the view cannot be computed: {error.what}"
         yield Difference(view.name, f"view {part(view.name)}", what)
     for name, m in maps.items():
-        yield from sound(found[name], None, signed=any(may_be_negative(c) for c in m.products))
+        yield from sound(found[name], signed=any(may_be_negative(c) for c in m.products))
+        if m.kind in (MapKind.FLAT, MapKind.DICTIONARY):
+            yield from whole(found[name], None)
         if name in differences:
             yield from _compared(found[name], differences[name])
     yield from _output(view, found)

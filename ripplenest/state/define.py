@@ -8,12 +8,15 @@ are had again at once: versions that are kept keep the tables of the names that 
 and ``past`` says what a view showed then, so that nothing is lost before the versions that have it are.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from ripplenest.nrc.assumed import became, followed, shown
 from ripplenest.nrc.errors import NameTaken, QueryError, StateError, UnknownView
 from ripplenest.nrc.renaming import with_relation
+from ripplenest.nrc.syntax import Assumed, Query
+from ripplenest.nrc.types import Type
 from ripplenest.plan.planned import Plan
 from ripplenest.run.build import build
 from ripplenest.run.engines import Engines
@@ -98,7 +101,9 @@ class Definitions:
         relation.
         """
         r, declared = wanted.relation, self._declared
-        views = {v.name: self._refitted(v, wanted) for v in declared.every if r.name in v.relations}
+        own = [v for v in declared.every if r.name in v.relations]
+        _check_assumed([v.query for v in own], r.name, declared.relations[r.name].row, r.row)
+        views = {v.name: self._refitted(v, wanted) for v in own}
         meta: Meta = {meta_key("relation", r.name): relation_text(r)}
         meta.update({meta_key("view", name): text for name, text in views.items()})
         old = declared.relations[r.name]
@@ -120,8 +125,10 @@ class Definitions:
     def _refitted(self, view: Kept | Waiting, wanted: Altered) -> str:
         """How a view of the relation is declared then: with the maps that it has."""
         r, options, declared = wanted.relation, view.options, self._declared
+        old = declared.relations[r.name].row
         try:
             query = with_relation(view.query, r.name, r.row, wanted.renamed)
+            query = evolve(query, assumes=followed(query.assumes, r.name, old, r.row))
             relations = [{**declared.relations, r.name: r}[name] for name, _ in query.relations]
             if options.keys:  # fields of them may be renamed; a view that was made without stays so
                 options = evolve(options, keys=unique_columns(relations))
@@ -234,3 +241,17 @@ class Definitions:
 def _ends(key: Key, stored: StoredPast | StoredWas) -> Meta:
     """What something was until it ``died``."""
     return {meta_key(key, f"{stored.died:012d}:{stored.name}"): write(stored)}
+
+
+def _check_assumed(queries: Sequence[Query], relation: str, old: Type, new: Type) -> None:
+    """Raises StateError where sources take for granted what is no longer so in ``new`` rows: their terms would go on
+    without what they say of that."""
+    for path, what in became(old, new):
+        names = [q.name for q in queries if Assumed(relation, path, what) in q.assumes]
+        if names:
+            views, of = ", ".join(names), shown(relation, path)
+            where = f"relation {relation}, views that are kept of it: {views}"
+            said = f"rows of {of} have other fields" if what == "fields" else f"{of} may be NULL"
+            wrong = f"these views would mean something else where {said}, and do not say so by themselves"
+            drops = "; ".join(f"db.drop({name!r})" for name in names)
+            raise StateError(wrong, where=where, possible=[f"{drops} first, and db.create(...) after it"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -14,7 +14,7 @@ from ripplenest.nrc.errors import CorruptState, QueryError, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps, is_shared
 from ripplenest.nrc.serial import query_from_json, query_to_json
 from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.types import STRING
+from ripplenest.nrc.types import STRING, Type
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Plan, plan
 from ripplenest.schema.shape import OutputShape, shape_of
@@ -31,6 +31,14 @@ class HasQuery(Protocol):
     @property
     def query(self) -> Query:
         """The view before compilation."""
+
+
+@runtime_checkable
+class Source(HasQuery, Protocol):
+    """One whose source can be read again."""
+
+    def again(self, rows: Mapping[str, Type]) -> Query:
+        """The view over relations with these ``rows``. Raises QueryError."""
 
 
 @frozen(slots=False)

@@ -9,7 +9,7 @@ there are, and whether something is wrong; what it is, is found by looking again
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from attrs import frozen
 from ripplenest.data import columnar
 from ripplenest.data.rows import Rows
 from ripplenest.intake.faults import numbered
-from ripplenest.reading.seen import Seen, sound
+from ripplenest.reading.seen import Seen, sound, whole
 from ripplenest.reading.verification import Table
 from ripplenest.schema.relation import Relation
 from ripplenest.state.stored import relation_of, relation_text
@@ -146,7 +146,8 @@ class _Checked:
     def is_wrong(self, rows: Rows) -> bool:
         """Whether something is, in what can be seen here."""
         p = self._part
-        if any(True for _ in sound(Seen(Table(p.name, "", 0), p.stored, rows), p.given)):
+        seen = Seen(Table(p.name, "", 0), p.stored, rows)
+        if any(True for _ in chain(sound(seen), whole(seen, p.given))):
             return True
         return bool(p.key) and self._keeps_keys and rows.select(p.key_columns).consolidated().heaviest() > 1
 

@@ -147,6 +147,7 @@ WHICH = {
     "of a constant": (("b.g = a.g", "b.v > 2", "any(x)", "for _ in p(s.f) union ", ""), None),
     "how many": (("b.g = a.g and b.v > a.v", "b", "count()", "", ", n: s.f"), None),
     "of a clock": (("b.g = a.g", "b.v > k.at", "any(x)", "for _ in p(s.f) union ", ""), None),
+    "of a clock and the row": (("b.g = a.g", "b.v > if(a.v > 1, k.at, 2)", "any(x)", "", ", n: s.f"), None),
     "what may have no value": (("b.g = a.g", "b.v > a.v + 1", "any(x)", "for _ in p(s.f) union ", ""), None),
     "nor where there are no rows": (("b.g = a.g and b.v > a.v + 1", "b", "any()", "for _ in p(s.f) union ", ""), None),
 }

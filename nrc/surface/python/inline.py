@@ -134,7 +134,8 @@ def _view(node: ast.Call, view: Definition, scope: Scope) -> Reading:
     for name, wanted in parameters.items():
         given = bound[name]
         bag = given if isinstance(given, Untyped) else as_bag(given)
-        env[name] = fit(bag, wanted, f"the argument {name} of {view.source.tree.name}")
+        is_taken = isinstance(bag, BagTerm) and not scope.session.as_declared
+        env[name] = bag if is_taken else fit(bag, wanted, f"the argument {name} of {view.source.tree.name}")
     return _inline(node, view.source, env, scope)
 
 

@@ -19,11 +19,12 @@ from ripplenest.nrc.walk import Names
 @define
 class Session:
     """What one view's reading shares: fresh names, the rings that its variables stand for, and the limits. ``read``
-    reads one expression."""
+    reads one expression. Rows are ``as_declared``, or views that are called take what they are given."""
 
     read: "Callable[[ast.expr, Scope], Reading]"
     names: Names = field(factory=Names)
     rings: Mapping[str, Ring | Moments] = field(factory=dict)
+    as_declared: bool = True
     open: set[str] = field(factory=set)
     depth: int = 0
     nodes: int = 0

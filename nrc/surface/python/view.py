@@ -63,6 +63,11 @@ class View(Definition):
             self._around.keep(set(re.findall(r"\w+", "".join(self._source.lines))))
         return self._query
 
+    def again(self, rows: Mapping[str, nrc.Type]) -> Query:
+        """The term that the source is over relations with these ``rows``, by name. Raises QueryError."""
+        parameters = self.parameters() | {name: nrc.Bag(row) for name, row in rows.items()}
+        return _read(self.name, self._source, parameters, self._rings, as_declared=False)[0]
+
     @property
     def row(self) -> nrc.Type:
         """The type of one row of the result."""
@@ -155,10 +160,14 @@ def view(function: Callable[..., object]) -> View:
 
 
 def _read(
-    name: str, source: Source, parameters: Mapping[str, nrc.Bag], rings: Mapping[str, Ring | Moments]
+    name: str,
+    source: Source,
+    parameters: Mapping[str, nrc.Bag],
+    rings: Mapping[str, Ring | Moments],
+    as_declared: bool = True,
 ) -> tuple[Query, nrc.Type]:
     """Source → reading → term → names apart → type checked."""
-    session = Session(read, Names(frozenset(parameters)), rings)
+    session = Session(read, Names(frozenset(parameters)), rings, as_declared)
     relations = {n: BagTerm(Rel(n, t.row), t) for n, t in parameters.items()}
     scope = Scope(source, session, (name,)).enter(source, relations)
     reading = read_body(scope)

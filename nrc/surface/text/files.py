@@ -5,7 +5,8 @@
     view dramas = [{name: m.name} | m in M, m.gen = "Drama"]
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,6 +57,11 @@ class TextView:
     name: str
     query: Query
     row: Type
+    _again: Callable[[Mapping[str, Type]], Query] = field(eq=False, repr=False)
+
+    def again(self, rows: Mapping[str, Type]) -> Query:
+        """The view in a file whose relations have these ``rows``. Raises QueryError."""
+        return self._again(rows)
 
 
 @frozen
@@ -132,7 +138,8 @@ def parse_file(text: str, where: str = "text", strict: bool = True) -> Program:
 
 @define
 class _Reading:
-    """The declarations above the one that is read."""
+    """The declarations above the one that is read. Relations have other ``rows`` than the declared ones, if there are
+    some."""
 
     lines: Text
     text: str
@@ -140,6 +147,7 @@ class _Reading:
     relations: dict[str, Declared] = field(factory=dict)
     views: dict[str, TextView] = field(factory=dict)
     wrong: list[WrongView] = field(factory=list)
+    rows: Mapping[str, Type] = field(factory=dict)
 
     def goes_on(self, node: Node) -> bool:
         """Declare, or know that it is wrong; whether what follows can be read. Of a wrong record or relation nearly all
@@ -191,7 +199,7 @@ class _Reading:
         for key in fields:
             with self.lines.located(key):
                 _check_key(spelled(key), found.row)
-        return Declared(name, found.row, tuple(map(spelled, fields)))
+        return Declared(name, self.rows.get(name, found.row), tuple(map(spelled, fields)))
 
     def _view(self, name: str, node: Node) -> TextView:
         relations = {r.name: r.row for r in self.relations.values()}
@@ -203,7 +211,16 @@ class _Reading:
         row = check(body).row
         used = {n.name for n in nodes(body) if isinstance(n, Rel)}
         read = tuple((n, t) for n, t in relations.items() if n in used)
-        return TextView(name, Query(name, body, read, sorted=found.sorted), row)
+        return TextView(name, Query(name, body, read, sorted=found.sorted), row, partial(self._again, name))
+
+    def _again(self, name: str, rows: Mapping[str, Type]) -> Query:
+        """The view ``name`` where relations have other ``rows``."""
+        found = _Reading(self.lines, self.text, rows=rows)
+        for node in subtrees(tree(self.text, self.lines, "file")):
+            found.declare(node)
+            if name in found.views:
+                break
+        return found.views[name].query
 
     def _terms(self) -> Mapping[str, BagTerm]:
         """The views above, which a view reads as their terms."""

@@ -1,0 +1,151 @@
+"""What a view takes for granted of the fields of its relations.
+
+A source is read as its types are: where a field is never NULL, ``not p.n`` asks whether it is 0; rows that are compared
+as a whole are compared by the fields that they have. After a relation has got a field, or NULL in one, the term is the
+same and the source would mean another. So the source is read again as if each had happened, and what it is then is
+compared with the term as it would be kept (``nrc/renaming.py``).
+
+Law: where nothing is assumed of a change, the kept term is the one that the source is after it, but for rows that an
+outer join may not have, which are shown with the fields that they had.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import get_args
+
+from attrs import evolve
+
+from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.printing.text import path as path_text
+from ripplenest.nrc.renaming import with_relation
+from ripplenest.nrc.rewriting.simplify import simplify
+from ripplenest.nrc.syntax import Assumed, Call, Elem, Empty, Expr, Lit, Pred, Query, Sng, Tuple, What
+from ripplenest.nrc.types import EXISTS, UNIT, Bag, Base, Record, Type, may_be_null, nullable
+from ripplenest.nrc.walk import canonical, rebuild, rebuild_elem
+
+Rows = Mapping[str, Type]
+Again = Callable[[Rows], Query]  # the source, read with rows of other types
+Path = tuple[str, ...]
+NEW = "a field that comes"  # which no source has
+NULL = Base("long", True)  # whose type is of no account
+ROWS = "[]"  # in a path: the rows of a bag
+
+
+def assumed(q: Query, again: Again) -> tuple[Assumed, ...]:
+    """What ``q`` takes for granted. Each path is looked at by itself only where all of them make a difference."""
+    found: list[Assumed] = []
+    for name, row in q.relations:
+        for what in get_args(What):
+            places = [path for path, own in _places(row) if own == what]
+            if _differs(q, again, name, row, what, places):
+                found += (Assumed(name, p, what) for p in places if _differs(q, again, name, row, what, [p]))
+    return tuple(found)
+
+
+def became(old: Type, new: Type, path: Path = ()) -> Iterator[tuple[Path, What]]:
+    """What has become of rows that another type is given to: which of them have more fields, and what may be NULL."""
+    if not may_be_null(old) and may_be_null(new):
+        yield path, "null"
+    match old, new:
+        case Bag(a), Bag(b):
+            yield from became(a, b, (*path, ROWS))
+        case Record(), Record():
+            if len(new.fields) > len(old.fields):
+                yield path, "fields"
+            for (name, a), (_, b) in zip(old.fields, new.fields, strict=False):
+                yield from became(a, b, (*path, name))
+
+
+def followed(assumes: Iterable[Assumed], relation: str, old: Type, new: Type) -> tuple[Assumed, ...]:
+    """The same, of ``relation`` by the names that fields have in its ``new`` rows."""
+    return tuple(evolve(a, path=_renamed(a.path, old, new)) if a.relation == relation else a for a in assumes)
+
+
+def _renamed(path: Path, old: Type, new: Type) -> Path:
+    """``path`` of a field of ``old`` rows, as it is called in ``new`` ones."""
+    match old, new:
+        case Bag(a), Bag(b) if path:
+            return (ROWS, *_renamed(path[1:], a, b))
+        case Record(), Record() if path:
+            at = old.names.index(path[0])
+            (_, a), (name, b) = old.fields[at], new.fields[at]
+            return (name, *_renamed(path[1:], a, b))
+    return path
+
+
+def shown(relation: str, path: Path) -> str:
+    """What ``path`` is called."""
+    return path_text(".".join((relation, *(step for step in path if step != ROWS))))
+
+
+def _places(t: Type, path: Path = ()) -> Iterator[tuple[Path, What]]:
+    """The rows that may get a field, and what may become NULL."""
+    match t:
+        case Bag(row, is_nullable):
+            if not is_nullable:
+                yield path, "null"
+            yield from _places(row, (*path, ROWS))
+        case Record(fields):
+            if path[-1:] in ((), (ROWS,)):
+                yield path, "fields"
+            for name, inner in fields:
+                yield from _places(inner, (*path, name))
+        case Base() if not t.nullable and path[-1:] not in ((), (ROWS,), (EXISTS,)):
+            yield path, "null"
+
+
+def _with(t: Type, what: What, paths: Collection[Path], path: Path = ()) -> Type:
+    """``t`` with one more field in rows, or NULL in what has been without it, at these ``paths``."""
+    match t:
+        case Bag(row, is_nullable):
+            return Bag(_with(row, what, paths, (*path, ROWS)), is_nullable or (what == "null" and path in paths))
+        case Record(fields, firm):
+            more = ((NEW, Base("long", True)),) if what == "fields" and path in paths else ()
+            return Record((*((n, _with(f, what, paths, (*path, n))) for n, f in fields), *more), firm)
+        case _:
+            return nullable(t) if path in paths else t
+
+
+def _differs(q: Query, again: Again, name: str, row: Type, what: What, paths: Collection[Path]) -> bool:
+    if not paths:
+        return False
+    new = _with(row, what, paths)
+    try:
+        kept = with_relation(q, name, new)
+    except QueryError:
+        return len(paths) > 1  # a change that is refused anyway
+    try:
+        fresh = again({name: new})
+    except QueryError:
+        return True
+    return (_meaning(kept.body), kept.sorted) != (_meaning(fresh.body), fresh.sorted)
+
+
+def _meaning(e: Expr) -> Expr:
+    """``e`` as simple as it is, so that what says the same in two ways is no difference."""
+    return canonical(_bare(simplify(e)))
+
+
+def _bare(e: Expr) -> Expr:
+    """``e`` without the types of what is nothing, and without the field that came in what is made field by field, as a
+    row that is not there is."""
+    match e:
+        case Sng(head):
+            return Sng(_without(_untyped(head)))
+        case Empty():
+            return Empty(UNIT)
+        case Pred(Call("is_true", (cond,))):  # a condition that is NULL is as one that is false
+            return _bare(Pred(cond))
+        case _:
+            return rebuild(e, _bare, _untyped, lambda d: d)
+
+
+def _untyped(t: Elem) -> Elem:
+    return Lit(None, NULL) if isinstance(t, Lit) and t.value is None else rebuild_elem(t, _untyped)
+
+
+def _without(t: Elem) -> Elem:
+    match t:
+        case Tuple(fields):
+            return Tuple(tuple((n, _without(f)) for n, f in fields if n != NEW))
+        case _:
+            return rebuild_elem(t, _without)
