@@ -86,7 +86,7 @@ class Rows(_Chained):
     def __getitem__(self, name: str) -> Any:
         return _field(self._address, self._address.type, name)
 
-    def set(self, **fields: object) -> None:
+    def set(self, /, **fields: object) -> None:
         """Give base fields of the chosen rows, or of a record in them, other values: ``set(status="sent")``. Fields of
         a key stay as they are."""
         a = self._address
@@ -166,11 +166,11 @@ class Inner(_Chained):
         """As ``delete_key``, but a key that is not there is passed over."""
         self._write("discard_key", self._keys(keys, fields))
 
-    def at(self, **fields: object) -> Rows:
+    def at(self, /, **fields: object) -> Rows:
         """The one row with these fields; an error when none or several match."""
         return self._chosen(fields, many=False)
 
-    def at_all(self, **fields: object) -> Rows:
+    def at_all(self, /, **fields: object) -> Rows:
         """Every row with these fields, if there is any."""
         return self._chosen(fields, many=True)
 

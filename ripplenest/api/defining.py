@@ -125,7 +125,8 @@ class Defining:
 
         def alter() -> int:
             snapshot = self.state.snapshot()
-            return self.definitions.alter(change(find_relation(self._declared.relations, name)), what, snapshot)
+            wanted = change(find_relation(self._declared.relations, name))
+            return self.definitions.alter(wanted, what, snapshot, self.publications.check_fits)
 
         return self._done(alter)
 

@@ -201,7 +201,7 @@ def _add_array(values: pa.Array, t: Type, found: _Leaves) -> None:
             found.columns.append(_cast(values, t))
         case Record() if t.is_optional:
             there = values.is_valid().to_numpy(zero_copy_only=False)
-            found.spread(there, _of_array(values.drop_null(), t.there), t.there)
+            found.spread(there, _of_array(values.cast(_taken(values.type)).drop_null(), t.there), t.there)
         case Record(fields):
             names = [f.name for f in values.type] if pa.types.is_struct(values.type) else None
             if names is None or sorted(names) != sorted(n for n, _ in fields) or values.null_count:
@@ -215,6 +215,17 @@ def _add_array(values: pa.Array, t: Type, found: _Leaves) -> None:
             raise NotPlain
         case _:
             assert_never(t)
+
+
+def _taken(t: pa.DataType) -> pa.DataType:
+    """``t`` with texts and bytes of which Arrow takes some: of views, as polars has them, it takes none."""
+    if pa.types.is_struct(t):
+        return pa.struct([f.with_type(_taken(f.type)) for f in t])
+    if pa.types.is_list(t) or pa.types.is_large_list(t):
+        return (pa.list_ if pa.types.is_list(t) else pa.large_list)(t.value_field.with_type(_taken(t.value_type)))
+    if pa.types.is_string_view(t):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(t) else t
 
 
 def _list_array(values: pa.Array, row: Type, nullable: bool) -> Bags:

@@ -91,11 +91,11 @@ class Definitions:
 
     # ------------------------------------------------------------ relations
 
-    def alter(self, wanted: Altered, what: str, snapshot: Unfolding) -> int:
+    def alter(self, wanted: Altered, what: str, snapshot: Unfolding, check: Callable[[Kept], None]) -> int:
         """Give a relation other fields, and its views the type that it has then. Returns the version.
 
         Stored rows stay. A view whose maps are functions of the same columns stays fresh; the others wait. Raises
-        StateError when a view does not fit the new fields.
+        StateError when a view does not fit the new fields, and what ``check`` says of it as it will be.
 
         Older versions show the fields, too; so the dictionary of a bag that came is without rows in all that have the
         relation.
@@ -103,7 +103,7 @@ class Definitions:
         r, declared = wanted.relation, self._declared
         own = [v for v in declared.every if r.name in v.relations]
         _check_assumed([v.query for v in own], r.name, declared.relations[r.name].row, r.row)
-        views = {v.name: self._refitted(v, wanted) for v in own}
+        views = {v.name: self._refitted(v, wanted, check) for v in own}
         meta: Meta = {meta_key("relation", r.name): relation_text(r)}
         meta.update({meta_key("view", name): text for name, text in views.items()})
         old = declared.relations[r.name]
@@ -122,7 +122,7 @@ class Definitions:
         )
         return self.state.commit(change, snapshot.version)
 
-    def _refitted(self, view: Kept | Waiting, wanted: Altered) -> str:
+    def _refitted(self, view: Kept | Waiting, wanted: Altered, check: Callable[[Kept], None]) -> str:
         """How a view of the relation is declared then: with the maps that it has."""
         r, options, declared = wanted.relation, view.options, self._declared
         old = declared.relations[r.name].row
@@ -137,6 +137,7 @@ class Definitions:
             what, possible = f"the view {view.name} does not fit the new fields: {error.what}", ["drop it first"]
             where, wanted_, got = f"relation {r.name}", error.wanted, error.got
             raise StateError(what, where=where, wanted=wanted_, got=got, possible=possible) from error
+        check(made)
         if isinstance(view, Kept) and made.maps == view.maps:
             return made.text
         return stored_text(made.query, OTHER_PROGRAM, options, view.maps, view.shape)

@@ -644,6 +644,26 @@ def test_what_cannot_be_changes_nothing(tmp_path):
         assert (db.version, db._store.state_of(db.version)) == (version, digest)
 
 
+def test_a_name_that_a_published_table_cannot_have(tmp_path):
+    with opened(shop(tmp_path / "s", films)) as db:
+        db.publish("films", tmp_path / "lake")
+        version = db.version
+        for change in (lambda r: r.rename("name", "a b"), lambda r: r.add("a b", int, default=1)):
+            with pytest.raises(errors.RipplenestError, match="a name that a Delta table cannot have"):
+                change(db.relation("M"))
+        assert db.version == version
+        with db.batch() as b:
+            b.insert("M", [movie("Up", "Drama", "Ann")])
+
+
+def test_a_field_of_any_name_is_set(tmp_path):
+    with opened(shop(tmp_path)) as db:
+        db.relation("M").rename("gen", "self")
+        with db.batch() as b:
+            b.at_all("M", self="Drama").set(self="Comedy")
+        assert {row["self"] for row in db.relation("M").rows()} & {"Drama", "Comedy"} == {"Comedy"}
+
+
 def test_a_batch_that_was_begun_before(tmp_path):
     state = shop(tmp_path / "state")
     with opened(state) as db:

@@ -296,6 +296,12 @@ def test_it_is_stored_as_it_came(db: Database, tmp_path: Path) -> None:
     assert b.report.rows_in == {"U": 1, "U.points": 1}, "the new user"
     three = {"id": 3, "home": None, "work": None, "visits": [], "points": [None]}
     assert db.relation("U").rows() == [*ROWS, three]
+    with db.batch() as b:  # texts of polars are views, of which Arrow takes no part
+        b.upsert("U", db.relation("U").to_polars())
+        b.at("U", id=3).points.insert(rn.json(['{"lat": 1.0, "at": "x"}']))
+    assert b.report.rows_in == {"U.points": 1}
+    with pytest.raises(WrongValue, match="not a line of JSON with fields"), db.batch() as b:
+        b.at("U", id=3).points.insert(rn.json(["null"]))
 
 
 @pytest.mark.parametrize(
