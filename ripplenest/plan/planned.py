@@ -240,6 +240,14 @@ class Plan:
             found[m.name] = hashlib.sha256(text.encode()).hexdigest()
         return found
 
+    def reached(self, changed: Iterable[str]) -> "Plan":
+        """The part of the plan whose maps may change when these parts do."""
+        found = {*changed}
+        for m in self.maps:
+            if any(part in found for part, _ in m.triggers):
+                found.add(m.name)
+        return self.only(found)
+
     def only(self, names: Collection[str]) -> "Plan":
         """The part of the plan that keeps the maps ``names``."""
         levels = tuple(tuple(m for m in level if m.name in names) for level in self.levels)

@@ -30,6 +30,7 @@ from ripplenest.plan.planned import Plan, PlannedMap
 from ripplenest.plan.product import Product
 from ripplenest.plan.ranges import ranged, told_by
 from ripplenest.run import changed
+from ripplenest.run.counted import Many, looked_up
 
 Policy = Literal["auto", "incremental", "strict", "full"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -135,13 +136,15 @@ class Work:
     A row of a part stands behind as many rows of another table as that one has for each row of the part, and a key of
     it leads to them, or to the one row that it stands behind. Where that is much, and the ``rows`` are at hand, only
     those count of which a product reads what has become another; and those little of which a value has moved, between
-    whose old place and new one is read what lies there.
+    whose old place and new one is read what lies there. Then it is asked, too, how ``many`` rows the first table has
+    that they are looked up in: of a large one a small one may lead to few, or none.
     """
 
     plan: Plan
     _sizes: Callable[[str], int] = field(alias="sizes")
     changes: Mapping[str, int]
     rows: Mapping[str, Rows] = field(factory=dict)
+    _many: Many | None = field(default=None, alias="many")
     _known: dict[str, int] = field(factory=dict, init=False, eq=False)
 
     def sizes(self, table: str) -> int:
@@ -179,11 +182,16 @@ class Work:
 
     def _product(self, m: PlannedMap, p: Product, part: str, rows: float, known: Rows | None) -> float:
         made = rows * self._each(m.name, part)
-        found, scanned = self._found(p, part, rows, made), self._scanned(p)
+        probed = {s.source: rows * self._led(p, s.source, part) for s in p.steps if p.how(s) == "probe"}
+        found, scanned = _found(probed, made), self._scanned(p)
         if found + made + scanned > min(WORTH, EACH * rows) and known is not None and rows == len(known):
             new, moved = _joined(self.plan, p, known)
-            made, found = made * new / rows, found * new / rows + moved
-            scanned = scanned if new else 0
+            made, scanned = made * new / rows, scanned if new else 0
+            probed = {source: many * new / rows for source, many in probed.items()}
+            if self._many is not None and sum(probed.values()) > WORTH:
+                probed, share = _counted(probed, looked_up(p, known, self._many))
+                made, scanned = made * share, scanned if share else 0
+            found = _found(probed, made) + moved
         return rows + FOUND * found + made + scanned
 
     def _passed_on(self, m: PlannedMap, changes: Mapping[str, float]) -> float:
@@ -194,17 +202,18 @@ class Work:
         return min(rows + made if is_replaced else max(rows, made), 2 * (self.sizes(m.name) + rows))
 
     def full(self) -> float:
-        """For building every map from the parts after the batch, and comparing it with what it holds."""
-        read = sum(self._after(s.table) for m in self.plan.maps for p in m.build for s in p.sources)
-        return float(read + sum(2 * self.sizes(m.name) for m in self.plan.maps))
+        """For building every map that may change from the parts after the batch, and comparing it with what it holds.
+        """
+        maps = self.plan.reached(self.changes).maps if self.changes else self.plan.maps
+        read = sum(self._after(s.table) for m in maps for p in m.build for s in p.sources)
+        return float(read + sum(2 * self.sizes(m.name) for m in maps))
 
     def _each(self, table: str, part: str) -> float:
         return self.sizes(table) / max(self.sizes(part), 1)
 
-    def _found(self, p: Product, part: str, rows: float, made: float) -> float:
-        """Rows that are looked up: the last table has at least one for each that is made."""
-        found = [rows * max(1.0, self._each(p.sources[s.source].table, part)) for s in p.steps if p.how(s) == "probe"]
-        return sum(found[:-1]) + max(found[-1], made) if found else 0.0
+    def _led(self, p: Product, source: int, part: str) -> float:
+        """How many rows of a source one of a part leads to, which is at least the one that it stands behind."""
+        return max(1.0, self._each(p.sources[source].table, part))
 
     def _scanned(self, p: Product) -> int:
         """Rows of the tables that no equality leads to: these are read whole."""
@@ -213,6 +222,19 @@ class Work:
 
     def _after(self, table: str) -> int:
         return self.sizes(table) + self.changes.get(table, 0)
+
+
+def _found(probed: Mapping[int, float], made: float) -> float:
+    """Rows that are looked up: the last table has at least one for each that is made."""
+    found = [*probed.values()]
+    return sum(found[:-1]) + max(found[-1], made) if found else 0.0
+
+
+def _counted(probed: Mapping[int, float], known: Mapping[int, int]) -> tuple[dict[int, float], float]:
+    """What is looked up where for some sources it is ``known``, and the share of rows that are joined with all of
+    these: sources that are reached by others have no more than that. Estimates of few are kept: keys may be hot."""
+    share = min((min(1.0, known[s] / probed[s]) for s in known), default=1.0)
+    return {s: min(rows, known[s]) if s in known else rows * share for s, rows in probed.items()}, share
 
 
 def _joined(plan: Plan, p: Product, change: Rows) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from attrs import Factory, evolve, frozen
 
+from ripplenest.data.index import Columns, Places
 from ripplenest.data.rows import Rows
 from ripplenest.nrc.errors import EvaluationError
 from ripplenest.plan.planned import Plan
@@ -36,7 +37,12 @@ class Freshening:
     def costs(self) -> Work:
         """What triggers and recomputation cost."""
         changed = {part: len(rows) for part, rows in self.changes.items()}
-        return Work(self.plan, self.version.size, changed, self.changes)
+        return Work(self.plan, self.version.size, changed, self.changes, self._many)
+
+    def _many(self, table: str, columns: Columns, keys: Rows) -> Places | None:
+        """How many rows of a table keys have; None where arrays stand for some."""
+        apart = any(table in fold.parts for fold in self.version.folds)
+        return None if apart else self.version.many(table, columns, keys)
 
     def found(self, policy: Policy) -> Fresh:
         """Raises NotIncremental, EvaluationError."""
@@ -80,5 +86,6 @@ class Freshening:
         pending = Pending.of(self.version, self.changes)
         staging = self.files.staging if pending.staged else None
         held = self.files.held
-        found = self.recomputing.found(self.plan, pending, engine, decision.rows, held, staging)
+        reached = self.plan.reached(self.changes)
+        found = self.recomputing.found(reached, pending, engine, decision.rows, held, staging)
         return decision, engine, found
