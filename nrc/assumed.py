@@ -117,12 +117,12 @@ def _differs(q: Query, again: Again, name: str, row: Type, what: What, paths: Co
         fresh = again({name: new})
     except QueryError:
         return True
-    return (_meaning(kept.body), kept.sorted) != (_meaning(fresh.body), fresh.sorted)
+    return kept.sorted != fresh.sorted or not _mean_the_same(kept.body, fresh.body)
 
 
-def _meaning(e: Expr) -> Expr:
-    """``e`` as simple as it is, so that what says the same in two ways is no difference."""
-    return canonical(_bare(simplify(e)))
+def _mean_the_same(a: Expr, b: Expr) -> bool:
+    """Whether two terms are one, or are when they are as simple as they can be."""
+    return canonical(_bare(a)) == canonical(_bare(b)) or canonical(_bare(simplify(a))) == canonical(_bare(simplify(b)))
 
 
 def _bare(e: Expr) -> Expr:

@@ -12,7 +12,6 @@ from ripplenest.delta.compile import Options
 from ripplenest.delta.judge import check_strict
 from ripplenest.delta.materialize import MODES, Materialize
 from ripplenest.nrc.arguments import one_of, text
-from ripplenest.nrc.assumed import assumed
 from ripplenest.nrc.errors import QueryError, WrongValue
 from ripplenest.nrc.syntax import Query
 from ripplenest.publish.publications import Publications
@@ -167,4 +166,4 @@ def _checked(view: HasQuery, materialize: object, verb: str) -> Query:
 
 def _assuming(view: HasQuery, query: Query) -> Query:
     """``query`` with what its source takes for granted, if ``view`` is one that can be read again."""
-    return evolve(query, assumes=assumed(query, view.again)) if isinstance(view, Source) else query
+    return evolve(query, assumes=view.assumes()) if isinstance(view, Source) else query

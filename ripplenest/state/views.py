@@ -13,8 +13,8 @@ from ripplenest.delta.program import TriggerProgram
 from ripplenest.nrc.errors import CorruptState, QueryError, WrongValue
 from ripplenest.nrc.reserved import check_free_of_maps, is_shared
 from ripplenest.nrc.serial import query_from_json, query_to_json
-from ripplenest.nrc.syntax import Query
-from ripplenest.nrc.types import STRING, Type
+from ripplenest.nrc.syntax import Assumed, Query
+from ripplenest.nrc.types import STRING
 from ripplenest.nrc.values import to_value
 from ripplenest.plan.planned import Plan, plan
 from ripplenest.schema.shape import OutputShape, shape_of
@@ -35,10 +35,10 @@ class HasQuery(Protocol):
 
 @runtime_checkable
 class Source(HasQuery, Protocol):
-    """One whose source can be read again."""
+    """One whose source is there to be read."""
 
-    def again(self, rows: Mapping[str, Type]) -> Query:
-        """The view over relations with these ``rows``. Raises QueryError."""
+    def assumes(self) -> tuple[Assumed, ...]:
+        """What it takes for granted of its relations."""
 
 
 @frozen(slots=False)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ripplenest.nrc import types as nrc
 from ripplenest.nrc.arguments import kind
+from ripplenest.nrc.assumed import assumed
 from ripplenest.nrc.bags import BagValue
 from ripplenest.nrc.border import Border, public
 from ripplenest.nrc.errors import QueryError, TypeMismatch, UnknownRelation, Unsupported
@@ -27,7 +28,7 @@ from ripplenest.nrc.surface.readings import BagTerm, as_bag
 from ripplenest.nrc.surface.records import NotDefinedYet, annotation_type
 from ripplenest.nrc.surface.rings import Moments, Ring
 from ripplenest.nrc.surface.surroundings import Surroundings
-from ripplenest.nrc.syntax import Query, Rel
+from ripplenest.nrc.syntax import Assumed, Query, Rel
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.values import from_value, to_value
 from ripplenest.nrc.walk import Names
@@ -46,6 +47,7 @@ class View(Definition):
         self.name = self._source.tree.name
         self.__name__, self.__doc__ = self.name, function.__doc__
         self._query: Query | None = None
+        self._assumes: tuple[Assumed, ...] | None = None
         self._row: nrc.Type | None = None
 
     @property
@@ -67,6 +69,12 @@ class View(Definition):
         """The term that the source is over relations with these ``rows``, by name. Raises QueryError."""
         parameters = self.parameters() | {name: nrc.Bag(row) for name, row in rows.items()}
         return _read(self.name, self._source, parameters, self._rings, as_declared=False)[0]
+
+    def assumes(self) -> tuple[Assumed, ...]:
+        """What it takes for granted of its relations; found once."""
+        if self._assumes is None:
+            self._assumes = assumed(self.again({}), self.again)  # constants of helpers may be others by now
+        return self._assumes
 
     @property
     def row(self) -> nrc.Type:

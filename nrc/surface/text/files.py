@@ -15,6 +15,7 @@ from lark import Tree
 
 from ripplenest.nrc.arguments import flag, local_path
 from ripplenest.nrc.arguments import text as check_text
+from ripplenest.nrc.assumed import assumed
 from ripplenest.nrc.border import bordered, public
 from ripplenest.nrc.errors import ParseError, QueryError, TooBig, TypeMismatch, UnknownName, UnknownView, Unsupported
 from ripplenest.nrc.limits import MAX_SOURCE, check_limits
@@ -30,7 +31,7 @@ from ripplenest.nrc.surface.text.notation import scope_of
 from ripplenest.nrc.surface.text.scope import Session, spelled
 from ripplenest.nrc.surface.text.terms import read_bag
 from ripplenest.nrc.surface.text.trees import Node, Place, Text, source, tree
-from ripplenest.nrc.syntax import Query, Rel
+from ripplenest.nrc.syntax import Assumed, Query, Rel
 from ripplenest.nrc.typecheck import check
 from ripplenest.nrc.types import EXISTS, Bag, Base, Record, Type, optional
 from ripplenest.nrc.walk import nodes
@@ -59,9 +60,9 @@ class TextView:
     row: Type
     _again: Callable[[Mapping[str, Type]], Query] = field(eq=False, repr=False)
 
-    def again(self, rows: Mapping[str, Type]) -> Query:
-        """The view in a file whose relations have these ``rows``. Raises QueryError."""
-        return self._again(rows)
+    def assumes(self) -> tuple[Assumed, ...]:
+        """What it takes for granted of its relations."""
+        return assumed(self.query, self._again)
 
 
 @frozen
