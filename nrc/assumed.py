@@ -18,7 +18,7 @@ from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.printing.text import path as path_text
 from ripplenest.nrc.renaming import with_relation
 from ripplenest.nrc.rewriting.simplify import simplify
-from ripplenest.nrc.syntax import Assumed, Call, Elem, Empty, Expr, Lit, Pred, Query, Sng, Tuple, What
+from ripplenest.nrc.syntax import Assumed, Call, Elem, Empty, Expr, Pred, Query, Sng, Tuple, What
 from ripplenest.nrc.types import EXISTS, UNIT, Bag, Base, Record, Type, may_be_null, nullable
 from ripplenest.nrc.walk import canonical, rebuild, rebuild_elem
 
@@ -26,7 +26,6 @@ Rows = Mapping[str, Type]
 Again = Callable[[Rows], Query]  # the source, read with rows of other types
 Path = tuple[str, ...]
 NEW = "a field that comes"  # which no source has
-NULL = Base("long", True)  # whose type is of no account
 ROWS = "[]"  # in a path: the rows of a bag
 
 
@@ -126,21 +125,17 @@ def _mean_the_same(a: Expr, b: Expr) -> bool:
 
 
 def _bare(e: Expr) -> Expr:
-    """``e`` without the types of what is nothing, and without the field that came in what is made field by field, as a
-    row that is not there is."""
+    """``e`` without the types of bags that are empty, and without the field that came in what is made field by field,
+    as a row that is not there is."""
     match e:
         case Sng(head):
-            return Sng(_without(_untyped(head)))
+            return Sng(_without(head))
         case Empty():
             return Empty(UNIT)
         case Pred(Call("is_true", (cond,))):  # a condition that is NULL is as one that is false
             return _bare(Pred(cond))
         case _:
-            return rebuild(e, _bare, _untyped, lambda d: d)
-
-
-def _untyped(t: Elem) -> Elem:
-    return Lit(None, NULL) if isinstance(t, Lit) and t.value is None else rebuild_elem(t, _untyped)
+            return rebuild(e, _bare, lambda t: t, lambda d: d)
 
 
 def _without(t: Elem) -> Elem:

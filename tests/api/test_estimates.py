@@ -8,7 +8,9 @@ import pytest
 
 import ripplenest as rn
 from ripplenest import Bag, Database
-from ripplenest.run import policy
+from ripplenest.data.rows import Rows
+from ripplenest.run import counted, policy
+from ripplenest.run.counted import looked_up
 from ripplenest.state.fresh import Freshening
 
 ROWS = 30_000
@@ -60,6 +62,14 @@ def open_ones(E: Bag[Event], K: Bag[Clock]) -> list[Any]:
 def both(E: Bag[Event], W: Bag[Watch], O: Bag[Other]) -> list[Any]:  # noqa: E741
     """Two tables are looked up for the rows of a third; one has nothing for them."""
     return [{"w": w.id, "e": e.id, "o": o.n} for w in W for o in O if o.id == w.id for e in E if e.user == w.user]
+
+
+@rn.view
+def chained(E: Bag[Event], W: Bag[Watch], O: Bag[Other]) -> list[Any]:  # noqa: E741
+    """What is looked up for what is found: of few, few."""
+    return [
+        {"w": w.id, "o": o.n} for w in W if w.user > 102 for e in E if e.user == w.user for o in O if o.n == e.id % 7
+    ]
 
 
 @rn.view
@@ -154,6 +164,32 @@ def test_rows_that_are_stored_as_arrays_are_not_counted(tmp_path: Path) -> None:
             assert (None if many is None else many.tolist()) == found
 
 
+@pytest.mark.filterwarnings("ignore:view .* is kept fresh, but not")
+def test_what_is_found_first_is_counted_of_rows_that_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the others no more than the share of rows that met some; nothing of very many."""
+    with opened(tmp_path / "s", chained) as db:
+        snapshot = db._state.snapshot()
+        (p,) = (p for m in db._declared.plan().maps if m.name == "chained" for p in dict(m.triggers)["W"])
+        asked: list[Any] = []
+
+        def many(table: str, columns: Any, keys: Rows) -> Any:
+            asked.append((table, sorted(keys.counts())))
+            return snapshot.many(table, columns, keys)
+
+        change = Rows.of_pairs(snapshot.scan("W").types, [((w["id"], w["user"]), 1) for w in WATCHES[:5]])
+        found = looked_up(p, change, many)
+        assert asked == [("E", [(103,), (104,)])] and [*found.values()] == [8]
+        monkeypatch.setattr(counted, "COUNTED", 4)
+        assert looked_up(p, change, many) == {} and len(asked) == 1
+
+        def estimate(watches: list[dict[str, int]]) -> float:
+            rows = Rows.of_pairs(change.types, [((w["id"], w["user"]), 1) for w in watches])
+            sizes = {"W": len(rows)}
+            return policy.Work(db._declared.plan(), snapshot.size, sizes, {"W": rows}, snapshot.many).incremental()
+
+        assert estimate([{"id": i, "user": -5 - i} for i in range(4)]) <= 8 < estimate(WATCHES[3:7])
+
+
 def test_views_of_other_relations_are_not_computed_again(tmp_path: Path) -> None:
     with opened(tmp_path / "s", watched, others) as db:
         with db.batch(policy="full") as b:
@@ -162,6 +198,8 @@ def test_views_of_other_relations_are_not_computed_again(tmp_path: Path) -> None
         plan = db._declared.plan()
         reached = {m.name for m in plan.reached({"W": 1}).maps}
         assert "watched" in reached and "others" not in reached
+        work, alone = (policy.Work(p, db._state.snapshot().size, {"W": 1}) for p in (plan, plan.only({"watched"})))
+        assert work.full() == alone.full() > ROWS
         assert {m.name for m in plan.reached({"O": 1}).maps} | reached == {m.name for m in plan.maps}
         with db.batch(policy="full") as b:
             b.insert("O", [{"id": 5, "n": 3}])
