@@ -1,6 +1,7 @@
 """Trigger programs as plans: the products that build each map, those of its statements, and the indexes they need."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -98,6 +99,11 @@ class PlannedMap:
             return Target(self.name, self.types, self.name, view=self.view)
         made = self.types if self.folding is None else self.folding.made
         return Target(self.name, made, self.name, folded=self.near or self.own_key, view=self.view)
+
+    @cached_property
+    def alternatives(self) -> Counter[str]:
+        """By table, how many of the products that build it read the table: their rows are its rows together."""
+        return Counter(t for p in self.build for t in {s.table for s in p.sources})
 
     @property
     def adding(self) -> Folding:

@@ -16,7 +16,7 @@ what is done and what comes next together, they are given up.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from math import inf
+from math import inf, prod
 from typing import Literal, get_args
 
 from attrs import evolve, field, frozen
@@ -31,6 +31,7 @@ from ripplenest.plan.product import Product
 from ripplenest.plan.ranges import ranged, told_by
 from ripplenest.run import changed
 from ripplenest.run.counted import Many, looked_up
+from ripplenest.store.files import Filed
 
 Policy = Literal["auto", "incremental", "strict", "full"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -181,18 +182,18 @@ class Work:
         return total
 
     def _product(self, m: PlannedMap, p: Product, part: str, rows: float, known: Rows | None) -> float:
-        made = rows * self._each(m.name, part)
+        made = rows * self._each(m.name, part) / m.alternatives.get(part, 1)
         probed = {s.source: rows * self._led(p, s.source, part) for s in p.steps if p.how(s) == "probe"}
-        found, scanned = _found(probed, made), self._scanned(p)
-        if found + made + scanned > min(WORTH, EACH * rows) and known is not None and rows == len(known):
-            new, moved = _joined(self.plan, p, known)
+        joined, scanned = self._joined(p, probed, made), self._scanned(p)
+        if joined + scanned > min(WORTH, EACH * rows) and known is not None and rows == len(known):
+            new, moved = _read(self.plan, p, known)
             made, scanned = made * new / rows, scanned if new else 0
             probed = {source: many * new / rows for source, many in probed.items()}
             if self._many is not None and sum(probed.values()) > WORTH:
                 probed, share = _counted(probed, looked_up(p, known, self._many))
                 made, scanned = made * share, scanned if share else 0
-            found = _found(probed, made) + moved
-        return rows + FOUND * found + made + scanned
+            joined = self._joined(p, probed, made) + FOUND * moved
+        return rows + joined + scanned
 
     def _passed_on(self, m: PlannedMap, changes: Mapping[str, float]) -> float:
         """At most, how many rows change of what others see: no more than there are, before and after."""
@@ -203,10 +204,15 @@ class Work:
 
     def full(self) -> float:
         """For building every map that may change from the parts after the batch, and comparing it with what it holds.
-        """
+        A map grows as the tables that it is built of do."""
         maps = self.plan.reached(self.changes).maps if self.changes else self.plan.maps
-        read = sum(self._after(s.table) for m in maps for p in m.build for s in p.sources)
-        return float(read + sum(2 * self.sizes(m.name) for m in maps))
+        after, total = dict[str, float](), 0.0
+        for m in maps:
+            tables = [[s.table for s in p.sources] for p in m.build]
+            growth = [prod(self._growth(t, after) for t in each) for each in tables]
+            after[m.name] = self.sizes(m.name) * (sum(growth) / len(growth) if growth else 1.0)
+            total += sum(self._after(t, after) for each in tables for t in each) + self.sizes(m.name) + after[m.name]
+        return total
 
     def _each(self, table: str, part: str) -> float:
         return self.sizes(table) / max(self.sizes(part), 1)
@@ -220,24 +226,38 @@ class Work:
         scanned = (p.sources[step.source] for step in p.steps if p.how(step) == "scan")
         return sum(self.sizes(s.table) for s in scanned)
 
-    def _after(self, table: str) -> int:
-        return self.sizes(table) + self.changes.get(table, 0)
+    def _joined(self, p: Product, probed: Mapping[int, float], made: float) -> float:
+        """For rows that are looked up, and those that are made. The last table has at least one for each of these; none
+        is read twice, but those that stand behind several rows are joined with each."""
+        last = next(reversed(probed), None)
+        found = {s: max(rows, made) if s == last else rows for s, rows in probed.items()}
+        read = sum(min(rows, self.sizes(p.sources[s].table)) for s, rows in found.items())
+        return FOUND * read + max(made, sum(found.values()) - read)
 
+    def _growth(self, table: str, maps: Mapping[str, float]) -> float:
+        """How many times as many rows a table has after the batch; once where it had none."""
+        before = self.sizes(table)
+        return self._after(table, maps) / before if before else 1.0
 
-def _found(probed: Mapping[int, float], made: float) -> float:
-    """Rows that are looked up: the last table has at least one for each that is made."""
-    found = [*probed.values()]
-    return sum(found[:-1]) + max(found[-1], made) if found else 0.0
+    def _after(self, table: str, maps: Mapping[str, float]) -> float:
+        """The rows of a table after the batch: of ``maps`` it is said, and of changes seen, where their rows are here;
+        else all of them come."""
+        if table in maps:
+            return maps[table]
+        rows, changed = self.rows.get(table), self.changes.get(table, 0)
+        gone = 0 if rows is None or isinstance(rows, Filed) else rows.cancelled()
+        return max(self.sizes(table) + changed - gone, 0)
 
 
 def _counted(probed: Mapping[int, float], known: Mapping[int, int]) -> tuple[dict[int, float], float]:
     """What is looked up where for some sources it is ``known``, and the share of rows that are joined with all of
-    these: sources that are reached by others have no more than that. Estimates of few are kept: keys may be hot."""
+    these: sources that are reached by others have no more than that. Estimates of few are kept: keys may be hot, and
+    then recomputing meets them, too."""
     share = min((min(1.0, known[s] / probed[s]) for s in known), default=1.0)
     return {s: min(rows, known[s]) if s in known else rows * share for s, rows in probed.items()}, share
 
 
-def _joined(plan: Plan, p: Product, change: Rows) -> tuple[int, int]:
+def _read(plan: Plan, p: Product, change: Rows) -> tuple[int, int]:
     """How many rows of a change a product joins, and of how many more a value has only moved."""
     source = p.steps[0].source
     read = changed.joined(p, source, change) if len(p.sources) > 1 else change

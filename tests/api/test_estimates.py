@@ -204,3 +204,52 @@ def test_views_of_other_relations_are_not_computed_again(tmp_path: Path) -> None
         with db.batch(policy="full") as b:
             b.insert("O", [{"id": 5, "n": 3}])
         assert db.verify().ok
+
+
+@rn.view
+def alike(E: Bag[Event]) -> list[Any]:
+    """Rows are joined in either of two ways."""
+    return [
+        {"id": e.id, "alike": [f.id for f in E if f.id != e.id and (f.user == e.user or f.kind == e.kind)]} for e in E
+    ]
+
+
+@pytest.mark.parametrize("how", ["come", "go"])
+def test_alternatives_make_together_what_a_map_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Not each of them all of it; and rows that are joined with many others are read once."""
+    rows = [{"id": i, "user": i % 20, "kind": str(i % 30)} for i in range(900)]
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("E", Event, key="id")
+        db.load("E", rows if how == "go" else rows[:600])
+        db.create(alike)
+        triggers = estimated(monkeypatch)
+        with db.batch(policy="incremental") as b:
+            (b.delete if how == "go" else b.insert)("E", rows[600:])
+        done = 300 + policy.FOUND * b.report.rows_read + sum(b.report.rows_out.values())
+        assert done / 1.25 < triggers[0] < 1.25 * done
+
+
+@pytest.mark.parametrize(
+    "share, how, verdict", [(0.3, "go", "incremental"), (0.9, "go", "full"), (0.9, "come", "incremental")]
+)
+def test_a_map_grows_as_its_tables_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, how: str, verdict: str
+) -> None:
+    """To compute it again is cheap where little is left, and dear where much comes."""
+    monkeypatch.setattr(policy, "SMALL", 0)
+    events = [{"id": i, "user": i % 50, "kind": ""} for i in range(10_000)]
+    changed = int(share * len(events))
+    before, after = (len(events), len(events) - changed) if how == "go" else (len(events) - changed, len(events))
+    seen: list[policy.Work] = []
+    decide = policy.decide
+    monkeypatch.setattr("ripplenest.state.fresh.decide", lambda how, work: seen.append(work) or decide(how, work))
+    with rn.open(tmp_path / "s", engine="local") as db:
+        db.relation("E", Event, key="id")
+        db.relation("W", Watch, key="id")
+        db.load("W", [{"id": i, "user": i} for i in range(50)])
+        db.load("E", events[:before])
+        db.create(watched)
+        with db.batch() as b:
+            (b.delete if how == "go" else b.insert)("E", events[-changed:])
+        assert b.report.verdict == verdict
+        assert seen[0].full() == pytest.approx(50 + after + before + after)
