@@ -36,6 +36,7 @@ from ripplenest.run import policy
 
 VIEWS = (*PLAIN, best)
 COUNTS: Counter[str] = Counter()
+MARGINS = (0.75, 1.0, 1.5, 2.0)  # so that triggers are tried at times
 
 
 def check(db: Database, model: Model) -> None:
@@ -70,7 +71,8 @@ def test_views_are_their_definitions_after_every_batch(c):
                     db.create(view, mode)
             how = c.pick(["auto", "auto", "full"])
             COUNTS[how] += 1
-            with db.batch("test", seq, how) as b:
+            with pytest.MonkeyPatch.context() as patch, db.batch("test", seq, how) as b:
+                patch.setattr(policy, "MARGIN", c.pick(MARGINS))
                 for name in [c.pick(OPERATIONS) for _ in range(4)]:
                     COUNTS[name] += model.apply(name, b)
             COUNTS["tried"] += "as it turns out" in b.report.why
