@@ -23,6 +23,7 @@ NULL = 0x6E756C6C
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, as in splitmix64
 FEW, SHORT = 16, 512  # texts and their bytes that are hashed one by one
 PIECE = 1 << 16  # texts that are hashed at once: what that takes does not grow with the column
+SAMPLE, OFTEN = 1 << 13, 0.8  # texts that are looked at, and values among them, by which each is hashed once
 BLOCK = 1 << 14  # numbers that are mixed at once
 _ROUNDS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 _LAST = np.uint64(31)
@@ -77,9 +78,28 @@ def is_text(t: pa.DataType) -> bool:
 
 
 def _polynomials(column: pa.Array) -> U64:
-    if len(column) <= PIECE:
-        return _polynomials_of_texts(column)
-    return np.concatenate([_polynomials_of_texts(column.slice(n, PIECE)) for n in range(0, len(column), PIECE)])
+    return _in_pieces(column, _polynomials_of_texts)
+
+
+def _in_pieces(column: pa.Array, hashes: Callable[[pa.Array], U64]) -> U64:
+    """The ``hashes`` of texts, some at a time. Of those of which many are the same, as where a few rows are joined with
+    many, each value is hashed once."""
+    pieces = [column.slice(n, PIECE) for n in range(0, len(column), PIECE)] or [column]
+    found = [_of_values(p, hashes) if _is_repeated(p) else hashes(p) for p in pieces]
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _is_repeated(column: pa.Array) -> bool:
+    """Whether few of the first texts have a value of their own."""
+    if len(column) <= SAMPLE:
+        return False
+    return len(column.slice(0, SAMPLE).dictionary_encode().dictionary) < OFTEN * SAMPLE
+
+
+def _of_values(column: pa.Array, hashes: Callable[[pa.Array], U64]) -> U64:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    own: U64 = hashes(encoded.dictionary)[encoded.indices.to_numpy()]
+    return own
 
 
 def _polynomials_of_texts(column: pa.Array) -> U64:
@@ -123,7 +143,7 @@ def _word_hashes(column: pa.Array, seed: int = 0) -> U64:
     """What the head of this module says, of each text; ``seed`` is added to each k."""
     if len(column) <= FEW and _size(column) <= SHORT:
         return np.fromiter((_word_hash(text, seed) for text in column.to_pylist()), np.uint64, len(column))
-    found = np.concatenate([_words_of_texts(column.slice(n, PIECE), seed) for n in range(0, len(column), PIECE)])
+    found = _in_pieces(column, lambda texts: _words_of_texts(texts, seed))
     if column.null_count:
         found = np.where(_nulls(column), np.uint64(NULL), found)
     return found
@@ -197,10 +217,7 @@ def _mix_one(x: int) -> int:
 
 
 def _distinct_digests(column: pa.Array) -> U64:
-    encoded = column.dictionary_encode(null_encoding="encode")
-    unique = np.fromiter(map(_digest, encoded.dictionary.to_pylist()), np.uint64, len(encoded.dictionary))
-    hashes: U64 = unique[encoded.indices.to_numpy()]
-    return hashes
+    return _of_values(column, lambda c: np.fromiter(map(_digest, c.to_pylist()), np.uint64, len(c)))
 
 
 def _hash_column(column: pa.Array, seed: int = 0) -> U64:

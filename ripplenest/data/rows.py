@@ -332,10 +332,11 @@ def _each_once(table: pa.Table, weights: npt.NDArray[np.int64]) -> pa.Table:
         return _without(table, table.column(WEIGHT).to_numpy() == 0)
     if found.are_all_apart:
         return _without(table, weights == 0)
-    summed = found.sums(weights)
-    kept = np.flatnonzero(summed)
-    rows = table.select(names).take(pa.array(found.firsts[kept]))
-    return rows.append_column(table.schema.field(WEIGHT), [summed[kept]])
+    total = np.zeros(len(table), np.int64)  # by the first row of each key, so that those which stay lie as they lay
+    total[found.firsts] = found.sums(weights)
+    kept = np.flatnonzero(total)
+    rows = table.select(names).take(pa.array(kept))
+    return rows.append_column(table.schema.field(WEIGHT), [total[kept]])
 
 
 def _without(table: pa.Table, gone: npt.NDArray[np.bool_]) -> pa.Table:

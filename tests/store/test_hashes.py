@@ -71,13 +71,16 @@ def by_words(text: bytes) -> int:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.none() | st.binary(max_size=40), max_size=40), st.integers(0, 5), st.integers(1, 7))
 def test_texts_are_hashed_by_words(texts, start, piece):
-    """However many there are, wherever they are in the memory of a column, and in whatever pieces."""
+    """However many there are, wherever they are in the memory of a column, in whatever pieces, and each by itself or
+    each value once."""
     array = pa.array([b"before"] * start + texts, pa.binary()).slice(start)
     golden = [mix((0x9E3779B97F4A7C15 + (0x6E756C6C if t is None else by_words(t))) % BYTES) for t in texts]
-    for few in (0, 100):
+    for few, often in ((0, 0.0), (0, 2.0), (100, 0.0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(hashing, "FEW", few)
             patch.setattr(hashing, "PIECE", piece)
+            patch.setattr(hashing, "SAMPLE", 1)
+            patch.setattr(hashing, "OFTEN", often)
             assert hash_columns([array], len(texts)).tolist() == golden
             if all(t is None or t.isascii() for t in texts):
                 assert hash_columns([array.cast(pa.string())], len(texts)).tolist() == golden
@@ -88,9 +91,24 @@ def test_texts_are_hashed_by_words(texts, start, piece):
 def test_fingerprints_are_the_same_in_pieces(texts, start, piece):
     array = pa.array(["before"] * start + texts, pa.string()).slice(start)
     whole = fingerprints([array], len(texts)).tolist()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hashing, "PIECE", piece)
-        assert fingerprints([array], len(texts)).tolist() == whole
+    for often in (0.0, 2.0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hashing, "PIECE", piece)
+            patch.setattr(hashing, "SAMPLE", 1)
+            patch.setattr(hashing, "OFTEN", often)
+            assert fingerprints([array], len(texts)).tolist() == whole
+
+
+def test_what_is_often_there_is_hashed_once(monkeypatch):
+    """Of texts that all differ nobody makes a dictionary but of the first of each piece."""
+    hashed, whole = [], hashing._words_of_texts
+    monkeypatch.setattr(
+        hashing, "_words_of_texts", lambda column, seed: hashed.append(len(column)) or whole(column, seed)
+    )
+    for different, most in ((100, 100), (100_000, hashing.PIECE)):
+        hashed.clear()
+        hash_columns([pa.array([f"text {i % different}" for i in range(100_000)])], 100_000)
+        assert max(hashed) == most
 
 
 def thue_morse(letters: int) -> str:
