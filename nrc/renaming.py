@@ -82,7 +82,8 @@ class _Renaming:
         """e₁ ⊎ e₂. In a side of an outer join that has no row of the relation stands what is nothing, NULL and ∅ of the
         types of its fields, which follow where the other side has them."""
         if not _fit(left, right, gamma, pi):
-            ways = (left, right), (left, _like(right, left, gamma, pi)), (_like(left, right, gamma, pi), right)
+            lefts, rights = (left, _like(left, right, gamma, pi)), (right, _like(right, left, gamma, pi))
+            ways = ((a, b) for a in lefts for b in rights)
             sides = ((a, b) for x, y in ways for b in (y, self._grown(y)) for a in (x, self._grown(x)))
             left, right = next((pair for pair in sides if _fit(*pair, gamma, pi)), (left, right))
         return Plus(left, right)

@@ -332,11 +332,10 @@ def _each_once(table: pa.Table, weights: npt.NDArray[np.int64]) -> pa.Table:
         return _without(table, table.column(WEIGHT).to_numpy() == 0)
     if found.are_all_apart:
         return _without(table, weights == 0)
-    total = np.zeros(len(table), np.int64)  # by the first row of each key, so that those which stay lie as they lay
-    total[found.firsts] = found.sums(weights)
-    kept = np.flatnonzero(total)
-    rows = table.select(names).take(pa.array(kept))
-    return rows.append_column(table.schema.field(WEIGHT), [total[kept]])
+    own = np.zeros(len(table), np.int64)  # by the first row of each key, so that those which stay lie as they lay
+    own[found.firsts] = found.sums(weights)
+    kept = np.flatnonzero(own)
+    return table.select(names).take(pa.array(kept)).append_column(table.schema.field(WEIGHT), [own[kept]])
 
 
 def _without(table: pa.Table, gone: npt.NDArray[np.bool_]) -> pa.Table:

@@ -28,7 +28,7 @@ from ripplenest.data.level_values import nested_type
 from ripplenest.data.rows import arrow_type
 from ripplenest.intake.folders import pieces
 from ripplenest.nrc.errors import RipplenestError, WrongColumns, WrongValue, raise_first
-from ripplenest.nrc.types import Bag, Base, Record, Type
+from ripplenest.nrc.types import Bag, Base, Record, Type, may_be_null
 
 BLOCK = 1 << 24  # bytes of JSON lines that are parsed at once; a line is at most as long
 CHECKED = 1 << 12  # lines that are looked at at once, for which of them are wrong
@@ -153,20 +153,28 @@ def _unsaid(lines: Iterable[bytes], row: Type, named: Callable[[int], str]) -> I
     for i, line in enumerate(lines):
         found = next(_missing(json.loads(line), row, ""), None) if line.strip() else None
         if found is not None:
-            what, possible = "a field is missing, which an upsert would set to NULL", ["null", "at(...).set(...)"]
-            place, name = named(i) + found.rpartition(".")[0], found.rpartition(".")[2]
+            path, t = found
+            what, possible = "a field is missing, which an upsert would set to NULL", [_nothing(t), "at(...).set(...)"]
+            place, name = named(i) + path.rpartition(".")[0], path.rpartition(".")[2]
             yield WrongColumns(what, where=place, wanted=name, got="nothing", possible=possible)
 
 
-def _missing(value: object, t: Type, path: str) -> Iterator[str]:
-    """The paths of fields that are missing."""
+def _nothing(t: Type) -> str:
+    """What a document may say of a field of which there is nothing."""
+    if may_be_null(t):
+        return "null"
+    return "[]" if isinstance(t, Bag) else "its value"
+
+
+def _missing(value: object, t: Type, path: str) -> Iterator[tuple[str, Type]]:
+    """The paths of fields that are missing, and their types."""
     match t:
         case Record() if isinstance(value, dict):
             for name, inner in t.there.fields:
                 if name in value:
                     yield from _missing(value[name], inner, f"{path}.{name}")
                 else:
-                    yield f"{path}.{name}"
+                    yield f"{path}.{name}", inner
         case Bag(row) if isinstance(value, list):
             for i, inner in enumerate(value):
                 yield from _missing(inner, row, f"{path}[{i}]")

@@ -24,6 +24,11 @@ class Published:
     view: str
     tables: tuple[PublishedTable, ...]
 
+    def __str__(self) -> str:
+        """The view and its version, and a line for each table."""
+        lines = (f"  {t.uri}: {t.written:,} rows written, {t.removed:,} removed ({_how(t)})" for t in self.tables)
+        return "\n".join((f"{self.view}, version {self.version}", *lines))
+
     @property
     def version(self) -> int:
         """The version that every table shows, or a later one: the least transaction version."""
@@ -53,6 +58,10 @@ class Published:
     def removed(self) -> int:
         """Rows that are gone."""
         return sum(t.removed for t in self.tables)
+
+
+def _how(t: PublishedTable) -> str:
+    return f"{t.how}: {t.why}" if t.why else t.how
 
 
 def check_target(shape: OutputShape, target: Target) -> None:

@@ -12,6 +12,7 @@ from ripplenest.data.labels import labels, width
 from ripplenest.data.naming import digest
 from ripplenest.delta.compile import dictionary_name
 from ripplenest.delta.program import TriggerProgram
+from ripplenest.nrc.printing import text
 from ripplenest.nrc.printing.shown import INSIDE, Path, Shown, agreed
 from ripplenest.nrc.rewriting.positive import may_be_negative
 from ripplenest.nrc.syntax import Sorting, dict_row
@@ -56,7 +57,7 @@ class Dictionary:
         return tuple(range(self.label_width))
 
 
-@frozen(slots=False)
+@frozen(slots=False, repr=False)
 class OutputShape:
     """``name`` shows rows of the nested type ``row``: those of ``flat``, with the bags that ``dictionaries`` define for
     their labels, outer ones first. ``fingerprint`` is that of the program that keeps the tables; a relation has none.
@@ -73,6 +74,9 @@ class OutputShape:
     found_by: Mapping[str, Columns] = field(factory=dict, eq=False)
     shown: Shown = field(factory=dict, eq=False)
     is_signed: bool = field(default=False, eq=False)
+
+    def __repr__(self) -> str:
+        return f"OutputShape({text.path(self.name)}: {self.row})"
 
     @cached_property
     def _by_site(self) -> dict[str, Dictionary]:

@@ -265,7 +265,7 @@ class Commits:
         digest = digest_of(operations) if is_seen else ""
         if source is None or seq is None:
             source, seq = LOCAL, (standing.last or 0) + 1
-        before = repeated(source, seq, digest, operations, standing)
+        before = repeated(source, seq, digest, operations, standing, self._altered)
         if before is not None:
             return before
         self._declared.check_unchanged(recorded.used)
@@ -304,6 +304,12 @@ class Commits:
             self.state.commit(_with_written(change, found.written), snapshot.version)
             laps.end("commit")
         return evolve(report, seconds=laps.total, phases=laps.spent)
+
+    def _altered(self, relations: Collection[str], since: int) -> list[str]:
+        """What was done to the fields of ``relations`` after a version, the first change first."""
+        notes = [e.note for e in self.state.store.history() if e.version > since]
+        of = [n for n in reversed(notes) if n.get("kind") == "alter" and n.get("name") in relations]
+        return [f"{n['name']}: {n['what']}" for n in of]
 
     def _files(self, snapshot: Unfolding, held: ExitStack) -> Files:
         assert isinstance(snapshot.tables, Snapshot)

@@ -1,7 +1,7 @@
 """Batches and loads are known by what they say: whether one was applied before, and whether it was this one."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ripplenest.data.content import Content
 from ripplenest.errors import BatchConflict, BatchGap
@@ -45,17 +45,25 @@ def is_same(applied: Applied, digest: str, operations: Sequence[Operation]) -> b
 
 
 def repeated(
-    source: str, seq: int, digest: str, operations: Sequence[Operation], standing: Standing
+    source: str,
+    seq: int,
+    digest: str,
+    operations: Sequence[Operation],
+    standing: Standing,
+    altered: Callable[[Collection[str], int], Sequence[str]],
 ) -> Report | None:
-    """The report of a batch that was applied before. Raises BatchConflict or BatchGap."""
+    """The report of a batch that was applied before. Raises BatchConflict, which says how some relations were
+    ``altered`` since a version, or BatchGap."""
     where, applied, last = f"batch {source}:{seq}", standing.batch, standing.last
     if applied is not None and not is_same(applied, digest, operations):
+        other = f"for other rows the next batch, {source}:{(seq if last is None else last) + 1}"
+        since = altered({o.relation for o in operations}, applied.version)
+        if since:
+            what = "this batch was applied before its rows got other fields, so nobody can tell whether it is the same"
+            got = f"version {applied.version}, and since then {', '.join(since)}"
+            raise BatchConflict(what, where=where, got=got, possible=["nothing, if it is", other])
         what = "this batch was applied with other content"
-        after = (seq if last is None else last) + 1
-        possible = [
-            f"to retry it the same rows again, as the relation had them then (digest {applied.digest[:DIGITS]})",
-            f"for other rows the next batch, {source}:{after}",
-        ]
+        possible = [f"to retry it the same rows again (digest {applied.digest[:DIGITS]})", other]
         raise BatchConflict(what, where=where, got=f"rows of digest {digest[:DIGITS]}", possible=possible)
     if applied is None and last is not None and seq != last + 1:
         possible = [f"db.sources[{source!r}] + 1"]

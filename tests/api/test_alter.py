@@ -18,6 +18,7 @@ from support.shop import (
     tags,
 )
 from support.sizes import many
+from support.states import refused
 
 import ripplenest as rn
 from ripplenest import Bag, errors
@@ -789,3 +790,48 @@ def test_outer_joins_of_a_relation_with_other_fields(tmp_path):
         for view in kinds:
             assert db.view(view.name).rows() == view(**held)
         assert db.verify().ok
+
+
+@rn.view
+def twice(R: Bag[Right]):
+    """Each side is real where the other may be nothing."""
+    return [
+        {"l": x, "r": y, "n": x.k if x else 0, "ks": [d.k for d in y.deep]}
+        for x, y in rn.full_join(R, R, lambda x, y: x.k == y.note)
+    ]
+
+
+def test_a_relation_that_is_joined_with_itself_is_widened(tmp_path):
+    """On both sides at once."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("R", Right, key="k")
+        rows = [{"k": 1, "note": 2, "deep": []}, {"k": 2, "note": 5, "deep": []}]
+        db.load("R", rows)
+        db.create(twice)
+        for name in ("k", "note", "deep.k"):
+            db.relation("R").widen(name, int)
+        assert "k: long" in str(db.view("twice").shape) and "k: int" not in str(db.view("twice").shape)
+        with db.batch() as b:
+            b.insert("R", [{"k": 1 << 40, "note": 1 << 41, "deep": [{"k": 1 << 42, "price": 1, "lines": []}]}])
+        assert any(r["r"] and r["r"]["deep"] and r["ks"] == [1 << 42] for r in db.view("twice").rows())
+        assert db.verify(deep=True).ok
+
+
+def test_a_batch_of_before_is_refused_as_one(tmp_path):
+    """Nobody can tell whether it is the same, and the message says since when."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        for name in ("L", "R"):
+            db.relation(name, Right, key="k")
+        for source in ("a", "b"):
+            with db.batch(source, 1) as b:
+                b.insert("L" if source == "a" else "R", [{"k": 1, "note": 2, "deep": []}])
+        db.relation("R").rename("note", "text")
+        db.relation("R").add("more", int, 7)
+        said = ("batch b:1", "version 4", "R: rename note to text, R: add more", "nothing, if it is", "batch, b:2")
+        with refused(db, errors.BatchConflict, *said), db.batch("b", 1) as b:
+            b.insert("R", [{"k": 1, "text": 2, "deep": [], "more": 7}])
+        with refused(db, errors.BatchConflict, "batch a:1", "other content"), db.batch("a", 1) as b:
+            b.insert("L", [{"k": 2, "note": 2, "deep": []}])
+        with db.batch("a", 1) as b:
+            b.insert("L", [{"k": 1, "note": 2, "deep": []}])
+        assert not b.report.applied

@@ -92,6 +92,7 @@ def test_versions_that_were_missed_are_made_good_in_one_commit(db, to):
     check(db, to)
     if to.layout == "nested":
         assert done.written == 5 and done.removed == 0  # Ann, four times changed, and four customers
+        assert str(done).startswith("customers, version") and "5 rows written, 0 removed (changes)" in str(done)
 
 
 def test_a_change_that_comes_back_is_none(db, to):
