@@ -175,36 +175,42 @@ def _copies(value: Column) -> Column:
     return F.when(F.col(WEIGHT) < 0, F.raise_error(what)).otherwise(F.array_repeat(value, F.col(WEIGHT).cast("int")))
 
 
-def _named(t: Type, start: int) -> list[Column]:
+def _named(t: Type, start: int, there: Column | None = None) -> list[Column]:
     """The columns from ``start`` as the fields of the flat row type ``t``; base rows are the column ``value``."""
     if not has_columns(t):
-        return [_plain(t, start).alias("value")]
+        return [_plain(t, start, there).alias("value")]
     found = []
     for name, inner in t.fields:
-        found.append(_plain(inner, start).alias(name))
+        found.append(_plain(inner, start, there).alias(name))
         start += width(inner)
     return found
 
 
-def _plain(t: Type, start: int) -> Column:
-    """The columns from ``start`` as one value of the flat type ``t``; labels are structs."""
+def _plain(t: Type, start: int, there: Column | None = None) -> Column:
+    """The columns from ``start`` as one value of the flat type ``t``; labels are structs. Inside of a record that may
+    be NULL a struct is where that is ``there``: Arrow has no NULL around what is never NULL."""
     match t:
         case Base():
             return F.col(f"c{start}")
         case Record() if t.is_optional:
-            return F.when(F.col(f"c{start}"), _plain(Record(t.fields[1:]), start + 1))
+            own = F.col(f"c{start}")
+            return F.when(own, F.struct(*_named(Record(t.fields[1:]), start + 1, own)))
         case Record():
-            return F.struct(*_named(t, start))
+            return _where(F.struct(*_named(t, start, there)), there)
         case Label(sites):
             tag = F.col(f"c{start}") if is_tagged(t) else F.lit(sites[0].name if sites else None)
             parts = [tag.alias(SHOWN)] if shows_site(t) else []
             for s in site_columns(t, start):
                 at = s.params.start
                 for name, inner in s.site.params:
-                    parts.append(_plain(inner, at).alias(param_name(t, s.site, name)))
+                    parts.append(_plain(inner, at, there).alias(param_name(t, s.site, name)))
                     at += width(inner)
-            return F.struct(*parts)
+            return _where(F.struct(*parts), there)
         case Bag() | Dict():
             raise AssertionError(f"only flat types have columns, not {t}")
         case _:
             assert_never(t)
+
+
+def _where(value: Column, there: Column | None) -> Column:
+    return value if there is None else F.when(there, value)
