@@ -32,6 +32,7 @@ from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.measured import measured
 from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal, term
+from ripplenest.nrc.rewriting.others import others
 from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.rewriting.rekey import rekeyed
 from ripplenest.nrc.rewriting.simplify import simplify, simplify_dict
@@ -180,7 +181,8 @@ def _rekeyed(nested: Expr, query: Query, unique: Keys) -> Expr:
     inner = {part: tuple(c.removeprefix("row.") for c in columns if c.startswith("row.")) for part, columns in unique}
     keys = {part: columns if part in flat else inner[part] for part, columns in unique}
     exact = spread(measured(nested))
-    by_rows = in_cases(extremes.asked(alternatives.chosen(beyond(exact, keys), keys), keys), keys)
+    first = others(beyond(exact, keys), keys)
+    by_rows = in_cases(extremes.asked(alternatives.chosen(first, keys), keys), keys)
     found = rekeyed(apart(alternatives.split(valid(by_rows, keys), keys), keys), keys)
     return nested if found is exact else simplify(found)
 

@@ -8,8 +8,8 @@ module or a test.
 WIDE = (
     "tasks/",
     *(f"api/test_{name}.py" for name in (
-        "arrays", "assumed", "bad_rows", "between", "clocks", "computed_keys", "folding", "folds_over_rings",
-        "left_out", "null_bags", "optional_bags", "outer_joins", "places", "plain_python", "rekey", "same_bytes",
+        "arrays", "assumed", "bad_rows", "between", "clocks", "computed_keys", "first_others", "folding",
+        "folds_over_rings", "left_out", "null_bags", "optional_bags", "outer_joins", "places", "plain_python", "rekey", "same_bytes",
         "sets", "shared_groups", "spans", "statuses", "sums_of_products", "taken_away", "thresholds", "triangles",
         "valid",
     )),
@@ -20,7 +20,7 @@ WIDE = (
     *(f"bench/test_{name}.py" for name in ("command", "growing", "measure", "rivals")),
     *(f"delta/test_{name}.py" for name in ("semijoin", "swap")),
     *(f"intake/test_{name}.py" for name in ("columns", "each", "plain")),
-    *(f"nrc/test_{name}.py" for name in ("alternatives", "beyond", "cases", "extremes", "parse_robust")),
+    *(f"nrc/test_{name}.py" for name in ("alternatives", "beyond", "cases", "extremes", "others", "parse_robust")),
     *(f"plan/test_{name}.py" for name in ("compared_laws", "many_views", "sum_maps", "timed_laws", "trees")),
     "publish/test_cost.py",
     *(f"run/test_{name}.py" for name in ("piecewise", "refill")),

@@ -1,0 +1,122 @@
+"""The first of all but one row are among the first of all, and one more."""
+
+from collections import Counter
+
+import pytest
+from support.choices import Choices
+from support.laws import law
+from support.sizes import many
+from support.small_rows import SmallRows
+
+from ripplenest.nrc.bags import BagValue
+from ripplenest.nrc.interpret import evaluate
+from ripplenest.nrc.rewriting.others import others
+from ripplenest.nrc.rewriting.simplify import simplify
+from ripplenest.nrc.surface.text.environment import Environment
+from ripplenest.nrc.surface.text.notation import parse_expr
+from ripplenest.nrc.syntax import Expr, Top
+from ripplenest.nrc.typecheck import check
+from ripplenest.nrc.types import LONG, Bag, Base, Record
+from ripplenest.nrc.walk import canonical, nodes, unique_binders
+
+MAYBE, REAL = Base("long", True), Base("double")
+ROWS = {
+    "K": Record((("id", LONG), ("at", LONG))),
+    "A": Record((("id", LONG), ("g", LONG), ("h", MAYBE), ("v", LONG), ("w", MAYBE), ("r", REAL),
+                 ("es", Bag(Record((("v", LONG),)))))),
+    "B": Record((("id", LONG), ("to", MAYBE), ("g", LONG), ("h", MAYBE))),
+}  # fmt: skip
+KEYS = {"K": ("id",), "A": ("id",), "B": ("id",)}
+NAMES = Environment(dict(ROWS))
+COUNTS: Counter[str] = Counter()
+
+
+def bag(c: Choices, a: str) -> tuple[str, str]:
+    """Rows that are not a certain one, and values of them."""
+    other = c.pick([*[f"{a}.id"] * 5, f"{a}.g", "k.at", "2"] + [f"{a}.to"] * 6 * (a == "d"))
+    another = c.pick((f"b.id != {other}", f"{other} != b.id", f"not b.id = {other}"))
+    equal = c.pick(("", "", f"b.g = {a}.g", f"b.h = {a}.h", f"b.g = {a}.g and b.h = {a}.h"))
+    equal = f"b.g = {a}.id" if c.one_in(12) else equal
+    more = c.pick(("", "", "b.v > 0", "b.w is null", f"{a}.g > 0", f"b.id != {a}.g"))
+    more = c.pick((f"b.v > {a}.g", "b.v + 1 > 1")) if c.one_in(12) else more
+    where = " and ".join([t for t in (equal, another, more) if t][:: c.pick((1, -1))])
+    head, row = c.pick((
+        ("⟨id: b.id, v: b.v, w: b.w⟩", "x.{}"), ("⟨v: b.v, w: b.w, r: b.r⟩", "x.{}"), ("⟨v: b.v, w: b.w⟩", "x.{}"),
+        ("⟨in: ⟨v: b.v, w: b.w⟩, g: b.g⟩", "x.in.{}"),
+    ))  # fmt: skip
+    return f"for b in A where {where} union sng({head})", row.format(c.pick(("v", "w")))
+
+
+def first(c: Choices, a: str, n: int) -> str:
+    rows, value = bag(c, a)
+    if c.one_in(2):
+        value = c.pick((value, value, f"coalesce({value}, 0)", f"{a}.g" if c.one_in(4) else value))
+        return f"for s{n} in fold[s{n}](x in ({rows}) of f: {c.pick(('max', 'min'))}({value})) union "
+    ways = c.pick(("", " desc", " nulls first", " desc nulls first"))
+    more = c.pick(("", f", {value} desc", ", if(1 > 2, 1, 3)"))
+    return f"for s{n} in top[s{n}]({c.pick((1, 1, 2, 3))}, x in ({rows}) order {value}{ways}{more}) union "
+
+
+def term(c: Choices) -> str:
+    a, around = c.pick((("a", "for a in A union "), ("d", "for d in B union ")))
+    found = [first(c, a, n) for n in range(1 + c.one_in(3))]
+    shown = ", ".join(f"s{n}: s{n}" for n in range(len(found)))
+    return f"for k in K where k.id = 1 union {around}{''.join(found)}sng(⟨of: {a}.id, {shown}⟩)"
+
+
+SMALL = SmallRows(ROWS, KEYS, lambda c, kind: c.number(4) if kind == "long" else c.number(4) / 2)
+
+
+def limits(e: Expr) -> Counter[int]:
+    return Counter(n.limit for n in nodes(e) if isinstance(n, Top))
+
+
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(600, 20_000))
+def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagValue]]) -> None:
+    e = simplify(unique_binders(parse_expr(case[0], NAMES)))
+    found, meant = others(e, KEYS), evaluate(e, case[1])
+    assert check(found) == check(e)
+    assert evaluate(found, case[1]) == evaluate(simplify(found), case[1]) == meant
+    made = limits(found) - limits(e)
+    COUNTS["first rows" if "top[" in case[0] else "extremes"] += bool(made and meant)
+    COUNTS["of a field that may be NULL"] += bool(made and meant) and "d.to" in case[0]
+    COUNTS["several"] += sum(made.values()) > 1
+    COUNTS["left"] += found is e
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS.values()) > many(15, 400), COUNTS
+
+
+OF = "for k in K where k.id = 1 union for a in A union for d in B union "
+TOP = "for s in top[s]({}, x in (for b in A where {} union sng({})) order {}) union sng(⟨v: s⟩)"
+NOT = "for s in top[s]({0}, x in (for y in {1} where {2} union sng(y.row)) order {3}) union sng(⟨v: s⟩)"
+AMONG = "top[s1]({}, z in (for b in A where {} union sng(⟨row: {}, key: b.id⟩)) order {})"
+WHICH = {
+    "others of a group": (("2", "b.g = a.g and b.id != a.id", "b.v", "x"), ("3", "b.g = a.g", "b.v", "z.row")),
+    "of all": (("2", "b.id != a.id", "b.v", "x desc"), ("3", "true", "b.v", "z.row desc")),
+    "what a row is told of": (("1", "b.id != d.to and b.h = d.h", "b.v", "x"), ("2", "b.h = d.h", "b.v", "z.row")),
+    "a certain one": (("2", "b.g = a.g and b.id != 2", "b.v", "x"), None),
+    "one that a clock says": (("2", "b.g = a.g and b.id != k.at", "b.v", "x"), None),
+    "who is compared": (("2", "b.v > a.v and b.id != a.id", "b.v", "x"), None),
+    "of its own key": (("2", "b.g = a.id and b.id != a.id", "b.v", "x"), None),
+    "what they agree in": (("2", "b.g = d.to and b.id != d.to", "b.v", "x"), None),
+    "no key": (("2", "b.h = a.h and b.g != a.g", "b.v", "x"), None),
+    "rows of their own": (("2", "b.g = a.g and b.id != a.id", "⟨v: b.v, g: a.v⟩", "x.v"), None),
+    "rows of their own, in any order": (("2", "b.g = a.g and b.id != a.id", "⟨v: b.v, g: a.v⟩", "true"), None),
+    "what is not ordered by may have none": (("2", "b.g = a.g and b.id != a.id", "⟨v: b.v, w: b.v + 1⟩", "true"), None),
+    "an order of their own": (("2", "b.g = a.g and b.id != a.id", "b.v", "if(a.v > 1, x, 0)"), None),
+    "what may have no value": (("2", "b.g = a.g and b.id != a.id", "b.v + 1", "x"), None),
+    "an order that may have none": (("2", "b.g = a.g and b.id != a.id", "b.v", "x + 1"), None),
+    "a condition that may have none": (("2", "b.g = a.g and b.v + 1 > 2 and b.id != a.id", "b.v", "x"), None),
+}
+
+
+@pytest.mark.parametrize(("given", "among"), WHICH.values(), ids=WHICH)
+def test_which(given: tuple[str, str, str, str], among: tuple[str, str, str, str] | None) -> None:
+    text = OF + TOP.format(*given)
+    said = next(c for c in given[1].split(" and ") if "!=" in c).replace("b.id", "y.key")
+    made = text if among is None else OF + NOT.format(given[0], AMONG.format(*among), said, given[3])
+    e, right = (simplify(unique_binders(parse_expr(t, NAMES))) for t in (text, made))
+    found = others(e, KEYS)
+    assert canonical(simplify(found)) == canonical(right) and (found is e) == (among is None)
