@@ -107,7 +107,7 @@ class Commits:
         known = self._declared.relations.get(wanted.name)
         if known is None:
             specs = (*wanted.specs, *(Fold(wanted, root).spec for root in wanted.arrays))
-            self._declared.check_free([spec.name for spec in specs], self.state.store.tables())
+            self._declared.check_free([spec.name for spec in specs], self.state.tables(version))
             meta = {meta_key("relation", wanted.name): relation_text(wanted)}
             self.state.commit(Change(tables=specs, meta=meta, note=note("relation", name=wanted.name)), version)
             self.state.refresh()

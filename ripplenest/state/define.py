@@ -153,7 +153,7 @@ class Definitions:
     def _define(self, view: Kept, old: Kept | Waiting | None, snapshot: Unfolding, kind: Kind) -> int:
         """Build the maps of ``view`` that are not stored and right, drop those of ``old`` that nobody has any more, and
         commit that with the definition."""
-        stored = self.state.store.tables()
+        stored = self.state.tables(snapshot.version)
         kept = self._reusable(view, old, stored)
         fresh = {m.name: m for m in view.plan.maps if m.name not in kept}
         dropped = (set() if old is None else self._owned(old) - self._used(view.name) - kept) & stored.keys()

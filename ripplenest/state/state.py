@@ -16,7 +16,7 @@ from ripplenest.state.declared import Declared, Past, Was
 from ripplenest.state.notes import LOADS, note, rollbacks
 from ripplenest.state.views import Waiting
 from ripplenest.store.snapshot import Snapshot
-from ripplenest.store.specs import Change, Standing, same_columns
+from ripplenest.store.specs import Change, Standing, TableSpec, same_columns
 from ripplenest.store.store import Store
 from ripplenest.version.folding import Unfolding
 from ripplenest.version.overlay import Overlay
@@ -215,6 +215,14 @@ class State:
         if keys or orders:
             self.index(keys, note("index", tables=sorted({*keys, *orders})), orders=orders)
             raise Stale("access keys were added", got=self.store.version)
+
+    def tables(self, version: int) -> Mapping[str, TableSpec]:
+        """Those of ``version``, with all access keys that they have by now. Raises Stale when it is not the newest:
+        what another one has made meanwhile is no name in use to who has not seen what it declares."""
+        found = self.store.tables()
+        if self.store.version != version:
+            raise Stale("another commit came first", wanted=version, got=self.store.version)
+        return found
 
     def rollbacks(self) -> list[list[int]]:
         """The rollbacks so far: [their version, the version that they went back to]."""

@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.shop import (
@@ -34,7 +35,7 @@ import ripplenest as rn
 from ripplenest import Bag, errors
 from ripplenest.run.joiner import PythonJoiner
 from ripplenest.state.declared import Declared
-from ripplenest.store import turns
+from ripplenest.store import Store, turns
 
 ALL = {view.name: view for view in VIEWS}
 
@@ -187,6 +188,30 @@ def test_a_batch_is_computed_again_when_a_view_comes_in_between(tmp_path):
         with db.batch("s", 1) as b:
             b.insert("C", [ANN])
         assert b.report.version == db.version and db.view("tags").rows() == tags([ANN])
+
+
+@pytest.mark.parametrize("what", ["relation", "create", "other views"])
+def test_two_that_declare_the_same_at_once(tmp_path, monkeypatch, what):
+    """Who comes second finds it there, whenever the other one commits."""
+    with rn.open(tmp_path, engine="local") as one, rn.open(tmp_path, engine="local") as other:
+        if what != "relation":
+            one.relation("C", Customer, key="custkey")
+        declare = {
+            "relation": lambda db: db.relation("C", Customer, key="custkey"),
+            "create": lambda db: db.create(parts),
+            "other views": lambda db: db.create(parts if db is one else tags),
+        }[what]
+        done, known = [], Store.tables
+
+        def meanwhile(store: Store) -> Any:
+            if store is one._store and not done:
+                done.append(declare(other))
+            return known(store)
+
+        monkeypatch.setattr(Store, "tables", meanwhile)
+        declare(one)
+        assert done and list(one.relations) == ["C"]
+        assert {*one.views} == {"relation": set(), "create": {"parts"}, "other views": {"parts", "tags"}}[what]
 
 
 def test_a_batch_that_always_comes_second_gives_up_and_can_be_repeated(tmp_path, monkeypatch):
