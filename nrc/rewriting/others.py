@@ -4,6 +4,7 @@
         ⟶  τ_α(n; x ∈ (for y in τ_β(n + 1; x ∈ (for b in R where c union sng(⟨row: t, key: b.k⟩)); o(x.row))
                         where y.key ≠ v union sng(y.row)); o)
     φ_α(x ∈ …; f: max(t))  ⟶  φ_α(x ∈ (for y in τ_β(2; …; t desc) where y.key ≠ v union sng(y.row)); f: max(x))
+    φ_α(x ∈ …; f: any(t))  ⟶  φ_α(x ∈ (for y in τ_β(2; … where c and t …; key) where y.key ≠ v union …); f: any())
 
 where k is the key of R, so that one row at most has the value v, which is of rows around it of which several have the
 same c: ``rn.top(3, [b for b in P if b.kind == a.kind and b.id != a.id], key=...)``, the most alike of the others.
@@ -18,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
-from ripplenest.nrc.rewriting.normal import is_total, where
+from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
 from ripplenest.nrc.rewriting.sharing import are_one, equated, rows_of
 from ripplenest.nrc.rewriting.simplify import simplify_elem
 from ripplenest.nrc.syntax import (
@@ -59,7 +60,7 @@ def others(e: Expr, keys: Keys) -> Expr:
 
 def _is_of_first(e: Term) -> bool:
     match e:
-        case Top() | Group(_, _, _, None, (Fold(_, "max" | "min"),)):
+        case Top() | Group(_, _, _, None, (Fold(_, "max" | "min" | "any"),)):
             return True
     return False
 
@@ -81,6 +82,10 @@ class _Others:
                     values = evolve(rows, head=replace_elem(t, {var: rows.head}))
                     first = Top(e.site, var, of, (Order(Var(var), descending=fn == "max"),), 1)
                     e = evolve(e, of=self._among(first, values), folds=(evolve(fold, args=(Var(var),)),))
+            case Group(_, var, of, None, (Fold(_, "any", args) as fold,)):
+                if (rows := _rows(of, around, var, args)) is not None:
+                    first = Top(e.site, var, of, (Order(Var(var)),), 1)
+                    e = evolve(e, of=self._among(first, rows), folds=(evolve(fold, args=()),))
         return rebuilt(e, around, self.inside)
 
     def _among(self, t: Top, rows: "_Rows") -> Expr:
@@ -119,18 +124,23 @@ class _Rows:
         return all(free_vars(t) <= {self.var} and is_total(t, self.types) for t in found)
 
 
-def _rows(e: Expr, around: Around) -> _Rows | None:
-    """The rows of ``e``, if they are those of a relation but for one, and so for several of the rows around them."""
+def _rows(e: Expr, around: Around, row: str | None = None, asked: Sequence[Elem] = ()) -> _Rows | None:
+    """The rows of ``e``, if they are those of a relation but for one, and so for several of the rows around them;
+    the keys of those for which is true what is ``asked`` of each as a ``row``."""
     inner, conditions, head = rows_of(e, around, frozenset())
     own = inner.rows.keys() - around.rows.keys()
     if head is None or len(own) != 1:
         return None
     (var,) = own
-    row = inner.rows[var]
-    found = ((c, _other(c, var, row.key)) for c in conditions)
+    of = inner.rows[var]
+    if row is not None and of.key:
+        more = (simplify_elem(replace_elem(t, {row: head})) for t in asked)
+        conditions = [*conditions, *(c for t in more for c in conjuncts(t))]
+        head = Proj(Var(var), of.key[0])
+    found = ((c, _other(c, var, of.key)) for c in conditions)
     known = ((c, v) for c, v in found if v is not None and free_vars(v) <= around.rows.keys())
     another, other = next(known, (None, None))
-    if another is None or not isinstance(row.source, Rel):
+    if another is None or not isinstance(of.source, Rel):
         return None
     rest = [c for c in conditions if c is not another]
     equal = [equated(c, own) for c in rest if free_vars(c) & own and free_vars(c) - own]
@@ -139,7 +149,7 @@ def _rows(e: Expr, around: Around) -> _Rows | None:
     if free_vars(head) - own or not all(is_total(t, inner.types) for t in (head, *rest, another)):
         return None
     mine, theirs = ([c for c in rest if bool(free_vars(c) & own) is is_own] for is_own in (True, False))
-    return _Rows(var, row.key[0], row.source, head, mine, theirs, another, inner.types)
+    return _Rows(var, of.key[0], of.source, head, mine, theirs, another, inner.types)
 
 
 def _other(c: Elem, var: str, key: Sequence[str]) -> Elem | None:

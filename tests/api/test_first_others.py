@@ -65,7 +65,17 @@ def inside(P: Bag[Part]) -> list[Any]:
     ]  # fmt: skip
 
 
-VIEWS = (rivals, extremes, inside)
+@rn.view
+def twins(P: Bag[Part]) -> list[Any]:
+    """Whether there is another one like it, and those that are the only ones."""
+    return [
+        {"id": a.id, "twin": any(b.weight == a.weight and b.price < 2 for b in P if b.id != a.id)}
+        for a in P
+        if not any(b.kind == a.kind for b in P if b.id != a.like)
+    ]
+
+
+VIEWS = (rivals, extremes, inside, twins)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -102,7 +112,7 @@ def test_they_are_the_first_after_every_batch(c: Choices) -> None:
                 assert db.view(view.name).rows() == view(P=[*rows.values()]), view.name
 
 
-@pytest.mark.parametrize("view", [rivals, extremes])
+@pytest.mark.parametrize("view", [rivals, extremes, twins])
 def test_rows_of_a_group_are_kept_once(tmp_path: Path, view: rn.View) -> None:
     """What is stored grows with the rows, and a batch reads what has become another."""
     stored = []

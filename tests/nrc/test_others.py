@@ -49,6 +49,9 @@ def bag(c: Choices, a: str) -> tuple[str, str]:
 
 def first(c: Choices, a: str, n: int) -> str:
     rows, value = bag(c, a)
+    if c.one_in(4):
+        some = c.pick(("", f"{value} > 0", f"{value} = {a}.g", f"{value} = {a}.g and not {value} is null"))
+        return f"for s{n} in fold[s{n}](x in ({rows}) of f: any({some})) union "
     if c.one_in(2):
         value = c.pick((value, value, f"coalesce({value}, 0)", f"{a}.g" if c.one_in(4) else value))
         return f"for s{n} in fold[s{n}](x in ({rows}) of f: {c.pick(('max', 'min'))}({value})) union "
@@ -78,7 +81,8 @@ def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagV
     assert check(found) == check(e)
     assert evaluate(found, case[1]) == evaluate(simplify(found), case[1]) == meant
     made = limits(found) - limits(e)
-    COUNTS["first rows" if "top[" in case[0] else "extremes"] += bool(made and meant)
+    for kind in ("top[", "f: m", "f: any"):
+        COUNTS[kind] += bool(made and meant) and kind in case[0]
     COUNTS["of a field that may be NULL"] += bool(made and meant) and "d.to" in case[0]
     COUNTS["several"] += sum(made.values()) > 1
     COUNTS["left"] += found is e
@@ -110,6 +114,32 @@ WHICH = {
     "an order that may have none": (("2", "b.g = a.g and b.id != a.id", "b.v", "x + 1"), None),
     "a condition that may have none": (("2", "b.g = a.g and b.v + 1 > 2 and b.id != a.id", "b.v", "x"), None),
 }
+
+
+SOME = "for s in fold[s](x in (for b in A where {} union sng({})) of f: any({})) union sng(⟨v: s.f⟩)"
+ANY = (
+    "for s in fold[s](x in (for y in top[s1](2, z in (for b in A where {} union sng(⟨row: b.id, key: b.id⟩))"
+    " order z.row) where y.key != a.id union sng(y.row)) of f: any()) union sng(⟨v: s.f⟩)"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        (("b.g = a.g and b.id != a.id", "b.v", ""), "b.g = a.g"),
+        (("b.id != a.id", "b.h = a.h", "x"), "b.h = a.h"),
+        (("b.g = a.g", "b.id != a.id and b.v > 2", "x"), "b.g = a.g where b.v > 2"),
+        (("b.g = a.g and b.id != a.id", "b.v + 1 > 2", "x"), None),
+        (("b.g = a.g and b.id != a.id", "b.v > a.v", "x"), None),
+        (("b.id = a.g and b.id != a.id", "b.v > 1", "x"), "b.id = a.g where b.v > 1"),
+    ],
+)
+def test_whether_there_is_another(given: tuple[str, str, str], where: str | None) -> None:
+    text = OF + SOME.format(*given)
+    made = text if where is None else OF + ANY.format(where)
+    e, right = (simplify(unique_binders(parse_expr(t, NAMES))) for t in (text, made))
+    found = others(e, KEYS)
+    assert canonical(simplify(found)) == canonical(right) and (found is e) == (where is None)
 
 
 @pytest.mark.parametrize(("given", "among"), WHICH.values(), ids=WHICH)
