@@ -97,8 +97,9 @@ def _entered(r: Relation, at: ChosenRows, where: str | None) -> list[InnerBag]:
     part, held = r.parts[at.path], at.part.held[at.path]
     labels = [tuple(row[c] for c in held) for row in at.rows]
     if where is not None and any(None in label for label in labels):
-        whole = f"an upsert of the row of {at.part.name} that holds it, with the bag"
-        possible = [f"{whole}: `b.upsert({at.part.name!r}, [...])`" if at.part.name == r.name else whole]
+        how, is_row = "an upsert" if at.part.key else "delete and insert", at.part.name == r.name
+        whole = f"{how} of the row of {at.part.name} that holds it, with the bag"
+        possible = [f"{whole}: `b.upsert({at.part.name!r}, [...])`" if is_row and at.part.key else whole]
         raise UnknownLabel("this inner bag is NULL", where=f"{where}: {part.name}", wanted="a bag", possible=possible)
     return [InnerBag(part, label) for label in labels if None not in label]
 

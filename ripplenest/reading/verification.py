@@ -106,6 +106,9 @@ class Verification(Tabular):
         """True when nothing differs."""
         return not self.differences
 
+    def __bool__(self) -> bool:
+        return self.ok
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         tables = [{"table": t.name, "of": t.of, "rows": t.rows} for t in self.tables]

@@ -193,8 +193,11 @@ class Snapshot:
             return found
         if table not in self._schema.tables:
             raise unknown_table(table, self._schema.names(self.version))
-        wanted = f"version {self._schema.born[table]} or later"
-        raise StateError("there was no such table yet", where=table, wanted=wanted, got=f"version {self.version}")
+        before = [t for t in self._schema.dropped if t.spec.name == table]
+        spans = [f"{t.born} to {t.died - 1}" if t.died and t.died > t.born + 1 else str(t.born) for t in before]
+        wanted = f"version {', '.join([*spans, str(self._schema.born[table])])} or later"
+        when = "then" if any(t.born <= self.version for t in before) else "yet"
+        raise StateError(f"there was no such table {when}", where=table, wanted=wanted, got=f"version {self.version}")
 
     def _read(self, read: Callable[[], T], since: int | None = None) -> T:
         """What ``read`` finds in files. One that is missing because a version has gone meanwhile is no corruption."""

@@ -8,7 +8,7 @@ from support.shop import ANN, BOB, FILMS, VIEWS, Customer, customer, item, order
 from support.states import recomputed, refused
 
 import ripplenest as rn
-from ripplenest import errors
+from ripplenest import Bag, errors
 from ripplenest.intake import apply
 
 ALL = {view.name: view for view in VIEWS}
@@ -207,3 +207,18 @@ def test_printed_without_rows():
     each = rn.each([{"name": "secret"}])
     assert "name" in repr(each) and "secret" not in repr(each) + repr(each.name) and len(each) == 1
     assert not hasattr(each, "toArrow")
+
+
+@rn.record
+class Box:
+    name: str
+    tags: Bag[str] | None
+
+
+def test_a_null_bag_of_a_row_without_a_key(tmp_path):
+    """No upsert is offered, which wants one."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        db.relation("M", Box)
+        db.load("M", [{"name": "a", "tags": None}])
+        with refused(db, errors.UnknownLabel, "delete and insert of the row of M"), db.batch() as b:
+            b.at("M", name="a").tags.insert(["x"])

@@ -408,3 +408,19 @@ def test_rows_are_not_shared_with_the_caller(past):
     rows = db.relation("C").rows()
     copy.deepcopy(rows)[0].clear()
     assert db.relation("C").rows() == rows
+
+
+def test_a_view_that_was_there_before_says_when(tmp_path):
+    """Not only since when it is there again."""
+    with opened(tmp_path) as db:
+        db.create(parts)
+        first = db.version
+        with db.batch():
+            pass
+        db.drop("parts")
+        gone = db.version
+        db.create(parts)
+        with pytest.raises(errors.StateError, match="no such table then") as error:
+            db.view("parts", as_of=gone).rows()
+        assert error.value.wanted == f"version {first} to {gone - 1}, {db.version} or later"
+        assert db.view("parts", as_of=first).rows() == db.view("parts").rows()
