@@ -40,7 +40,7 @@ class Called:
     ``asked`` the group that is asked for them, an auxiliary map ↦ what it is made of, a group ↦ what it answers.
     ``ones``: the groups that are one value for all rows. ``variables``: the names that the query itself has, in order.
     ``unique``: by stored part, the columns by which a row is the only one. ``shown``: by group, what its columns are.
-    ``fixed``: the maps whose rows are always there, made of constants.
+    ``fixed``: the maps that do not grow: made of constants, or the first rows of all.
     """
 
     bags: Mapping[str, str] = field(factory=dict)

@@ -141,8 +141,13 @@ def _called(program: TriggerProgram) -> Called:
     asked = {name: answers[site] for name, site in sites.items() if site in answers}
     unique = {part: frozenset(columns) for part, columns in program.unique}
     shown = {name: cut.shown_of for name, cut in groups.items()}
-    fixed = frozenset(m.name for m in program.maps if not program.changes(m.name))
+    fixed = frozenset(m.name for m in program.maps if not program.changes(m.name) or _is_few(m))
     return Called(bags, asked, kept, answers, ones, unique=unique, shown=shown, fixed=fixed)
+
+
+def _is_few(m: Map) -> bool:
+    """Whether it holds the first rows of one place, of which there are no more however many there are of others."""
+    return m.ranking is not None and not m.ranking.site.params
 
 
 def _held(m: Map, program: TriggerProgram) -> bool:

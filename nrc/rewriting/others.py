@@ -6,10 +6,11 @@
     φ_α(x ∈ …; f: max(t))  ⟶  φ_α(x ∈ (for y in τ_β(2; …; t desc) where y.key ≠ v union sng(y.row)); f: max(x))
     φ_α(x ∈ …; f: any(t))  ⟶  φ_α(x ∈ (for y in τ_β(2; … where c and t …; key) where y.key ≠ v union …); f: any())
 
-where k is the key of R, so that one row at most has the value v, which is of rows around it of which several have the
-same c: ``rn.top(3, [b for b in P if b.kind == a.kind and b.id != a.id], key=...)``, the most alike of the others.
-Rows would be kept in order for each row around them, |R|²/groups of them, and all those of its group read when a row
-comes; now those of a group are kept once, and what lies behind its first n + 1 concerns nobody. So it is with ``min``.
+where k is the key of R, so that one row at most has the value v (of m such values there are m, and n + m is asked for).
+v is of rows around it, of which several have the same c: ``rn.top(3, [b for b in P if b.kind == a.kind and b.id !=
+a.id], key=...)``, the most alike of the others. Rows would be kept in order for each row around them, |R|²/groups of
+them, and all those of its group read when a row comes; now those of a group are kept once, and what lies behind its
+first n + 1 concerns nobody. So it is with ``min``.
 
 Law: ⟦others e⟧ = ⟦e⟧.
 """
@@ -92,16 +93,17 @@ class _Others:
         """Of the first rows of all, with one more, those that are not the one."""
         x, y = self.variables.fresh(t.var), self.variables.fresh(t.var)
         order = tuple(evolve(o, by=replace_elem(o.by, {t.var: Proj(Var(x), ROW)})) for o in t.order)
-        first = Top(self.sites.fresh(t.site), x, rows.every, order, t.limit + 1)
-        another = replace_elem(rows.another, {rows.var: Tuple(((rows.key, Proj(Var(y), KEY)),))})
-        return For(y, first, where([simplify_elem(another), *rows.around], Sng(Proj(Var(y), ROW))))
+        first = Top(self.sites.fresh(t.site), x, rows.every, order, t.limit + len(rows.others))
+        key = {rows.var: Tuple(((rows.key, Proj(Var(y), KEY)),))}
+        apart = [simplify_elem(replace_elem(c, key)) for c in rows.others]
+        return For(y, first, where([*apart, *rows.around], Sng(Proj(Var(y), ROW))))
 
 
 @frozen
 class _Rows:
     """The rows ``head`` of the rows ``var`` of a relation for which conditions of these are true, ``own``, and of what
-    is ``around`` them; ``another`` says that the ``key`` of one is not a certain value. All have a value by ``types``.
-    """
+    is ``around`` them; each of the ``others`` says that the ``key`` of one is not a certain value. All have a value by
+    ``types``."""
 
     var: str
     key: str
@@ -109,7 +111,7 @@ class _Rows:
     head: Elem
     own: Sequence[Elem]
     around: Sequence[Elem]
-    another: Elem
+    others: Sequence[Elem]
     types: Mapping[str, Type]
 
     @property
@@ -137,19 +139,20 @@ def _rows(e: Expr, around: Around, row: str | None = None, asked: Sequence[Elem]
         more = (simplify_elem(replace_elem(t, {row: head})) for t in asked)
         conditions = [*conditions, *(c for t in more for c in conjuncts(t))]
         head = Proj(Var(var), of.key[0])
-    found = ((c, _other(c, var, of.key)) for c in conditions)
-    known = ((c, v) for c, v in found if v is not None and free_vars(v) <= around.rows.keys())
-    another, other = next(known, (None, None))
-    if another is None or not isinstance(of.source, Rel):
+    said = [(c, _other(c, var, of.key)) for c in conditions]
+    known = [(c, v) for c, v in said if v is not None and free_vars(v) <= around.rows.keys()]
+    if not known or not isinstance(of.source, Rel):
         return None
-    rest = [c for c in conditions if c is not another]
+    apart, values = [c for c, _ in known], [v for _, v in known]
+    rest = [c for c in conditions if c not in apart]
     equal = [equated(c, own) for c in rest if free_vars(c) & own and free_vars(c) - own]
-    if other in equal or are_one(equal, free_vars(another) - own, around):
+    free = frozenset().union(*map(free_vars, values))
+    if any(v in equal for v in values) or are_one(equal, free, around):
         return None
-    if free_vars(head) - own or not all(is_total(t, inner.types) for t in (head, *rest, another)):
+    if free_vars(head) - own or not all(is_total(t, inner.types) for t in (head, *conditions)):
         return None
     mine, theirs = ([c for c in rest if bool(free_vars(c) & own) is is_own] for is_own in (True, False))
-    return _Rows(var, of.key[0], of.source, head, mine, theirs, another, inner.types)
+    return _Rows(var, of.key[0], of.source, head, mine, theirs, apart, inner.types)
 
 
 def _other(c: Elem, var: str, key: Sequence[str]) -> Elem | None:

@@ -758,3 +758,23 @@ def test_what_is_read_whole_does_not_grow_with_the_number_of_batches(tmp_path: P
                 b.at("H", b=0).set(a=n + 1)
             read.append(b.report.rows_read)
     assert max(read[20:]) == max(read[4:20]) <= 6 * rows, read
+
+
+@rn.view
+def beside_the_first(P: Bag[Edge], Q: Bag[Edge]) -> list[Any]:
+    return [{"b": p.b, "top": q.b} for p in P for q in rn.top(2, Q, key=lambda q: q.b) if q.b != p.b]
+
+
+def test_the_first_rows_of_all_do_not_grow(tmp_path: Path) -> None:
+    """Whoever comes reads them whole; when they change, all rows are visited."""
+    with rn.open(tmp_path / "state", engine="local") as db:
+        for name in "PQ":
+            db.relation(name, Edge)
+            db.load(name, [{"a": i, "b": i} for i in range(50)])
+        with pytest.warns(UserWarning, match="when the first 2 by x.b changes, P is read whole"):
+            db.create(beside_the_first)
+        with db.batch(policy="strict") as b:
+            b.insert("P", [{"a": 1, "b": 0}])
+        assert b.report.rows_read <= 2 and sum(b.report.rows_out.values()) == 1
+        with refused(db, errors.NotIncremental, "P is read whole"), db.batch(policy="strict") as b:
+            b.insert("Q", [{"a": 1, "b": -1}])

@@ -85,6 +85,7 @@ def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagV
         COUNTS[kind] += bool(made and meant) and kind in case[0]
     COUNTS["of a field that may be NULL"] += bool(made and meant) and "d.to" in case[0]
     COUNTS["several"] += sum(made.values()) > 1
+    COUNTS["others than two"] += case[0].count("b.id !=") > 1 and found is not e and bool(meant)
     COUNTS["left"] += found is e
 
 
@@ -100,6 +101,10 @@ WHICH = {
     "others of a group": (("2", "b.g = a.g and b.id != a.id", "b.v", "x"), ("3", "b.g = a.g", "b.v", "z.row")),
     "of all": (("2", "b.id != a.id", "b.v", "x desc"), ("3", "true", "b.v", "z.row desc")),
     "what a row is told of": (("1", "b.id != d.to and b.h = d.h", "b.v", "x"), ("2", "b.h = d.h", "b.v", "z.row")),
+    "others than two": (
+        ("2", "b.id != a.v and b.g = a.g and b.id != a.id", "b.v", "x"),
+        ("4", "b.g = a.g", "b.v", "z.row"),
+    ),
     "a certain one": (("2", "b.g = a.g and b.id != 2", "b.v", "x"), None),
     "one that a clock says": (("2", "b.g = a.g and b.id != k.at", "b.v", "x"), None),
     "who is compared": (("2", "b.v > a.v and b.id != a.id", "b.v", "x"), None),
@@ -145,7 +150,7 @@ def test_whether_there_is_another(given: tuple[str, str, str], where: str | None
 @pytest.mark.parametrize(("given", "among"), WHICH.values(), ids=WHICH)
 def test_which(given: tuple[str, str, str, str], among: tuple[str, str, str, str] | None) -> None:
     text = OF + TOP.format(*given)
-    said = next(c for c in given[1].split(" and ") if "!=" in c).replace("b.id", "y.key")
+    said = " where ".join(c.replace("b.id", "y.key") for c in given[1].split(" and ") if "b.id !=" in c)
     made = text if among is None else OF + NOT.format(given[0], AMONG.format(*among), said, given[3])
     e, right = (simplify(unique_binders(parse_expr(t, NAMES))) for t in (text, made))
     found = others(e, KEYS)
