@@ -340,6 +340,13 @@ class Names:
         return name
 
 
+def free_names(e: Expr) -> tuple[Names, Names]:
+    """Names of variables, and of sites, that ``e`` does not have."""
+    every = [*nodes(e)]
+    variables = frozenset(n.var for n in every if isinstance(n, For | Group | Top))
+    return Names(variables), Names(frozenset(n.site for n in every if isinstance(n, Group | SngBag | Top)))
+
+
 class _Numbered(Names):
     """Names by the order in which they are asked for, which nobody else has."""
 

@@ -35,15 +35,13 @@ from ripplenest.nrc.syntax import (
     Pred,
     Proj,
     Sng,
-    SngBag,
     Term,
-    Top,
     Tuple,
     Var,
 )
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import BOOL, Base, Record, Type, may_be_null, nullable
-from ripplenest.nrc.walk import Names, at_sites, free_vars, nodes, rebuild_elem
+from ripplenest.nrc.walk import Names, at_sites, free_names, free_vars, nodes, rebuild_elem
 
 SOME_ROW, MAYBE = Fold("some", "any", (), BOOL), Base("bool", True)
 Asked = tuple[str, Group]  # the one row of a group, by the name of its variable
@@ -54,12 +52,7 @@ def asked(e: Expr, keys: Keys) -> Expr:
     if not keys or not any(_extreme(n) for n in nodes(e)):
         return e
 
-    def inside(e: Expr) -> Expr:
-        variables = Names(frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | Top)))
-        sites = Names(frozenset(n.site for n in nodes(e) if isinstance(n, Group | SngBag | Top)))
-        return _Asking(variables, sites).inside(e, Around(keys))
-
-    return passed(e, inside)
+    return passed(e, lambda apart: _Asking(*free_names(apart)).inside(apart, Around(keys)))
 
 
 def _extreme(e: Term) -> Fold | None:

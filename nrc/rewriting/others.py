@@ -34,14 +34,13 @@ from ripplenest.nrc.syntax import (
     Proj,
     Rel,
     Sng,
-    SngBag,
     Term,
     Top,
     Tuple,
     Var,
 )
 from ripplenest.nrc.types import Type
-from ripplenest.nrc.walk import Names, free_vars, nodes, replace_elem
+from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_elem
 
 ROW, KEY = "row", "key"
 
@@ -51,12 +50,7 @@ def others(e: Expr, keys: Keys) -> Expr:
     if not keys or not any(_is_of_first(n) for n in nodes(e)):
         return e
 
-    def inside(e: Expr) -> Expr:
-        variables = Names(frozenset(n.var for n in nodes(e) if isinstance(n, For | Group | Top)))
-        sites = Names(frozenset(n.site for n in nodes(e) if isinstance(n, Group | SngBag | Top)))
-        return _Others(variables, sites).inside(e, Around(keys))
-
-    return passed(e, inside)
+    return passed(e, lambda apart: _Others(*free_names(apart)).inside(apart, Around(keys)))
 
 
 def _is_of_first(e: Term) -> bool:
