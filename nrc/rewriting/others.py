@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from ripplenest.nrc.bags import MAX_MULTIPLICITY
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
 from ripplenest.nrc.rewriting.sharing import are_one, equated, rows_of
@@ -87,7 +88,8 @@ class _Others:
         """Of the first rows of all, with one more, those that are not the one."""
         x, y = self.variables.fresh(t.var), self.variables.fresh(t.var)
         order = tuple(evolve(o, by=replace_elem(o.by, {t.var: Proj(Var(x), ROW)})) for o in t.order)
-        first = Top(self.sites.fresh(t.site), x, rows.every, order, t.limit + len(rows.others))
+        limit = min(t.limit + len(rows.others), MAX_MULTIPLICITY)  # no bag has more
+        first = Top(self.sites.fresh(t.site), x, rows.every, order, limit)
         key = {rows.var: Tuple(((rows.key, Proj(Var(y), KEY)),))}
         apart = [simplify_elem(replace_elem(c, key)) for c in rows.others]
         return For(y, first, where([*apart, *rows.around], Sng(Proj(Var(y), ROW))))

@@ -57,7 +57,7 @@ def extremes(P: Bag[Part]) -> list[Any]:
 
 @rn.view
 def inside(P: Bag[Part]) -> list[Any]:
-    """In the bag of a group."""
+    """In the bag of a group, where it is asked as before."""
     return [
         {"kind": kind, "parts": [{"id": a.id, "next": sorted(
             (b.weight or 0.0 for b in P if b.kind == kind and b.id != a.id), reverse=True)[:1]} for a in parts]}
@@ -75,7 +75,14 @@ def twins(P: Bag[Part]) -> list[Any]:
     ]
 
 
-VIEWS = (rivals, extremes, inside, twins)
+@rn.view
+def every_other(P: Bag[Part]) -> list[Any]:
+    """As many as a number can say."""
+    others = 9223372036854775807
+    return [{"id": a.id, "o": rn.top(others, [b.price for b in P if b.id != a.id], key=lambda n: n)} for a in P]
+
+
+VIEWS = (rivals, extremes, inside, twins, every_other)
 
 
 @pytest.fixture(scope="module", autouse=True)

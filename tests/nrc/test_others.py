@@ -99,6 +99,10 @@ NOT = "for s in top[s]({0}, x in (for y in {1} where {2} union sng(y.row)) order
 AMONG = "top[s1]({}, z in (for b in A where {} union sng(⟨row: {}, key: b.id⟩)) order {})"
 WHICH = {
     "others of a group": (("2", "b.g = a.g and b.id != a.id", "b.v", "x"), ("3", "b.g = a.g", "b.v", "z.row")),
+    "as many as there can be": (
+        (f"{2**63 - 1}", "b.g = a.g and b.id != a.id", "b.v", "x"),
+        (f"{2**63 - 1}", "b.g = a.g", "b.v", "z.row"),
+    ),
     "of all": (("2", "b.id != a.id", "b.v", "x desc"), ("3", "true", "b.v", "z.row desc")),
     "what a row is told of": (("1", "b.id != d.to and b.h = d.h", "b.v", "x"), ("2", "b.h = d.h", "b.v", "z.row")),
     "others than two": (
