@@ -222,3 +222,7 @@ def test_a_null_bag_of_a_row_without_a_key(tmp_path):
         db.load("M", [{"name": "a", "tags": None}])
         with refused(db, errors.UnknownLabel, "delete and insert of the row of M"), db.batch() as b:
             b.at("M", name="a").tags.insert(["x"])
+        with db.batch() as b:
+            b.delete("M", [{"name": "a", "tags": None}])
+            b.insert("M", [{"name": "a", "tags": ["x"]}])
+        assert db.relation("M").rows() == [{"name": "a", "tags": ["x"]}]

@@ -172,6 +172,10 @@ def test_every_verb_takes_them(db: rn.Database, tmp_path: Path) -> None:
         b.upsert("O", rn.json([found[3], short]))
     with refused(db, errors.WrongColumns, "upsert O.items: rows[0]", "sent", "null"), db.batch() as b:
         b.at("O", orderkey=3).items.upsert(rn.json([{"line": 3, "price": None, "tags": []}]))
+    for said, whole in (("[]", {"sent": None}), ("its value", {"sent": None, "tags": []})):
+        short = rn.json([{"price": None, **whole, **({"line": 3} if said == "[]" else {})}])
+        with refused(db, errors.WrongColumns, "items: rows[0]", said), db.batch() as b:
+            b.at("O", orderkey=3).items.upsert(short)
     with refused(db, errors.WrongValue, "rows with fields"), db.batch() as b:
         b.at("O", orderkey=3).items.at(line=2).tags.insert(rn.json(["x"]))
 
