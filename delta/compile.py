@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attrs import field, frozen
 
 from ripplenest.delta.choice import by_cost
+from ripplenest.delta.groups import tops
 from ripplenest.delta.groups.alike import Alike
 from ripplenest.delta.groups.circles import Groups, Sites, circle, opened, reading
 from ripplenest.delta.groups.ranking import Ranking
@@ -31,7 +32,7 @@ from ripplenest.nrc.rewriting.absent import apart
 from ripplenest.nrc.rewriting.beyond import beyond
 from ripplenest.nrc.rewriting.cases import in_cases
 from ripplenest.nrc.rewriting.measured import measured
-from ripplenest.nrc.rewriting.normal import Comprehension, definitions, normal, term
+from ripplenest.nrc.rewriting.normal import definitions, normal, term
 from ripplenest.nrc.rewriting.others import others
 from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.rewriting.rekey import rekeyed
@@ -45,15 +46,11 @@ from ripplenest.nrc.syntax import (
     DictLit,
     Elem,
     Expr,
-    InL,
     Keys,
-    OutL,
     Proj,
     Query,
-    Rel,
     SngBag,
     Tuple,
-    Var,
 )
 from ripplenest.nrc.typecheck import check, check_sorted, dict_type
 from ripplenest.nrc.types import Label, Record, Type
@@ -131,7 +128,7 @@ def front(query: Query, options: Options) -> Front:
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     cuts = tuple(cutter.found.values())
     kept = _kept(query.name, sites=(), cuts=cuts, force_domain=options.force_domain)
-    alike = Alike(frozenset(c.name for c in cuts if not kept[c.name].domain))
+    alike = Alike(frozenset(c.name for c in cuts if not kept[c.definition.site.name].domain))
     alike.add(cuts)
     parts = parts_of(query)
     common = shared(alike.cuts, _kept(query.name, (), alike.cuts, options.force_domain), parts)
@@ -251,9 +248,15 @@ def _unordered(view: str, h: Expr, sites: Sites, cuts: Groups, force_domain: boo
     flat = Map(view, MapKind.FLAT, flat_row, term(products, flat_row), products)
     kept = _kept(view, sites, cuts, force_domain)
     tables = [_dictionary(view, d, kept[d.site.name]) for d in sites]
-    groups = [m for c in cuts for m in _cut(c, kept[c.definition.site.name])]
+    groups = [m for c in cuts for m in _cut(view, c, kept[c.definition.site.name])]
     domains = [_domain(view, d, [flat, *tables]) for d in sites if kept[d.site.name].domain]
-    domains += [_places(view, c, [flat, *tables, *groups]) for c in cuts if kept[c.definition.site.name].domain]
+    readers = [flat, *tables, *groups]
+    domains += [_places(view, c, readers) for c in cuts if kept[c.definition.site.name].domain or tops.has_edge(c)]
+    domains += [
+        tops.places(c, domain_name(view, c.name), domain_name(view, c.definition.site.name))
+        for c in cuts
+        if isinstance(c, Ranking) and c.edge is not None and kept[c.definition.site.name].domain
+    ]
     once = {m.name: m for m in (*domains, *groups)}  # several are the first of the same rows, by other orders
     return flat, [*once.values()], tables
 
@@ -265,7 +268,7 @@ def _kept(view: str, sites: Sites, cuts: Groups, force_domain: bool) -> dict[str
     kept: dict[str, KeptDictionary] = {}
     for site, d in bodies.items():  # inner groups first
         known = [c for c in cuts if c.definition.site.name in kept]
-        whole = frozenset(c.name for c in known if not kept[c.definition.site.name].domain)
+        whole = frozenset(c.name for c in known if not kept[c.definition.site.name].domain and not tops.has_edge(c))
         places = whole if cuts else None
         kept[site] = keep(d, domain_name(view, site), force_domain, held_only.get(site), places)
     return kept
@@ -280,25 +283,12 @@ def _inner_last(passing: list[Map]) -> list[Map]:
     return [by_name[name] for name in nx.topological_sort(reading(passing))]
 
 
-def _cut(c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
+def _cut(view: str, c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:
     """The map of a group; of first rows, that of all rows in order, and that of the first."""
     if isinstance(c, Cut):
         made = term(kept.products, c.made)
         return (Map(c.name, MapKind.GROUP, c.visible, made, kept.products, c.site, kept.why, c, at=c.at),)
-    rows = c.kept_rows
-    whole, site = term(kept.products, rows), c.definition.site
-    every = Map(c.kept, MapKind.ORDERED, rows, whole, kept.products, site, kept.why, at=c.at)
-    copied = (_first_of(c, Rel(c.kept, rows)),)
-    why = f"the first rows of {c.kept}"
-    return every, Map(c.name, MapKind.TOP, c.visible, term(copied, c.made), copied, c.site, why, ranking=c, at=c.at)
-
-
-def _first_of(c: Ranking, every: Rel) -> Comprehension:
-    """for y in O union sng(⟨α⟨Π⟩, y.row⟩)"""
-    own = Proj(Var("y"), "label")
-    pairs = zip(c.site.params, c.definition.site.params, strict=True)
-    label = InL(c.site.name, tuple((p, OutL(own, c.definition.site, other)) for (p, _), (other, _) in pairs))
-    return Comprehension((("y", every),), (), Tuple((("label", label), ("row", Proj(Var("y"), "row")))))
+    return tops.all_rows(c, kept), tops.first_rows(c, domain_name(view, c.name))
 
 
 def _places(view: str, c: Cut | Ranking, readers: list[Map]) -> Map:

@@ -137,8 +137,9 @@ def _called(program: TriggerProgram) -> Called:
     groups = {m.name: m.cut for m in program.maps if m.cut is not None}
     ones = frozenset(name for name, cut in groups.items() if cut.total and not cut.site.params)
     answers = {name: cut.shown_as for name, cut in groups.items()}
-    bags = {name: site for name, site in sites.items() if site not in answers}
-    asked = {name: answers[site] for name, site in sites.items() if site in answers}
+    places = answers | {cut.definition.site.name: cut.shown_as for cut in groups.values()}
+    bags = {name: site for name, site in sites.items() if site not in places}
+    asked = {name: places[site] for name, site in sites.items() if site in places}
     unique = {part: frozenset(columns) for part, columns in program.unique}
     shown = {name: cut.shown_of for name, cut in groups.items()}
     fixed = frozenset(m.name for m in program.maps if not program.changes(m.name) or _is_few(m))

@@ -5,7 +5,8 @@
 Two definitions are the same if they differ only in the names of variables, parameters and sites, and in what is folded.
 So a total that a view writes twice, or that sank into an inner bag, is kept once. So are first rows, and the rows that
 several of them are the first of, by other orders. It must be one that is kept for every place: what has a domain is
-asked for by others each time, and may have no value where nobody asks.
+asked for by others each time, and may have no value where nobody asks. So are places behind an edge, but not the rows
+that they are the first of.
 
 Law (alike): a view has the same rows either way.
 """
@@ -84,7 +85,7 @@ class Alike:
     def _rank(self, own: Ranking) -> None:
         if own.name in self.everywhere:
             rows = made_of(_simple(own.definition))  # which may read what others are kept in, in other words
-            name = self._known.setdefault((rows, own.ordered), own.name)
+            name = self._known.setdefault((rows, own.ordered), own.name) if own.edge is None else own.name
             other = self._rows.setdefault(rows, own)
             own = evolve(own, kept=other.kept, definition=other.definition)
         else:

@@ -15,6 +15,7 @@ from functools import partial
 from attrs import evolve, field, frozen
 
 from ripplenest.delta.chain import chain, read
+from ripplenest.delta.groups.nearest import Edge
 from ripplenest.nrc.functions.folds import EXTREME
 from ripplenest.nrc.paths import as_written
 from ripplenest.nrc.printing.pretty import show_elem
@@ -37,19 +38,21 @@ from ripplenest.nrc.syntax import (
     dict_row,
 )
 from ripplenest.nrc.typecheck import dict_type, elem_type
-from ripplenest.nrc.types import Base, Record, Site, Type
+from ripplenest.nrc.types import BOOL, Base, Record, Site, Type
 from ripplenest.nrc.walk import Names, at_sites, nodes, unique_binders
 from ripplenest.shred.close import made_of
 
 VALUE = "value"  # what a greatest or least value is called
 RANKED, ROW = "x", "row"  # a row of the map that is kept in order, and the field of it that readers see
+ASKED = "asked"
 
 
 @frozen
 class Ranking:
     """The first ``limit`` rows of each place in their own map ``name``, and all of them in the map ``kept``: its rows
     are those of ``definition``, ⟨row, o…⟩, with what they are ordered by where no column of ``row`` says it. ``order``
-    is over such a row ``x``. ``total``: a place without rows has one of NULLs. It stands ``at`` a site of the view.
+    is over such a row ``x``. ``total``: a place without rows has one of NULLs. Where there is an ``edge``, a place has
+    those behind it. It stands ``at`` a site of the view.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Ranking:
     limit: int
     total: bool
     at: str = field(default="", eq=False)
+    edge: Edge | None = None
 
     @property
     def made_of(self) -> Hashable:
@@ -70,7 +74,7 @@ class Ranking:
     @property
     def ordered(self) -> Hashable:
         """What is made of the rows of the definition."""
-        return self.row, self.order, self.limit, self.total
+        return self.row, self.order, self.limit, self.total, self.edge and (self.edge.open, self.site.params[-1][1])
 
     @property
     def of_nothing(self) -> tuple[tuple[str, Lit], ...]:
@@ -84,9 +88,16 @@ class Ranking:
         return dict_row(self.row, self.name, self.site.params)
 
     @property
-    def made(self) -> Record:
+    def stored(self) -> Record:
         """⟨label, row: ⟨row, o…⟩⟩, in both maps."""
         return dict_row(dict_type(self.definition, {}, {}).row, self.name, self.site.params)
+
+    @property
+    def made(self) -> Record:
+        """The same; behind an edge rows and places that are ``asked`` for, which hold anything in the columns of the
+        other."""
+        found = self.stored
+        return found if self.edge is None else Record((*found.fields, (ASKED, BOOL)))
 
     @property
     def kept_rows(self) -> Record:
@@ -98,7 +109,8 @@ class Ranking:
     def rule(self) -> str:
         """Which rows of its definition are stored, as text."""
         ways = (show_elem(o.by) + " desc" * o.descending + " nulls first" * o.nulls_first for o in self.order)
-        return f"first {self.limit} of {self.kept} by {', '.join(ways)}" + " for every place" * self.total
+        behind = "" if self.edge is None else f" behind {'an open ' * self.edge.open}{self.edge.param}"
+        return f"first {self.limit} of {self.kept} by {', '.join(ways)}{behind}" + " for every place" * self.total
 
     @property
     def shown_as(self) -> str:

@@ -119,6 +119,8 @@ def _called(c: Cut | Ranking, text: Text, products: Sequence[Comprehension]) -> 
         shown = [text.elem(t, {FOLDED: c.answered}, {FOLDED: 0}) for _, t in c.shown]
         return {c.name: _digest("G", rows, text.type(c.made), text.type(c.visible), answers, shown, c.total)}
     every = _digest("O", rows, text.type(c.kept_rows))
+    if c.edge is not None:  # of the places that the view asks for
+        return {c.kept: every}
     row = {RANKED: dict_type(c.definition, {}, {}).row}
     order = [(text.elem(o.by, row, {RANKED: 0}), o.descending, o.nulls_first) for o in c.order]
     return {c.kept: every, c.name: _digest("T", every, order, c.limit, c.total, text.type(c.row))}

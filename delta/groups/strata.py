@@ -18,6 +18,7 @@ from attrs import evolve, field, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import chain, read
 from ripplenest.delta.groups.fuse import fuse, fuse_dict
+from ripplenest.delta.groups.nearest import Behind, Edge, behind
 from ripplenest.delta.groups.pull import FOLDED, Pulled, pull
 from ripplenest.delta.groups.ranking import Ranking, as_top, has_extremes, is_extreme, ordered_rows, split
 from ripplenest.nrc import interpret
@@ -290,6 +291,8 @@ class Cutter:
         return self._ranked(as_top(g), around.row_of(g), around, total=True)
 
     def _ranked(self, t: Top, row: Type, around: Around, total: bool) -> Expr:
+        if (found := behind(t, around)) is not None:
+            return found.beside(self._behind(found, row, total))
         rows, order = ordered_rows(t)
 
         def make(site: str) -> tuple[InL, Ranking]:
@@ -298,6 +301,20 @@ class Cutter:
             return label, Ranking(name, kept, definition, definition.site, row, order, t.limit, total, site)
 
         return self._read_at(t.site, make)
+
+    def _behind(self, b: Behind, row: Type, total: bool) -> Expr:
+        """T⟨Π,v⟩"""
+        rows, order = ordered_rows(b.rows)
+
+        def make(site: str) -> tuple[InL, Ranking]:
+            name, kept = f"{self.view}/T[{site}]", f"{self.view}/O[{site}]"
+            label, definition = close(kept, rows, b.around.pi, b.around.lets)
+            edge = Edge(Names(frozenset(p for p, _ in label.args)).fresh("edge"), b.open)
+            places = Site(name, (*definition.site.params, (edge.param, b.type)))
+            found = Ranking(name, kept, definition, places, row, order, b.rows.limit, total, site, edge)
+            return InL(name, (*label.args, (edge.param, b.value))), found
+
+        return self._read_at(b.rows.site, make)
 
     def _read_at(self, site: str, make: Callable[[str], tuple[InL, Cut | Ranking]]) -> Expr:
         """α⟨Π⟩ of what ``make`` makes at the ``site``, or at one beside it that has other parameters."""
@@ -309,7 +326,7 @@ class Cutter:
                 break
             if own == more[-1]:
                 more.append(self.names.fresh(site))
-        params = known.site.params
+        params = known.site.params  # of a group those of its definition
         nothing = Tuple(known.of_nothing) if known.total else None
         args = tuple((p, t) for (p, _), (_, t) in zip(params, label.args, strict=True))
         return Apply(GroupRel(known.name, known.row, params=params, nothing=nothing), InL(known.name, args))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from attrs import frozen
+from attrs import field, frozen
 
 from ripplenest.data.argsort import argsort_by
 from ripplenest.data.columns import column_at
@@ -56,6 +56,11 @@ class Ordering:
         others = [i for i in range(width) if i not in named]
         return (*self.by, *(By(i) for i in sorted(others, key=lambda i: (i in self.key, i))))
 
+    def backwards(self, width: int) -> "Ordering":
+        """From the last row of ``width`` columns to the first."""
+        every = (b for b in self.every(width) if b.column not in self.key)
+        return Ordering(self.key, tuple(By(b.column, not b.descending, not b.nulls_first) for b in every))
+
     def plain(self) -> dict[str, Any]:
         """As JSON has it. Law: ordering_of(o.plain()) = o."""
         return {"key": list(self.key), "by": [[b.column, b.descending, b.nulls_first] for b in self.by]}
@@ -71,16 +76,30 @@ def ordering_of(plain: dict[str, Any]) -> Ordering:
 
 
 @frozen(eq=False)
+class Edges:
+    """Where rows are read from: behind the ``values``, none NULL, of the column that orders them first; rows with the
+    value itself are left out if the edge is ``open``."""
+
+    values: pa.Array
+    open: bool
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@frozen(eq=False)
 class Firsts:
     """What first rows are asked for: of each of ``keys``, which are different, in this order as many copies as
     ``limits`` has for it, among stored rows and the signed rows ``plus``. ``start`` has at most one row for a key, at
-    which its rows begin; it need not be there."""
+    which its rows begin; it need not be there. Or they begin at ``edges``, of which each key has one: then a key may
+    come again, and rows of ``plus`` are different."""
 
     order: Ordering
     keys: Rows
     limits: Places
     start: Rows | None = None
     plus: Rows | None = None
+    edges: Edges | None = None
 
 
 @frozen(eq=False)
@@ -99,10 +118,12 @@ class Within:
 
 @frozen
 class First:
-    """The first rows of keys, each once with its copies; ``read`` counts the stored rows that were looked at."""
+    """The first rows of keys, each once with its copies; of each the number of the key that it is ``of``, and those of
+    a key in their order. ``read`` counts the stored rows that were looked at."""
 
     rows: Rows
     read: int
+    of: Places = field(factory=lambda: np.empty(0, np.int64))
 
 
 # ---------------------------------------------------------------- numbers that are ordered as values are

@@ -97,8 +97,8 @@ class PlannedMap:
         """The map as one target of a build; of what is folded the rows that are."""
         if self.answers is None:
             return Target(self.name, self.types, self.name, view=self.view)
-        made = self.types if self.folding is None else self.folding.made
-        return Target(self.name, made, self.name, folded=self.near or self.own_key, view=self.view)
+        made = self.made if self.folding is None else self.folding.made
+        return Target(self.name, made, self.name, folded=self.near or self.together, view=self.view)
 
     @cached_property
     def alternatives(self) -> Counter[str]:
@@ -117,6 +117,11 @@ class PlannedMap:
         if self.keys is not None:
             return tuple(range(self.keys))
         return tuple(range(len(self.types) if self.folding is None else self.folding.keys))
+
+    @property
+    def together(self) -> Index:
+        """The columns of rows that are stepped together if they agree in them: of those behind edges not the edge."""
+        return self.own_key if self.ranked is None else self.ranked.group
 
     @cached_property
     def targets(self) -> dict[str, Target]:
@@ -170,7 +175,8 @@ class Plan:
         found: dict[str, dict[Ordering, None]] = {}
         for m in self.maps:
             if m.ranked is not None:
-                found.setdefault(m.ranked.kept, {})[m.ranked.order] = None
+                for table, order in m.ranked.orders(len(m.types)):
+                    found.setdefault(table, {})[order] = None
         for table, orders in self.ranges.items():
             found.setdefault(table, {}).update(dict.fromkeys(orders))
         return {table: tuple(orders) for table, orders in found.items()}
@@ -241,7 +247,8 @@ class Plan:
         for m in self.maps:
             read = [[found.get(s.table, s.table) for s in p.sources] for p in m.build]
             products = [(tables, *_rows_made(p)) for tables, p in zip(read, m.build, strict=True)]
-            own = tuple(rule for rule in (m.folding, _apart_from_names(m.ranked)) if rule is not None)
+            edge = None if m.ranked is None or m.ranked.nearest is None else m.ranked.nearest.open
+            own = tuple(rule for rule in (m.folding, _apart_from_names(m.ranked), edge) if rule is not None)
             text = repr((m.kind.value, m.types, sorted(map(repr, products)), *own))
             found[m.name] = hashlib.sha256(text.encode()).hexdigest()
         return found
@@ -281,7 +288,7 @@ def plan(program: TriggerProgram) -> Plan:
 def _ordered(m: PlannedMap, indexes: dict[str, tuple[Index, ...]]) -> PlannedMap:
     """``m``, which knows how its rows are stored, if it is folded."""
     near = indexes.get(m.name, ((),))[0]
-    return evolve(m, near=near) if m.answers is not None and {*near} <= {*m.own_key} else m
+    return evolve(m, near=near) if m.answers is not None and {*near} <= {*m.together} else m
 
 
 def merged(plans: Sequence[Plan]) -> Plan:
@@ -318,8 +325,8 @@ def _map(m: Map, program: TriggerProgram) -> PlannedMap:
     triggers = tuple((s.part, _products(s.products, row)) for s in statements)
     once = tuple((s.part, _products(s.each, row)) for s in statements if s.each)
     own, build = folding_of(m), _products(m.products, m.made, whole=True)
-    types = base_types(row) if own is None else own.types
-    first = None if m.ranking is None else ranked(m.ranking)
+    types = base_types(row if m.ranking is None else m.ranking.stored) if own is None else own.types
+    first = None if m.ranking is None else ranked(m.ranking, m.reads[-1])
     of_places = m.kind in (MapKind.ORDERED, MapKind.TOP)
     keys = width(Label((m.site,))) if of_places and m.site is not None else None
     made = base_types(row)

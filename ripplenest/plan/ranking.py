@@ -4,7 +4,9 @@ All rows of a place and the first of them have the same columns: those of the la
 rows are ordered by besides. So what readers see are the first columns of what is stored, as of a group.
 """
 
-from attrs import frozen
+from collections.abc import Iterator
+
+from attrs import evolve, field, frozen
 
 from ripplenest.data.columns import base_types
 from ripplenest.data.labels import width
@@ -18,10 +20,22 @@ from ripplenest.plan.product import Col
 
 
 @frozen
+class Nearest:
+    """The first rows behind an edge: the last column of the key, which rows of the table ``kept`` do not have; where it
+    is ``open``, rows with that value itself are not behind it. The table ``asked`` has the places that have rows.
+
+    Rows that are made for such a map have one column more, which tells the places that are asked for from rows of all
+    places; what a column of the other kind has does not matter."""
+
+    asked: str
+    open: bool
+
+
+@frozen
 class Ranked:
     """The first ``limit`` rows of each of the ``keys``, the first columns, in the ``order`` of the table ``kept``, in
     which all rows are. ``visible`` are the types of what readers see; ``nothing`` is what they see of a place without
-    rows, behind its key, where each place has a row."""
+    rows, behind its key, where each place has a row. ``nearest``: where places have those behind an edge."""
 
     kept: str
     order: Ordering
@@ -29,23 +43,54 @@ class Ranked:
     keys: int
     visible: tuple[Base, ...]
     nothing: tuple[object, ...] | None
+    nearest: Nearest | None = field(default=None, repr=False)
 
     @property
     def places(self) -> int:
         """The columns of the label."""
         return self.keys
 
+    @property
+    def edge(self) -> int:
+        """The column of the key behind whose value the rows of a place are."""
+        return self.keys - 1
 
-def ranked(r: Ranking) -> Ranked:
-    """The columns of the map of first rows."""
+    @property
+    def group(self) -> tuple[int, ...]:
+        """The columns of rows that places share: of the whole key, where there is no edge."""
+        return tuple(range(self.keys if self.nearest is None else self.edge))
+
+    @property
+    def all_rows(self) -> Ordering:
+        """The order of the rows that are kept, in their own columns."""
+        if self.nearest is None:
+            return self.order
+        return Ordering(self.group, tuple(evolve(b, column=b.column - 1) for b in self.order.by))
+
+    @property
+    def by_edge(self) -> Ordering:
+        """The order of the places of a group."""
+        return Ordering(self.group, (By(self.edge),))
+
+    def orders(self, width: int) -> Iterator[tuple[str, Ordering]]:
+        """By table, those in which its rows are read; ``width`` is that of this map."""
+        yield self.kept, self.all_rows
+        if self.nearest is not None:
+            yield self.kept, self.all_rows.backwards(width - 1)
+            yield self.nearest.asked, self.by_edge
+
+
+def ranked(r: Ranking, asked: str) -> Ranked:
+    """The columns of the map of first rows. Those behind an edge are of the places in the table ``asked``."""
     keys = width(Label((r.site,)))
     order = Ordering(tuple(range(keys)), tuple(By(_column(o.by, r), o.descending, o.nulls_first) for o in r.order))
     nothing = tuple(lit.value for _, lit in r.of_nothing) if r.total else None
-    return Ranked(r.kept, order, r.limit, keys, base_types(r.visible), nothing)
+    nearest = None if r.edge is None else Nearest(asked, r.edge.open)
+    return Ranked(r.kept, order, r.limit, keys, base_types(r.visible), nothing, nearest)
 
 
 def _column(by: Elem, r: Ranking) -> int:
     """The column of a row that ``by`` is."""
-    found = over_row(replace_elem(by, {RANKED: Proj(Var(RANKED), "row")}), RANKED, r.made)
+    found = over_row(replace_elem(by, {RANKED: Proj(Var(RANKED), "row")}), RANKED, r.stored)
     assert isinstance(found, Col)
     return found.column

@@ -17,7 +17,7 @@ from ripplenest.plan.groups import Folding
 from ripplenest.plan.planned import Plan, PlannedMap, Target
 from ripplenest.plan.product import Product
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run import groups, lists
+from ripplenest.run import groups, lists, nearest
 from ripplenest.run.counts import check_counts, check_most
 from ripplenest.run.groups import STRETCH
 from ripplenest.run.inputs import Run
@@ -72,9 +72,12 @@ def _kept(m: PlannedMap, folding: Folding | None, target: Target, made: Rows) ->
 def _first_rows(m: PlannedMap, r: Ranked, made: Rows) -> Rows:
     """The first rows of each place, of rows that come in the order of these, in stretches. Where all rows are of one
     place, the first ones are among the first of each stretch."""
-    table, near = made.arrow(), m.near or m.own_key
+    table, near = made.arrow(), m.near or m.together
     ends = stretches(table, near, STRETCH) if near else list(pairwise([*range(0, len(table), STRETCH), len(table)]))
-    pieces = (Rows(m.types, table=table.slice(first, end - first)) for first, end in ends)
+    pieces = (Rows(made.types, table=table.slice(first, end - first)) for first, end in ends)
+    if r.nearest is not None:  # of rows of one group all are needed
+        some = pieces if near else [made]
+        return Rows(m.types, table=pa.concat_tables([nearest.built(r, p, m.types).arrow() for p in some]), summed=True)
     found = pa.concat_tables([first_of(piece, r.order, r.limit).arrow() for piece in pieces] or [table])
     rows = Rows(m.types, table=found, summed=bool(near))
     return rows if near or len(ends) < 2 else first_of(rows, r.order, r.limit)

@@ -161,7 +161,7 @@ def _stepped_here(run: Run, m: PlannedMap, made: Rows, in_pieces: bool) -> Stepp
         return stepped(m, made, run.reader, in_pieces)
     every, seen = Sum(run.handing.room, m.types), Sum(run.handing.room, m.answers.visible)
     read, cancelled = 0, Counter[str]()
-    for some in run.handing.by_key(made, m.own_key):
+    for some in run.handing.by_key(made, m.together):
         found = stepped(m, some, run.reader)
         every.add(found.change)
         seen.add(found.seen)

@@ -14,7 +14,7 @@ from ripplenest.data.order import First, Firsts
 from ripplenest.data.rows import Rows
 from ripplenest.plan.planned import PlannedMap
 from ripplenest.plan.ranking import Ranked
-from ripplenest.run import answers, groups
+from ripplenest.run import answers, groups, nearest
 from ripplenest.run.passing import stored_before, visible_change
 from ripplenest.run.refill import refilled
 from ripplenest.store.files import Filed
@@ -50,7 +50,7 @@ def stepped(m: PlannedMap, made: Rows, tables: Tables, in_pieces: bool = False) 
         found = groups.folded(m, m.adding, made, stored, in_pieces)
         return Stepped(found.change, found.seen, len(stored), cancelled={m.name: stored.cancelled()})
     if m.ranked is not None:
-        return _refilled(m, m.ranked, made, tables)
+        return (_refilled if m.ranked.nearest is None else _moved)(m, m.ranked, made, tables)
     before = stored_before(m, made, tables)
     return Stepped(made, visible_change(m, made, before), len(before))
 
@@ -65,6 +65,12 @@ def _refilled(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Stepped:
     found = refilled(m.name, r.order, r.limit, stored, made, read_on)
     in_vain = {m.name: stored.cancelled(), r.kept: max(found.read - len(found.change), 0)}
     return Stepped(found.change, answers.seen_change(r, found.change), len(stored) + found.read, cancelled=in_vain)
+
+
+def _moved(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Stepped:
+    """How those behind edges change when places and rows of their groups change as they are ``made``."""
+    found = nearest.moved(m, r, made, tables)
+    return Stepped(found.change, answers.seen_change(r, found.change), found.read)
 
 
 def _stored(m: PlannedMap, made: Rows, tables: Tables) -> Rows:

@@ -1,28 +1,75 @@
 """The first rows of places over DataFrames, for maps that are built where their rows are. Law: the rows are those of
-``data/order.py``: Spark orders texts by their bytes, and NaN above all doubles, too."""
+``data/order.py``, and behind edges of ``run/nearest.py``: Spark orders texts by their bytes, and NaN above all doubles,
+too."""
 
-from pyspark.sql import Column, DataFrame, Window
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from ripplenest.data.order import By
 from ripplenest.data.rows import WEIGHT
-from ripplenest.plan.ranking import Ranked
+from ripplenest.plan.ranking import Nearest, Ranked
 
 SO_FAR = "so_far"  # copies up to a row, its own among them
+NUMBER, MANY = "number", "many"  # of a row, or of the first behind an edge, in its group, which has so many
+VALUE, KIND = "value", "kind"
 
 
 def first_rows(r: Ranked, made: DataFrame) -> DataFrame:
     """The first copies of each key as columns c0, …, w; of rows in such columns."""
+    return _first(r, _once(made) if r.nearest is None else _behind(r, r.nearest, made))
+
+
+def _once(made: DataFrame) -> DataFrame:
     columns = made.columns[:-1]
     there = F.when(F.col(WEIGHT) < 0, F.raise_error(F.lit("rows in order that are there less than 0 times")))
-    once = made.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(there.otherwise(F.col(WEIGHT) != 0))
-    keys = [columns[i] for i in r.order.key]
-    order = [way(F.col(columns[b.column]), b) for b in r.order.every(len(columns)) if b.column not in r.order.key]
-    window = Window.partitionBy(*keys).orderBy(*(order or [F.lit(0)])).rowsBetween(Window.unboundedPreceding, 0)
-    counted = once.withColumn(SO_FAR, F.sum(F.col(WEIGHT).cast("decimal(38,0)")).over(window))
+    return made.groupBy(*columns).agg(F.sum(WEIGHT).alias(WEIGHT)).filter(there.otherwise(F.col(WEIGHT) != 0))
+
+
+def _first(r: Ranked, once: DataFrame) -> DataFrame:
+    columns = once.columns[:-1]
+    window = Window.partitionBy(*(columns[i] for i in r.order.key))
+    counted = once.withColumn(SO_FAR, F.sum(F.col(WEIGHT).cast("decimal(38,0)")).over(_so_far(window, r, columns)))
     before = F.col(SO_FAR) - F.col(WEIGHT)
     left = F.least(F.lit(r.limit) - before, F.col(WEIGHT).cast("decimal(38,0)")).cast("bigint")
     return counted.filter(before < r.limit).select(*columns, left.alias(WEIGHT))
+
+
+def _so_far(window: WindowSpec, r: Ranked, columns: Sequence[str]) -> WindowSpec:
+    order = [way(F.col(columns[b.column]), b) for b in r.order.every(len(columns)) if b.column not in r.order.key]
+    return window.orderBy(*(order or [F.lit(0)])).rowsBetween(Window.unboundedPreceding, 0)
+
+
+def _behind(r: Ranked, nearest: Nearest, made: DataFrame) -> DataFrame:
+    """Of each place as many rows as may be its first ones, which have numbers in their group that follow each other."""
+    *columns, asked = made.columns[:-1]
+    group, edge, own = [columns[i] for i in r.group], columns[r.edge], [*columns[r.keys :], WEIGHT]
+    rows = _once(made.filter(~F.col(asked)).select(*group, *own[:-1], F.lit(None).alias(edge), WEIGHT))
+    rows = rows.select(*columns, WEIGHT)
+    numbered = rows.withColumn(NUMBER, F.count(F.lit(1)).over(_so_far(Window.partitionBy(*group), r, columns)))
+    places = made.filter(F.col(asked) & F.col(edge).isNotNull()).select(*group, edge).distinct()
+    first = _numbers(r, nearest, rows, places, [*group, edge])
+    until = F.least(F.col(NUMBER) + r.limit, F.col(MANY))
+    wanted = first.filter(F.col(NUMBER) < F.col(MANY))
+    wanted = wanted.select(*group, edge, F.explode(F.sequence(F.col(NUMBER) + 1, until)).alias(NUMBER)).alias("p")
+    same = reduce(and_, (F.col(f"p.{c}").eqNullSafe(F.col(f"y.{c}")) for c in [*group, NUMBER]))
+    found = wanted.join(numbered.alias("y"), same)
+    return found.select(*(f"p.{c}" for c in (*group, edge)), *(f"y.{c}" for c in own))
+
+
+def _numbers(r: Ranked, n: Nearest, rows: DataFrame, places: DataFrame, key: Sequence[str]) -> DataFrame:
+    """By place how many rows of its group are not behind its edge, and how many there are."""
+    by, (*group, edge) = r.order.by[0], key
+    values = rows.select(*group, edge, F.col(rows.columns[by.column]).alias(VALUE), F.lit(1).alias(KIND))
+    both = values.unionAll(places.select(*group, edge, F.col(edge).alias(VALUE), F.lit(0).alias(KIND)))
+    whole = Window.partitionBy(*group)
+    tied = F.col(KIND).desc() if n.open else F.col(KIND).asc()
+    before = whole.orderBy(way(F.col(VALUE), by), tied).rowsBetween(Window.unboundedPreceding, 0)
+    told = both.withColumn(NUMBER, F.sum(KIND).over(before)).withColumn(MANY, F.sum(KIND).over(whole))
+    return told.filter(F.col(KIND) == 0).select(*group, edge, NUMBER, MANY)
 
 
 def way(column: Column, by: By) -> Column:

@@ -44,7 +44,7 @@ class Steps:
         stored by other columns."""
         spec = self.files.tables.tables.get(m.name)
         near = together(m, made.ref)
-        if spec is None or not made.ref.is_run or not {*near} <= {*m.own_key}:
+        if spec is None or not made.ref.is_run or not {*near} <= {*m.together}:
             return None
         found = self._asked(m, made.ref)
         changes, seen = ([*filter(None, own)] for own in ([f.change for f in found], [f.seen for f in found]))
@@ -59,10 +59,10 @@ class Steps:
         return Stepped(self.files.filed(spec, tuple(changes), most(found)), visible, read, jobs)
 
     def _asked(self, m: PlannedMap, made: TableRef) -> list["Found"]:
-        tables = [m.name] if m.ranked is None else [m.name, m.ranked.kept]
+        tables = [m.name, *(() if m.ranked is None else (table for table, _ in m.ranked.orders(len(m.types))))]
         before = Detached(self.here.read, 0, {name: self.files.tables.table(name) for name in tables})
         numbers = self.files.next, self.files.number(m.name)
-        pieces = divided(made, self.jobs.at_once, *numbers) if m.own_key else [Range(made, 0, RANGE, *numbers)]
+        pieces = divided(made, self.jobs.at_once, *numbers) if m.together else [Range(made, 0, RANGE, *numbers)]
         self.files.take(2 * len(pieces))
         told = Told.of([pieces])
         common = json.dumps([map_to_json(m), detached_to_json(before), len(pieces)])
@@ -102,7 +102,7 @@ class Found:
 
 def together(m: PlannedMap, made: TableRef) -> Columns:
     """The columns by whose hash rows of one key are together; none where all are of one key, which is one range."""
-    return made.clustered if m.own_key else ()
+    return made.clustered if m.together else ()
 
 
 def is_stored_by(spec: TableSpec, near: Columns) -> bool:
@@ -161,7 +161,7 @@ class _Piece:
     def _windows(self) -> Iterable[Rows]:
         """Rows of the range, those of one key together."""
         source, reader = self.work.source, self.here.reader
-        if not self.m.own_key:
+        if not self.m.together:
             return [source.scan(reader)]
         return windows(source, reader, (self.work.low, self.work.high), self.here.room)
 

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import evolve
 from support.choices import Choices
 from support.laws import law
+from support.nearest import nearest_query
 from support.nesting import agrees, nested
 from support.queries import grouped_query
 from support.schemas import random_schema
@@ -18,7 +19,7 @@ from ripplenest.delta.groups.pull import FOLDED
 from ripplenest.delta.groups.ranking import RANKED, ROW, VALUE, Ranking
 from ripplenest.delta.groups.strata import Answer, Cut, Cutter
 from ripplenest.nrc.bags import BagValue, LabelValue, Value, field_of
-from ripplenest.nrc.functions import folds
+from ripplenest.nrc.functions import folds, meanings
 from ripplenest.nrc.functions.ordering import Direction, first
 from ripplenest.nrc.interpret import Database, elem, evaluate, look_up
 from ripplenest.nrc.rewriting.normal import normal
@@ -55,6 +56,11 @@ def grouped_case(c: Choices) -> Case:
     return case_of(c, schema, grouped_query(c, schema), 1)
 
 
+def edged_case(c: Choices) -> Case:
+    schema = random_schema(c)
+    return case_of(c, schema, nearest_query(c, schema), 1)
+
+
 class Folded(Mapping[LabelValue, BagValue]):
     """The map of a group: for any label, what the rows of its definition fold to; nothing where there are none."""
 
@@ -87,15 +93,26 @@ class First(Folded):
 
     def __getitem__(self, label: LabelValue) -> BagValue:
         r = self.ranking
-        found = look_up(r.definition, LabelValue(r.definition.site.name, label.args), self.db, {}, {})
+        place = label.args[: len(r.definition.site.params)]
+        found = look_up(r.definition, LabelValue(r.definition.site.name, place), self.db, {}, {})
         assert found is not None
-        if not found:
+        rows = [(row, n) for row, n in found if r.edge is None or self._is_behind(row, label.args[-1])]
+        if not rows:
             raise KeyError(label)
-        rows = list(found)
+        COUNTS["behind an edge"] += r.edge is not None
         by = [[elem(o.by, {RANKED: row}) for o in r.order] for row, _ in rows]
         kept = first(rows, by, [Direction(o.descending, o.nulls_first) for o in r.order], r.limit)
         COUNTS["first rows"] += len(kept) < len(rows)
         return BagValue.weighted((self._named(field_of(row, ROW)), n) for row, n in kept.items())
+
+    def _is_behind(self, row: Value, edge: Value) -> bool:
+        r = self.ranking
+        assert r.edge is not None
+        of, first = elem(r.order[0].by, {RANKED: row}), r.order[0]
+        if of is None or edge is None:
+            return False
+        near, far = (edge, of) if first.descending else (of, edge)
+        return meanings.less(far, near) or (not r.edge.open and meanings.equal(of, edge))
 
     def _named(self, row: Value) -> Value:
         """The one value of a fold, by its name there."""
@@ -180,8 +197,17 @@ def again(e: Expr) -> Expr:
     return expr(e)
 
 
+@law(edged_case, examples=many(60, 600))
+def test_the_cut_behind_edges_keeps_meaning(case: Case) -> None:
+    is_cut(case)
+
+
 @law(grouped_case, examples=many(186, 600))
 def test_the_cut_keeps_meaning(case: Case) -> None:
+    is_cut(case)
+
+
+def is_cut(case: Case) -> None:
     s = shred(case.query)
     cutter = Cutter.of("v", (s.flat, *dictionaries(s.context)))
     cut = Shredded(cutter.term(s.flat), cut_context(cutter.definition, s.context))
@@ -249,5 +275,6 @@ def test_what_was_covered() -> None:
         "top",
         "computed order",
         "first rows",
+        "behind an edge",
     )
     assert all(COUNTS[name] > 3 for name in names), COUNTS

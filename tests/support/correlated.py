@@ -20,14 +20,14 @@ from support.strategies import Case, case_of
 
 def correlated_query(c: Choices, schema: Schema) -> Expr:
     """A closed term over ``schema`` whose result nests at most 3 deep."""
-    return _Correlated(c, schema).level(Scope(schema), c.number(MAX_DEPTH), "v")
+    return Correlated(c, schema).level(Scope(schema), c.number(MAX_DEPTH), "v")
 
 
 def folding_query(c: Choices, schema: Schema) -> Expr:
     """The same with totals, extremes and first rows; drawn again where what they are of could be there less than 0
     times."""
     while True:
-        found = _Correlated(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v")
+        found = Correlated(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v")
         try:
             check_positive(found)
         except QueryError:
@@ -35,7 +35,9 @@ def folding_query(c: Choices, schema: Schema) -> Expr:
         return found
 
 
-class _Correlated:
+class Correlated:
+    """One view in the making; some have ``folds``."""
+
     def __init__(self, c: Choices, schema: Schema, folds: bool = False) -> None:
         self.c, self.schema, self.folds = c, schema, folds
         self.make = Queries(c, schema)

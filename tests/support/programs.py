@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ripplenest.data.columns import base_types, from_leaves, to_leaves
 from ripplenest.data.index import Places, Wanted, key_rows
@@ -71,8 +71,8 @@ class Memory:
         """As a store has it; every row counts as read."""
         rows = self.tables[table]
         plus = rows if asked.plus is None else rows.plus(asked.plus)
-        found = read_first([], Asked.of(asked, rows.types), plus)
-        return First(found.rows, len(rows))
+        found = read_first([], Asked.of(asked, rows.types), plus.consolidated())
+        return evolve(found, read=len(rows))
 
     def within(self, table: str, asked: Within) -> Rows | None:
         """As a store has it, in whatever order."""

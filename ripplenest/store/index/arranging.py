@@ -38,10 +38,14 @@ class OrderedEntries:
 
 def in_order_of(table: pa.Table, o: Ordering, room: Room) -> OrderedEntries:
     """The entries of ``table`` (c0…, w), whose rows are different."""
-    by = o.every(table.num_columns - 1)
     if held(table) > room.chunk:
-        return _in_windows(table, o.key, by, room)
-    rows = np.arange(table.num_rows)
+        return _in_windows(table, o.key, o.every(table.num_columns - 1), room)
+    return arranged(table, o, room)
+
+
+def arranged(table: pa.Table, o: Ordering, room: Room | None = None) -> OrderedEntries:
+    """The same of what is in memory as a whole."""
+    by, rows = o.every(table.num_columns - 1), np.arange(table.num_rows)
     hashes, own, rows = _arranged(table, by, *_numbers(table, o.key, by), rows, room)
     return OrderedEntries((hashes, _narrow(rows, len(rows))), own)
 
@@ -58,16 +62,18 @@ def _numbers(piece: pa.Table, key: Sequence[int], by: Sequence[By]) -> tuple[Has
 
 
 def _arranged(
-    table: pa.Table, by: Sequence[By], hashes: Hashes, own: U64, rows: Places, room: Room
+    table: pa.Table, by: Sequence[By], hashes: Hashes, own: U64, rows: Places, room: Room | None
 ) -> tuple[Hashes, U64, Places]:
     """Some ``rows`` of ``table`` in order, with their numbers."""
     order = argsort_by(hashes, own)
     hashes, own, rows = hashes[order], own[order], rows[order]
-    for start, end in _ties(hashes, own, max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)):
+    many = table.num_rows if room is None else max(table.num_rows * room.chunk // max(table.nbytes, 1), 1)
+    for start, end in _ties(hashes, own, many):
         tied = rows[start:end]
         runs = np.cumsum(changes([hashes[start:end], own[start:end]]), dtype=np.int64)
         rows[start:end] = tied[argsort_by(runs, *row_codes(table.take(pa.array(tied)), by))]
-        room.release()
+        if room is not None:
+            room.release()
     return hashes, own, rows
 
 

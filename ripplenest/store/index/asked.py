@@ -7,8 +7,8 @@ from attrs import frozen
 from ripplenest.data.grouping import same
 from ripplenest.data.hashing import U64, hash_columns
 from ripplenest.data.index import Columns, Places, index_of, matches
-from ripplenest.data.order import Firsts, Ordering, key_numbers
-from ripplenest.data.rows import Rows
+from ripplenest.data.order import By, Edges, Firsts, Ordering, key_numbers, ranks_by
+from ripplenest.data.rows import Rows, arrow_schema, arrow_type
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.types import Base
 
@@ -17,7 +17,8 @@ NOBODY = -1  # whose rows of other keys are that have the same hash
 
 @frozen(eq=False)
 class Asked:
-    """What is asked for: by key, each once, how many copies, and where they begin."""
+    """What is asked for: by key how many copies, and where they begin, in an order by columns ``by``: at a row, or
+    behind it if that is ``open``. A key is there once, but where rows begin at edges."""
 
     order: Ordering
     types: tuple[Base, ...]
@@ -25,12 +26,17 @@ class Asked:
     limits: Places
     start: pa.Table  # full rows
     starts: Places  # by key its row of ``start``; NOBODY for a key that is read from its beginning
+    by: tuple[By, ...]
+    open: bool = False
+    may_come_again: bool = False
 
     @classmethod
     def of(cls, firsts: Firsts, types: tuple[Base, ...]) -> "Asked":
         """Rows of ``start`` whose keys are not asked for do not matter. Raises LawBroken for a key that is asked for
         twice, or begins at two rows."""
         o, keys = firsts.order, firsts.keys
+        if firsts.edges is not None:
+            return cls._behind(firsts, firsts.edges, types)
         begin = (Rows.empty(types) if firsts.start is None else firsts.start).arrow().combine_chunks()
         asked, starts = keys.arrow().combine_chunks(), np.full(len(keys), NOBODY, np.int64)
         which, owners = owned(asked, begin, o.key)
@@ -38,7 +44,25 @@ class Asked:
         for numbers in (key_numbers(asked, range(len(o.key))), owners):
             if len(np.unique(numbers)) < len(numbers):
                 raise LawBroken("a key whose first rows are asked for twice", wanted="different keys", got=len(numbers))
-        return cls(o, types, asked, np.maximum(firsts.limits, 0), begin, starts)
+        return cls(o, types, asked, np.maximum(firsts.limits, 0), begin, starts, o.every(len(types)))
+
+    @classmethod
+    def _behind(cls, firsts: Firsts, edges: Edges, types: tuple[Base, ...]) -> "Asked":
+        """Of the rows at which keys begin only what orders them first is known."""
+        (first, *_), many = firsts.order.by, len(edges)
+        columns = [pa.nulls(many, arrow_type(t)) for t in types]
+        columns[first.column] = edges.values.cast(arrow_type(types[first.column]))
+        begin = pa.Table.from_arrays([*columns, pa.nulls(many, pa.int64())], schema=arrow_schema(types))
+        asked = firsts.keys.arrow().combine_chunks()
+        limits = np.maximum(firsts.limits, 0)
+        return cls(firsts.order, types, asked, limits, begin, np.arange(many), (first,), edges.open, True)
+
+    def begun(self, rows: pa.Table, starts: Places) -> Places:
+        """For each of ``rows`` a number that is less than that of the rows at ``starts`` among them if it comes before
+        them, by what says where keys begin."""
+        found = ranks_by(rows, self.by)
+        found[starts] += self.open
+        return found
 
     @property
     def hashes(self) -> U64:

@@ -20,6 +20,7 @@ from attrs import define, field, frozen
 from ripplenest.data.index import Places
 from ripplenest.data.order import FAR, Copies, First, Ordering, prefixes_by, ranks, weighed
 from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.store.index.arranging import arranged
 from ripplenest.store.index.asked import NOBODY, Asked, owned
 from ripplenest.store.index.fronts import NONE, Front, Reading, Take
 from ripplenest.store.index.ordered import OrderedIndex
@@ -39,6 +40,7 @@ class Pool:
     owners: list[Places] = field(factory=list)
     size: int = 0
     found: list[pa.Table] = field(factory=list)
+    of: list[Places] = field(factory=list)
 
     def add(self, table: pa.Table, owners: Places) -> None:
         self.tables.append(table)
@@ -59,6 +61,7 @@ class Pool:
         is_open[open_] = True
         done = ~is_open[owners[settled.places]]
         self.found.append(weighed(table, settled.places[done], settled.copies[done]))
+        self.of.append(owners[settled.places[done]])
         kept = (owners >= 0) & is_open[owners]
         ends = [(r, open_[(r.left[open_] > 0) & (r.last[open_] > NONE)]) for r in readings]
         for r, own in ends:  # which may be rows of other keys
@@ -90,6 +93,8 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
     Raises LawBroken for a row among them that is there less than 0 times, and CorruptState.
     """
     pool, read = Pool(asked.limits, asked.start, asked.starts), 0
+    if plus is not None and asked.may_come_again:
+        segments, plus = [*segments, _as_segment(plus, asked.order)], None
     change, owners = _of_change(asked, plus)
     pool.add(change, owners)
     readings = []
@@ -104,12 +109,19 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
                 table, owners = reading.taken(own, pool.size)
                 pool.add(table, asked.is_of(table, owners))
                 read += len(owners)
-        settled = _settled(pool, readings, asked.order)
+        settled = _settled(pool, readings, asked)
         due = list(_due(settled, pool.limits))
         open_ = np.unique(np.concatenate([NOWHERE, *due]))
         pool.narrow(open_, settled, readings)
         if not len(open_):
-            return First(Rows(asked.types, table=pa.concat_tables(pool.found), summed=True), read)
+            rows = Rows(asked.types, table=pa.concat_tables(pool.found), summed=not asked.may_come_again)
+            return First(rows, read, np.concatenate(pool.of))
+
+
+def _as_segment(plus: Rows, o: Ordering) -> tuple[OrderedIndex, Take]:
+    """A change, which is in memory, as a segment is read."""
+    table = plus.arrow().combine_chunks()
+    return OrderedIndex.of(arranged(table, o), o, 0), lambda places: table.take(pa.array(places))
 
 
 def _of_change(asked: Asked, plus: Rows | None) -> tuple[pa.Table, Places]:
@@ -137,14 +149,16 @@ def _share_out(readings: Sequence[Reading], limits: Places, taken_away: Places) 
     return due
 
 
-def _settled(pool: Pool, readings: Sequence[Reading], o: Ordering) -> Settled:
-    table, (owners,) = pool.table(), pool.owners
+def _settled(pool: Pool, readings: Sequence[Reading], asked: Asked) -> Settled:
+    table, (owners,), o = pool.table(), pool.owners, asked.order
     every, prefix = ranks(table, o), prefixes_by(table, o.every(table.num_columns - 1))
     own, keys = every[: pool.size], len(pool.limits)
     begin, bounded = np.zeros(keys, np.int64), np.flatnonzero(pool.starts >= 0)
-    begin[bounded] = every[pool.size + pool.starts[bounded]]
+    starts = pool.size + pool.starts[bounded]
+    place = asked.begun(table, starts) if asked.may_come_again else every
+    begin[bounded] = place[starts]
     there = np.flatnonzero(owners >= 0)
-    there = there[own[there] >= begin[owners[there]]]
+    there = there[place[there] >= begin[owners[there]]]
     fronts = [Front.of(r, np.flatnonzero(pool.limits > 0), own) for r in readings]
     for front in fronts:
         there = there[front.settled(keys, owners[there], own[there], prefix[there])]

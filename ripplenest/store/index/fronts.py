@@ -10,7 +10,7 @@ from attrs import define, frozen
 
 from ripplenest.data.hashing import U64
 from ripplenest.data.index import Places, entries_in
-from ripplenest.data.order import FAR, Ordering, prefixes_by, ranks
+from ripplenest.data.order import FAR, prefixes_by
 from ripplenest.store.index.asked import Asked
 from ripplenest.store.index.ordered import OrderedIndex
 
@@ -37,7 +37,7 @@ class Reading:
         read, bounded = 0, np.flatnonzero((asked.starts >= 0) & (many > 0) & (asked.limits > 0))
         if len(bounded):
             bound = asked.start.take(pa.array(asked.starts[bounded]))
-            begin, read = _begin(index, take, asked.order, bound, first[bounded], (first + many)[bounded])
+            begin, read = _begin(index, take, asked, bound, first[bounded], (first + many)[bounded])
             many[bounded] -= begin - first[bounded]
             first[bounded] = begin
         nothing = np.zeros(len(first), np.int64)
@@ -63,13 +63,12 @@ class Reading:
 
 
 def _begin(
-    index: OrderedIndex, take: Take, o: Ordering, bound: pa.Table, first: Places, end: Places
+    index: OrderedIndex, take: Take, asked: Asked, bound: pa.Table, first: Places, end: Places
 ) -> tuple[Places, int]:
     """In each span the place of ``bound``, or at most NEAR entries before it; and how many rows were compared."""
-    by = o.every(bound.num_columns - 1)
-    if not by:
+    if not asked.by:
         return first, 0
-    wanted = prefixes_by(bound, by)
+    wanted = prefixes_by(bound, asked.by)
     low = index.reached(first, end, wanted)
     last = wanted == np.iinfo(np.uint64).max
     high = np.where(last, end, index.reached(first, end, wanted + np.where(last, 0, 1).astype(np.uint64)))
@@ -78,7 +77,7 @@ def _begin(
         middle = (low[wide] + high[wide]) >> 1
         rows = take(index.rows(middle))
         both = pa.concat_tables([rows, bound.take(pa.array(wide))]).combine_chunks()
-        own = ranks(both, o)
+        own = asked.begun(both, np.arange(len(wide), len(both)))
         less = own[: len(wide)] < own[len(wide) :]
         low[wide[less]] = middle[less] + 1
         high[wide[~less]] = middle[~less]

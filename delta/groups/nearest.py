@@ -1,0 +1,141 @@
+"""The first rows behind a value of their place: the row before another one, and as-of joins.
+
+    τ_α(n; x ∈ (for b in R where c and k < v union sng(t)); k desc, o)  ⟶  T_α⟨Π,v⟩
+    T_α⟨Π,v⟩ = first n of those of O_α⟨Π⟩ by k desc, o that are behind v          O_α = [(α,Π) ↦ for b in R where c …]
+
+v is of what is around, and k what orders rows first; ≤ is an edge that rows may lie on, and > and ≥ are edges of rows
+in ascending order. As a condition like others it would keep R once for each v: for each event of a user all that came
+before it. Now O has the rows of a user once, whichever v is asked for. T has rows of the places that are asked for, and
+hears of places that come and go, and of rows that do (``run/nearest.py``). So its term makes both:
+
+    T = for y in O union sng⟨⟨Π(y),–⟩, y, false⟩ ⊎ for l in Dom_T union sng⟨⟨Π(l),v(l)⟩, –, true⟩
+
+O has rows that no place asks for, so nothing in it may fail.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from attrs import evolve, frozen
+
+from ripplenest.delta.around import Around
+from ripplenest.delta.chain import Chain, chain, read
+from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.rewriting.normal import is_total
+from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
+from ripplenest.nrc.walk import free_vars
+
+BEHIND = {True: ("lt", "le"), False: ("gt", "ge")}  # by whether rows are in descending order: what says k is behind v
+TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+ANY: Mapping[Kind, object] = {
+    "bool": False,
+    "int": 0,
+    "long": 0,
+    "double": 0.0,
+    "decimal": Decimal(0),
+    "string": "",
+    "date": date(1970, 1, 1),
+    "timestamp": datetime(1970, 1, 1, tzinfo=UTC),
+    "binary": b"",
+}
+
+
+@frozen
+class Edge:
+    """The parameter of a place behind whose value its rows are; whether it is ``open``, and none lie on it."""
+
+    param: str
+    open: bool
+
+
+@frozen
+class Behind:
+    """First rows of all, of which those behind a ``value`` are wanted. It is of what is ``around``: of groups, too,
+    which have one row each, and were beside the rows."""
+
+    rows: Top
+    value: Elem
+    type: Base
+    open: bool
+    around: Around
+    groups: tuple[tuple[str, Expr], ...]
+
+    def beside(self, e: Expr) -> Expr:
+        """``e``, which reads the groups."""
+        for var, group in reversed(self.groups):
+            e = For(var, group, e)
+        return e
+
+
+def behind(t: Top, around: Around) -> Behind | None:
+    """What ``t`` is the first rows of, if it is of those behind a value of what is around."""
+    every = chain(t.of, t.var)
+    inside = around.inside(every.generators).pi
+    if not t.order or not _is_plain(elem_type(every.head, inside)):
+        return None
+    by = read(t.order[0].by, {t.var: every.head})
+    for c in every.conjuncts:
+        value, is_open = _edge(c, by, t.order[0].descending)
+        groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))
+        generators = tuple(g for g in every.generators if g not in groups)
+        conditions = (*(p for p in every.conjuncts if p != c), *_there(by, inside))
+        rows = Chain(generators, conditions, every.head)
+        if _is_of(value, by, rows, inside) and _never_fails(rows, t, inside):
+            own = elem_type(value, inside)
+            assert isinstance(own, Base)
+            return Behind(evolve(t, of=rows.term(rows.head)), value, own, is_open, around.inside(groups), groups)
+    return None
+
+
+def _has_one_row(e: Expr, rows: Chain) -> bool:
+    """Whether it is a group that has a row wherever it is asked for, and that no other row says where."""
+    total = isinstance(e, Apply) and isinstance(e.dictionary, GroupRel) and e.dictionary.nothing is not None
+    return total and not free_vars(e) & rows.own
+
+
+def _edge(c: Elem, by: Elem, descending: bool) -> tuple[Elem, bool]:
+    """What ``by`` is behind if ``c`` is true, and whether it is another value; a constant if ``c`` says no such thing.
+    """
+    match c:
+        case Call("lt" | "le" | "gt" | "ge" as fn, (a, b)):
+            for own, other, says in ((a, b, fn), (b, a, TURNED[fn])):
+                if own == by and says in BEHIND[descending]:
+                    return other, says == BEHIND[descending][0]
+    return Tuple(()), False
+
+
+def _is_of(value: Elem, by: Elem, rows: Chain, types: Mapping[str, Type]) -> bool:
+    """Whether ``value`` is of what is around the rows, and of the type of what orders them."""
+    free, (own, other) = free_vars(value), (elem_type(t, types) for t in (value, by))
+    return bool(free) and not free & rows.own and nullable(own) == nullable(other) and is_total(value, types)
+
+
+def _there(by: Elem, types: Mapping[str, Type]) -> Iterator[Elem]:
+    """NULL is behind nothing."""
+    t = elem_type(by, types)
+    if isinstance(t, Base) and t.nullable:
+        yield Call("not", (Call("is_null", (by,)),))
+
+
+def _never_fails(rows: Chain, t: Top, types: Mapping[str, Type]) -> bool:
+    terms = (rows.head, *rows.conditions, *(read(o.by, {t.var: rows.head}) for o in t.order))
+    return all(is_total(own, types) for own in terms)
+
+
+def _is_plain(t: Type) -> bool:
+    """Whether rows are made of values alone."""
+    return isinstance(t, Base) or (isinstance(t, Record) and all(_is_plain(own) for _, own in t.fields))
+
+
+def anything(t: Type) -> Elem:
+    """Some value, where it does not matter which."""
+    match t:
+        case Base(kind):
+            return Lit(None if t.nullable else ANY[kind], t)
+        case Record(fields):
+            return Tuple(tuple((name, anything(own)) for name, own in fields))
+        case _:
+            raise LawBroken("rows in order that hold more than values", got=t)

@@ -1,0 +1,206 @@
+"""The rows before and behind another one: what was last, what is next, and as-of joins, at every depth."""
+
+import datetime as dt
+import tempfile
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.choices import Choices
+from support.compiling import compiled_once
+from support.laws import law
+from support.sizes import many
+from support.states import MEMORY
+
+import ripplenest as rn
+from ripplenest import Bag
+
+
+@rn.record
+class Step:
+    at: int
+    name: str
+
+
+@rn.record
+class Event:
+    id: int
+    user: str | None
+    at: int
+    day: dt.date | None
+    cost: rn.Decimal[9, 1]
+    steps: Bag[Step]
+
+
+@rn.record
+class Quote:
+    user: str | None
+    at: int
+    bid: float | None
+
+
+def before(event: Any, events: Any) -> Any:
+    """When the event before was, in a function that views call."""
+    return max((b.at for b in events if b.user == event.user and b.at < event.at), default=None)
+
+
+@rn.view
+def gaps(E: Bag[Event]) -> list[Any]:
+    """The events before and behind one, also as a condition."""
+    return [
+        {
+            "id": a.id,
+            "before": before(a, E),
+            "next": min((b.at for b in E if a.user == b.user and a.at <= b.at), default=None),
+            "day": max((b.day for b in E if b.day < a.day and b.cost > 1), default=None),
+        }
+        for a in E
+        if (before(a, E) or 0) < 3
+    ]
+
+
+@rn.view
+def as_of(E: Bag[Event], Q: Bag[Quote]) -> list[Any]:
+    """The last quotes, of the user and of all; a quote may be there several times."""
+    return [
+        {
+            "id": a.id,
+            "bids": [q.bid for q in sorted((q for q in Q if q.user == a.user and q.at <= a.at),
+                                           key=lambda q: q.at, reverse=True)[:2]],
+            "last": rn.top(1, [{"at": q.at, "bid": q.bid} for q in Q if a.at > q.at], key=lambda q: q["at"], desc=True),
+            "some": sorted(q.at for q in Q if q.at > a.at and q.bid is not None)[:3],
+            "texts": rn.top(1, [q.user for q in Q if q.user < a.user], key=lambda u: u, desc=True),
+        }
+        for a in E
+    ]  # fmt: skip
+
+
+@rn.view
+def inside(E: Bag[Event], Q: Bag[Quote]) -> list[Any]:
+    """Of rows in bags: what was quoted before each step, and the step before it; and of groups."""
+    return [
+        {
+            "user": user,
+            "first": rn.top(2, [q for q in Q if q.at >= len(events)], key=lambda q: (q.at, q.bid)),
+            "events": [
+                {
+                    "id": a.id,
+                    "steps": [
+                        {
+                            "name": s.name,
+                            "quote": max((q.bid for q in Q if q.user == user and q.bid < s.at), default=None),
+                            "before": max((t.at for t in a.steps if t.at < s.at), default=None),
+                        }
+                        for s in a.steps
+                    ],
+                }
+                for a in events
+            ],
+        }
+        for user, events in rn.group_by(E, lambda e: e.user)
+    ]
+
+
+@rn.view
+def of_others(E: Bag[Event]) -> list[Any]:
+    """Of the other events, of those with something, and from a moment that is computed."""
+    return [
+        {
+            "id": a.id,
+            "less": max((b.cost for b in E if b.user == a.user and b.id != a.id and b.cost <= a.cost), default=None),
+            "odd": max((b.at for b in E if any(s.name == "x" for s in b.steps) and b.at < a.at), default=None),
+            "dear": max((b.at for b in E if b.at < sum(s.at for s in a.steps)), default=None),
+            "beside": [b["id"] for b in rn.top(1, [{"id": b.id, "at": b.at} for b in E if b.at < a.at and b.id > a.at],
+                                               key=lambda b: b["at"], desc=True)],
+        }
+        for a in E
+    ]  # fmt: skip
+
+
+BLANK = {"day": None, "steps": []}
+VIEWS = (gaps, as_of, inside, of_others)
+BEHIND = {"gaps": 4, "as_of": 4, "inside": 3, "of_others": 4}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def once() -> Iterator[None]:
+    with compiled_once():
+        yield
+
+
+def event(c: Choices, i: int) -> dict[str, Any]:
+    day = c.pick([None, *(dt.date(2024, 1, 1 + n) for n in range(4))])
+    steps = [{"at": c.number(4), "name": c.pick("xyz")} for _ in range(c.number(3))]
+    cost = Decimal(c.number(4)) / 2
+    return {"id": i, "user": c.pick(["a", "a", "b", None]), "at": c.number(5), "day": day, "cost": cost, "steps": steps}
+
+
+def quote(c: Choices) -> dict[str, Any]:
+    user, bid = c.pick(["a", "a", "b", None]), c.pick([None, 0.5, float("nan"), 2.0, 3.0])
+    return {"user": user, "at": c.number(5), "bid": bid}
+
+
+@law(examples=many(12, 200), tries=200)
+def test_they_are_those_after_every_batch(c: Choices) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, rn.open(folder, engine="local", policy="incremental") as db:
+        db.relation("E", Event, key="id")
+        db.relation("Q", Quote)
+        rows, quotes = {i: event(c, i) for i in range(c.number(7))}, [quote(c) for _ in range(c.number(7))]
+        db.load("E", [*rows.values()])
+        db.load("Q", quotes)
+        for view in VIEWS:
+            db.create(view)
+        for _ in range(1 + c.number(4)):
+            with db.batch() as b:
+                for i in {c.number(8) for _ in range(c.number(4))}:
+                    if i in rows and c.one_in(2):
+                        b.delete_key("E", id=i)
+                        del rows[i]
+                    else:
+                        rows[i] = event(c, i)
+                        b.upsert("E", [rows[i]])
+                for _ in range(c.number(4)):
+                    if quotes and c.one_in(2):
+                        b.delete("Q", [quotes.pop(c.number(len(quotes) - 1))])
+                    else:
+                        quotes.append(quote(c))
+                        b.insert("Q", [quotes[-1]])
+            for view in VIEWS:
+                given = {"E": [*rows.values()], "Q": quotes}
+                expected = view(**{name: given[name] for name, _ in view.query.relations})
+                assert db.view(view.name).rows() == expected, view.name
+        assert db.verify()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_they_are_behind_edges(tmp_path: Path, view: rn.View) -> None:
+    with rn.open(tmp_path, engine="local") as db:
+        db.relation("E", Event, key="id")
+        db.relation("Q", Quote)
+        db.create(view)
+        found = [m.ranked for m in db._declared.plan().maps if m.ranked is not None]
+        assert sum(r.nearest is not None for r in found) == BEHIND[view.name], [r.kept for r in found]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_a_batch_reads_does_not_grow(tmp_path: Path, view: rn.View) -> None:
+    """What is stored grows with the rows, and a batch reads what has become another."""
+    stored, read = [], []
+    for many_rows in (200, 400):
+        with rn.open(tmp_path / str(many_rows), engine="local") as db:
+            db.relation("E", Event, key="id")
+            db.relation("Q", Quote)
+            events = [{"id": i, "user": "ab"[i % 2], "at": i, "cost": Decimal(i), **BLANK} for i in range(many_rows)]
+            db.load("E", events)
+            db.load("Q", [{"user": "ab"[i % 2], "at": i, "bid": float(i)} for i in range(many_rows)])
+            db.create(view)
+            size = db._state.snapshot().size
+            stored.append(sum(size(m.name) for m in db._declared.plan().maps))
+            with db.batch() as b:
+                b.insert("Q", [{"user": "a", "at": many_rows // 2, "bid": 7.5}])
+                b.delete("Q", [{"user": "b", "at": 101, "bid": 101.0}])
+                b.upsert("E", [{**events[many_rows // 2], "at": many_rows // 2 + 2}])
+            read.append(b.report.rows_read)
+    assert stored[1] < 2.5 * stored[0] and read[1] < 1.5 * read[0] < 600, (stored, read)

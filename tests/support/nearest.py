@@ -1,0 +1,94 @@
+"""Views of first rows behind edges: of each row at some depth what comes before it and what is next, of relations and
+of inner bags, perhaps of those that agree with it in something."""
+
+from ripplenest.nrc.errors import QueryError
+from ripplenest.nrc.paths import root
+from ripplenest.nrc.rewriting.positive import check_positive
+from ripplenest.nrc.syntax import (
+    Call,
+    Elem,
+    Expr,
+    Flatten,
+    Fold,
+    For,
+    Group,
+    Order,
+    Pred,
+    Proj,
+    Rel,
+    Sng,
+    Top,
+    Tuple,
+    Var,
+)
+from ripplenest.nrc.typecheck import expr_type
+from ripplenest.nrc.types import Bag, Base, Record, nullable
+from support.choices import Choices
+from support.correlated import Correlated
+from support.queries import Scope
+from support.schemas import MAX_DEPTH, Schema, random_schema
+from support.strategies import Case, case_of
+
+VAR = "n"
+
+
+def nearest_query(c: Choices, schema: Schema) -> Expr:
+    """A closed term over ``schema``; drawn again where what is ordered could be there less than 0 times."""
+    while True:
+        found = _Nearest(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v")
+        try:
+            check_positive(found)
+        except QueryError:
+            continue
+        return found
+
+
+class _Nearest(Correlated):
+    def fold(self, scope: Scope, name: str, bound: list[tuple[str, Expr]]) -> Elem:
+        found = self.behind(scope)
+        if found is None or self.c.one_in(8):
+            return super().fold(scope, name, bound)
+        bound.append((name, found))
+        row = expr_type(found, scope.gamma, scope.pi).row
+        assert isinstance(row, Record)
+        return Proj(Var(name), self.c.pick(row.names))
+
+    def behind(self, scope: Scope) -> Expr | None:
+        """The first rows behind a value of what is around; None where nothing can be compared."""
+        sources: list[Expr] = [Rel(name, row) for name, row in self.schema.relations]
+        sources += [Flatten(Sng(path)) for path, t in scope.paths() if isinstance(t, Bag) and not t.nullable]
+        of = self.c.pick(sources)
+        inner = scope.bind(VAR, expr_type(of, scope.gamma, scope.pi).row)
+        own = [(p, t) for p, t in inner.base_paths() if root(p) == VAR]
+        pairs = [(p, q) for p, t in own for q, u in scope.base_paths() if nullable(t) == nullable(u)]
+        if not pairs:
+            return None
+        by, edge = self.c.pick(pairs)
+        descending = self.c.number(2) == 1
+        behind = self.c.pick((("lt", "le"), ("gt", "ge"))[not descending])
+        conditions: list[Elem] = [Call(behind, (by, edge))]
+        if self.c.number(2):
+            equal = self.c.pick(pairs)
+            conditions.insert(self.c.number(2), Call(self.c.pick(("eq", "eq", "ne", "same")), equal))
+        columns = [by, *(self.c.pick(own)[0] for _ in range(self.c.number(2)))]
+        rows: Expr = Sng(Tuple(tuple((f"c{i}", path) for i, path in enumerate(columns))))
+        for condition in reversed(conditions):
+            rows = For("_", Pred(condition), rows)
+        return self.first(For(VAR, of, rows), descending, scope)
+
+    def first(self, rows: Expr, descending: bool, scope: Scope) -> Expr:
+        by = Proj(Var(VAR), "c0")
+        t = expr_type(rows, scope.gamma, scope.pi).row
+        assert isinstance(t, Record)
+        if self.c.number(2):
+            kind = t.get("c0")
+            assert isinstance(kind, Base)
+            fold = Fold("f", "max" if descending else "min", (by,), nullable(kind))
+            return Group(self.make.site(), VAR, rows, None, (fold,))
+        return Top(self.make.site(), VAR, rows, (Order(by, descending, self.c.one_in(4)),), 1 + self.c.number(2))
+
+
+def nearest_cases(c: Choices) -> Case:
+    """Such views with three batches."""
+    schema = random_schema(c)
+    return case_of(c, schema, nearest_query(c, schema), 3)
