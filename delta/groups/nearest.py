@@ -22,14 +22,13 @@ from attrs import evolve, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
+from ripplenest.nrc.rewriting.ends import edge
 from ripplenest.nrc.rewriting.normal import is_total
 from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
 from ripplenest.nrc.walk import free_vars
 
-BEHIND = {True: ("lt", "le"), False: ("gt", "ge")}  # by whether rows are in descending order: what says k is behind v
-TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 ANY: Mapping[Kind, object] = {
     "bool": False,
     "int": 0,
@@ -78,7 +77,9 @@ def behind(t: Top, around: Around) -> Behind | None:
         return None
     by = read(t.order[0].by, {t.var: every.head})
     for c in every.conjuncts:
-        value, is_open = _edge(c, by, t.order[0].descending)
+        value, is_open = edge(c, by, t.order[0].descending)
+        if value is None:
+            continue
         groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))
         generators = tuple(g for g in every.generators if g not in groups)
         conditions = (*(p for p in every.conjuncts if p != c), *_there(by, inside))
@@ -94,17 +95,6 @@ def _has_one_row(e: Expr, rows: Chain) -> bool:
     """Whether it is a group that has a row wherever it is asked for, and that no other row says where."""
     total = isinstance(e, Apply) and isinstance(e.dictionary, GroupRel) and e.dictionary.nothing is not None
     return total and not free_vars(e) & rows.own
-
-
-def _edge(c: Elem, by: Elem, descending: bool) -> tuple[Elem, bool]:
-    """What ``by`` is behind if ``c`` is true, and whether it is another value; a constant if ``c`` says no such thing.
-    """
-    match c:
-        case Call("lt" | "le" | "gt" | "ge" as fn, (a, b)):
-            for own, other, says in ((a, b, fn), (b, a, TURNED[fn])):
-                if own == by and says in BEHIND[descending]:
-                    return other, says == BEHIND[descending][0]
-    return Tuple(()), False
 
 
 def _is_of(value: Elem, by: Elem, rows: Chain, types: Mapping[str, Type]) -> bool:

@@ -1,4 +1,4 @@
-"""The first of the rows that are not a certain one are among the first of all.
+"""What is asked of the first rows, and not of all of which they are the first.
 
     τ_α(n; x ∈ (for b in R where c and b.k ≠ v union sng(t)); o)
         ⟶  τ_α(n; x ∈ (for y in τ_β(n + 1; x ∈ (for b in R where c union sng(⟨row: t, key: b.k⟩)); o(x.row))
@@ -12,6 +12,14 @@ a.id], key=...)``, the most alike of the others. Rows would be kept in order for
 them, and all those of its group read when a row comes; now those of a group are kept once, and what lies behind its
 first n + 1 concerns nobody. So it is with ``min``.
 
+    τ_α(n; x ∈ (for b in R where c and t ≥ v union sng(t)); x desc)
+        ⟶  τ_α(n; x ∈ (for y in τ_β(n; x ∈ (for b in R where c union sng(⟨row: t⟩)); x.row desc)
+                        where y.row ≥ v union sng(y.row)); x desc)
+
+A condition that holds down to some row of the order, and of none behind it, leaves out no row before others: what was
+last, if it was later than ``a.at``. What begins somewhere in the order is left inside, and read there
+(``delta/groups/nearest.py``): ``a.at - 1h ≤ b.at < a.at`` is about the last one before a.at.
+
 Law: ⟦others e⟧ = ⟦e⟧.
 """
 
@@ -20,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from ripplenest.nrc.bags import MAX_MULTIPLICITY
+from ripplenest.nrc.rewriting.ends import begins, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
 from ripplenest.nrc.rewriting.sharing import are_one, equated, rows_of
@@ -40,7 +49,8 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.types import Type
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Type, may_be_null
 from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_elem
 
 ROW, KEY = "row", "key"
@@ -48,9 +58,8 @@ ROW, KEY = "row", "key"
 
 def others(e: Expr, keys: Keys) -> Expr:
     """``e``, a closed nested term over relations and inner bags whose rows have these ``keys``."""
-    if not keys or not any(_is_of_first(n) for n in nodes(e)):
+    if not any(_is_of_first(n) for n in nodes(e)):
         return e
-
     return passed(e, lambda apart: _Others(*free_names(apart)).inside(apart, Around(keys)))
 
 
@@ -71,84 +80,98 @@ class _Others:
     def inside(self, e: Expr, around: Around) -> Expr:
         match e:
             case Top(_, var, of, order):
-                if (rows := _rows(of, around)) is not None and rows.are_ordered([o.by for o in order], var):
+                if (rows := _rows(of, around, var, order)) is not None and rows.are_ordered(order, var):
                     e = evolve(e, of=self._among(e, rows))
             case Group(_, var, of, None, (Fold(_, "max" | "min" as fn, (t,)) as fold,)):
-                if (rows := _rows(of, around)) is not None and rows.are_ordered([t], var):
+                order = (Order(t, descending=fn == "max"),)
+                if (rows := _rows(of, around, var, order)) is not None and rows.are_ordered(order, var):
                     values = evolve(rows, head=replace_elem(t, {var: rows.head}))
-                    first = Top(e.site, var, of, (Order(Var(var), descending=fn == "max"),), 1)
+                    first = Top(e.site, var, of, (evolve(order[0], by=Var(var)),), 1)
                     e = evolve(e, of=self._among(first, values), folds=(evolve(fold, args=(Var(var),)),))
             case Group(_, var, of, None, (Fold(_, "any", args) as fold,)):
-                if (rows := _rows(of, around, var, args)) is not None:
+                if (rows := _rows(of, around, var, asked=args)) is not None:
                     first = Top(e.site, var, of, (Order(Var(var)),), 1)
                     e = evolve(e, of=self._among(first, rows), folds=(evolve(fold, args=()),))
         return rebuilt(e, around, self.inside)
 
     def _among(self, t: Top, rows: "_Rows") -> Expr:
-        """Of the first rows of all, with one more, those that are not the one."""
+        """Of the first rows of all, with one more for each of the others, those of which the conditions are true."""
         x, y = self.variables.fresh(t.var), self.variables.fresh(t.var)
         order = tuple(evolve(o, by=replace_elem(o.by, {t.var: Proj(Var(x), ROW)})) for o in t.order)
         limit = min(t.limit + len(rows.others), MAX_MULTIPLICITY)  # no bag has more
         first = Top(self.sites.fresh(t.site), x, rows.every, order, limit)
-        key = {rows.var: Tuple(((rows.key, Proj(Var(y), KEY)),))}
+        key = {rows.var: Tuple(tuple((name, Proj(Var(y), KEY)) for name in rows.key))}
         apart = [simplify_elem(replace_elem(c, key)) for c in rows.others]
+        if rows.reached:
+            by = replace_elem(t.order[0].by, {t.var: Proj(Var(y), ROW)})
+            apart += [simplify_elem(put(c, rows.by, by)) for c in rows.reached]
         return For(y, first, where([*apart, *rows.around], Sng(Proj(Var(y), ROW))))
 
 
 @frozen
 class _Rows:
     """The rows ``head`` of the rows ``var`` of a relation for which conditions of these are true, ``own``, and of what
-    is ``around`` them; each of the ``others`` says that the ``key`` of one is not a certain value. All have a value by
-    ``types``."""
+    is ``around`` them; each of the ``others`` says that the ``key`` of one is not a certain value, and each of those
+    that are ``reached`` that what orders them first, ``by``, has not come as far as one. All have a value by ``types``.
+    """
 
     var: str
-    key: str
+    key: tuple[str, ...]
     source: Rel
     head: Elem
     own: Sequence[Elem]
     around: Sequence[Elem]
     others: Sequence[Elem]
+    reached: Sequence[Elem]
+    by: Elem
     types: Mapping[str, Type]
 
     @property
     def every(self) -> Expr:
-        """All of them, with their keys."""
-        row = Tuple(((ROW, self.head), (KEY, Proj(Var(self.var), self.key))))
-        return For(self.var, self.source, where(self.own, Sng(row)))
+        """All of them, with their keys, if these are asked for."""
+        key = [(KEY, Proj(Var(self.var), name)) for name in self.key]
+        there = _there(self.by, self.types) if self.reached else ()
+        return For(self.var, self.source, where([*self.own, *there], Sng(Tuple(((ROW, self.head), *key)))))
 
-    def are_ordered(self, by: Sequence[Elem], var: str) -> bool:
-        """Whether ``by``, of a row ``var``, orders those of all rows around, and always has a value."""
-        found = [replace_elem(t, {var: self.head}) for t in by]
+    def are_ordered(self, order: Sequence[Order], var: str) -> bool:
+        """Whether ``order``, of a row ``var``, is one of those of all rows around, and always has a value."""
+        found = [replace_elem(o.by, {var: self.head}) for o in order]
         return all(free_vars(t) <= {self.var} and is_total(t, self.types) for t in found)
 
 
-def _rows(e: Expr, around: Around, row: str | None = None, asked: Sequence[Elem] = ()) -> _Rows | None:
-    """The rows of ``e``, if they are those of a relation but for one, and so for several of the rows around them;
-    the keys of those for which is true what is ``asked`` of each as a ``row``."""
+def _rows(
+    e: Expr, around: Around, row: str, order: Sequence[Order] = (), asked: Sequence[Elem] = ()
+) -> _Rows | None:
+    """The rows of ``e``, as a ``row`` in this ``order``, if they are those of a relation but for some that only their
+    conditions leave out, and so for several of the rows around them; those for which is true what is ``asked``."""
     inner, conditions, head = rows_of(e, around, frozenset())
     own = inner.rows.keys() - around.rows.keys()
     if head is None or len(own) != 1:
         return None
     (var,) = own
     of = inner.rows[var]
-    if row is not None and of.key:
+    if not order and of.key:
         more = (simplify_elem(replace_elem(t, {row: head})) for t in asked)
         conditions = [*conditions, *(c for t in more for c in conjuncts(t))]
         head = Proj(Var(var), of.key[0])
+    by = [simplify_elem(replace_elem(o.by, {row: head})) for o in order[:1]]
     said = [(c, _other(c, var, of.key)) for c in conditions]
     known = [(c, v) for c, v in said if v is not None and free_vars(v) <= around.rows.keys()]
-    if not known or not isinstance(of.source, Rel):
+    reached = [c for c in conditions for t in by if reaches(c, t, order[0].descending, own)]
+    if not (known or reached) or not isinstance(of.source, Rel):
         return None
     apart, values = [c for c, _ in known], [v for _, v in known]
-    rest = [c for c in conditions if c not in apart]
-    equal = [equated(c, own) for c in rest if free_vars(c) & own and free_vars(c) - own]
-    free = frozenset().union(*map(free_vars, values))
+    rest = [c for c in conditions if c not in apart and c not in reached]
+    edges = [c for c in rest for t in by if begins(c, t, order[0].descending, own)]
+    equal = [equated(c, own) for c in rest if free_vars(c) & own and free_vars(c) - own and c not in edges]
+    free = frozenset().union(*map(free_vars, [*values, *reached, *edges])) - own
     if any(v in equal for v in values) or are_one(equal, free, around):
         return None
     if free_vars(head) - own or not all(is_total(t, inner.types) for t in (head, *conditions)):
         return None
     mine, theirs = ([c for c in rest if bool(free_vars(c) & own) is is_own] for is_own in (True, False))
-    return _Rows(var, of.key[0], of.source, head, mine, theirs, apart, inner.types)
+    key = of.key[:1] if apart else ()
+    return _Rows(var, key, of.source, head, mine, theirs, apart, reached, by[0] if by else head, inner.types)
 
 
 def _other(c: Elem, var: str, key: Sequence[str]) -> Elem | None:
@@ -159,3 +182,8 @@ def _other(c: Elem, var: str, key: Sequence[str]) -> Elem | None:
                 if len(key) == 1 and own == Proj(Var(var), key[0]):
                     return other
     return None
+
+
+def _there(by: Elem, types: Mapping[str, Type]) -> Sequence[Elem]:
+    """NULL comes before what is reached, or behind it, and fulfils no condition."""
+    return [Call("not", (Call("is_null", (by,)),))] if may_be_null(elem_type(by, types)) else []

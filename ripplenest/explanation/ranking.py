@@ -17,10 +17,15 @@ from ripplenest.nrc.types import Label
 from ripplenest.nrc.walk import rebuild_elem
 
 
+STEP = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
+STEP_BEHIND = "the rows of a place that comes are read; a row that comes or goes is one of those of the places near it"
+
+
 @frozen
 class RankingFact:
     """The first ``limit`` rows by place: ``h`` makes the rows that the map ``kept`` has in order ``by``; ``lineage``
-    are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one."""
+    are the columns of the place. ``nothing`` is what is shown of a place without rows, where every place has one.
+    ``edge``: behind which column of the place its rows begin, or from which on if it is not ``open``, if they do."""
 
     name: str
     at: str
@@ -30,6 +35,8 @@ class RankingFact:
     by: tuple[str, ...]
     limit: int
     nothing: tuple[str, ...] | None
+    edge: str | None
+    open: bool
 
 
 def ranking_facts(f: Facts) -> tuple[RankingFact, ...]:
@@ -41,7 +48,9 @@ def _fact(f: Facts, m: Map, r: Ranking) -> RankingFact:
     lineage = column_names(m.row, tuple(range(columns_of(Label((r.site,))))))
     nothing = tuple(show_elem(Lit(None, t.type)) for _, t in r.of_nothing) if r.total else None
     h = f.stages.program.by_name[r.kept].term
-    return RankingFact(m.name, m.at, r.kept, h, lineage, tuple(map(_way, r.order)), r.limit, nothing)
+    edge = None if r.edge is None else lineage[-1]
+    is_open = r.edge is not None and r.edge.open
+    return RankingFact(m.name, m.at, r.kept, h, lineage, tuple(map(_way, r.order)), r.limit, nothing, edge, is_open)
 
 
 def _way(o: Order) -> str:
@@ -62,8 +71,8 @@ def ranked(f: Facts, width: int) -> Iterator[Line]:
         yield from equation("h", r.h, width, 4)
         yield from wrapped("", "    lineage ", f"({', '.join(r.lineage)})" if r.lineage else "none: all rows", width)
         by = ", ".join(r.by) if r.by else "all columns"
-        yield from wrapped("", "    first ", f"{r.limit:,} by {by}, kept in this order in {part(r.kept)}", width)
+        where = "" if r.edge is None else f" behind {r.edge}" if r.open else f" from {r.edge} on"
+        yield from wrapped("", "    first ", f"{r.limit:,} by {by}{where}, kept in this order in {part(r.kept)}", width)
         if r.nothing is not None:
             yield from wrapped("", "    every place has a row; that of nothing is ", f"⟨{', '.join(r.nothing)}⟩", width)
-        cost = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
-        yield from wrapped("access", "    ", cost, width, " ")
+        yield from wrapped("access", "    ", STEP if r.edge is None else STEP_BEHIND, width, " ")

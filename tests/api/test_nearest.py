@@ -41,6 +41,9 @@ class Quote:
     bid: float | None
 
 
+TWO = dt.timedelta(days=2)
+
+
 def before(event: Any, events: Any) -> Any:
     """When the event before was, in a function that views call."""
     return max((b.at for b in events if b.user == event.user and b.at < event.at), default=None)
@@ -57,8 +60,25 @@ def gaps(E: Bag[Event]) -> list[Any]:
             "day": max((b.day for b in E if b.day < a.day and b.cost > 1), default=None),
         }
         for a in E
-        if (before(a, E) or 0) < 3
+        if (before(a, E) or 0) < 4
     ]
+
+
+@rn.view
+def windows(E: Bag[Event], Q: Bag[Quote]) -> list[Any]:
+    """What was last, if it was not long ago, and if it was later."""
+    return [
+        {
+            "id": a.id,
+            "recent": max((b.day for b in E if b.user == a.user and b.day < a.day and a.day - b.day < TWO), default=None),
+            "soon": rn.top(2, [{"day": b.day, "at": b.at} for b in E if b.day > a.day and b.day - a.day < TWO],
+                           key=lambda r: (r["day"], r["at"])),
+            "later": max((b.at for b in E if b.user == a.user and b.at > a.at), default=None),
+            "bid": [q["bid"] for q in rn.top(1, [{"bid": q.bid, "at": q.at} for q in Q if a.at >= q.at >= a.id],
+                                             key=lambda q: q["at"], desc=True)],
+        }
+        for a in E
+    ]  # fmt: skip
 
 
 @rn.view
@@ -112,16 +132,14 @@ def of_others(E: Bag[Event]) -> list[Any]:
             "less": max((b.cost for b in E if b.user == a.user and b.id != a.id and b.cost <= a.cost), default=None),
             "odd": max((b.at for b in E if any(s.name == "x" for s in b.steps) and b.at < a.at), default=None),
             "dear": max((b.at for b in E if b.at < sum(s.at for s in a.steps)), default=None),
-            "beside": [b["id"] for b in rn.top(1, [{"id": b.id, "at": b.at} for b in E if b.at < a.at and b.id > a.at],
-                                               key=lambda b: b["at"], desc=True)],
         }
         for a in E
-    ]  # fmt: skip
+    ]
 
 
 BLANK = {"day": None, "steps": []}
-VIEWS = (gaps, as_of, inside, of_others)
-BEHIND = {"gaps": 4, "as_of": 4, "inside": 3, "of_others": 4}
+VIEWS = (gaps, windows, as_of, inside, of_others)
+BEHIND = {"gaps": 4, "windows": 3, "as_of": 4, "inside": 3, "of_others": 3}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -38,13 +38,18 @@ def bag(c: Choices, a: str) -> tuple[str, str]:
     equal = c.pick(("", "", f"b.g = {a}.g", f"b.h = {a}.h", f"b.g = {a}.g and b.h = {a}.h"))
     equal = f"b.g = {a}.id" if c.one_in(12) else equal
     more = c.pick(("", "", "b.v > 0", "b.w is null", f"{a}.g > 0", f"b.id != {a}.g"))
-    more = c.pick((f"b.v > {a}.g", "b.v + 1 > 1")) if c.one_in(12) else more
-    where = " and ".join([t for t in (equal, another, more) if t][:: c.pick((1, -1))])
+    more = "b.v + 1 > 1" if c.one_in(12) else more
+    by = c.pick("vw")
+    fields, signs = (by, by, "v"), ("<", "<=", ">", ">=")
+    ends = [f"b.{c.pick(fields)} {c.pick(signs)} {a}.{c.pick('gh')}" for _ in range(c.number(3))]
+    ends = ends if c.number(2) else []
+    another = "" if ends and c.number(3) else another
+    where = " and ".join([t for t in (equal, another, more, *ends) if t][:: c.pick((1, -1))])
     head, row = c.pick((
         ("⟨id: b.id, v: b.v, w: b.w⟩", "x.{}"), ("⟨v: b.v, w: b.w, r: b.r⟩", "x.{}"), ("⟨v: b.v, w: b.w⟩", "x.{}"),
         ("⟨in: ⟨v: b.v, w: b.w⟩, g: b.g⟩", "x.in.{}"),
     ))  # fmt: skip
-    return f"for b in A where {where} union sng({head})", row.format(c.pick(("v", "w")))
+    return f"for b in A where {where} union sng({head})", row.format(by)
 
 
 def first(c: Choices, a: str, n: int) -> str:
@@ -74,7 +79,7 @@ def limits(e: Expr) -> Counter[int]:
     return Counter(n.limit for n in nodes(e) if isinstance(n, Top))
 
 
-@law(lambda c: (term(c), SMALL.draw(c)), examples=many(600, 20_000))
+@law(lambda c: (term(c), SMALL.draw(c)), examples=many(750, 20_000))
 def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagValue]]) -> None:
     e = simplify(unique_binders(parse_expr(case[0], NAMES)))
     found, meant = others(e, KEYS), evaluate(e, case[1])
@@ -87,6 +92,7 @@ def test_the_first_of_others_are_among_the_first(case: tuple[str, dict[str, BagV
     COUNTS["several"] += sum(made.values()) > 1
     COUNTS["others than two"] += case[0].count("b.id !=") > 1 and found is not e and bool(meant)
     COUNTS["left"] += found is e
+    COUNTS["reached"] += bool(made and meant) and "b.id !=" not in case[0].replace("!= b.id", "b.id !=")
 
 
 def test_enough_was_met() -> None:
@@ -111,7 +117,8 @@ WHICH = {
     ),
     "a certain one": (("2", "b.g = a.g and b.id != 2", "b.v", "x"), None),
     "one that a clock says": (("2", "b.g = a.g and b.id != k.at", "b.v", "x"), None),
-    "who is compared": (("2", "b.v > a.v and b.id != a.id", "b.v", "x"), None),
+    "who is compared": (("2", "b.w > a.v and b.id != a.id", "b.v", "x"), None),
+    "who is behind one": (("2", "b.v > a.v and b.id != a.id", "b.v", "x"), ("3", "b.v > a.v", "b.v", "z.row")),
     "of its own key": (("2", "b.g = a.id and b.id != a.id", "b.v", "x"), None),
     "what they agree in": (("2", "b.g = d.to and b.id != d.to", "b.v", "x"), None),
     "no key": (("2", "b.h = a.h and b.g != a.g", "b.v", "x"), None),
@@ -123,6 +130,51 @@ WHICH = {
     "an order that may have none": (("2", "b.g = a.g and b.id != a.id", "b.v", "x + 1"), None),
     "a condition that may have none": (("2", "b.g = a.g and b.v + 1 > 2 and b.id != a.id", "b.v", "x"), None),
 }
+
+
+BEFORE = "for s in top[s]({0}, x in (for b in A where {1} union sng(b.v)) order {2}) union sng(⟨v: s⟩)"
+DOWN_TO = (
+    "for s in top[s]({0}, x in (for y in top[s1]({0}, z in (for b in A where {1} union sng(⟨row: b.v⟩)) order {3})"
+    " where {4} union sng(y.row)) order {2}) union sng(⟨v: s⟩)"
+)
+OPTIONAL = (
+    "for s in top[s](1, x in (for y in top[s1](1, z in (for b in A where not b.w is null union sng(⟨row: b.w⟩))"
+    " order z.row desc) where y.row > a.g union sng(y.row)) order x desc) union sng(⟨v: s⟩)"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (
+            ("2", "b.g = a.g and b.v >= a.v", "x desc"),
+            DOWN_TO.format("2", "b.g = a.g", "x desc", "z.row desc", "y.row >= a.v"),
+        ),
+        (("1", "b.g = a.g and a.v > b.v", "x"), DOWN_TO.format("1", "b.g = a.g", "x", "z.row", "a.v > y.row")),
+        (
+            ("1", "b.v < a.v and b.v > d.g and b.g = a.g", "x desc"),
+            DOWN_TO.format("1", "b.v < a.v where b.g = a.g", "x desc", "z.row desc", "y.row > d.g"),
+        ),
+        (("1", "b.g = a.g and b.v < a.v", "x desc"), None),  # what begins there
+        (("1", "b.g = a.g and b.v >= k.at", "x desc"), None),  # a clock, which leaves each row out once
+        (("1", "b.g = a.id and b.v >= a.v", "x desc"), None),  # of rows of its own
+        (("1", "b.g = a.g and b.v + 1 >= a.v", "x desc"), None),  # what may have no value
+        (("1", "b.g = a.g and b.v >= b.g", "x desc"), None),  # of the row itself
+        (("1", "b.g = a.g and b.v >= 2", "x desc"), None),
+        (("1", "b.g != a.g and b.v >= a.v", "x desc"), None),  # of no group
+    ],
+)
+def test_what_is_reached(given: tuple[str, str, str], made: str | None) -> None:
+    text = OF + BEFORE.format(*given)
+    e, right = (simplify(unique_binders(parse_expr(t, NAMES))) for t in (text, text if made is None else OF + made))
+    found = others(e, KEYS)
+    assert canonical(simplify(found)) == canonical(right) and (found is e) == (made is None)
+
+
+def test_null_is_not_reached() -> None:
+    text = OF + "for s in top[s](1, x in (for b in A where b.w > a.g union sng(b.w)) order x desc) union sng(⟨v: s⟩)"
+    e, right = (simplify(unique_binders(parse_expr(t, NAMES))) for t in (text, OF + OPTIONAL))
+    assert canonical(simplify(others(e, KEYS))) == canonical(right)
 
 
 SOME = "for s in fold[s](x in (for b in A where {} union sng({})) of f: any({})) union sng(⟨v: s.f⟩)"
