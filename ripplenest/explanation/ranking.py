@@ -16,7 +16,6 @@ from ripplenest.nrc.syntax import Elem, Expr, Lit, Order, Proj, Var
 from ripplenest.nrc.types import Label
 from ripplenest.nrc.walk import rebuild_elem
 
-
 STEP = "what comes in is compared with the stored rows of its place; a deletion reads on from the last of them"
 STEP_BEHIND = "the rows of a place that comes are read; a row that comes or goes is one of those of the places near it"
 

@@ -41,7 +41,7 @@ class Quote:
     bid: float | None
 
 
-TWO = dt.timedelta(days=2)
+D2 = dt.timedelta(days=2)
 
 
 def before(event: Any, events: Any) -> Any:
@@ -70,8 +70,8 @@ def windows(E: Bag[Event], Q: Bag[Quote]) -> list[Any]:
     return [
         {
             "id": a.id,
-            "recent": max((b.day for b in E if b.user == a.user and b.day < a.day and a.day - b.day < TWO), default=None),
-            "soon": rn.top(2, [{"day": b.day, "at": b.at} for b in E if b.day > a.day and b.day - a.day < TWO],
+            "near": max((b.day for b in E if b.user == a.user and b.day < a.day and a.day - b.day < D2), default=None),
+            "soon": rn.top(2, [{"day": b.day, "at": b.at} for b in E if b.day > a.day and b.day - a.day < D2],
                            key=lambda r: (r["day"], r["at"])),
             "later": max((b.at for b in E if b.user == a.user and b.at > a.at), default=None),
             "bid": [q["bid"] for q in rn.top(1, [{"bid": q.bid, "at": q.at} for q in Q if a.at >= q.at >= a.id],
