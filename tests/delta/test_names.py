@@ -7,6 +7,7 @@ from attrs import evolve
 from support.choices import Choices
 from support.correlated import correlated_query, folding_query
 from support.laws import law
+from support.nearest import nearest_query
 from support.programs import COST, planned, query_of
 from support.queries import grouped_query, random_query
 from support.schemas import random_schema
@@ -25,7 +26,7 @@ EVERY = evolve(COST, materialize="full")  # every map there could be
 def random_view(c: Choices) -> tuple[Query, bool]:
     """A view over some relations, and whether a field gets another name, or one comes."""
     schema = random_schema(c)
-    make = c.pick((random_query, correlated_query, grouped_query, folding_query))
+    make = c.pick((random_query, correlated_query, grouped_query, folding_query, nearest_query))
     return evolve(query_of(schema, make(c, schema)), keys=()), c.one_in(2)
 
 

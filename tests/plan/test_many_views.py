@@ -10,6 +10,7 @@ import pytest
 from support.choices import Choices
 from support.correlated import correlated_query, folding_query
 from support.laws import law
+from support.nearest import nearest_query
 from support.programs import Memory, changed_tables, part_tables, planned, query_of
 from support.queries import grouped_query, random_query
 from support.schemas import Schema, base_value, random_schema
@@ -96,7 +97,7 @@ def changed(plan: Plan, tables: dict[str, Rows], changes: dict[str, Rows], joine
 
 
 def views(c: Choices, schema: Schema) -> list[Expr]:
-    makers = (random_query, correlated_query, folding_query, grouped_query)
+    makers = (random_query, correlated_query, folding_query, grouped_query, nearest_query)
     made = [c.pick(makers)(c, schema) for _ in range(1 + c.number(2))]
     others = [with_other_constants(c, e) for e in made for _ in range(c.number(4))]
     return [*made, *others, c.pick(made)]

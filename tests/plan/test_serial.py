@@ -8,6 +8,7 @@ from support.choices import Choices
 from support.correlated import correlated_query, folding_query
 from support.joining import OF_FEW_DIGITS, grouped_chain
 from support.laws import law
+from support.nearest import nearest_query
 from support.programs import planned, query_of
 from support.queries import grouped_query, random_query
 from support.schemas import random_schema
@@ -24,7 +25,7 @@ COUNTS: Counter[str] = Counter()
 
 @law(examples=many(90, 400))
 def test_what_is_told_is_what_is_heard(c: Choices) -> None:
-    make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain))
+    make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain, nearest_query))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
     _, plan = planned(query_of(schema, make(c, schema)), Options(c.pick(MODES)))
     for m in plan.maps:

@@ -20,6 +20,7 @@ from support.correlated import correlated_query, folding_query
 from support.cycles import NAMES, changes, random_rows, random_view
 from support.joining import OF_FEW_DIGITS, grouped_chain
 from support.laws import FAILURES, Law, law
+from support.nearest import nearest_query
 from support.packed import Packed
 from support.programs import Running, planned, query_of
 from support.queries import grouped_query, weighed_query
@@ -44,6 +45,7 @@ from ripplenest.tasks.joins import TaskJoins
 BATCHES = 2
 DATABASES = 30
 COUNTS: Counter[str] = Counter()
+MAKERS = (correlated_query, folding_query, grouped_query, weighed_query, grouped_chain, nearest_query)
 
 
 @frozen
@@ -55,11 +57,10 @@ class Pack:
 
 
 def pack_of(c: Choices, count: int, made: Made | None = None) -> tuple[Pack, list[Made]]:
-    """``count`` databases; a fifth of the queries are correlated views, a fifth have folds and first rows, too, a fifth
-    rows that are there as often as values say, and the others are groups of joins. Also what ``made`` records of
-    each case."""
+    """``count`` databases; queries are correlated views, some with folds and first rows, or with those behind edges,
+    have rows that are there as often as values say, or are groups of joins. Also what ``made`` records of each case."""
     made = [] if made is None else made
-    mode, make = c.pick(MODES), c.pick((correlated_query, folding_query, grouped_query, weighed_query, grouped_chain))
+    mode, make = c.pick(MODES), c.pick(MAKERS)
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
     query = make(c, schema)
     cases, ends = [], [len(made)]

@@ -269,7 +269,7 @@ class Queries:
         paths = scope.base_paths()
         path, t = self.c.pick(paths[:4]) if paths else (Lit(True, Base("bool")), Base("bool"))
         by = self.scalar(t, scope, 1) if self.c.one_in(4) else path
-        return Order(by, self.c.number(1) == 1, self.c.one_in(4))
+        return Order(by, self.c.number(2) == 1, self.c.one_in(4))
 
     def counted(self, make: Callable[[], Expr]) -> Expr:
         """What ``make`` makes as what a group is of: of rows that are there"""

@@ -11,6 +11,7 @@ from support.choices import Choices
 from support.correlated import correlated_query, folding_query
 from support.joining import OF_FEW_DIGITS, grouped_chain
 from support.laws import law
+from support.nearest import nearest_query
 from support.programs import Memory, changed_tables, part_tables, planned, query_of
 from support.queries import grouped_query, random_query
 from support.schemas import random_schema
@@ -73,7 +74,7 @@ def found_here(plan: Plan, version: Unfolding, changes: dict[str, Rows]) -> Prop
 
 @law(examples=many(1, 40), tries=10)
 def test_tasks_find_what_is_found_here(spark: SparkSession, c: Choices) -> None:
-    make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain))
+    make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain, nearest_query))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
     body = make(c, schema)
     _, plan = planned(query_of(schema, body), Options(c.pick(MODES)))

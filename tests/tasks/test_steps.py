@@ -13,6 +13,7 @@ from support.correlated import correlated_query, folding_query
 from support.filing import Filing
 from support.joining import OF_FEW_DIGITS, grouped_chain
 from support.laws import law
+from support.nearest import nearest_query
 from support.programs import Memory, changed_tables, part_tables, planned, query_of
 from support.queries import grouped_query, random_query
 from support.schemas import random_schema
@@ -47,7 +48,7 @@ def _all_by_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @law(examples=many(25, 800), tries=20)
 def test_steps_by_tasks_are_those_here(c: Choices) -> None:
-    make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain))
+    make = c.pick((random_query, correlated_query, folding_query, grouped_query, grouped_chain, nearest_query))
     schema = OF_FEW_DIGITS if make is grouped_chain else random_schema(c)
     body = make(c, schema)
     _, plan = planned(query_of(schema, body), Options(c.pick(MODES), force_domain=c.one_in(3)))
