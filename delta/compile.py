@@ -16,7 +16,7 @@ from attrs import field, frozen
 from ripplenest.delta.choice import by_cost
 from ripplenest.delta.groups import tops
 from ripplenest.delta.groups.alike import Alike
-from ripplenest.delta.groups.circles import Groups, Sites, circle, opened, reading
+from ripplenest.delta.groups.circles import Groups, Sites, circle, circles, opened, reading
 from ripplenest.delta.groups.ranking import Ranking
 from ripplenest.delta.groups.shared import shared
 from ripplenest.delta.groups.strata import Cut, Cutter
@@ -128,8 +128,12 @@ def front(query: Query, options: Options) -> Front:
     flat, closed = cutter.term(shredded.flat), tuple(map(cutter.definition, sites))
     cuts = tuple(cutter.found.values())
     kept = _kept(query.name, sites=(), cuts=cuts, force_domain=options.force_domain)
-    alike = Alike(frozenset(c.name for c in cuts if not kept[c.definition.site.name].domain))
+    everywhere = frozenset(c.name for c in cuts if not kept[c.definition.site.name].domain)
+    alike = Alike(everywhere)
     alike.add(cuts)
+    if len(alike.cuts) < len(cuts) and _ask_themselves(query.name, alike, flat, closed, options.force_domain):
+        alike = Alike(everywhere, edges=False)
+        alike.add(cuts)
     parts = parts_of(query)
     common = shared(alike.cuts, _kept(query.name, (), alike.cuts, options.force_domain), parts)
     flat = common.term(alike.term(flat))
@@ -281,6 +285,15 @@ def _inner_last(passing: list[Map]) -> list[Map]:
 
     by_name = {m.name: m for m in passing}
     return [by_name[name] for name in nx.topological_sort(reading(passing))]
+
+
+def _ask_themselves(view: str, alike: Alike, h: Expr, sites: Sites, force_domain: bool) -> bool:
+    """Whether first rows behind edges would be asked for at what they answer, as those that are alike are one."""
+    domains = {domain_name(view, c.name) for c in alike.cuts if tops.has_edge(c)}
+    if not domains:
+        return False
+    _, passing, _ = _unordered(view, alike.term(h), tuple(map(alike.definition, sites)), alike.cuts, force_domain)
+    return any(domains & found for found in circles(passing))
 
 
 def _cut(view: str, c: Cut | Ranking, kept: KeptDictionary) -> tuple[Map, ...]:

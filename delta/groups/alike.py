@@ -5,8 +5,8 @@
 Two definitions are the same if they differ only in the names of variables, parameters and sites, and in what is folded.
 So a total that a view writes twice, or that sank into an inner bag, is kept once. So are first rows, and the rows that
 several of them are the first of, by other orders. It must be one that is kept for every place: what has a domain is
-asked for by others each time, and may have no value where nobody asks. So are places behind an edge, but not the rows
-that they are the first of.
+asked for by others each time, and may have no value where nobody asks. First rows behind edges have one wherever they
+are asked for, and can be one map as well, ``edges``, where none is asked for at what another one answers.
 
 Law (alike): a view has the same rows either way.
 """
@@ -57,6 +57,7 @@ class Alike:
     domain."""
 
     everywhere: frozenset[str]
+    edges: bool = True
     kept: dict[str, Cut | Ranking] = field(factory=dict)
     where: dict[str, _Kept] = field(factory=dict)
     _known: dict[Hashable, str] = field(factory=dict)
@@ -85,7 +86,8 @@ class Alike:
     def _rank(self, own: Ranking) -> None:
         if own.name in self.everywhere:
             rows = made_of(_simple(own.definition))  # which may read what others are kept in, in other words
-            name = self._known.setdefault((rows, own.ordered), own.name) if own.edge is None else own.name
+            is_one = own.edge is None or self.edges
+            name = self._known.setdefault((rows, own.ordered), own.name) if is_one else own.name
             other = self._rows.setdefault(rows, own)
             own = evolve(own, kept=other.kept, definition=other.definition)
         else:

@@ -43,12 +43,16 @@ def reading(maps: Iterable[Map]) -> "nx.DiGraph[str]":
     return graph
 
 
-def circle(maps: Iterable[Map]) -> frozenset[str]:
-    """Some that read each other in a circle; none where ``maps`` have an order."""
+def circles(maps: Iterable[Map]) -> list[frozenset[str]]:
+    """Those that read each other in a circle; none where ``maps`` have an order."""
     import networkx as nx  # noqa: PLC0415
 
-    found = nx.strongly_connected_components(reading(maps))
-    return min((frozenset(c) for c in found if len(c) > 1), key=sorted, default=frozenset())
+    return [frozenset(c) for c in nx.strongly_connected_components(reading(maps)) if len(c) > 1]
+
+
+def circle(maps: Iterable[Map]) -> frozenset[str]:
+    """Some of them."""
+    return min(circles(maps), key=sorted, default=frozenset())
 
 
 def opened(
