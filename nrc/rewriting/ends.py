@@ -18,15 +18,14 @@ BEHIND = {True: ("lt", "le"), False: ("gt", "ge")}
 def reaches(c: Elem, by: Elem, descending: bool, own: AbstractSet[str]) -> bool:
     """Whether ``c``, if it has a value, is true of the rows before one, and of no others. The rows are ``own``, ordered
     ``by`` something."""
-    ends = (other for k, other, upper, _ in compared([c]) if k == by and upper is not descending)
-    rest = free_vars(put(c, by, Call("and", ()))) & own
-    return not rest and any(free_vars(other) and not free_vars(other) & own for other in ends)
+    ends = (free_vars(other) for k, other, upper, _ in compared([c]) if k == by and upper is not descending)
+    return any(free and not free & own for free in ends)
 
 
 def begins(c: Elem, by: Elem, descending: bool, own: AbstractSet[str]) -> bool:
-    """Whether it is true from one row on: of those behind a value of what is around."""
+    """Whether it is true from one row on: of those behind a value of something else."""
     value, _ = edge(c, by, descending)
-    return value is not None and bool(free_vars(value)) and not free_vars(value) & own
+    return value is not None and not free_vars(value) & own
 
 
 def edge(c: Elem, by: Elem, descending: bool) -> tuple[Elem | None, bool]:

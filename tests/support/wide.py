@@ -9,9 +9,9 @@ WIDE = (
     "tasks/",
     *(f"api/test_{name}.py" for name in (
         "arrays", "assumed", "bad_rows", "between", "clocks", "computed_keys", "first_others", "folding",
-        "folds_over_rings", "left_out", "null_bags", "optional_bags", "optional_records", "outer_joins", "places",
-        "plain_python", "rekey", "same_bytes", "sets", "shared_groups", "spans", "statuses", "sums_of_products",
-        "taken_away", "thresholds", "triangles", "valid",
+        "folds_over_rings", "left_out", "nearest", "null_bags", "optional_bags", "optional_records", "outer_joins",
+        "places", "plain_python", "rekey", "same_bytes", "sets", "shared_groups", "spans", "statuses",
+        "sums_of_products", "taken_away", "thresholds", "triangles", "valid",
     )),
     "api/test_alter.py::test_fields_beside_what_is_nothing",
     "api/test_endurance.py",

@@ -1,0 +1,98 @@
+"""The first rows of keys behind edges, of which a key may have many: what sorting finds, in all segments of a table and
+in a change on top."""
+
+import tempfile
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+from attrs import evolve
+from support.choices import Choices
+from support.laws import law
+from support.ordering import KINDS, compared, first_copies, key_of, ordering, row_of, shown
+from support.sizes import many
+from support.states import MEMORY
+
+from ripplenest.data.order import By, Edges, Firsts, Ordering
+from ripplenest.data.rows import Row, Rows, arrow_type
+from ripplenest.nrc.types import Base
+from ripplenest.store import Change, Store, TableSpec
+
+COUNTS: Counter[str] = Counter()
+Types = tuple[Base, ...]
+
+
+def changed(c: Choices, counts: Counter[Row], types: Types) -> Counter[Row]:
+    """Rows come, and go."""
+    found: Counter[Row] = Counter()
+    for _ in range(c.pick((1, 8, 30))):
+        row = c.pick(sorted(counts, key=repr)) if counts and c.number(2) else row_of(c, types, 4)
+        found[row] += c.pick((1, 2)) if c.number(3) else -min(counts[row] + found[row], c.pick((1, 3)))
+    return Counter({row: n for row, n in found.items() if n})
+
+
+def rows_of(counts: Counter[Row], types: Types) -> Rows:
+    return Rows.of_pairs(types, counts.items()).consolidated()
+
+
+def wanted(counts: Counter[Row], o: Ordering, key: Row, edge: object, is_open: bool, limit: int) -> dict[Row, int]:
+    first = o.by[0]
+    own = {
+        row: n
+        for row, n in counts.items()
+        if n and repr(tuple(row[i] for i in o.key)) == repr(key)
+        and row[first.column] is not None
+        and compared(row[first.column], edge, first) > -(not is_open)
+    }
+    return first_copies(own, o, lambda _: limit)
+
+
+@law(examples=many(40, 600))
+def test_they_are_the_first_of_those_behind(c: Choices) -> None:
+    types = tuple(c.pick(KINDS) for _ in range(2 + c.number(3)))
+    o = ordering(c, len(types))
+    o = o if o.by else evolve(o, by=(By(0, c.one_in(2)),))
+    o = evolve(o, by=(evolve(o.by[0], nulls_first=False), *o.by[1:]))  # of NULL nothing is behind
+    counts: Counter[Row] = Counter()
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Store.open(folder) as store:
+        store.commit(Change(tables=(TableSpec("t", types, (), (o,)),)), 0)
+        for _ in range(c.number(5)):
+            delta = changed(c, counts, types)
+            counts.update(delta)
+            store.commit(Change({"t": rows_of(delta, types)}), store.version)
+        plus = changed(c, counts, types) if c.number(2) else Counter()
+        counts.update(plus)
+        there = [row for row in sorted(counts, key=repr) if row[o.by[0].column] is not None]
+        asked = [(tuple(c.pick(there)[i] for i in o.key), c.pick(there)[o.by[0].column]) for _ in range(c.number(12))
+                 if there]  # fmt: skip
+        limits, is_open = [c.number(4) for _ in asked], c.number(2) == 1
+        keys = Rows.of_pairs(tuple(types[i] for i in o.key), [(key, 1) for key, _ in asked])
+        values = pa.array([edge for _, edge in asked], arrow_type(types[o.by[0].column]))
+        given = Firsts(o, keys, np.array(limits, np.int64), plus=rows_of(plus, types), edges=Edges(values, is_open))
+        found = store.snapshot().first("t", given)
+    whose: dict[int, dict[Row, int]] = {}
+    for (row, n), i in zip(found.rows.pairs(), found.of.tolist(), strict=True):
+        whose.setdefault(i, {})[row] = n
+    for i, ((key, edge), limit) in enumerate(zip(asked, limits, strict=True)):
+        expected = without_null(wanted(counts, o, key, edge, is_open, limit), o)
+        assert [*shown(without_null(whose.get(i, {}), o)).items()] == [*shown(expected).items()]
+        COUNTS["found"] += bool(expected)
+        COUNTS["again"] += key in [k for k, _ in asked[:i]]
+        COUNTS["on the edge"] += any(compared(row[o.by[0].column], edge, o.by[0]) == 0 for row in expected)
+        COUNTS["in part"] += any(n < counts[row] for row, n in expected.items())
+        COUNTS["in the change"] += any(row in plus for row in expected)
+
+
+def without_null(rows: dict[Row, int], o: Ordering) -> dict[Row, int]:
+    return {row: n for row, n in rows.items() if row[o.by[0].column] is not None}
+
+
+def test_enough_was_met() -> None:
+    assert min(COUNTS[what] for what in ("found", "again", "on the edge", "in part", "in the change")) > 8, COUNTS
+
+
+def test_backwards_is_the_other_way_round() -> None:
+    o = Ordering((1,), (By(2, True, True),))
+    assert o.backwards(4) == Ordering((1,), (By(2), By(0, True, True), By(3, True, True)))
+    assert o.backwards(4).backwards(4).every(4)[:3] == o.every(4)[:3]
+    assert key_of((1, 2, 3, 4), o) == "(2,)"
