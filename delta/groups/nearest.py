@@ -13,7 +13,7 @@ hears of places that come and go, and of rows that do (``run/nearest.py``). So i
 O has rows that no place asks for, so nothing in it may fail.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -22,9 +22,9 @@ from attrs import evolve, frozen
 from ripplenest.delta.around import Around
 from ripplenest.delta.chain import Chain, chain, read
 from ripplenest.nrc.errors import LawBroken
-from ripplenest.nrc.rewriting.ends import edge
+from ripplenest.nrc.rewriting.ends import edge, has_value
 from ripplenest.nrc.rewriting.normal import is_total
-from ripplenest.nrc.syntax import Apply, Call, Elem, Expr, For, GroupRel, Lit, Top, Tuple
+from ripplenest.nrc.syntax import Apply, Elem, Expr, For, GroupRel, Lit, Top, Tuple
 from ripplenest.nrc.typecheck import elem_type
 from ripplenest.nrc.types import Base, Kind, Record, Type, nullable
 from ripplenest.nrc.walk import free_vars
@@ -71,24 +71,26 @@ class Behind:
 
 def behind(t: Top, around: Around) -> Behind | None:
     """What ``t`` is the first rows of, if it is of those behind a value of what is around."""
-    every = chain(t.of, t.var)
-    inside = around.inside(every.generators).pi
-    if not t.order or not _is_plain(elem_type(every.head, inside)):
+    rows = chain(t.of, t.var)
+    if not t.order or not _is_plain(elem_type(rows.head, around.inside(rows.generators).pi)):
         return None
-    by = read(t.order[0].by, {t.var: every.head})
-    for c in every.conjuncts:
-        value, is_open = edge(c, by, t.order[0].descending)
-        if value is None:
-            continue
-        groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))
-        generators = tuple(g for g in every.generators if g not in groups)
-        conditions = (*(p for p in every.conjuncts if p != c), *_there(by, inside))
-        rows = Chain(generators, conditions, every.head)
-        if _is_of(value, by, rows, inside) and _never_fails(rows, t, inside):
-            own = elem_type(value, inside)
-            assert isinstance(own, Base)
-            return Behind(evolve(t, of=rows.term(rows.head)), value, own, is_open, around.inside(groups), groups)
-    return None
+    found = (_behind(t, rows, c, around) for c in rows.conjuncts)
+    return next((b for b in found if b is not None), None)
+
+
+def _behind(t: Top, every: Chain, c: Elem, around: Around) -> Behind | None:
+    """Without the condition ``c``, if it is the one that says so."""
+    by, types = read(t.order[0].by, {t.var: every.head}), around.inside(every.generators).pi
+    value, is_open = edge(c, by, t.order[0].descending)
+    if value is None:
+        return None
+    groups = tuple((v, e) for v, e in every.generators if v in free_vars(value) and _has_one_row(e, every))
+    generators = tuple(g for g in every.generators if g not in groups)
+    rows = Chain(generators, (*(p for p in every.conjuncts if p != c), *has_value(by, types)), every.head)
+    own = elem_type(value, types)
+    if not isinstance(own, Base) or not _is_of(value, by, rows, types) or not _never_fails(rows, t, types):
+        return None
+    return Behind(evolve(t, of=rows.term(rows.head)), value, own, is_open, around.inside(groups), groups)
 
 
 def _has_one_row(e: Expr, rows: Chain) -> bool:
@@ -101,13 +103,6 @@ def _is_of(value: Elem, by: Elem, rows: Chain, types: Mapping[str, Type]) -> boo
     """Whether ``value`` is of what is around the rows, and of the type of what orders them."""
     free, (own, other) = free_vars(value), (elem_type(t, types) for t in (value, by))
     return bool(free) and not free & rows.own and nullable(own) == nullable(other) and is_total(value, types)
-
-
-def _there(by: Elem, types: Mapping[str, Type]) -> Iterator[Elem]:
-    """NULL is behind nothing."""
-    t = elem_type(by, types)
-    if isinstance(t, Base) and t.nullable:
-        yield Call("not", (Call("is_null", (by,)),))
 
 
 def _never_fails(rows: Chain, t: Top, types: Mapping[str, Type]) -> bool:

@@ -6,10 +6,13 @@ comes first in the order, and then of nothing more (k ≥ v of rows in descendin
 of all that comes (k < v). So is one that compares a number of a wider type, or what lies between k and something else.
 """
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from ripplenest.nrc.rewriting.bands import SWAPPED, compared
 from ripplenest.nrc.syntax import Call, Elem
+from ripplenest.nrc.typecheck import elem_type
+from ripplenest.nrc.types import Type, may_be_null
 from ripplenest.nrc.walk import free_vars, rebuild_elem
 
 BEHIND = {True: ("lt", "le"), False: ("gt", "ge")}
@@ -37,6 +40,11 @@ def edge(c: Elem, by: Elem, descending: bool) -> tuple[Elem | None, bool]:
                 if own == by and says in BEHIND[descending]:
                     return other, says == BEHIND[descending][0]
     return None, False
+
+
+def has_value(by: Elem, types: Mapping[str, Type]) -> tuple[Elem, ...]:
+    """NULL is behind nothing, and nothing comes as far as NULL, wherever it stands in the order."""
+    return (Call("not", (Call("is_null", (by,)),)),) if may_be_null(elem_type(by, types)) else ()
 
 
 def put(t: Elem, of: Elem, other: Elem) -> Elem:

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from ripplenest.nrc.bags import MAX_MULTIPLICITY
-from ripplenest.nrc.rewriting.ends import begins, put, reaches
+from ripplenest.nrc.rewriting.ends import begins, has_value, put, reaches
 from ripplenest.nrc.rewriting.keyed import Around, Keys, passed, rebuilt
 from ripplenest.nrc.rewriting.normal import conjuncts, is_total, where
 from ripplenest.nrc.rewriting.sharing import are_one, equated, rows_of
@@ -49,8 +49,7 @@ from ripplenest.nrc.syntax import (
     Tuple,
     Var,
 )
-from ripplenest.nrc.typecheck import elem_type
-from ripplenest.nrc.types import Type, may_be_null
+from ripplenest.nrc.types import Type
 from ripplenest.nrc.walk import Names, free_names, free_vars, nodes, replace_elem
 
 ROW, KEY = "row", "key"
@@ -130,7 +129,7 @@ class _Rows:
     def every(self) -> Expr:
         """All of them, with their keys, if these are asked for."""
         key = [(KEY, Proj(Var(self.var), name)) for name in self.key]
-        there = _there(self.by, self.types) if self.reached else ()
+        there = has_value(self.by, self.types) if self.reached else ()
         return For(self.var, self.source, where([*self.own, *there], Sng(Tuple(((ROW, self.head), *key)))))
 
     def are_ordered(self, order: Sequence[Order], var: str) -> bool:
@@ -182,8 +181,3 @@ def _other(c: Elem, var: str, key: Sequence[str]) -> Elem | None:
                 if len(key) == 1 and own == Proj(Var(var), key[0]):
                     return other
     return None
-
-
-def _there(by: Elem, types: Mapping[str, Type]) -> Sequence[Elem]:
-    """NULL comes before what is reached, or behind it, and fulfils no condition."""
-    return [Call("not", (Call("is_null", (by,)),))] if may_be_null(elem_type(by, types)) else []

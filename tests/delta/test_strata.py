@@ -202,7 +202,7 @@ def test_the_cut_behind_edges_keeps_meaning(case: Case) -> None:
     is_cut(case)
 
 
-@law(grouped_case, examples=many(186, 600))
+@law(grouped_case, examples=many(215, 600))
 def test_the_cut_keeps_meaning(case: Case) -> None:
     is_cut(case)
 

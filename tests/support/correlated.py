@@ -6,6 +6,8 @@ sites where two such views are added. Some have totals, greatest and least value
 the rows that these are of.
 """
 
+from collections.abc import Callable
+
 from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.paths import root
 from ripplenest.nrc.rewriting.positive import check_positive
@@ -26,8 +28,13 @@ def correlated_query(c: Choices, schema: Schema) -> Expr:
 def folding_query(c: Choices, schema: Schema) -> Expr:
     """The same with totals, extremes and first rows; drawn again where what they are of could be there less than 0
     times."""
+    return positive(lambda: Correlated(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v"))
+
+
+def positive(make: Callable[[], Expr]) -> Expr:
+    """What is made, again and again, until no group is of rows that could be there less than 0 times."""
     while True:
-        found = Correlated(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v")
+        found = make()
         try:
             check_positive(found)
         except QueryError:

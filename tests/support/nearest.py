@@ -1,9 +1,7 @@
 """Views of first rows behind edges: of each row at some depth what comes before it and what is next, of relations and
 of inner bags, perhaps of those that agree with it in something."""
 
-from ripplenest.nrc.errors import QueryError
 from ripplenest.nrc.paths import root
-from ripplenest.nrc.rewriting.positive import check_positive
 from ripplenest.nrc.syntax import (
     Call,
     Elem,
@@ -24,23 +22,16 @@ from ripplenest.nrc.syntax import (
 from ripplenest.nrc.typecheck import expr_type
 from ripplenest.nrc.types import Bag, Base, Record, nullable
 from support.choices import Choices
-from support.correlated import Correlated
+from support.correlated import Correlated, positive
 from support.queries import Scope
-from support.schemas import MAX_DEPTH, Schema, random_schema
-from support.strategies import Case, case_of
+from support.schemas import MAX_DEPTH, Schema
 
 VAR = "n"
 
 
 def nearest_query(c: Choices, schema: Schema) -> Expr:
     """A closed term over ``schema``; drawn again where what is ordered could be there less than 0 times."""
-    while True:
-        found = _Nearest(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v")
-        try:
-            check_positive(found)
-        except QueryError:
-            continue
-        return found
+    return positive(lambda: _Nearest(c, schema, folds=True).level(Scope(schema), c.number(MAX_DEPTH), "v"))
 
 
 class _Nearest(Correlated):
@@ -86,9 +77,3 @@ class _Nearest(Correlated):
             fold = Fold("f", "max" if descending else "min", (by,), nullable(kind))
             return Group(self.make.site(), VAR, rows, None, (fold,))
         return Top(self.make.site(), VAR, rows, (Order(by, descending, self.c.one_in(4)),), 1 + self.c.number(2))
-
-
-def nearest_cases(c: Choices) -> Case:
-    """Such views with three batches."""
-    schema = random_schema(c)
-    return case_of(c, schema, nearest_query(c, schema), 3)
