@@ -4,11 +4,12 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
+from ripplenest.data.argsort import argsort_by
 from ripplenest.data.grouping import same
 from ripplenest.data.hashing import U64, hash_columns
-from ripplenest.data.index import Columns, Places, index_of, matches
-from ripplenest.data.order import By, Edges, Firsts, Ordering, key_numbers, ranks_by
-from ripplenest.data.rows import Rows, arrow_schema, arrow_type
+from ripplenest.data.index import Columns, Places, index_of, matches, ranges
+from ripplenest.data.order import By, Edges, Firsts, Ordering, key_numbers, ranks_by, weighed, wide
+from ripplenest.data.rows import WEIGHT, Rows, arrow_schema, arrow_type
 from ripplenest.nrc.errors import LawBroken
 from ripplenest.nrc.types import Base
 
@@ -16,9 +17,53 @@ NOBODY = -1  # whose rows of other keys are that have the same hash
 
 
 @frozen(eq=False)
+class Chain:
+    """Keys that may come again, in the ``order`` in which their rows begin, those that are one key together: by key how
+    many copies are ``wanted``, and the one that begins ``after`` it, or NOBODY."""
+
+    order: Places
+    wanted: Places
+    after: Places
+    last: Places  # by key, the place in the order of the one of it that begins last
+
+    @classmethod
+    def of(cls, keys: Places, begin: Places, limits: Places) -> "Chain":
+        """By the numbers of keys, and of where they begin."""
+        order = argsort_by(keys, begin)
+        same = keys[order[1:]] == keys[order[:-1]]
+        after, last = np.full(len(keys), NOBODY, np.int64), np.empty(len(keys), np.int64)
+        after[order[:-1][same]] = order[1:][same]
+        ends = np.flatnonzero(np.append(~same, True)[: len(keys)])
+        last[order] = np.repeat(ends, np.diff(np.append(-1, ends)))
+        return cls(order, np.maximum(limits, 0), after, last)
+
+    def first(self, rows: pa.Table, of: Places) -> tuple[pa.Table, Places]:
+        """By key the first copies of the ``rows`` of its piece, and of those behind it; and of which key each row is.
+        Rows are ``of`` keys, and those of a piece in their order: a piece that was not read to its end has enough."""
+        many = len(self.order)
+        place = np.empty(many, np.int64)
+        place[self.order] = np.arange(many)
+        pieces = place[of]
+        sequence = np.argsort(pieces, kind="stable")
+        pieces = pieces[sequence]
+        counts = rows.column(WEIGHT).to_numpy()[sequence]
+        copies = wide(np.append(counts, self.wanted))[: len(counts)]
+        until = np.cumsum(copies)
+        before = until - copies
+        begin, end = np.searchsorted(pieces, place), np.searchsorted(pieces, self.last, "right")
+        base = np.append(before, until[-1:] if len(until) else [0])[begin]
+        stop = np.minimum(np.searchsorted(until, base + self.wanted) + (self.wanted > 0), end)
+        found = np.maximum(stop - begin, 0)
+        whose, at = np.repeat(np.arange(many), found), ranges(begin, found)
+        left = np.minimum(copies[at], self.wanted[whose] - (before[at] - base[whose])).astype(np.int64)
+        return weighed(rows, sequence[at], left), whose
+
+
+@frozen(eq=False)
 class Asked:
     """What is asked for: by key how many copies, and where they begin, in an order by columns ``by``: at a row, or
-    behind it if that is ``open``. A key is there once, but where rows begin at edges."""
+    behind it if that is ``open``. A key is there once, but where rows begin at edges: then it is read in pieces, from
+    each edge to the next one (``chain``), until as many copies are found as are ``wanted`` of it most."""
 
     order: Ordering
     types: tuple[Base, ...]
@@ -28,7 +73,7 @@ class Asked:
     starts: Places  # by key its row of ``start``; NOBODY for a key that is read from its beginning
     by: tuple[By, ...]
     open: bool = False
-    may_come_again: bool = False
+    chain: Chain | None = None
 
     @classmethod
     def of(cls, firsts: Firsts, types: tuple[Base, ...]) -> "Asked":
@@ -54,8 +99,9 @@ class Asked:
         columns[first.column] = edges.values.cast(arrow_type(types[first.column]))
         begin = pa.Table.from_arrays([*columns, pa.nulls(many, pa.int64())], schema=arrow_schema(types))
         asked = firsts.keys.arrow().combine_chunks()
-        limits = np.maximum(firsts.limits, 0)
-        return cls(firsts.order, types, asked, limits, begin, np.arange(many), (first,), edges.open, True)
+        chain = Chain.of(key_numbers(asked, range(len(firsts.order.key))), ranks_by(begin, (first,)), firsts.limits)
+        limits = np.full(many, chain.wanted.max(initial=0))
+        return cls(firsts.order, types, asked, limits, begin, np.arange(many), (first,), edges.open, chain)
 
     def begun(self, rows: pa.Table, starts: Places) -> Places:
         """For each of ``rows`` a number that is less than that of the rows at ``starts`` among them if it comes before

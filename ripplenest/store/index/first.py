@@ -36,6 +36,7 @@ class Pool:
     limits: Places
     start: pa.Table
     starts: Places
+    are_chained: bool  # where rows of one key end is where those of another one begin
     tables: list[pa.Table] = field(factory=list)
     owners: list[Places] = field(factory=list)
     size: int = 0
@@ -71,6 +72,8 @@ class Pool:
             r.last[own] = place[r.last[own]]
         self.tables, self.owners = [table.filter(pa.array(kept))], [owners[kept]]
         self.size, self.limits = len(self.owners[0]), np.where(is_open, self.limits, 0)
+        if self.are_chained:
+            return
         bounds = open_[self.starts[open_] >= 0]
         self.start, self.starts = self.start.take(pa.array(self.starts[bounds])), np.full(len(is_open), NOBODY)
         self.starts[bounds] = np.arange(len(bounds))
@@ -92,8 +95,8 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
 
     Raises LawBroken for a row among them that is there less than 0 times, and CorruptState.
     """
-    pool, read = Pool(asked.limits, asked.start, asked.starts), 0
-    if plus is not None and asked.may_come_again:
+    pool, read = Pool(asked.limits, asked.start, asked.starts, asked.chain is not None), 0
+    if plus is not None and asked.chain is not None:
         segments, plus = [*segments, _as_segment(plus, asked.order)], None
     change, owners = _of_change(asked, plus)
     pool.add(change, owners)
@@ -114,8 +117,11 @@ def read_first(segments: Sequence[tuple[OrderedIndex, Take]], asked: Asked, plus
         open_ = np.unique(np.concatenate([NOWHERE, *due]))
         pool.narrow(open_, settled, readings)
         if not len(open_):
-            rows = Rows(asked.types, table=pa.concat_tables(pool.found), summed=not asked.may_come_again)
-            return First(rows, read, np.concatenate(pool.of))
+            table, of = pa.concat_tables(pool.found), np.concatenate(pool.of)
+            if asked.chain is None:
+                return First(Rows(asked.types, table=table, summed=True), read, of)
+            table, of = asked.chain.first(table, of)
+            return First(Rows(asked.types, table=table), read, of)
 
 
 def _as_segment(plus: Rows, o: Ordering) -> tuple[OrderedIndex, Take]:
@@ -155,10 +161,13 @@ def _settled(pool: Pool, readings: Sequence[Reading], asked: Asked) -> Settled:
     own, keys = every[: pool.size], len(pool.limits)
     begin, bounded = np.zeros(keys, np.int64), np.flatnonzero(pool.starts >= 0)
     starts = pool.size + pool.starts[bounded]
-    place = asked.begun(table, starts) if asked.may_come_again else every
+    place = every if asked.chain is None else asked.begun(table, starts)
     begin[bounded] = place[starts]
     there = np.flatnonzero(owners >= 0)
     there = there[place[there] >= begin[owners[there]]]
+    if asked.chain is not None:
+        until = np.append(begin, FAR)[asked.chain.after]  # NOBODY is the last one
+        there = there[place[there] < until[owners[there]]]
     fronts = [Front.of(r, np.flatnonzero(pool.limits > 0), own) for r in readings]
     for front in fronts:
         there = there[front.settled(keys, owners[there], own[there], prefix[there])]

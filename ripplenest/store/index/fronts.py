@@ -34,14 +34,15 @@ class Reading:
     def begun(cls, index: OrderedIndex, take: Take, asked: Asked) -> tuple["Reading", int]:
         """At the bound of each key, or a few entries before it; and how many rows it took to find that."""
         first, many = index.spans(asked.hashes)
-        read, bounded = 0, np.flatnonzero((asked.starts >= 0) & (many > 0) & (asked.limits > 0))
+        end, read, bounded = first + many, 0, np.flatnonzero((asked.starts >= 0) & (many > 0) & (asked.limits > 0))
         if len(bounded):
-            bound = asked.start.take(pa.array(asked.starts[bounded]))
-            begin, read = _begin(index, take, asked, bound, first[bounded], (first + many)[bounded])
-            many[bounded] -= begin - first[bounded]
-            first[bounded] = begin
+            bound, high = asked.start.take(pa.array(asked.starts[bounded])), end.copy()
+            first[bounded], high[bounded], read = _begin(index, take, asked, bound, first[bounded], end[bounded])
+            if asked.chain is not None:
+                own = np.flatnonzero(asked.chain.after >= 0)
+                end[own] = np.minimum(end[own], high[asked.chain.after[own]])
         nothing = np.zeros(len(first), np.int64)
-        return cls(index, take, first, first + many, nothing, nothing + NONE), read
+        return cls(index, take, first, np.maximum(first, end), nothing, nothing + NONE), read
 
     @property
     def left(self) -> Places:
@@ -64,10 +65,11 @@ class Reading:
 
 def _begin(
     index: OrderedIndex, take: Take, asked: Asked, bound: pa.Table, first: Places, end: Places
-) -> tuple[Places, int]:
-    """In each span the place of ``bound``, or at most NEAR entries before it; and how many rows were compared."""
+) -> tuple[Places, Places, int]:
+    """In each span the place of ``bound``, or at most NEAR entries before it, and behind it; and how many rows were
+    compared."""
     if not asked.by:
-        return first, 0
+        return first, first, 0
     wanted = prefixes_by(bound, asked.by)
     low = index.reached(first, end, wanted)
     last = wanted == np.iinfo(np.uint64).max
@@ -82,7 +84,7 @@ def _begin(
         low[wide[less]] = middle[less] + 1
         high[wide[~less]] = middle[~less]
         read += len(wide)
-    return low, read
+    return low, high, read
 
 
 @frozen(eq=False)
