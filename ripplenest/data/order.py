@@ -105,12 +105,14 @@ class Firsts:
 @frozen(eq=False)
 class Within:
     """What rows are asked for between values: of each of ``keys``, which may come again, those whose first column of
-    the ``order`` has a prefix from ``low`` on, to ``high``; of values, LEAST to MOST."""
+    the ``order`` has a prefix from ``low`` on, to ``high``; of values, LEAST to MOST. What prefixes do not tell is told
+    by the values ``between`` which rows are, where one is not NULL: of few rows on both sides of them it is not."""
 
     order: Ordering
     keys: Rows
     low: U64
     high: U64
+    between: tuple[pa.Array, pa.Array] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -103,27 +103,27 @@ def _near(r: Ranked, own: Made, tables: Tables) -> First:
     keys, at = values.select(r.group), values.arrow().column(len(r.group)).combine_chunks()
     order, limits = r.all_rows.backwards(len(own.rows.types)), np.full(len(values), r.limit)
     before = tables.first(r.kept, Firsts(order, keys, limits, edges=Edges(at, open=True)))
-    low = high = prefixes(at, By(0))
-    if by.descending:
-        high = _last(before, by.column, limits, MOST)
-    else:
-        low = _last(before, by.column, limits, LEAST)
-    found = tables.within(r.nearest.asked, Within(r.by_edge, keys, low, high))
+    far = _last(before, by.column, limits)
+    low, high = (at, far) if by.descending else (far, at)
+    wanted = Within(r.by_edge, keys, _prefixes(low, LEAST), _prefixes(high, MOST), (low, high))
+    found = tables.within(r.nearest.asked, wanted)
     if found is None:
         raise LawBroken("places that are not stored in their order", where=r.nearest.asked)
     return First(columnar.support(found.consolidated()), before.read + len(found))
 
 
-def _last(found: First, column: int, limits: Places, other: np.uint64) -> U64:
-    """By key the prefix of the last row that was found; the ``other`` where there were fewer than were asked for."""
+def _last(found: First, column: int, limits: Places) -> pa.Array:
+    """By key the value of the last row that was found; NULL where there were fewer than were asked for."""
     table = found.rows.arrow()
     copies, last = np.zeros(len(limits), np.int64), np.zeros(len(limits), np.int64)
     np.add.at(copies, found.of, table.column(WEIGHT).to_numpy())
     np.maximum.at(last, found.of, np.arange(len(found.of)))
-    full = np.flatnonzero(copies == limits)
-    ends = np.full(len(limits), other)
-    ends[full] = prefixes(table.column(column).combine_chunks().take(pa.array(last[full])), By(0))
-    return ends
+    return table.column(column).combine_chunks().take(pa.array(last, mask=copies != limits))
+
+
+def _prefixes(values: pa.Array, other: np.uint64) -> U64:
+    """Those of values; the ``other`` one of NULL."""
+    return np.where(values.is_null().to_numpy(zero_copy_only=False), other, prefixes(values, By(0)))
 
 
 def _answers(m: PlannedMap, r: Ranked, asked: Rows, changed: Rows, tables: Tables) -> First:

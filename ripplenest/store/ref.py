@@ -125,7 +125,7 @@ class TableRef:
         if asked.order not in self.spec.ordered:
             return None
         segments = [self._in_order(reader, s, asked.order) for s in self.segments]
-        return self._rows(list(read_within(segments, asked)))
+        return self._rows(list(read_within(segments, asked, self.spec.types)))
 
     def _in_order(self, reader: Reader, s: Segment, o: Ordering) -> tuple[OrderedIndex, Take]:
         return reader.order(s, o, self._indexed(s), self.layouts), partial(reader.taken, s, layouts=self.layouts)

@@ -230,3 +230,49 @@ def test_what_a_batch_reads_does_not_grow(tmp_path: Path, view: rn.View) -> None
                 b.upsert("E", [{**events[many_rows // 2], "at": many_rows // 2 + 2}])
             read.append(b.report.rows_read)
     assert stored[1] < 2.5 * stored[0] and read[1] < 1.5 * read[0] < 600, (stored, read)
+
+
+@rn.record
+class Note:
+    id: int
+    of: str
+    at: str
+
+
+@rn.view
+def notes(N: Bag[Note], Q: Bag[Quote]) -> list[Any]:
+    """The note before each, and the quote before each."""
+    return [
+        {
+            "id": a.id,
+            "before": max((b.at for b in N if b.of == a.of and b.at < a.at), default=None),
+            "quote": max((q.at for q in Q if q.at <= a.id), default=None),
+        }
+        for a in N
+    ]
+
+
+def test_texts_that_begin_alike_are_told_apart(tmp_path: Path) -> None:
+    """Moments as texts, of which the first bytes are the same; and a hole before many places, which is passed once."""
+    with rn.open(tmp_path, engine="local", policy="incremental") as db:
+        db.relation("N", Note, key="id")
+        db.relation("Q", Quote)
+        moments = [(dt.datetime(2024, 1, 1) + dt.timedelta(minutes=i)).isoformat() for i in range(1001)]
+        db.load("N", [{"id": i, "of": "x", "at": at} for i, at in enumerate(moments[:1000])])
+        quotes = [{"user": "a", "at": i, "bid": 1.0} for i in range(1000)]
+        db.load("Q", quotes)
+        db.create(notes)
+        with db.batch() as b:
+            b.upsert("N", [{"id": 500, "of": "x", "at": moments[300] + ".5"}])
+        assert b.report.rows_read < 400
+        with db.batch() as b:
+            b.delete("Q", quotes[1:])
+        assert b.report.rows_read < 20_000
+        with db.batch() as b:
+            b.insert("Q", [{"user": "a", "at": 500, "bid": 2.0}])
+        assert b.report.rows_read < 10_000
+        found = {row["id"]: row for row in db.view("notes").rows()}
+        assert [found[i]["quote"] for i in (0, 499, 500, 999)] == [0, 0, 500, 500]
+        before = [moments[299], moments[300] + ".5", moments[300], moments[499]]
+        assert [found[i]["before"] for i in (300, 301, 500, 501)] == before
+        assert db.verify()

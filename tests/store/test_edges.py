@@ -3,6 +3,7 @@ in a change on top."""
 
 import tempfile
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,11 @@ from support.ordering import KINDS, compared, first_copies, key_of, ordering, ro
 from support.sizes import many
 from support.states import MEMORY
 
-from ripplenest.data.order import By, Edges, Firsts, Ordering
+from ripplenest.data.order import LEAST, MOST, By, Edges, Firsts, Ordering, Within, prefixes
 from ripplenest.data.rows import Row, Rows, arrow_type
-from ripplenest.nrc.types import Base
+from ripplenest.nrc.types import LONG, STRING, Base
 from ripplenest.store import Change, Store, TableSpec
+from ripplenest.store.index.fronts import NEAR
 
 COUNTS: Counter[str] = Counter()
 Types = tuple[Base, ...]
@@ -87,8 +89,42 @@ def without_null(rows: dict[Row, int], o: Ordering) -> dict[Row, int]:
     return {row: n for row, n in rows.items() if row[o.by[0].column] is not None}
 
 
+@law(examples=many(30, 400))
+def test_what_is_between_is_found(c: Choices) -> None:
+    """Of values that share a prefix, too, and not much beside it."""
+    o, types = Ordering((0,), (By(1),)), (LONG, c.pick((STRING, LONG, STRING)))
+
+    def value() -> object:
+        n = c.number(200)
+        return f"2024-01-{n:03}" if types[1] == STRING else n
+
+    counts: Counter[Row] = Counter()
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Store.open(folder) as store:
+        store.commit(Change(tables=(TableSpec("t", types, (), (o,)),)), 0)
+        for _ in range(1 + c.number(3)):
+            delta = Counter((c.number(2), value()) for _ in range(c.pick((3, 200))))
+            counts.update(delta)
+            store.commit(Change({"t": rows_of(delta, types)}), store.version)
+        asked = [(c.number(3), *(None if c.one_in(4) else v for v in sorted((value(), value())))) for _ in range(2)]
+        low, high = (pa.array([a[i] for a in asked], arrow_type(types[1])) for i in (1, 2))
+        ends = [np.where(v.is_null(), n, prefixes(v, By(0))) for v, n in ((low, LEAST), (high, MOST))]
+        keys = Rows.of_pairs(types[:1], [((key,), 1) for key, *_ in asked])
+        found = store.snapshot().within("t", Within(o, keys, *ends, between=(low, high)))
+    assert found is not None
+    own = [r for r in counts if any(r[0] == k and is_between(r[1], a, b) for k, a, b in asked)]
+    there = found.counts()
+    assert {r: counts[r] for r in own} == {r: there[r] for r in own}
+    COUNTS["beside"] += len(own) + 40 < len(counts)
+    assert len(found) <= len(own) * 4 + 4 * 2 * 2 * NEAR
+
+
+def is_between(value: Any, low: Any, high: Any) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
 def test_enough_was_met() -> None:
-    assert min(COUNTS[what] for what in ("found", "again", "on the edge", "in part", "in the change")) > 8, COUNTS
+    what = ("found", "again", "on the edge", "in part", "in the change", "beside")
+    assert min(COUNTS[name] for name in what) > 8, COUNTS
 
 
 def test_backwards_is_the_other_way_round() -> None:

@@ -80,7 +80,7 @@ class Memory:
         found = rows.arrow().combine_chunks()
         index = OrderedIndex.of(in_order_of(found, asked.order, Room()), asked.order, 0)
         ASKED["between"] += 1
-        taken = read_within([(index, lambda places: found.take(pa.array(places)))], asked)
+        taken = read_within([(index, lambda places: found.take(pa.array(places)))], asked, rows.types)
         return Rows(rows.types, table=pa.concat_tables([Rows.empty(rows.types).arrow(), *taken]))
 
 

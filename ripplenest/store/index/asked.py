@@ -16,6 +16,28 @@ from ripplenest.nrc.types import Base
 NOBODY = -1  # whose rows of other keys are that have the same hash
 
 
+@frozen
+class Start:
+    """Where rows begin, in an order by columns ``by``: at a row, or behind it if that is ``open``."""
+
+    by: tuple[By, ...]
+    open: bool = False
+
+    def numbers(self, rows: pa.Table, starts: Places) -> Places:
+        """For each of ``rows`` a number that is less than that of the rows at ``starts`` among them if it comes before
+        them."""
+        found = ranks_by(rows, self.by)
+        found[starts] += self.open
+        return found
+
+
+def rows_at(values: pa.Array, column: int, types: tuple[Base, ...]) -> pa.Table:
+    """Rows of which only a column is known."""
+    columns = [pa.nulls(len(values), arrow_type(t)) for t in types]
+    columns[column] = values.cast(arrow_type(types[column]))
+    return pa.Table.from_arrays([*columns, pa.nulls(len(values), pa.int64())], schema=arrow_schema(types))
+
+
 @frozen(eq=False)
 class Chain:
     """Keys that may come again, in the ``order`` in which their rows begin, those that are one key together: by key how
@@ -61,9 +83,9 @@ class Chain:
 
 @frozen(eq=False)
 class Asked:
-    """What is asked for: by key how many copies, and where they begin, in an order by columns ``by``: at a row, or
-    behind it if that is ``open``. A key is there once, but where rows begin at edges: then it is read in pieces, from
-    each edge to the next one (``chain``), until as many copies are found as are ``wanted`` of it most."""
+    """What is asked for: by key how many copies, and where they begin. A key is there once, but where rows begin at
+    edges: then it is read in pieces, from each edge to the next one (``chain``), until as many copies are found as are
+    wanted of it most."""
 
     order: Ordering
     types: tuple[Base, ...]
@@ -71,8 +93,7 @@ class Asked:
     limits: Places
     start: pa.Table  # full rows
     starts: Places  # by key its row of ``start``; NOBODY for a key that is read from its beginning
-    by: tuple[By, ...]
-    open: bool = False
+    begin: Start
     chain: Chain | None = None
 
     @classmethod
@@ -89,26 +110,16 @@ class Asked:
         for numbers in (key_numbers(asked, range(len(o.key))), owners):
             if len(np.unique(numbers)) < len(numbers):
                 raise LawBroken("a key whose first rows are asked for twice", wanted="different keys", got=len(numbers))
-        return cls(o, types, asked, np.maximum(firsts.limits, 0), begin, starts, o.every(len(types)))
+        return cls(o, types, asked, np.maximum(firsts.limits, 0), begin, starts, Start(o.every(len(types))))
 
     @classmethod
     def _behind(cls, firsts: Firsts, edges: Edges, types: tuple[Base, ...]) -> "Asked":
         """Of the rows at which keys begin only what orders them first is known."""
-        (first, *_), many = firsts.order.by, len(edges)
-        columns = [pa.nulls(many, arrow_type(t)) for t in types]
-        columns[first.column] = edges.values.cast(arrow_type(types[first.column]))
-        begin = pa.Table.from_arrays([*columns, pa.nulls(many, pa.int64())], schema=arrow_schema(types))
-        asked = firsts.keys.arrow().combine_chunks()
+        first, starts = firsts.order.by[0], np.arange(len(edges))
+        begin, asked = rows_at(edges.values, first.column, types), firsts.keys.arrow().combine_chunks()
         chain = Chain.of(key_numbers(asked, range(len(firsts.order.key))), ranks_by(begin, (first,)), firsts.limits)
-        limits = np.full(many, chain.wanted.max(initial=0))
-        return cls(firsts.order, types, asked, limits, begin, np.arange(many), (first,), edges.open, chain)
-
-    def begun(self, rows: pa.Table, starts: Places) -> Places:
-        """For each of ``rows`` a number that is less than that of the rows at ``starts`` among them if it comes before
-        them, by what says where keys begin."""
-        found = ranks_by(rows, self.by)
-        found[starts] += self.open
-        return found
+        limits = np.full(len(edges), chain.wanted.max(initial=0))
+        return cls(firsts.order, types, asked, limits, begin, starts, Start((first,), edges.open), chain)
 
     @property
     def hashes(self) -> U64:

@@ -161,7 +161,7 @@ def _settled(pool: Pool, readings: Sequence[Reading], asked: Asked) -> Settled:
     own, keys = every[: pool.size], len(pool.limits)
     begin, bounded = np.zeros(keys, np.int64), np.flatnonzero(pool.starts >= 0)
     starts = pool.size + pool.starts[bounded]
-    place = every if asked.chain is None else asked.begun(table, starts)
+    place = every if asked.chain is None else asked.begin.numbers(table, starts)
     begin[bounded] = place[starts]
     there = np.flatnonzero(owners >= 0)
     there = there[place[there] >= begin[owners[there]]]

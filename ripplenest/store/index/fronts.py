@@ -11,7 +11,7 @@ from attrs import define, frozen
 from ripplenest.data.hashing import U64
 from ripplenest.data.index import Places, entries_in
 from ripplenest.data.order import FAR, prefixes_by
-from ripplenest.store.index.asked import Asked
+from ripplenest.store.index.asked import Asked, Start
 from ripplenest.store.index.ordered import OrderedIndex
 
 NEAR = 8  # entries in which a place is not searched for by comparing rows
@@ -37,7 +37,7 @@ class Reading:
         end, read, bounded = first + many, 0, np.flatnonzero((asked.starts >= 0) & (many > 0) & (asked.limits > 0))
         if len(bounded):
             bound, high = asked.start.take(pa.array(asked.starts[bounded])), end.copy()
-            first[bounded], high[bounded], read = _begin(index, take, asked, bound, first[bounded], end[bounded])
+            first[bounded], high[bounded], read = begun(index, take, asked.begin, bound, first[bounded], end[bounded])
             if asked.chain is not None:
                 own = np.flatnonzero(asked.chain.after >= 0)
                 end[own] = np.minimum(end[own], high[asked.chain.after[own]])
@@ -63,14 +63,14 @@ class Reading:
         return self.take(self.index.rows(found)), due[which]
 
 
-def _begin(
-    index: OrderedIndex, take: Take, asked: Asked, bound: pa.Table, first: Places, end: Places
+def begun(
+    index: OrderedIndex, take: Take, begin: Start, bound: pa.Table, first: Places, end: Places
 ) -> tuple[Places, Places, int]:
     """In each span the place of ``bound``, or at most NEAR entries before it, and behind it; and how many rows were
     compared."""
-    if not asked.by:
+    if not begin.by:
         return first, first, 0
-    wanted = prefixes_by(bound, asked.by)
+    wanted = prefixes_by(bound, begin.by)
     low = index.reached(first, end, wanted)
     last = wanted == np.iinfo(np.uint64).max
     high = np.where(last, end, index.reached(first, end, wanted + np.where(last, 0, 1).astype(np.uint64)))
@@ -79,7 +79,7 @@ def _begin(
         middle = (low[wide] + high[wide]) >> 1
         rows = take(index.rows(middle))
         both = pa.concat_tables([rows, bound.take(pa.array(wide))]).combine_chunks()
-        own = asked.begun(both, np.arange(len(wide), len(both)))
+        own = begin.numbers(both, np.arange(len(wide), len(both)))
         less = own[: len(wide)] < own[len(wide) :]
         low[wide[less]] = middle[less] + 1
         high[wide[~less]] = middle[~less]

@@ -14,14 +14,18 @@ import pyarrow as pa
 from ripplenest.data.hashing import hash_columns
 from ripplenest.data.index import Places, ranges
 from ripplenest.data.order import Within
-from ripplenest.store.index.fronts import Take
+from ripplenest.nrc.types import Base
+from ripplenest.store.index.asked import Start, rows_at
+from ripplenest.store.index.fronts import Take, begun
 from ripplenest.store.index.ordered import OrderedIndex
 
 NEXT = np.uint64(1)
 
 
-def read_within(segments: Sequence[tuple[OrderedIndex, Take]], asked: Within) -> Iterator[pa.Table]:
-    """Of each segment the rows of ``asked``, if it has some. Raises CorruptState.
+def read_within(
+    segments: Sequence[tuple[OrderedIndex, Take]], asked: Within, types: tuple[Base, ...]
+) -> Iterator[pa.Table]:
+    """Of each segment the rows of ``asked``, of ``types``, if it has some. Raises CorruptState.
 
     Law: no row is missing that has one of the keys and is between its prefixes; what is read of a row depends on its
     values alone.
@@ -32,9 +36,30 @@ def read_within(segments: Sequence[tuple[OrderedIndex, Take]], asked: Within) ->
         has = np.flatnonzero(many)
         begin, end = first[has], (first + many)[has]
         begin = index.reached(begin, end, asked.low[has])
-        found = united(begin, index.reached(begin, end, asked.high[has] + NEXT))
+        end = index.reached(begin, end, asked.high[has] + NEXT)
+        if asked.between is not None:
+            begin, end = _between(index, take, asked, types, has, begin, end)
+        found = united(begin, end)
         if len(found):
             yield take(index.rows(found))
+
+
+def _between(
+    index: OrderedIndex, take: Take, asked: Within, types: tuple[Base, ...], has: Places, first: Places, end: Places
+) -> tuple[Places, Places]:
+    """The spans that are left where values tell more than prefixes: rows are compared where many share one."""
+    assert asked.between is not None
+    by = asked.order.by[:1]
+    for values, is_open in zip(asked.between, (False, True), strict=True):
+        own = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False)[has])
+        if len(own):
+            bound = rows_at(values.take(pa.array(has[own])), by[0].column, types)
+            low, high, _ = begun(index, take, Start(by, is_open), bound, first[own], end[own])
+            if is_open:
+                end[own] = high
+            else:
+                first[own] = low
+    return first, np.maximum(first, end)
 
 
 def united(first: Places, end: Places) -> Places:
