@@ -16,6 +16,7 @@ from support.states import MEMORY
 
 from ripplenest.data.order import LEAST, MOST, By, Edges, Firsts, Ordering, Within, prefixes
 from ripplenest.data.rows import Row, Rows, arrow_type
+from ripplenest.nrc.bags import MAX_MULTIPLICITY
 from ripplenest.nrc.types import LONG, STRING, Base
 from ripplenest.store import Change, Store, TableSpec
 from ripplenest.store.index.fronts import NEAR
@@ -67,7 +68,7 @@ def test_they_are_the_first_of_those_behind(c: Choices) -> None:
         there = [row for row in sorted(counts, key=repr) if row[o.by[0].column] is not None]
         asked = [(tuple(c.pick(there)[i] for i in o.key), c.pick(there)[o.by[0].column]) for _ in range(c.number(12))
                  if there]  # fmt: skip
-        limits, is_open = [c.number(4) for _ in asked], c.number(2) == 1
+        limits, is_open = [c.pick((0, 1, 2, 3, MAX_MULTIPLICITY)) for _ in asked], c.number(2) == 1
         keys = Rows.of_pairs(tuple(types[i] for i in o.key), [(key, 1) for key, _ in asked])
         values = pa.array([edge for _, edge in asked], arrow_type(types[o.by[0].column]))
         given = Firsts(o, keys, np.array(limits, np.int64), plus=rows_of(plus, types), edges=Edges(values, is_open))
@@ -98,12 +99,13 @@ def test_what_is_between_is_found(c: Choices) -> None:
         n = c.number(200)
         return f"2024-01-{n:03}" if types[1] == STRING else n
 
-    counts: Counter[Row] = Counter()
+    counts, deltas = Counter[Row](), []
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder, Store.open(folder) as store:
         store.commit(Change(tables=(TableSpec("t", types, (), (o,)),)), 0)
         for _ in range(1 + c.number(3)):
             delta = Counter((c.number(2), value()) for _ in range(c.pick((3, 200))))
             counts.update(delta)
+            deltas.append(delta)
             store.commit(Change({"t": rows_of(delta, types)}), store.version)
         asked = [(c.number(3), *(None if c.one_in(4) else v for v in sorted((value(), value())))) for _ in range(2)]
         low, high = (pa.array([a[i] for a in asked], arrow_type(types[1])) for i in (1, 2))
@@ -115,7 +117,8 @@ def test_what_is_between_is_found(c: Choices) -> None:
     there = found.counts()
     assert {r: counts[r] for r in own} == {r: there[r] for r in own}
     COUNTS["beside"] += len(own) + 40 < len(counts)
-    assert len(found) <= len(own) * 4 + 4 * 2 * 2 * NEAR
+    entries = sum(r in own for delta in deltas for r in delta)
+    assert len(found) <= entries + len(asked) * len(deltas) * 2 * NEAR
 
 
 def is_between(value: Any, low: Any, high: Any) -> bool:
