@@ -52,7 +52,7 @@ def _behind(r: Ranked, nearest: Nearest, made: DataFrame) -> DataFrame:
     numbered = rows.withColumn(NUMBER, F.count(F.lit(1)).over(_so_far(Window.partitionBy(*group), r, columns)))
     places = made.filter(F.col(asked) & F.col(edge).isNotNull()).select(*group, edge).distinct()
     first = _numbers(r, nearest, rows, places, [*group, edge])
-    until = F.least(F.col(NUMBER) + r.limit, F.col(MANY))
+    until = F.col(NUMBER) + F.least(F.col(MANY) - F.col(NUMBER), F.lit(r.limit))  # which may be all there can be
     wanted = first.filter(F.col(NUMBER) < F.col(MANY))
     wanted = wanted.select(*group, edge, F.explode(F.sequence(F.col(NUMBER) + 1, until)).alias(NUMBER)).alias("p")
     same = reduce(and_, (F.col(f"p.{c}").eqNullSafe(F.col(f"y.{c}")) for c in [*group, NUMBER]))

@@ -1,0 +1,31 @@
+"""The first rows behind edges over DataFrames are those over columns, however many are asked for."""
+
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ripplenest.data.order import By, Ordering
+from ripplenest.data.rows import WEIGHT, Rows
+from ripplenest.nrc.bags import MAX_MULTIPLICITY
+from ripplenest.nrc.types import BOOL, LONG, STRING, nullable
+from ripplenest.plan.ranking import Nearest, Ranked
+from ripplenest.run.nearest import built
+from ripplenest.spark.ranking import first_rows
+
+TYPES = (nullable(STRING), nullable(LONG), LONG, STRING)
+
+
+@pytest.mark.parametrize(("limit", "descending", "is_open"), [(1, True, True), (MAX_MULTIPLICITY, False, False)])
+def test_first_rows_behind_edges(spark: SparkSession, limit: int, descending: bool, is_open: bool) -> None:
+    random = Random(limit)
+    order = Ordering((0, 1), (By(2, descending),))
+    ranked = Ranked("O", order, limit, 2, TYPES, None, Nearest("Dom", is_open))
+    groups = ["a", "b", None]
+    rows = {(random.choice(groups), 0, random.randrange(8), random.choice("xy"), False): 1 + n % 3 for n in range(40)}
+    places = {(random.choice(groups), random.choice([None, *range(8)]), 0, "", True): 1 for _ in range(20)}
+    made = Rows.of_pairs((*TYPES, BOOL), [*rows.items(), *places.items()])
+    columns = f"c0 string, c1 bigint, c2 bigint, c3 string, c4 boolean, {WEIGHT} bigint"
+    frame = spark.createDataFrame([(*row, n) for row, n in made.pairs()], columns)
+    found = {tuple(r)[:-1]: r[-1] for r in first_rows(ranked, frame).collect()}
+    assert found == built(ranked, made, TYPES).consolidated().counts() and len(found) > 5
