@@ -4,13 +4,14 @@ A batch changes places and rows. Of a place that comes the first rows behind its
 goes had is taken away. A row x that comes or goes is one of the first n behind an edge only if fewer than n copies lie
 between the two. So let s be the n-th copy that came before x in the order: these are the places of its group whose
 edges are at x, at s, or between them. For of any other place n copies were nearer than x, and if one of these goes, it
-is a row that goes, with places of its own. What is read is what changes in the answers, and a few rows beside each row
-that changes, however many rows and places a group has.
+is a row that goes, with places of its own. What is read is what changes in the answers, a few rows beside each row that
+changes, and those that went and are not merged yet, once, however many rows and places a group has.
 
 Law (nearest = first): the answer of each place is the first n copies of all rows of its group that are behind its edge.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -47,10 +48,12 @@ Types = tuple[Base, ...]
 
 @frozen
 class Moved:
-    """How the first rows of places change, and how many stored rows were ``read`` for it."""
+    """How the first rows of places change, and how many stored rows were ``read`` for it; by table, how many of them
+    were ``cancelled`` by others."""
 
     change: Rows
     read: int
+    cancelled: Mapping[str, int]
 
 
 @frozen
@@ -84,20 +87,21 @@ def _columns(table: pa.Table, columns: Sequence[int], types: Types) -> Rows:
 def moved(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Moved:
     """What changes by ``made``. Raises LawBroken for rows that are there less than 0 times."""
     own = Made.of(r, made, m.types)
-    near = _near(r, own, tables)
+    near, cancelled = _near(r, own, tables)
     went = columnar.negative(own.places)
     stay = columnar.positive(near.rows.plus(went).consolidated())
     touched = columnar.distinct(near.rows.plus(went), m.own_key)
     held = tables.probe(m.name, m.own_key, touched)
     found = _answers(m, r, stay.plus(columnar.positive(own.places)), own.rows, tables)
-    return Moved(found.rows.plus(held.negated()).consolidated(), near.read + len(held) + found.read)
+    cancelled += Counter({m.name: held.cancelled(), r.kept: found.read - len(found.rows)})  # of what is above 0
+    return Moved(found.rows.plus(held.negated()).consolidated(), near.read + len(held) + found.read, cancelled)
 
 
-def _near(r: Ranked, own: Made, tables: Tables) -> First:
-    """The stored places whose first rows those are that change, each once."""
+def _near(r: Ranked, own: Made, tables: Tables) -> tuple[First, Counter[str]]:
+    """The stored places whose first rows those are that change, each once; and what was read in vain, by table."""
     assert r.nearest is not None
     if own.rows.is_empty:
-        return First(Rows.empty(own.places.types), 0)
+        return First(Rows.empty(own.places.types), 0), Counter()
     by = r.all_rows.by[0]
     values = columnar.distinct(own.rows, (*r.group, by.column))
     keys, at = values.select(r.group), values.arrow().column(len(r.group)).combine_chunks()
@@ -109,7 +113,8 @@ def _near(r: Ranked, own: Made, tables: Tables) -> First:
     found = tables.within(r.nearest.asked, wanted)
     if found is None:
         raise LawBroken("places that are not stored in their order", where=r.nearest.asked)
-    return First(columnar.support(found.consolidated()), before.read + len(found))
+    cancelled = Counter({r.kept: before.read - len(before.rows), r.nearest.asked: found.cancelled()})
+    return First(columnar.support(found.consolidated()), before.read + len(found)), cancelled
 
 
 def _last(found: First, column: int, limits: Places) -> pa.Array:

@@ -70,7 +70,8 @@ def _refilled(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Stepped:
 def _moved(m: PlannedMap, r: Ranked, made: Rows, tables: Tables) -> Stepped:
     """How those behind edges change when places and rows of their groups change as they are ``made``."""
     found = nearest.moved(m, r, made, tables)
-    return Stepped(found.change, answers.seen_change(r, found.change), found.read)
+    seen = answers.seen_change(r, found.change)
+    return Stepped(found.change, seen, found.read, cancelled=found.cancelled)
 
 
 def _stored(m: PlannedMap, made: Rows, tables: Tables) -> Rows:

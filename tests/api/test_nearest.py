@@ -276,3 +276,18 @@ def test_texts_that_begin_alike_are_told_apart(tmp_path: Path) -> None:
         before = [moments[299], moments[300] + ".5", moments[300], moments[499]]
         assert [found[i]["before"] for i in (300, 301, 500, 501)] == before
         assert db.verify()
+
+
+def test_what_went_is_merged_when_it_is_read_in_vain(tmp_path: Path) -> None:
+    """Rows that move batch after batch leave others behind, which are not read for ever."""
+    with rn.open(tmp_path, engine="local", policy="incremental") as db:
+        db.relation("N", Note, key="id")
+        db.relation("Q", Quote)
+        db.load("N", [{"id": i, "of": "x", "at": f"{i:04}"} for i in range(200)])
+        db.create(notes)
+        read = []
+        for n in range(1, 9):
+            with db.batch() as b:
+                b.upsert("N", [{"id": i, "of": "x", "at": f"{i * 37 * n % 200 + n * 100:04}"} for i in range(200)])
+            read.append(b.report.rows_read)
+        assert max(read) < 3 * read[0], read
